@@ -27,6 +27,8 @@ SHARE = 8
 CASES: dict[str, dict[str, Any]] = {
     "mamba": {"architecture": "mamba", "feed_forward_size": 0},
     "deltanet": {"architecture": "deltanet", **HEADS},
+    "gated_deltanet": {"architecture": "gated_deltanet", **HEADS},
+    "deltaproduct": {"architecture": "deltaproduct", **HEADS},
     "slstm": {"architecture": "slstm", **HEADS},
     "linear_attention": {"architecture": "linear_attention", **HEADS},
 }

@@ -31,13 +31,15 @@ _LOOK = """
 button { all: unset; box-sizing: border-box; cursor: pointer; font: inherit; font-size: 0.875rem;
   min-height: 2.5rem; display: inline-flex; align-items: center; white-space: nowrap;
   color: var(--st-text-color); }
-button:hover { color: var(--st-primary-color); }
+button:disabled { cursor: default; opacity: 0.4; }
+button:hover:enabled { color: var(--st-primary-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); border-radius: 0.3rem; }
 """
 
 _COPY = """
 export default function ({ parentElement }) {
   const button = parentElement.querySelector("button");
+  button.disabled = false; // Before this nothing would have happened.
   button.onclick = async () => {
     const link = window.location.href;
     try {
@@ -52,13 +54,13 @@ export default function ({ parentElement }) {
       text.remove();
     }
     button.textContent = "Copied";
-    setTimeout(() => { button.textContent = "Copy link"; }, 2000);
+    setTimeout(() => { button.textContent = "Copy link"; }, 4000);
   };
 }
 """
 
 _copy_link = st.components.v2.component(
-    "seqcls.copy_link", html="<button>Copy link</button>", css=_LOOK, js=_COPY
+    "seqcls.copy_link", html="<button disabled>Copy link</button>", css=_LOOK, js=_COPY
 )
 
 

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from seqcls.curricula import frozen_as_json, stages_as_json
 from seqcls.errors import ConfigError
 from seqcls.permutation_groups import GroupName
 from seqcls.strings.alphabets import alphabet_obstacle
@@ -116,91 +117,99 @@ class _NetworkFields(_Settings):
     """Numbers in the state of each token."""
     num_attention_heads: Annotated[Size, About("Network", 3)] = 2
     """Heads of each attention layer; 0 leaves attention out."""
-    attention_head_size: Annotated[PositiveSize, About("Network", 10)] = 1
+    attention_head_size: Annotated[PositiveSize, About("Network", 11)] = 1
     """Numbers in each head's queries, keys and values."""
-    feed_forward_size: Annotated[Size, About("Network", 11)] = 2
+    feed_forward_size: Annotated[Size, About("Network", 12)] = 2
     """Units of the feed-forward layer; 0 leaves it out."""
-    layer_norm: Annotated[Literal["rms", "nn"], About("Network", 12)] = "rms"
+    layer_norm: Annotated[Literal["rms", "nn"], About("Network", 13)] = "rms"
     """`rms`: root mean square only; `nn`: PyTorch's `LayerNorm`."""
-    layer_norm_eps: Annotated[float, Field(ge=0, le=1), About("Network", 13)] = 1e-5
+    layer_norm_eps: Annotated[float, Field(ge=0, le=1), About("Network", 14)] = 1e-5
     """0 means no norm at all."""
-    no_attend_cls: Annotated[bool, About("Network", 16)] = False
+    no_attend_cls: Annotated[bool, About("Network", 17)] = False
     """Whether tokens cannot attend to `CLS`."""
-    dropout_rate: Annotated[float, Field(ge=0, lt=1), About("Network", 21)] = 0.0
+    dropout_rate: Annotated[float, Field(ge=0, lt=1), About("Network", 22)] = 0.0
     """The share of states that training sets to 0."""
     embeddings_init_strategy: Annotated[
-        Literal["default", "linear_like", "gpt2"], About("Network", 22)
+        Literal["default", "linear_like", "gpt2"], About("Network", 23)
     ] = "default"
     """`gpt2`: of all weights, as Radford et al. (2019) draw them."""
-    attention_init_strategy: Annotated[InitStrategy, About("Network", 23)] = "default"
+    attention_init_strategy: Annotated[InitStrategy, About("Network", 24)] = "default"
     """How attention's weights are drawn."""
-    feed_forward_init_strategy: Annotated[InitStrategy, About("Network", 24)] = "default"
+    feed_forward_init_strategy: Annotated[InitStrategy, About("Network", 25)] = "default"
     """How the feed-forward layer's weights are drawn."""
-    precision: Annotated[Literal["float32", "float64"], About("Network", 33)] = "float32"
+    precision: Annotated[Literal["float32", "float64"], About("Network", 35)] = "float32"
     """The precision of all numbers, in training and in testing."""
 
     architecture: Annotated[Name, About("Network", 1)] = "transformer"
     """The network."""
     num_blocks: Annotated[int, Field(ge=1, le=64), About("Network", 4, "architecture")] = 1
     """Blocks of a Transformer; layers of a recurrent network."""
-    positions: Annotated[Name, About("Network", 5, "architecture")] = "none"
+    layers: Annotated[str, Field(max_length=64), About("Network", 5, "architecture")] = ""
+    """The blocks of `hybrid`, the first first, a letter for the mixer of each: `a` attention, `d`
+    DeltaNet, `g` Gated DeltaNet, `p` DeltaProduct, `m` Mamba, `l` linear attention, `s` sLSTM, `r`
+    LSTM."""
+    positions: Annotated[Name, About("Network", 6, "architecture")] = "none"
     """How a Transformer knows a token's place."""
-    position_draw: Annotated[Literal["sorted", "shifted"], About("Network", 7, "positions")] = (
+    position_draw: Annotated[Literal["sorted", "shifted"], About("Network", 8, "positions")] = (
         "sorted"
     )
     """How `learned` places are drawn in training: `shifted` moves each string's by one offset,
     drawn so that it still fits a table for the longest test string."""
-    attention: Annotated[Literal["additive", "none"], About("Network", 18, "architecture")] = (
+    attention: Annotated[Literal["additive", "none"], About("Network", 19, "architecture")] = (
         "additive"
     )
     """What `recurrent_attention` has: whether the decoder attends to the encoder's states (Bahdanau
     et al. 2015), or only starts from the last (Sutskever et al. 2014)."""
-    position_range: Annotated[int, Field(ge=0, le=1_000_000), About("Network", 6, "positions")] = 0
+    position_range: Annotated[int, Field(ge=0, le=1_000_000), About("Network", 7, "positions")] = 0
     """Above 0, places are drawn from so many, anew for every batch (Ruoss et al. 2023)."""
-    attention_mask: Annotated[Literal["full", "causal"], About("Network", 9, "architecture")] = (
+    attention_mask: Annotated[Literal["full", "causal"], About("Network", 10, "architecture")] = (
         "full"
     )
     """`causal`: a token attends only to itself and those before it."""
     readout: Annotated[
-        Literal["first", "last", "mean", "last_letter"], About("Network", 8, "architecture")
+        Literal["first", "last", "mean", "last_letter"], About("Network", 9, "architecture")
     ] = "first"
     """`first`: at `CLS` before the string; `last`: at an end token after it; `mean`: over the
     string's own tokens, with neither; `last_letter`: at the last of these."""
     attention_scale: Annotated[
-        Literal["sqrt", "log_length"], About("Network", 17, "architecture")
+        Literal["sqrt", "log_length", "learned_log_length"], About("Network", 18, "architecture")
     ] = "sqrt"
     """`log_length`: scores times ln N as well, N the tokens that the model reads; with a causal
-    mask those up to the one that attends."""
-    norm_placement: Annotated[Literal["pre", "post"], About("Network", 14, "architecture")] = "pre"
+    mask those up to the one that attends. `learned_log_length`: times s ln N + b, with an s and a
+    b for each head, which are learned (Nakanishi 2025)."""
+    norm_placement: Annotated[Literal["pre", "post"], About("Network", 15, "architecture")] = "pre"
     """Norms before or after attention and feed-forward."""
     activation: Annotated[
-        Literal["gelu", "relu", "gelu_tanh"], About("Network", 19, "architecture")
+        Literal["gelu", "relu", "gelu_tanh"], About("Network", 20, "architecture")
     ] = "gelu"
     """`gelu_tanh`: the approximation by tanh (Hendrycks & Gimpel 2016)."""
-    biases: Annotated[bool, About("Network", 20, "architecture")] = False
+    biases: Annotated[bool, About("Network", 21, "architecture")] = False
     """Whether linear layers and cells have biases."""
-    final_norm: Annotated[bool, About("Network", 15, "architecture")] = False
+    final_norm: Annotated[bool, About("Network", 16, "architecture")] = False
     """Whether the last block's output is normalized once more."""
-    tied_embeddings: Annotated[bool, About("Network", 25, "kind")] = False
+    tied_embeddings: Annotated[bool, About("Network", 26, "kind")] = False
     """Whether the head's weights are the embeddings: of transductions alone."""
-    embedding_scale: Annotated[Literal["none", "sqrt"], About("Network", 26, "architecture")] = (
+    embedding_scale: Annotated[Literal["none", "sqrt"], About("Network", 27, "architecture")] = (
         "none"
     )
     """`sqrt`: embeddings times the root of the hidden size (Vaswani et al. 2017)."""
     eigenvalue_range: Annotated[
-        Literal["positive", "signed"], About("Network", 27, "architecture")
+        Literal["positive", "signed"], About("Network", 28, "architecture")
     ] = "positive"
-    """What a memory keeps from one token to the next, in `deltanet` and `mamba`: factors from 0
-    to 1, or from -1 to 1 (Grazzi et al. 2024)."""
-    short_convolution: Annotated[bool, About("Network", 28, "architecture")] = True
-    """Whether `deltanet` mixes queries, keys and values with the three tokens before."""
-    expand: Annotated[int, Field(ge=1, le=64), About("Network", 29, "architecture")] = 2
+    """What a memory keeps from one token to the next, in `deltanet`, `gated_deltanet`,
+    `deltaproduct` and `mamba`: factors from 0 to 1, or from -1 to 1 (Grazzi et al. 2024)."""
+    short_convolution: Annotated[bool, About("Network", 29, "architecture")] = True
+    """Whether `deltanet`, `gated_deltanet` and `deltaproduct` mix queries, keys and values with the
+    three tokens before."""
+    householder_steps: Annotated[int, Field(ge=1, le=16), About("Network", 30, "architecture")] = 2
+    """How often `deltaproduct` writes to its memory with each token (Siems et al. 2025)."""
+    expand: Annotated[int, Field(ge=1, le=64), About("Network", 31, "architecture")] = 2
     """How many times as wide as the hidden state the channels of `mamba` are."""
-    state_size: Annotated[PositiveSize, About("Network", 30, "architecture")] = 16
+    state_size: Annotated[PositiveSize, About("Network", 32, "architecture")] = 16
     """Numbers that each channel of `mamba` keeps."""
-    picture_blocks: Annotated[int, Field(ge=1, le=64), About("Network", 31, "architecture")] = 4
+    picture_blocks: Annotated[int, Field(ge=1, le=64), About("Network", 33, "architecture")] = 4
     """Residual blocks that read a picture; every two halve its sides and double the channels."""
-    picture_channels: Annotated[int, Field(ge=1, le=512), About("Network", 32, "architecture")] = 16
+    picture_channels: Annotated[int, Field(ge=1, le=512), About("Network", 34, "architecture")] = 16
     """Channels of the first of these blocks."""
 
     @property
@@ -278,10 +287,21 @@ class RunConfig(_NetworkFields):
     max_depth: Annotated[int, Field(ge=0, le=10_000), About("Task", 9, "task")] = 0
     """Brackets open at once in `dyck`; 0 means no limit."""
     num_tokens: Annotated[int, Field(ge=1, le=200), About("Task", 12, "task")] = 2
-    """Tokens that inputs of `copy`, `reverse`, `duplicate`, `sort` and `write_odds_first` may
-    hold."""
+    """Tokens that inputs of `copy`, `reverse`, `duplicate`, `sort`, `write_odds_first`, `retrieval`
+    and, beside noise, `selective_copy` may hold; keys of `associative_recall` and
+    `consistent_pairs`, which have as many values."""
     distinct: Annotated[bool, About("Task", 13, "task")] = False
-    """Whether no input of these holds a token twice."""
+    """Whether no input of the first five holds a token twice, and none of `associative_recall` a
+    key."""
+    ignore_share: Annotated[float, Field(ge=0, lt=1), About("Task", 30, "task")] = 0.8
+    """The share of instructions between the first and the last of `flip_flop` and `write_flip_flop`
+    that are `i`: 0.98 is sparse, 0.1 dense."""
+    data_tokens: Annotated[int, Field(ge=1, le=1_000), About("Task", 31, "task")] = 4
+    """Tokens of every input of `selective_copy` that are no noise."""
+    neighbor: Annotated[Literal["right", "left"], About("Task", 32, "task")] = "right"
+    """Which token beside the one that `retrieval` looks for is its output."""
+    occurrence: Annotated[Literal["last", "first", "unique"], About("Task", 33, "task")] = "last"
+    """Which of that token's occurrences it looks for; `unique`: there is one."""
     base: Annotated[Literal[2, 10], About("Task", 14, "task")] = 2
     """The base of the numbers of arithmetic tasks."""
     digit_order: Annotated[Literal["most_first", "least_first"], About("Task", 15, "task")] = (
@@ -329,6 +349,12 @@ class RunConfig(_NetworkFields):
 
     train_sampler: Annotated[Name, About("Strings", 9)] = REPORT_SAMPLER
     train_max_length: Annotated[StringLength, About("Strings", 1)] = 10
+    train_lengths: Annotated[
+        str, Field(max_length=1_000), About("Strings", 31, "train_sampler")
+    ] = ""
+    """Stages of training on longer and longer strings, the longest length of each and the share of
+    training at which it ends: `[[8, 0.2], [16, 0.5], [40, 1.0]]`, where the last length is
+    `train_max_length`. Nothing: all lengths from the start."""
     train_alpha: Annotated[Alpha, About("Strings", 11)] = 1.0
     train_size: Annotated[BatchSize, About("Strings", 12)] = 10_000
     """Strings an epoch for `variable_length`, rounded down to whole batches."""
@@ -425,6 +451,29 @@ class RunConfig(_NetworkFields):
     """Which weights are: all, or only matrices, embeddings among them, and no biases or norms."""
     gradient_clip: Annotated[float, Field(ge=0, le=1e6), About("Training", 15)] = 0.0
     """The largest norm of a member's gradient; 0 means no limit."""
+
+    freeze: Annotated[str, Field(max_length=1_000), About("Training", 17)] = ""
+    """Parts whose weights stay as they were drawn until a share of training, such as
+    `[["embeddings", 0.2]]`: `embeddings`, `positions`, `blocks`, one `block 0`, `head`."""
+
+    @field_validator("train_lengths", mode="before")
+    @classmethod
+    def _read_stages(cls, value: Any) -> str:
+        return stages_as_json(value)
+
+    @field_validator("freeze", mode="before")
+    @classmethod
+    def _read_frozen(cls, value: Any) -> str:
+        return frozen_as_json(value)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _blocks_of_layers(cls, fields: Any) -> Any:
+        layers = fields.get("layers") if isinstance(fields, Mapping) else None
+        if not isinstance(layers, str) or not layers or fields.get("num_blocks") != len(layers):
+            return fields
+        # What layers say already; said once, what is the same has one key.
+        return {name: value for name, value in fields.items() if name != "num_blocks"}
 
     @model_validator(mode="before")
     @classmethod

@@ -18,9 +18,10 @@ from seqcls.config import (
     are_imported,
     default_fields,
 )
+from seqcls.curricula import block_number, frozen_parts, stages_of
 from seqcls.errors import ConfigError
 from seqcls.kinds import KINDS, kind_name
-from seqcls.models import MODELS
+from seqcls.models import MODELS, settings_of
 from seqcls.models.positions import POSITIONS
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.tasks import TASKS
@@ -42,13 +43,13 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
     """
     task = part_named("task", config.task, TASKS)
     kind = kind_name(task, config.answers)
-    model = part_named("architecture", config.architecture, MODELS)
-    positions = part_named("positions", config.positions, POSITIONS)
+    part_named("architecture", config.architecture, MODELS)
+    positions, of_model = part_named("positions", config.positions, POSITIONS), settings_of(config)
     read = {
         "task": task.reads,
         "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
-        "architecture": model.reads,
-        "positions": positions.reads if "positions" in model.reads else frozenset(),
+        "architecture": of_model,
+        "positions": positions.reads if "positions" in of_model else frozenset(),
         "stop_when_right": READ_TO_STOP if config.stop_when_right else frozenset(),
     }
     for part in PARTS:
@@ -66,6 +67,9 @@ def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
     names = {"task", "plugins", f"{part}_sampler", *part_named("task", config.task, TASKS).reads}
     names |= {"answers"} & config.changed.keys()
     names |= _fields_of(sampler, part, config)
+    if part == "train" and config.train_lengths:
+        # Its stages end at shares of all epochs.
+        names.add("max_num_epochs")
     if "disjoint" in names and config.disjoint:
         # What was trained on is kept out, so it matters what that was.
         names |= {"max_num_epochs", *strings_read(config, "train")}
@@ -100,12 +104,23 @@ def check_read(config: RunConfig) -> None:
             continue
         if not any(name in read[reader] for reader in readers):
             named = {**dict(config), "kind": kind_name(TASKS[config.task], config.answers)}
+            if name == "num_blocks" and config.layers:
+                raise ConfigError(
+                    f"num_blocks={config.num_blocks} with layers={config.layers!r}: these are "
+                    f"{len(config.layers)} blocks, one for each letter; leave num_blocks out"
+                )
             by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
             if name == "test_negatives" and config.test_strings != "random":
                 by += f" with test_strings={config.test_strings!r}"
             elif name in ("negatives", "test_negatives"):
                 by += f": only {ANY_SAMPLER} lets choose how negative strings are drawn"
             raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
+    if (stages := stages_of(config.train_lengths)) and stages[-1][0] != config.train_max_length:
+        raise ConfigError(
+            f"train_lengths={config.train_lengths!r}: ends at length {stages[-1][0]}, and "
+            f"train_max_length={config.train_max_length}; let the last stage have that length"
+        )
+    _check_freeze(config)
     if config.decay != "all" and config.weight_decay == 0:
         raise ConfigError(
             f"decay={config.decay!r}: with weight_decay=0.0 nothing decays; leave it out"
@@ -115,6 +130,27 @@ def check_read(config: RunConfig) -> None:
             f"learning_rate_interval={config.learning_rate_interval!r}: with "
             "final_learning_rate_factor=1.0 the learning rate does not fall; leave it out"
         )
+
+
+WITHOUT_PARAMETERS = ("none", "sinusoidal", "rotary", "alibi")
+"""Position schemes that add no parameter."""
+
+
+def _check_freeze(config: RunConfig) -> None:
+    """Refuses to hold fixed what is not there, or all that there is."""
+    parts, said = frozen_parts(config.freeze), f"freeze={config.freeze!r}: "
+    blocks = len(config.layers) or config.num_blocks
+    for part in parts:
+        number = block_number(part)
+        if number is not None and number >= blocks:
+            raise ConfigError(f"{said}there is no {part}; expected 'block 0' to {blocks - 1}")
+    if "head" in parts and config.tied_embeddings:
+        raise ConfigError(f"{said}with tied_embeddings=True the head is the embeddings")
+    if "positions" in parts and config.positions in WITHOUT_PARAMETERS:
+        raise ConfigError(f"{said}positions={config.positions!r} has no weights")
+    every = {"embeddings", "blocks", *(["head"] * (not config.tied_embeddings))}
+    if parts.keys() >= every:
+        raise ConfigError(f"{said}nothing is left to be trained at the start; leave a part out")
 
 
 def part_named(field: str, name: str, known: Mapping[str, Any]) -> Any:

@@ -4,7 +4,7 @@ Here a configuration's names are looked up once: what is made of them is passed 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
@@ -22,17 +22,24 @@ from seqcls.config import (
     NetworkConfig,
     RunConfig,
 )
+from seqcls.curricula import stages_of
 from seqcls.errors import ConfigError, InvalidStringError, PluginError, PluginMissingError
-from seqcls.fields import check_read, fields_unread, part_named, settings_read
+from seqcls.fields import (
+    WITHOUT_PARAMETERS,
+    check_read,
+    fields_unread,
+    part_named,
+    settings_read,
+)
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.base import Ability, Questions, Targets, of_one_width
-from seqcls.models import MODELS, check_network
+from seqcls.models import MODELS, architectures_by_letter, check_network
 from seqcls.models.positions import POSITIONS, longest_readable
 from seqcls.plugin_checks import check_draws, check_inputs, check_kind, check_language
 from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.sampling.distinct import Training
-from seqcls.sampling.streams import AnsweredAgain, OfLengths, are_of
+from seqcls.sampling.streams import AnsweredAgain, OfLengths, Staged, are_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
@@ -92,10 +99,12 @@ def plugins_of(config: RunConfig) -> str:
 
 def _parts(config: RunConfig) -> dict[str, tuple[Any, str]]:
     """The parts that packages may bring, by the fields that name them."""
+    letters = architectures_by_letter() if config.layers else {}
     return {
         "task": (TASKS, config.task),
         **({} if config.is_imported else {"architecture": (MODELS, config.architecture)}),
         "positions": (POSITIONS, config.positions),
+        **{f"layers {x}": (MODELS, y) for x, y in letters.items() if x in config.layers},
     }
 
 
@@ -145,9 +154,6 @@ def obstacle_of(fields: RunConfig | Mapping[str, Any]) -> str | None:
     return None
 
 
-_WITHOUT_PARAMETERS = ("none", "sinusoidal", "rotary", "alibi")
-"""Position schemes that add no parameter."""
-
 _DRAWS_NOTHING = frozenset(
     {
         *("no_attend_cls", "dropout_rate", "precision", "attention_mask", "readout", "activation"),
@@ -172,7 +178,10 @@ def differing_starts(a: RunConfig, b: RunConfig) -> list[str]:
     """
     networks = [resolve(config).network for config in (a, b)]
     nothing = _DRAWS_NOTHING | (fields_unread(a) & fields_unread(b))
-    if all(network.positions in _WITHOUT_PARAMETERS for network in networks):
+    if any(network.attention_scale == "learned_log_length" for network in networks):
+        # It has parameters.
+        nothing -= {"attention_scale"}
+    if all(network.positions in WITHOUT_PARAMETERS for network in networks):
         nothing |= _ONLY_PLACES
     first, second = (network.model_dump() for network in networks)
     apart = [name for name in first if name not in nothing and first[name] != second[name]]
@@ -211,6 +220,13 @@ class Problem:
     def are_of_trained_lengths(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which strings are of a length that training may draw."""
         return are_of(self.trained_lengths, strings)
+
+    @property
+    def longest_train(self) -> Sampler:
+        """How training strings of all lengths are drawn, those of its last stage."""
+        if not self.config.train_lengths:
+            return self.train
+        return resolve(self.config.model_copy(update={"train_lengths": ""})).train
 
     @cached_property
     def asking_trained_lengths(self) -> "Problem":
@@ -527,7 +543,10 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
     make: Any = sampler
     try:
         with TASKS.wrap_errors(config.task):
+            stages = stages_of(settings.pop("lengths", ""))
             drawn_by: Sampler = make(task=task, **settings)
+            if stages:
+                drawn_by = _add_stages(drawn_by, stages, config.max_num_epochs)
             if not TASKS.is_own(config.task):
                 _check_drawn(name, task, drawn_by.lengths)
     except PluginError:
@@ -536,6 +555,18 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
         task_too = f"task={config.task!r}, " if name == ANY_SAMPLER else ""
         raise ConfigError(task_too + _of_part(str(error), names)) from None
     return drawn_by
+
+
+def _add_stages(
+    longest: Sampler, stages: Sequence[tuple[int, float]], max_num_epochs: int
+) -> Sampler:
+    """Draws shorter strings before those that it would draw, stage by stage."""
+    batches = max_num_epochs * -(-longest.epoch_size // longest.batch_size)
+    made: Any = longest
+    earlier = [
+        (replace(made, max_length=length), round(share * batches)) for length, share in stages[:-1]
+    ]
+    return Staged(longest, tuple(earlier)) if earlier else longest
 
 
 def _check_drawn(sampler: str, task: Task, lengths: range) -> None:
@@ -556,6 +587,7 @@ def _network(
         **{
             **settings,
             **kind.network(task, dict(config)),
+            "num_blocks": len(config.layers) or config.num_blocks,
             "trained_length": kind.longest_reading(task, train.lengths[-1]),
             "tested_length": tested if shifted else 0,
             "coupling": _coupling(config, task, kind, max(train.lengths[-1], test.lengths[-1])),

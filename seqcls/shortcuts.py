@@ -82,7 +82,7 @@ def read_test(problem: Problem) -> Sequence[Shortcut]:
         return [Shortcut(name, None, reason) for name in problem.kind.shortcut_readers]
     with _READING:
         epochs, readers = problem.config.max_num_epochs, problem.kind.shortcut_readers
-        return _read(problem.train, problem.test, epochs, readers)
+        return _read(problem.longest_train, problem.test, epochs, readers)
 
 
 def training_key(problem: Problem) -> str:

@@ -7,13 +7,13 @@ never calls is left out, and of what hangs on its settings the branch that it ta
 import ast
 import importlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
-from seqcls.models import MODELS
+from seqcls.models import MODELS, architecture_of_letter
 from seqcls.models.positions import POSITIONS, table_size
 
 _CALLED = {"forward", "setup_context", "backward", "activations"}
@@ -38,7 +38,8 @@ def source_of(network: NetworkConfig) -> tuple[str, str]:
                 "a file without the task cannot; expected one that reads tokens at their own places"
             )
     model = MODELS[network.architecture].load()
-    parts = _Parts(network, POSITIONS[network.positions].load())
+    mixers = [MODELS[architecture_of_letter(x)].load_mixer() for x in network.layers]
+    parts = _Parts(network, POSITIONS[network.positions].load(), mixers)
     parts.include(model.__module__, model.__name__)
     return parts.text(), model.__name__
 
@@ -68,9 +69,12 @@ def _module(name: str) -> tuple[dict[str, _Definition], dict[str, tuple[str, str
 class _Parts:
     """Definitions that a model is made of, out of the modules where they stand."""
 
-    def __init__(self, network: NetworkConfig, positions: type) -> None:
+    def __init__(self, network: NetworkConfig, positions: type, mixers: Sequence[type]) -> None:
         self._network = network
         self._positions = positions
+        self._mixers = [mixer.__name__ for mixer in mixers]
+        self._looked_up = {part.__name__: part.__module__ for part in (positions, *mixers)}
+        """The modules of classes that settings name."""
         self._found: dict[str, tuple[str, _Definition]] = {}
         self._imports: dict[str, tuple[str, str | None]] = {}
 
@@ -96,20 +100,20 @@ class _Parts:
         if name in self._found and self._found[name][0] != module and name in defined:
             raise ConfigError(f"a model of its own file: two of its parts are called {name!r}")
         if name in defined and name not in self._found:
-            self._found[name] = (module, _Cut(self._network, self._positions).of(defined[name]))
+            self._found[name] = (module, self._cut(defined[name]))
+
+    def _cut(self, node: _Definition) -> _Definition:
+        return _Cut(self._network, self._positions, self._mixers).of(node)
 
     def _is_ours(self, module: str) -> bool:
-        roots = {"seqcls", self._positions.__module__.partition(".")[0]}
+        roots = {"seqcls", *(x.partition(".")[0] for x in self._looked_up.values())}
         roots.add(MODELS[self._network.architecture].load().__module__.partition(".")[0])
         return module.partition(".")[0] in roots
 
     def _find_all(self, name: str) -> None:
         module, _ = self._found[name]
         for used in _names(self._prune(name)):
-            if used == self._positions.__name__:
-                self._find(self._positions.__module__, used)
-            else:
-                self._find(module, used)
+            self._find(self._looked_up.get(used, module), used)
 
     def _names_called(self) -> set[str]:
         called = set(_CALLED)
@@ -207,7 +211,8 @@ def _is_needed(node: ast.stmt, called: set[str]) -> bool:
 class _Cut(ast.NodeTransformer):
     """Leaves out annotations, and the branches that a network with these settings does not take."""
 
-    def __init__(self, network: NetworkConfig, positions: type) -> None:
+    def __init__(self, network: NetworkConfig, positions: type, mixers: Sequence[str]) -> None:
+        self._mixers = mixers
         self._known = network_json(network)
         for name in _VARIED:
             del self._known[name]
@@ -271,6 +276,8 @@ class _Cut(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if ast.unparse(node) == "POSITIONS[config.positions].load()":
             return ast.Name(self._positions)
+        if ast.unparse(node) == "mixers_of(self.config)":
+            return ast.List([ast.Name(mixer) for mixer in self._mixers])
         return self.generic_visit(node)
 
     def _value(self, test: ast.expr) -> ast.Constant | None:

@@ -58,7 +58,7 @@ OTHER_NAMES = {
     **dict.fromkeys(("configs", "variants", "models"), "configurations"),
     **dict.fromkeys(("lr", "rate"), "learning_rate"),
     **dict.fromkeys(("epochs", "num_epochs", "max_epochs", "n_epochs"), "max_num_epochs"),
-    **dict.fromkeys(("layers", "n_layers", "num_layers", "depth", "blocks"), "num_blocks"),
+    **dict.fromkeys(("n_layers", "num_layers", "depth", "blocks"), "num_blocks"),
     **dict.fromkeys(("heads", "n_heads", "num_heads"), "num_attention_heads"),
     **dict.fromkeys(("head_size", "head_dim"), "attention_head_size"),
     **dict.fromkeys(("hidden", "dim", "d_model", "hidden_dim"), "hidden_size"),

@@ -24,6 +24,9 @@ SUCH_AS = {
     "pattern": "such as (ab)*",
     "formula": "such as a % 2 == 0",
     "replacement": r"such as b or \1; nothing deletes",
+    "layers": "such as gga",
+    "train_lengths": "such as [[8, 0.2], [40, 1.0]]",
+    "freeze": 'such as [["embeddings", 0.2]]',
 }
 MEANING = {
     "alphabet": "The letters of strings, one character each; in counting and rewrite "

@@ -50,7 +50,12 @@ USUAL = {
 USUAL_TO_WRITE = ("positions",)
 """And those that are, where models write outputs: without positions a Transformer copies little."""
 
-TYPED = frozenset({"alphabet", "dataset", "pattern", "replacement", "formula", "required_letters"})
+TYPED = frozenset(
+    {
+        *("alphabet", "dataset", "pattern", "replacement", "formula", "required_letters"),
+        *("layers", "train_lengths", "freeze"),
+    }
+)
 """Settings that are typed, one value at a time."""
 
 SEVERAL = ("pattern", "formula")
@@ -304,4 +309,9 @@ def settings_needed(fields: Mapping[str, Any], chosen: Container[str]) -> dict[s
 def _alternatives(fields: Mapping[str, Any]) -> dict[str, Any]:
     """What each of these settings becomes where its value is in the way."""
     size = fields["attention_head_size"]
-    return {"readout": "last", "attention_head_size": size + size % 2, "num_attention_heads": 1}
+    return {
+        "layers": "ga",
+        "readout": "last",
+        "attention_head_size": size + size % 2,
+        "num_attention_heads": 1,
+    }

@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.launch import fields
 from dashboard.launch.starting_point import Start, format_values
 from dashboard.text import verbatim
-from seqcls.models import MODELS
+from seqcls.models import IN_SCORES, MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import obstacle_of
 from seqcls.tasks import TASKS
@@ -57,7 +57,8 @@ def offered_variants(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
         if "positions" not in MODELS[architecture].reads:
             variants[architecture] = {"architecture": architecture}
             continue
-        for positions in POSITIONS.usable(list(POSITIONS)):
+        known = IN_SCORES if architecture == "hybrid" else POSITIONS.usable(list(POSITIONS))
+        for positions in known:
             name = f"{architecture}, positions {positions}"
             variants[name] = {"architecture": architecture, "positions": positions}
     return variants

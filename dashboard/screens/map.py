@@ -14,7 +14,7 @@ from dashboard.views import budgets, configurations, heat_map, shortcuts
 from dashboard.views.heat_map import CANNOT, CLICKED
 from dashboard.words import languages, measures
 from seqcls.kinds import Measure
-from sweeps.api.naming import say_setting
+from sweeps.api.naming import say_field, say_setting, say_value
 from sweeps.api.reading import View
 from sweeps.statistics.populations import CLASS
 
@@ -49,7 +49,7 @@ def show() -> None:
 
 
 def _too_few(fields: list[str]) -> None:
-    differs = f"only {verbatim(fields[0])} differs" if fields else "no setting differs"
+    differs = f"only {verbatim(say_field(fields[0]))} differs" if fields else "no setting differs"
     st.info(
         "A map needs two settings in which the models differ; among those that match the "
         f"filters, {differs}. Clear the filters, or launch a sweep with two axes from the sidebar."
@@ -70,7 +70,8 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     others = heat_map.other_settings(view, language, grouped)
     table = rows().merge(others, on=grouped, how="left")
     if table.empty:
-        st.info(f"No model uses {' and '.join(map(verbatim, grouped))}. Choose other settings.")
+        used = " and ".join(verbatim(say_field(x)) for x in grouped)
+        st.info(f"No model uses {used}. Choose other settings.")
         return
     differing = [str(name) for name in others if name not in grouped]
     settings = {} if language is None else heat_map.language_settings(view, language)
@@ -133,7 +134,7 @@ def _map(
     worst = max(table.to_dict("records"), key=lambda cell: cell["failing_share"])
     says = (
         f"{len(table)} cells. Most models fail with "
-        f"{', '.join(f'{name}={worst[name]}' for name in grouped)}: "
+        f"{', '.join(f'{say_field(x)} {say_value(x, worst[x])}' for x in grouped)}: "
         f"{worst['failing']} of {worst['seeds']}."
     )
     event = placement.show(chart, f"map {value}", says=says, click=CLICKED)
@@ -167,7 +168,7 @@ def _say_what_is_left_out(view: View, language: str | None, grouped: list[str], 
         if number:
             st.caption(
                 f"{number:,} of {models:,} models are in no cell: their {verbatim(task)} or "
-                f"network does not use {verbatim(name)}."
+                f"network does not use {verbatim(say_field(name))}."
             )
 
 

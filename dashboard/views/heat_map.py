@@ -1,5 +1,6 @@
 """Two or three settings against each other: the cells of a map, and their chart."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from dashboard.views import shortcuts
 from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
+from sweeps.api.naming import say_field, say_value
 from sweeps.api.reading import View
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import BORDER_SHARES, Outcome
@@ -268,16 +270,27 @@ def outcome_map(
 def _base(cells: pd.DataFrame, x: str, y: str, facet: str | None) -> alt.Chart:
     """Cells at their place; columns whose names do not fit beside each other have them upright."""
     columns, rows = _in_order(cells[x]), _in_order(cells[y])
-    axis = alt.Axis(labelAngle=-90 if _upright(columns, facet) else 0, labelOverlap="greedy")
+    upright = bool(_upright(cells[x], facet))
+    across = alt.Axis(
+        labelAngle=-90 if upright else 0, labelOverlap="greedy", labelExpr=_in_words(cells[x])
+    )
+    up = alt.Axis(labelExpr=_in_words(cells[y]))
     return alt.Chart(cells).encode(
-        x=alt.X(field=_escape(x), type="nominal", title=x, sort=columns, axis=axis),
-        y=alt.Y(field=_escape(y), type="nominal", title=y, sort=rows[::-1]),
+        x=alt.X(field=_escape(x), type="nominal", title=say_field(x), sort=columns, axis=across),
+        y=alt.Y(field=_escape(y), type="nominal", title=say_field(y), sort=rows[::-1], axis=up),
     )
 
 
-def _upright(columns: Sequence[str], facet: str | None) -> float:
+def _in_words(values: "pd.Series[str]") -> str:
+    """The expression that gives the label of each value of a field."""
+    said = {x: say_value(str(values.name), x) for x in _in_order(values)}
+    return f"{json.dumps(said)}[datum.label]"
+
+
+def _upright(values: "pd.Series[str]", facet: str | None) -> float:
     """Pixels that the names of columns are high where they stand upright; else 0."""
-    longest = _text_width(columns, 10)
+    columns = _in_order(values)
+    longest = _text_width((say_value(str(values.name), x) for x in columns), 10)
     room = NARROWEST / len(columns) if facet is None else FACET_CELL_WIDTH
     return min(longest, LABEL_LIMIT) if longest > room else 0
 
@@ -305,11 +318,17 @@ def _set_size(
     columns, rows = _in_order(cells[x]), _in_order(cells[y])
     height = max(LEAST_HEIGHT, CELL_HEIGHT * len(rows))
     if facet is None:
-        whole = round(height + FURNITURE_HEIGHT + _upright(columns, facet))
+        whole = round(height + FURNITURE_HEIGHT + _upright(cells[x], facet))
         return layers.properties(height=whole, title=title_params(title))
     width = FACET_CELL_WIDTH * len(columns)
     return layers.properties(height=height, width=width).facet(
-        alt.Facet(field=_escape(facet), type="nominal", title=facet, sort=_in_order(cells[facet])),
+        alt.Facet(
+            field=_escape(facet),
+            type="nominal",
+            title=say_field(facet),
+            sort=_in_order(cells[facet]),
+            header=alt.Header(labelExpr=_in_words(cells[facet])),
+        ),
         columns=max(1, FACETS_WIDTH // (width + FACET_CELL_WIDTH // 2)),
         title=title_params(title),
     )
@@ -494,10 +513,12 @@ def _tooltips(
     outcomes: bool = False,
 ) -> list[alt.Tooltip]:
     """A line for each setting that differs, and for what the cells show."""
+    named = {x: say_field(x, with_name=True) for x in settings}
+    lines = [alt.Tooltip(field=_escape(x), type="nominal", title=y) for x, y in named.items()]
     border = [x for x in BORDER_SHARES if x in cells and cells[x].notna().any()]
     if outcomes:
         return [
-            *(alt.Tooltip(field=_escape(x), type="nominal", title=x) for x in settings),
+            *lines,
             alt.Tooltip("learned_of:N", title="Learned"),
             alt.Tooltip("generalize_of:N", title="Generalize, of those that learned"),
             alt.Tooltip("learned_share:Q", title="Share that learned", format=".2~%"),
@@ -513,7 +534,7 @@ def _tooltips(
     shares = {x: said for x, said in shares.items() if x not in OUTCOME_SHARES}
     shares |= {x: f"Median, {BORDER_SHARES[x]}" for x in border}
     return [
-        *(alt.Tooltip(field=_escape(field), type="nominal", title=field) for field in settings),
+        *lines,
         *(alt.Tooltip(f"{name}:Q", title=label, format=".2~%") for name, label in shares.items()),
         alt.Tooltip("median_interval:N", title="95% interval of the median"),
         alt.Tooltip("failing_interval:N", title="95% interval of the share"),

@@ -160,8 +160,11 @@ def _say_how_to_read(models: Sequence[StringResults], several: bool) -> None:
         st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
     for results in models:
         if not (results.has_attention or results.has_units):
-            name = verbatim(results.model.config.architecture)
-            st.caption(f"{name} names no attention and no units.")
+            config = results.model.config
+            reason = f"{verbatim(config.architecture)} names no attention and no units."
+            if len(set(config.layers)) > 1:
+                reason = "Blocks of several kinds have no attention or states to set side by side."
+            st.caption(reason)
     if several:
         every = "every figure of both models" if len(models) > 1 else "every figure"
         st.caption(f"Hover over a token to mark it in {every}.")

@@ -138,6 +138,11 @@ def family_example(task: Task) -> str:
             [*names[:place], f"{name}{{n}}", *names[place + 1 :]]
             for place, name in enumerate(names)
         ]
+        # Instructions, or keys and values, that come in pairs.
+        families += [
+            [*names[:place], f"<{tokenizer.separator.join(pair)}>{{n}}", *names[place + 2 :]]
+            for place, pair in enumerate(itertools.pairwise(names))
+        ]
     for family in families:
         text = tokenizer.separator.join(family)
         strings = [text.replace("{n}", f"{{{n}}}") for n in (2, 3, 4)]

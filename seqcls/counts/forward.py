@@ -92,7 +92,7 @@ class _Tokens:
         finite = log_counts.clamp_min(torch.finfo(log_counts.dtype).min)
         occurring = log_counts.isfinite()
         scale: Tensor | float = 1.0
-        if config.attention_scale == "log_length":
+        if config.attention_scale != "sqrt":
             unattended = config.readout != "mean" and config.no_attend_cls
             read = functional.pad(finite, (1, 0), value=0.0) if unattended else finite
             scale = read.logsumexp(dim=1).clamp_min(0)[:, None, None, None]
@@ -130,10 +130,22 @@ class _Block:
             states = states[:, :, 1:]
         query = self._split("attention.query", attending)
         key, value = self._split("attention.key", states), self._split("attention.value", states)
-        scores = query @ key.mT * tokens.scale / math.sqrt(config.attention_head_size)
+        scores = query @ key.mT * self._scale() / math.sqrt(config.attention_head_size)
         weights = (scores + tokens.logarithms).softmax(dim=-1)
         mixed = _mix(weights * tokens.occurring, value)
         return self._linear("attention.output", mixed.transpose(2, 3).flatten(3))
+
+    def _scale(self) -> Tensor | float:
+        """What scores are multiplied by beside 1 / sqrt(head size): (member, string, head, 1, 1),
+        or one for all members and heads.
+        """
+        if self._config.attention_scale != "learned_log_length":
+            return self._tokens.scale
+        slope, bias = (
+            self._parameters[f"{self._prefix}attention.length_{name}"][:, None, :, None, None]
+            for name in ("scale", "bias")
+        )
+        return slope * self._tokens.scale + bias
 
     def _split(self, name: str, states: States) -> Heads:
         heads = (self._config.num_attention_heads, self._config.attention_head_size)

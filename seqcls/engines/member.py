@@ -18,7 +18,7 @@ from seqcls.cache import cache_folder, keep_checked, read_checked, use
 from seqcls.config import RunConfig
 from seqcls.engines.base import Member
 from seqcls.errors import ConfigError
-from seqcls.models import MODELS
+from seqcls.models import MODELS, architecture_of_letter
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
@@ -302,7 +302,8 @@ class Unfinished:
 def _code(problem: Problem) -> list[str]:
     """The code of parts of the network that are from outside, which may change in one version."""
     config = problem.config
-    parts = ((MODELS, config.architecture), (POSITIONS, config.positions))
+    named = (config.architecture, *map(architecture_of_letter, config.layers))
+    parts = (*((MODELS, name) for name in named), (POSITIONS, config.positions))
     return [
         registry.code_of(registry[name].load())
         for registry, name in parts

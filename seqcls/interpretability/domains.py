@@ -237,7 +237,7 @@ def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters |
     Args:
         tried: where to look besides the strings of the training's first epoch.
     """
-    sampler = model.problem.train
+    sampler = model.problem.longest_train
     trained = stream(sampler).epoch(0).strings.take(slice(MAX_TRAINED))
     strings: list[Letters] = []
     for sample in (*tried, _ask(model, trained)):

@@ -314,7 +314,7 @@ def _without_bound(problem: Problem) -> str | None:
 
 
 def _of_near_negatives(problem: Problem) -> str | None:
-    train = problem.train
+    train = problem.longest_train
     if not isinstance(train, BalancedStrings) or train.negatives in ("near", "border"):
         return None
     return "near" if train.near_obstacle is None else None

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.readable_model import (
     Output,
@@ -138,6 +139,7 @@ def attention_patterns(
     plain, config, in_two = plain_model(model), model.config, has_decoder(model)
     blocks = _of_decoder(plain, kind) if in_two else plain.attention()
     if not blocks:
+        _refuse_mixed(config)
         given = f"attention={config.attention!r} with " if in_two else ""
         raise ConfigError(
             f"{given}architecture={config.architecture!r} has no "
@@ -243,6 +245,7 @@ def recurrent_units(
         return Units(tuple(tokens), torch.stack([kept[x][0] for x in states]).numpy(), {})
     layers = plain_model(model).units()
     if not layers:
+        _refuse_mixed(model.config)
         raise ConfigError(
             f"architecture={model.config.architecture!r} is not recurrent; look at its attention "
             "and at what its parts add to the logit instead"
@@ -254,6 +257,14 @@ def recurrent_units(
 
     gates = {name: of_layers(name) for name in layers[0] if name != "state"}
     return Units(tuple(token_names(model, letters, output)), of_layers("state"), gates)
+
+
+def _refuse_mixed(config: RunConfig) -> None:
+    if len(set(config.layers)) > 1:
+        raise ConfigError(
+            f"layers={config.layers!r}: its blocks keep different things, which cannot stand side "
+            "by side; take its parts away, or carry their states over from another string, instead"
+        )
 
 
 def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from seqcls.kinds import Examples
 from seqcls.kinds.base import Answers
 from seqcls.kinds.transduction import OutputAnswers
 from seqcls.models.positions import longest_readable
+from seqcls.notebook import MOST_ROWS, bars, table
 from seqcls.problem import Problem
 from seqcls.results import Weights
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import Task
 
@@ -76,6 +78,25 @@ class TrainedModel:
     def __repr__(self) -> str:
         changed = ", ".join(f"{name}={value!r}" for name, value in self.config.changed.items())
         return f"<TrainedModel {changed or 'of the default configuration'}>"
+
+    def _repr_html_(self) -> str:
+        """Its settings, and what it answers to the shortest strings."""
+        # That module asks models.
+        from seqcls.interpretability.domains import all_inputs
+
+        changed = [(name, f"{value}") for name, value in self.config.changed.items()]
+        html = table(["setting", "value"], changed)
+        _, parts = all_inputs(self.problem, 500)
+        letters = (x.tolist() for part in parts for x in part.letters)
+        shortest = [[x for x in row if x != NO_LETTER] for row in islice(letters, MOST_ROWS)]
+        if shortest:
+            answers = self.ask_all(shortest)
+            said = (map(str, self.said(x)) for x in (answers.targets, answers.predicted))
+            numbers = (f"{x:.3g}" for x in answers.score)
+            heads = ["string", "right", "the model", self.problem.kind.score_name]
+            rows = zip(map(self.display, shortest), *said, numbers, strict=True)
+            html += table(heads, rows, answers.wrong.tolist())
+        return html
 
     @property
     def config(self) -> RunConfig:
@@ -217,8 +238,18 @@ class TrainedModel:
         return bits if texts is None else texts
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class RunModel(TrainedModel):
     """A stored run's model, as a notebook asks it."""
+
+    by_length: Sequence[tuple[int, float]] = ()
+    """Lengths of its test strings, and the share of each that it is right on."""
+
+    def _repr_html_(self) -> str:
+        """Its accuracy by length, its settings, and what it answers to the shortest strings."""
+        known = self.problem.knows_trained_lengths
+        trained = self.problem.trained_lengths[-1] if known else None
+        return bars(self.by_length, trained) + super()._repr_html_()
 
     def logits(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> np.ndarray:
         """A logit for each string, positive where the model takes it for one of the language.

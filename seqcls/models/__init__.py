@@ -5,12 +5,15 @@ know what there is and what fits.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from seqcls.config import NetworkConfig
+from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.models.entries import (
     DELTANET,
+    DELTAPRODUCT,
     ENCODER_DECODER,
+    GATED_DELTANET,
     LINEAR_ATTENTION,
     MAMBA,
     PARAGRAPH_READER,
@@ -110,11 +113,11 @@ def _no_recurrent(config: NetworkConfig) -> str | None:
     return _no_head(config, blind=f"architecture={config.architecture!r}")
 
 
-def _no_mixing(config: NetworkConfig) -> str | None:
-    """Why there is no network of blocks that mix tokens by a memory."""
+def no_mixing(config: NetworkConfig) -> str | None:
+    """Why there is no network of blocks that mix tokens from left to right."""
     if (reason := _no_recurrent(config)) is not None:
         return reason
-    if config.num_attention_heads == 0 and _OWN[config.architecture].reads.issuperset(_HEADS):
+    if config.num_attention_heads == 0 and MODELS[config.architecture].reads.issuperset(_HEADS):
         return (
             f"num_attention_heads=0 with architecture={config.architecture!r}: its memory is in "
             "heads; use 1 or more"
@@ -186,25 +189,105 @@ def _recurrent(name: str, gates: int) -> Entry:
     )
 
 
-def _mixing(path: str, sizes: Sizes, *reads: str) -> Entry:
-    """Blocks of a mixer, which reads these settings beside those of every such block."""
-    of_blocks = {
+OF_MIXING = frozenset(
+    {
         "num_blocks", "readout", "norm_placement", "activation", "biases", "final_norm",
         "feed_forward_size", "layer_norm", "layer_norm_eps", "feed_forward_init_strategy",
-    }  # fmt: skip
+    }
+)  # fmt: skip
+"""Fields that every network of blocks with a mixer reads."""
+
+
+def _mixing(letter: str, path: str, sizes: Sizes, *reads: str) -> Entry:
+    """Blocks of a mixer, which reads these settings beside those of every such block."""
     return Entry(
-        path,
-        frozenset(of_blocks.union(reads)),
-        _no_mixing,
+        f"{_HERE}.{path}",
+        OF_MIXING.union(reads),
+        no_mixing,
         several_outputs=True,
         sizes=sizes,
+        letter=letter,
     )
+
+
+IN_SCORES = ("none", "rotary", "alibi")
+"""Position schemes that attention among other mixers may have: they are in its scores alone, and
+have no parameters."""
+
+_OF_HYBRIDS = (OF_MIXING - {"num_blocks"}) | {
+    "layers", "positions", "attention_scale", "num_attention_heads", "attention_head_size",
+    "eigenvalue_range", "short_convolution", "householder_steps", "expand", "state_size",
+}  # fmt: skip
+
+
+def _no_hybrid(config: NetworkConfig) -> str | None:
+    letters = architectures_by_letter()
+    known = ", ".join(f"{x} {name}" for x, name in letters.items())
+    if not config.layers:
+        return (
+            "layers='' with architecture='hybrid': expected a letter for each block, such as "
+            f"'gga', out of {known}"
+        )
+    if unknown := [x for x in config.layers if x not in letters]:
+        return f"layers={config.layers!r}: {unknown[0]!r} is no mixer; expected letters of {known}"
+    for entry, of_block in _blocks(config):
+        if (reason := entry.obstacle(of_block)) is not None:
+            return f"layers={config.layers!r}: {entry.letter!r} cannot be a block: {reason}"
+    if config.positions not in IN_SCORES:
+        return (
+            f"positions={config.positions!r} with architecture='hybrid': its attention knows "
+            f"places by its scores alone; use {', '.join(IN_SCORES[:-1])} or {IN_SCORES[-1]}"
+        )
+    if config.position_range:
+        return (
+            f"position_range={config.position_range} with architecture='hybrid': its places are "
+            "counted; leave it out"
+        )
+    return no_mixing(config)
+
+
+def _blocks(config: NetworkConfig) -> list[tuple[Entry, NetworkConfig]]:
+    """What stands for each letter of `layers`, and the network of that block alone."""
+    found = []
+    for letter in config.layers:
+        name = architecture_of_letter(letter)
+        alone = {"architecture": name, "layers": "", "num_blocks": 1, "attention_mask": "causal"}
+        found.append((MODELS[name], config.model_copy(update=alone)))
+    return found
+
+
+def architectures_by_letter() -> dict[str, str]:
+    """The architectures of which a block may be one of `hybrid`, by the letter of each."""
+    own = {MODELS[name].letter: name for name in MODELS.usable()}
+    return {letter: own[letter] for letter in sorted(own) if letter}
+
+
+def architecture_of_letter(letter: str) -> str:
+    """The architecture whose mixer a letter of `layers` stands for, one that there is."""
+    return (
+        next((x for x, y in _OWN.items() if y.letter == letter), None)
+        or (architectures_by_letter()[letter])
+    )
+
+
+def settings_of(config: RunConfig | NetworkConfig) -> frozenset[str]:
+    """The settings that a network reads: of `hybrid`, those that its blocks read."""
+    reads = MODELS[config.architecture].reads
+    if config.architecture != "hybrid":
+        return reads
+    letters = architectures_by_letter()
+    of_blocks = [MODELS[letters[x]].reads for x in config.layers if x in letters]
+    theirs = frozenset[str]().union(*of_blocks) - {"num_blocks", "attention_mask", "no_attend_cls"}
+    return (OF_MIXING - {"num_blocks"}) | {"layers"} | (theirs - {"attention_init_strategy"})
 
 
 OF_PICTURES = frozenset({"picture_blocks", "picture_channels"})
 """Fields that an encoder of pictures reads."""
 
+_HERE = "seqcls.models"
 _HEADS = ("num_attention_heads", "attention_head_size")
+_STEPS = "householder_steps"
+_DELTA = (*_HEADS, "eigenvalue_range", "short_convolution")
 
 _OWN: Mapping[str, Entry] = {
     "transformer": Entry(
@@ -214,6 +297,8 @@ _OWN: Mapping[str, Entry] = {
         several_outputs=True,
         sizes=TRANSFORMER,
         compiled="transformer",
+        letter="a",
+        mixer=f"{_HERE}.attention:AttentionMixer",
     ),
     "encoder_decoder": Entry(
         "seqcls.models.encoder_decoder:EncoderDecoder",
@@ -238,19 +323,28 @@ _OWN: Mapping[str, Entry] = {
     ),
     "rnn": _recurrent("RNN", gates=1),
     "gru": _recurrent("GRU", gates=3),
-    "lstm": _recurrent("LSTM", gates=4),
-    "deltanet": _mixing(
-        "seqcls.models.deltanet:DeltaNet",
-        DELTANET,
-        *_HEADS,
-        "eigenvalue_range",
-        "short_convolution",
+    "lstm": replace(_recurrent("LSTM", gates=4), letter="r", mixer=f"{_HERE}.lstm_mixer:LSTMMixer"),
+    "deltanet": _mixing("d", "deltanet:DeltaNet", DELTANET, *_DELTA),
+    "gated_deltanet": _mixing("g", "gated_deltanet:GatedDeltaNet", GATED_DELTANET, *_DELTA),
+    "deltaproduct": _mixing("p", "deltaproduct:DeltaProduct", DELTAPRODUCT, *_DELTA, _STEPS),
+    "mamba": _mixing("m", "mamba:Mamba", MAMBA, "eigenvalue_range", "expand", "state_size"),
+    "slstm": _mixing("s", "slstm:SLSTM", SLSTM, *_HEADS),
+    "linear_attention": _mixing("l", "mixing:LinearAttention", LINEAR_ATTENTION, *_HEADS),
+    "hybrid": Entry(
+        "seqcls.models.hybrid:Hybrid",
+        _OF_HYBRIDS,
+        _no_hybrid,
+        several_outputs=True,
+        sizes=Sizes(
+            parameters=lambda config: sum(x.sizes.parameters(y) for x, y in _blocks(config)),
+            products=lambda config, tokens: (
+                sum(x.sizes.products(y, tokens) for x, y in _blocks(config)) / len(config.layers)
+            ),
+            scores=lambda config, tokens: sum(
+                x.sizes.scores(y, tokens) for x, y in _blocks(config)
+            ),
+        ),
     ),
-    "mamba": _mixing(
-        "seqcls.models.mamba:Mamba", MAMBA, "eigenvalue_range", "expand", "state_size"
-    ),
-    "slstm": _mixing("seqcls.models.slstm:SLSTM", SLSTM, *_HEADS),
-    "linear_attention": _mixing("seqcls.models.mixing:LinearAttention", LINEAR_ATTENTION, *_HEADS),
 }
 
 MODELS: Registry[Entry] = Registry("seqcls.models", _OWN, entry_of)

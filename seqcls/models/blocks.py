@@ -45,7 +45,21 @@ class Attention(nn.Module):
         self.key = Linear(hidden, size, bias=bias)
         self.value = Linear(hidden, size, bias=bias)
         self.output = Linear(size, hidden, bias=bias)
+        self.length_scale: nn.Parameter | None = None
+        self.length_bias: nn.Parameter | None = None
+        if config.attention_scale == "learned_log_length":
+            # Training begins with the function of `log_length`.
+            self.length_scale = nn.Parameter(torch.ones(self.heads[0]))
+            self.length_bias = nn.Parameter(torch.zeros(self.heads[0]))
         self.dropout = Dropout(config.dropout_rate)
+
+    def scale_by_length(self, scale: Scale) -> Scale:
+        """What each head's scores are multiplied by beside 1 / sqrt(head size): s ln N + b where
+        s and b are learned (scalable softmax, with the bias that Nakanishi 2025 tries too).
+        """
+        if self.length_scale is None or self.length_bias is None:
+            return scale
+        return self.length_scale[:, None, None] * scale + self.length_bias[:, None, None]
 
     def forward(
         self,
@@ -60,7 +74,9 @@ class Attention(nn.Module):
         query = record("query", positions.rotate(self.split(self.query(states)), places))
         key = record("key", positions.rotate(self.split(self.key(others)), places))
         value = record("value", self.split(self.value(others)))
-        scores = query @ key.transpose(-1, -2) * scale / math.sqrt(self.heads[1])
+        scores = (
+            query @ key.transpose(-1, -2) * self.scale_by_length(scale) / math.sqrt(self.heads[1])
+        )
         bias = positions.bias(places, places)
         scores = record("scores", scores if bias is None else scores + bias)
         return self.mix(scores, value, attendable.unsqueeze(1), record)

@@ -22,7 +22,9 @@ NORM_EPS = 1e-5
 
 
 class _DeltaNetInputs(NamedTuple):
-    """What tokens ask, and write, and how much: (..., head, head_size), and (..., head)."""
+    """What tokens ask, and write at each of their steps, and how much: (..., head, head_size),
+    (..., step, head, head_size), and (..., step, head).
+    """
 
     query: Tensor
     key: Tensor
@@ -35,37 +37,66 @@ class DeltaNetMixer(Mixer):
 
     The eigenvalue along k_t is 1 - b_t: with the range `positive` b_t is a sigmoid, with `signed`
     twice that, so that it may be below 0 (Yang et al. 2024; Grazzi et al. 2024).
+
+    Args:
+        steps: how often each token writes.
     """
 
-    def __init__(self, config: NetworkConfig) -> None:
+    def __init__(self, config: NetworkConfig, steps: int = 1) -> None:
         super().__init__(config)
-        size = self.heads[0] * self.heads[1]
-        self.query, self.key, self.value = (Linear(config.hidden_size, size) for _ in range(3))
-        self.strength = Linear(config.hidden_size, self.heads[0])
-        self.convolution = ShortConvolution(3 * size) if config.short_convolution else None
+        self.steps, self.size = steps, self.heads[0] * self.heads[1]
+        self.query = Linear(config.hidden_size, self.size)
+        self.key, self.value = (Linear(config.hidden_size, steps * self.size) for _ in range(2))
+        self.strength = Linear(config.hidden_size, steps * self.heads[0])
+        channels = (1 + 2 * steps) * self.size
+        self.convolution = ShortConvolution(channels) if config.short_convolution else None
         self.norm = torch.nn.RMSNorm(self.heads[1], eps=NORM_EPS)
-        self.output = Linear(size, config.hidden_size)
+        self.output = Linear(self.size, config.hidden_size)
+
+    def log_kept(self, states: Tensor) -> Tensor | None:
+        """The logarithm of what each head keeps of its memory before a token writes; None for
+        all: (..., head).
+        """
+        del states
+        return None
+
+    def apply_gate(self, normed: Tensor, states: Tensor) -> Tensor:
+        """What is given of each head: (..., head, head_size)."""
+        del states
+        return normed
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         """Implements `Mixer.forward`.
 
-        What token t writes is u_t = b_t (v_t - S_{t-1} k_t), and S_t is the sum of u_s k_s^T up to
-        it: one triangular system gives all u, as exactly as token after token.
+        What step t writes is u_t = b_t (v_t - a_t S_{t-1} k_t), where a_t is kept, and S_t is the
+        sum of u_s k_s^T up to it, each times what has been kept since: one triangular system gives
+        all u, as exactly as step after step.
         """
         given = self._project(states)
         if self.convolution is not None:
             given = self.convolution(given)
         query, key, value, strength = self._read(states, given)
-        record.aside("eigenvalue", lambda: 1 - strength)
-        query, key, value = (x.transpose(1, 2) for x in (query, key, value))
-        scaled = strength.transpose(1, 2).unsqueeze(3)
+        log_kept = self._by_step(self.log_kept(states))
+        record.aside("eigenvalue", lambda: self._eigenvalues(strength, log_kept).flatten(2))
+        # A token's steps one after another, heads first.
+        key, value = (x.flatten(1, 2).transpose(1, 2) for x in (key, value))
+        scaled = strength.flatten(1, 2).transpose(1, 2).unsqueeze(3)
+        query = query.transpose(1, 2)
+        asked = query if self.steps == 1 else query.repeat_interleave(self.steps, dim=2)
+        pairs, read = key @ key.mT, asked @ key.mT
+        since: Tensor | None = None
+        if log_kept is not None:
+            sums = log_kept.flatten(1, 2).transpose(1, 2).cumsum(dim=2)
+            # Above the diagonal they grow, and are read nowhere.
+            since = (sums.unsqueeze(3) - sums.unsqueeze(2)).tril().exp()
+            pairs, read = pairs * since, read * since
         written = torch.linalg.solve_triangular(
-            (scaled * (key @ key.mT)).tril(-1), scaled * value, upper=False, unitriangular=True
+            (scaled * pairs).tril(-1), scaled * value, upper=False, unitriangular=True
         )
-        record.aside("state", lambda: summed_products(written, key))
-        mixed = record("mixed_value", (query @ key.mT).tril() @ written)
-        output: Tensor = self.output(self.norm(mixed).transpose(1, 2).flatten(2))
-        return record("output", output)
+        last = slice(self.steps - 1, None, self.steps)
+        record.aside("state", lambda: _memories(written, key, since)[:, last])
+        mixed = record("mixed_value", read.tril()[:, :, last] @ written)
+        return record("output", self._answer(mixed.transpose(1, 2), states))
 
     def nothing(self, state: State) -> MixerMemory:
         """Implements `Mixer.nothing`: the memory, and the tokens that the convolution reads
@@ -82,31 +113,61 @@ class DeltaNetMixer(Mixer):
         if self.convolution is not None:
             given, window = self.convolution.step(given, kept[1])
             after = (window,)
-        query, key, value, strength = self._read(state, given)
-        held = (kept[0] @ key.unsqueeze(3)).squeeze(3)
-        written = strength.unsqueeze(2) * (value - held)
-        memory = kept[0] + written.unsqueeze(3) * key.unsqueeze(2)
+        query, keys, values, strengths = self._read(state, given)
+        memory, log_kept = kept[0], self.log_kept(state)
+        if log_kept is not None:
+            memory = memory * log_kept.exp()[:, :, None, None]
+        for step in range(self.steps):
+            key = keys[:, step]
+            held = (memory @ key.unsqueeze(3)).squeeze(3)
+            written = strengths[:, step].unsqueeze(2) * (values[:, step] - held)
+            memory = memory + written.unsqueeze(3) * key.unsqueeze(2)
         mixed = (memory @ query.unsqueeze(3)).squeeze(3)
-        output: Tensor = self.output(self.norm(mixed).flatten(1))
-        return output, (memory, *after)
+        return self._answer(mixed, state), (memory, *after)
 
     def units(self) -> tuple[str, ...]:
         return ("eigenvalue",)
+
+    def _answer(self, mixed: Tensor, states: Tensor) -> Tensor:
+        output: Tensor = self.output(self.apply_gate(self.norm(mixed), states).flatten(-2))
+        return output
+
+    def _by_step(self, log_kept: Tensor | None) -> Tensor | None:
+        """The same of each step: before the first something is lost, before the others nothing."""
+        if log_kept is None:
+            return None
+        others = log_kept.new_zeros(()).expand(*log_kept.shape[:2], self.steps - 1, self.heads[0])
+        return torch.cat([log_kept.unsqueeze(2), others], dim=2)
+
+    def _eigenvalues(self, strength: Tensor, log_kept: Tensor | None) -> Tensor:
+        along = 1 - strength
+        return along if log_kept is None else along * log_kept.exp()
 
     def _project(self, states: Tensor) -> Tensor:
         """Queries, keys and values beside one another."""
         return torch.cat([layer(states) for layer in (self.query, self.key, self.value)], dim=-1)
 
     def _read(self, states: Tensor, given: Tensor) -> _DeltaNetInputs:
-        query, key, value = (self.by_head(x) for x in functional.silu(given).chunk(3, dim=-1))
-        strength = self.strength(states).sigmoid()
+        sizes = self.size, self.steps * self.size, self.steps * self.size
+        query, key, value = functional.silu(given).split(sizes, dim=-1)
+        by_step = (self.steps, *self.heads)
+        query, key = self.by_head(query), key.unflatten(-1, by_step)
+        strength = self.strength(states).sigmoid().unflatten(-1, (self.steps, self.heads[0]))
         if self.config.eigenvalue_range == "signed":
             strength = 2 * strength
         query, key = functional.normalize(query, dim=-1), functional.normalize(key, dim=-1)
-        return _DeltaNetInputs(query, key, value, strength)
+        return _DeltaNetInputs(query, key, value.unflatten(-1, by_step), strength)
 
 
 class DeltaNet(Mixing):
     """Blocks of DeltaNet."""
 
     mixer = DeltaNetMixer
+
+
+def _memories(written: Tensor, keys: Tensor, since: Tensor | None) -> Tensor:
+    """The memory after every step, all heads in one row, given what has been kept since each."""
+    if since is None:
+        return summed_products(written, keys)
+    products = written.unsqueeze(4) * keys.unsqueeze(3)
+    return (since.tril() @ products.flatten(3)).transpose(1, 2).flatten(2)

@@ -101,7 +101,7 @@ class Crossing(NamedTuple):
         layer = block.cross_attention
 
         def part(read: Hidden) -> Hidden:
-            factor = self.scale / math.sqrt(layer.heads[1])
+            factor = layer.scale_by_length(self.scale) / math.sqrt(layer.heads[1])
             scores = layer.split(layer.query(read)) @ self.keys[number].mT * factor
             return layer.mix(scores, self.values[number], self.attendable, NOTHING)
 
@@ -113,7 +113,7 @@ class EncoderDecoder(TwoStreams):
 
     Between the two no scheme of positions has a part. With `no_attend_cls` neither attends to
     `CLS`; with `attention_scale` `log_length` the decoder's attention to the input is multiplied
-    as the encoder's is.
+    as the encoder's is, with `learned_log_length` by numbers of its own.
     """
 
     def __init__(self, config: NetworkConfig) -> None:

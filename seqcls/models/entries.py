@@ -5,7 +5,7 @@ No PyTorch is loaded to name one.
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from seqcls.config import NetworkConfig
@@ -174,6 +174,15 @@ DELTANET = LINEAR_ATTENTION = _mixing(
     lambda config: 4 * _attention_width(config) * config.hidden_size, _pairs
 )
 
+GATED_DELTANET = _mixing(lambda config: 5 * _attention_width(config) * config.hidden_size, _pairs)
+
+DELTAPRODUCT = _mixing(
+    lambda config: (
+        (2 + 2 * config.householder_steps) * _attention_width(config) * config.hidden_size
+    ),
+    lambda config, tokens: config.householder_steps * _pairs(config, tokens),
+)
+
 MAMBA = _mixing(
     _mamba_weights, lambda config, _: 4 * config.expand * config.hidden_size * config.state_size
 )
@@ -216,11 +225,23 @@ class Entry:
     compiled: Compiled | None = None
     """The program by which the compiled engines train an architecture; None where they have none.
     Only ours have one: such a program computes what the class does, on its own."""
+    letter: str = ""
+    """What stands for a block of it in the `layers` of `hybrid`; nothing where it cannot be one."""
+    mixer: str = ""
+    """Where the class of such a block's mixer is, like `path`; by default its class's `mixer`."""
 
     def load(self) -> Any:
         """Its class."""
-        module, _, name = self.path.partition(":")
-        return getattr(importlib.import_module(module), name)
+        return _load(self.path)
+
+    def load_mixer(self) -> Any:
+        """The class of the mixer of one of its blocks."""
+        return _load(self.mixer) if self.mixer else self.load().mixer
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def entry_of(part: Any) -> Entry:
@@ -229,4 +250,5 @@ def entry_of(part: Any) -> Entry:
     table_size = getattr(part, "table_size", nothing)
     several = bool(getattr(part, "several_outputs", False))
     sizes = getattr(part, "sizes", UNKNOWN)
-    return Entry(path, frozenset(part.reads), part.obstacle, table_size, several, sizes)
+    entry = Entry(path, frozenset(part.reads), part.obstacle, table_size, several, sizes)
+    return replace(entry, letter=getattr(part, "letter", ""))

@@ -97,7 +97,7 @@ class MambaMixer(Mixer):
     def draws(self) -> Iterator[tuple[Callable[..., Any], Tensor]]:
         """Implements `Mixer.draws`: steps of many sizes, whatever the token."""
         assert self.step_size.bias is not None
-        yield _inverse_softplus_of_steps, self.step_size.bias
+        yield inverse_softplus_of_steps, self.step_size.bias
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         inner, gate = self.input(states).chunk(2, dim=2)
@@ -158,7 +158,8 @@ class Mamba(Mixing):
     mixer = MambaMixer
 
 
-def _inverse_softplus_of_steps(bias: Tensor, generator: torch.Generator) -> None:
+def inverse_softplus_of_steps(bias: Tensor, generator: torch.Generator) -> None:
+    """Draws what softplus makes steps of, uniform in their logarithm between `STEPS`."""
     least, most = map(math.log, STEPS)
     steps = (torch.rand(len(bias), generator=generator) * (most - least) + least).exp()
     bias.copy_(steps + (-torch.expm1(-steps)).log())

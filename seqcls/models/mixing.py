@@ -5,7 +5,7 @@ same function of all tokens of strings at once. No state depends on what comes a
 included. The plainest one, linear attention, stands here; each other has a file.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
+from seqcls.models import OF_MIXING, no_mixing
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.blocks import Residual
 from seqcls.models.forms import Scores, read_on
@@ -75,6 +76,10 @@ class Mixer(nn.Module):
         """What is kept before the first token of as many strings."""
         raise NotImplementedError
 
+    def begin(self, state: State, most_tokens: int) -> MixerMemory:
+        """What is kept before the first of at most so many tokens."""
+        return self.nothing(state)
+
     def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
         """What one more token is given, and what is kept after it."""
         raise NotImplementedError
@@ -99,6 +104,32 @@ class Mixer(nn.Module):
     def units(self) -> tuple[str, ...]:
         """Implements `Classifier.units`, beside the `state`."""
         return ()
+
+
+class SteppingMixer(Mixer):
+    """A mixer that says `nothing` and `step` and no more: strings are read token after token.
+
+    Its `state` is the first thing that it keeps.
+    """
+
+    def forward(self, states: Hidden, record: Recorder) -> Hidden:
+        kept, given, memories = self.nothing(states[:, :0].sum(dim=1)), [], []
+        for place in range(states.shape[1]):
+            output, kept = self.step(states[:, place], kept)
+            given.append(output)
+            memories.append(kept[0].flatten(1))
+        if not given:
+            record.aside("state", lambda: states[:, :, :1] * kept[0].flatten(1).unsqueeze(1))
+            return record("output", states)
+        record.aside("state", lambda: torch.stack(memories, dim=1))
+        return record("output", torch.stack(given, dim=1))
+
+    def parts(self) -> Mapping[tuple[PartKind, int], str]:
+        """None but the whole: what of it is a part's own nobody says."""
+        return {}
+
+    def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
+        return {}
 
 
 class MixerBlock(Residual):
@@ -134,11 +165,25 @@ class Mixing(BodyAndHead):
     """Blocks of one mixer, and a logit read off the last state or off the mean of all."""
 
     mixer: ClassVar[type[Mixer]]
+    letter: ClassVar[str] = ""
+    """What stands for a block of it in the `layers` of `hybrid`, of one from outside."""
+
+    # What one from outside says of itself, where its class does not say it.
+    reads: ClassVar[frozenset[str]] = OF_MIXING
+    several_outputs: ClassVar[bool] = True
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        return no_mixing(config)
+
+    def mixers(self) -> Sequence[type[Mixer]]:
+        """The mixer of each block."""
+        return [self.mixer] * self.config.num_blocks
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
-        blocks = nn.ModuleList([MixerBlock(config, self.mixer) for _ in range(config.num_blocks)])
+        blocks = nn.ModuleList([MixerBlock(config, mixer) for mixer in self.mixers()])
         self.blocks = cast("Iterable[MixerBlock]", blocks)
         self.final_norm = make_norm(config) if config.final_norm else None
         self.classifier = make_head(config)
@@ -153,7 +198,8 @@ class Mixing(BodyAndHead):
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, list[MixerMemory]]:
         embedded = self.embedding(ids[:, 0])
-        nothing = [block.mixer.nothing(embedded) for block in self.blocks]
+        tokens = ids.shape[1] + most_tokens
+        nothing = [block.mixer.begin(embedded, tokens) for block in self.blocks]
         return read_on(self.step, nothing, ids, ids != PAD)
 
     def step(

@@ -117,7 +117,9 @@ def attention(layer: Attention, query_states: Asking, states: Hidden, queries: Q
     key = positions.rotate(_heads(layer.key(states), keys), keys.places)
     value = _heads(layer.value(states), keys)
     factor = 1 / math.sqrt(layer.heads[1])
-    query = query * (factor if queries.scale is None else factor * queries.scale)
+    query = query * (
+        factor if queries.scale is None else factor * layer.scale_by_length(queries.scale)
+    )
     weights = functional.softmax(query @ key.mT + queries.bias, dim=-1)
     mixed = weights @ value
     if queries.idle is not None:

@@ -214,7 +214,7 @@ def step_through(
     )
     for number, block in enumerate(body.blocks):
         part = partial(
-            _attended_once,
+            attended_once,
             block.attention,
             attending=attending,
             keys=kept.keys[number],
@@ -229,7 +229,7 @@ def step_through(
     return model.head(states[:, 0]), kept._replace(lengths=lengths + 1)
 
 
-def _attended_once(
+def attended_once(
     layer: Attention, states: Hidden, attending: Attending, keys: Keys, values: Keys
 ) -> Hidden:
     """What one token of each string takes from all up to it, its key and value kept."""
@@ -240,7 +240,7 @@ def _attended_once(
     rows, width = torch.arange(len(states)), attendable.shape[2]
     keys[rows, :, places[:, 0]] = positions.rotate(key, places)[:, :, 0]
     values[rows, :, places[:, 0]] = value[:, :, 0]
-    factor = scale / math.sqrt(layer.heads[1])
+    factor = layer.scale_by_length(scale) / math.sqrt(layer.heads[1])
     scores = positions.rotate(query, places) @ keys[:, :, :width].mT * factor
     bias = positions.bias(places, torch.arange(width).unsqueeze(0))
     scores = scores if bias is None else scores + bias

@@ -127,7 +127,7 @@ class BalancedStrings(DrawnByLength):
         }
     )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
-        "train": frozenset({"train_set"}),
+        "train": frozenset({"train_set", "lengths"}),
         "test": frozenset({"disjoint", "test_strings"}),
     }
 

@@ -107,7 +107,7 @@ class VariableLength:
     reads: ClassVar[frozenset[str]] = frozenset(
         {"max_length", "alpha", "size", "batch_size", "seed"}
     )
-    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {"train": frozenset({"lengths"})}
 
     def __post_init__(self) -> None:
         required = self.task.required_letters

@@ -25,7 +25,8 @@ class DatasetRows:
     """All rows of a split, in every epoch; those of training in an order drawn for each.
 
     A split that the file lacks is drawn from its rows for training: shares of the distinct
-    strings, of each label and length the same as far as that goes.
+    strings, of each label and length the same as far as that goes. Rows that are contradicted
+    (`Dataset.contradicted`) are trained on as they are, and are in no validation and no test.
     """
 
     task: Any
@@ -124,7 +125,8 @@ def _split_rows(
             strings = np.count_nonzero(_are_new(dataset, left))
             drawn = _draw_rows(dataset, left, share * whole / strings, rng)
             given[part], left = left[drawn], left[~drawn]
-    return {**given, "train": left}
+    asked = {part: given[part][~dataset.contradicted[given[part]]] for part in PARTS[1:]}
+    return {**asked, "train": left}
 
 
 def _are_new(dataset: Dataset, rows: Rows) -> np.ndarray:

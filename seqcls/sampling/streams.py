@@ -23,7 +23,7 @@ from jaxtyping import Bool
 from seqcls.cache import MEMORY, STRINGS, cache_folder, keep_checked, make_room, read_checked, use
 from seqcls.kinds import examples_of
 from seqcls.kinds.base import Examples
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings, join_strings
 from seqcls.tasks import TASKS
 from seqcls.tasks.base import Task
 from seqcls.tasks.places import AtEveryPlace
@@ -121,6 +121,56 @@ class OfLengths(_OfOther):
         for epoch in count():
             drawn = stream(self.sampler).epoch(epoch)
             yield drawn.take(np.flatnonzero(are_of(self.lengths, drawn.strings))[: self.most])
+
+
+@dataclass(frozen=True)
+class Staged(_OfOther):
+    """Batches drawn by one sampler after another, each for a share of training; the last one's
+    strings are the longest.
+    """
+
+    earlier: tuple[tuple[Sampler, int], ...]
+    """The samplers before it, and after how many batches of all of training each ends."""
+
+    @property
+    def task(self) -> Task:
+        return self.sampler.task
+
+    @property
+    def repeats(self) -> bool:
+        return False
+
+    @property
+    def lengths(self) -> range:
+        starts = [stage.lengths.start for stage, _ in self.earlier]
+        return range(min(*starts, self.sampler.lengths.start), self.sampler.lengths.stop)
+
+    @property
+    def epoch_size(self) -> int:
+        return self.sampler.epoch_size
+
+    def epochs(self) -> Iterator[Examples]:
+        batches = -(-self.epoch_size // self.batch_size)
+        for first in count(0, batches):
+            parts, begun = list[Examples](), 0
+            for stage, end in (*self.earlier, (self.sampler, first + batches)):
+                within = range(max(first, begun), min(first + batches, end))
+                if within:
+                    drawn = stream(stage).epoch((first - begun // batches * batches) // batches)
+                    rows = [(x - first) * self.batch_size for x in (within.start, within.stop)]
+                    parts.append(drawn.take(slice(*rows)))
+                begun = end
+            yield self._join(parts)
+
+    def _join(self, parts: list[Examples]) -> Examples:
+        if len(parts) == 1:
+            return parts[0]
+        strings = join_strings([part.strings for part in parts])
+        drawn = [part.drawn for part in parts if part.drawn is not None]
+        ways = np.concatenate(drawn) if len(drawn) == len(parts) else None
+        if parts[0].targets.ndim > 1:
+            return Examples(strings, examples_of(self.task, strings).targets, drawn=ways)
+        return Examples(strings, np.concatenate([part.targets for part in parts]), drawn=ways)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.sampling.distinct import DrawnByLength, Letters, Training
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.tasks.base import InputTask, Task
+from seqcls.tasks.base import BulkInputs, InputTask, Task
 from seqcls.tasks.drawing import draw_many
 from seqcls.tasks.files import rows_only
 from seqcls.tasks.places import AtEveryPlace
@@ -31,7 +31,7 @@ class UniformInputs(DrawnByLength):
         {"part", "min_length", "max_length", "size", "batch_size", "seed"}
     )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
-        "train": frozenset({"train_set"}),
+        "train": frozenset({"train_set", "lengths"}),
         "test": frozenset({"disjoint"}),
     }
 
@@ -84,6 +84,9 @@ class UniformInputs(DrawnByLength):
         lengths = rng.choice(self._lengths, size=size)
         if isinstance(self.task, AtEveryPlace):
             return draw_many(self.task.language, rng, lengths, True)
+        if isinstance(self.task, BulkInputs):
+            letters = self.task.draw_inputs(rng, lengths)
+            return TokenStrings.of_letters(len(self.task.alphabet), letters, lengths)
         rows = [self.task.draw_input(rng, length).tolist() for length in lengths.tolist()]
         return TokenStrings.of_lists(len(self.task.alphabet), rows)
 

@@ -8,9 +8,10 @@ import json
 import struct
 import threading
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -263,6 +264,18 @@ class Dataset(OfContent):
             self.ids,
         )
 
+    @cached_property
+    def contradictions(self) -> tuple[Bool[np.ndarray, " row"], int]:
+        """Its contradicted rows, and how many of its labels or targets every model gets wrong."""
+        answers = self.targets if self.labels is None else self.labels
+        assert answers is not None
+        return contradictions(self.strings, answers)
+
+    @property
+    def contradicted(self) -> Bool[np.ndarray, " row"]:
+        """Rows whose label or target is not that of most rows of their string."""
+        return self.contradictions[0]
+
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
@@ -284,6 +297,32 @@ class Dataset(OfContent):
                 None if self.splits is None else SPLITS[self.splits[number]],
                 None if self.ids is None else self.ids[number],
             )
+
+
+def contradictions(
+    strings: TokenStrings, answers: np.ndarray
+) -> tuple[Bool[np.ndarray, " row"], int]:
+    """Rows whose answer is not that of most rows of their string; how many every model gets wrong.
+
+    Where two answers of a string are equally frequent and no other is more so, none is right: all
+    its rows contradict each other, and a model is right on those with one of the answers.
+    """
+    # Most strings stand once: only those whose sum of random weights another has are compared.
+    weights = np.random.default_rng(0).integers(2**63, size=strings.letters.shape[1])
+    starts = range(0, max(1, len(strings)), 100_000)
+    sums = [strings.letters[at : at + 100_000].astype(np.int64) @ weights for at in starts]
+    _, place, number = np.unique(np.concatenate(sums), return_inverse=True, return_counts=True)
+    of_string: dict[bytes, list[int]] = {}
+    for row in np.flatnonzero(number[place] > 1).tolist():
+        of_string.setdefault(strings.letters[row].tobytes(), []).append(row)
+    found, wrong = np.zeros(len(strings), dtype=bool), 0
+    for rows in of_string.values():
+        ranked = Counter(answers[row].tobytes() for row in rows).most_common(2)
+        if len(ranked) > 1:
+            wrong += len(rows) - ranked[0][1]
+            right = ranked[0][0] if ranked[0][1] > ranked[1][1] else None
+            found[rows] = [answers[row].tobytes() != right for row in rows]
+    return found, wrong
 
 
 def _order(

@@ -6,11 +6,13 @@ are `FIRST_LETTER` higher; what a model reads beside them (`CLS`, or an end toke
 
 from collections.abc import Sequence
 from functools import cached_property
+from html import escape
 from typing import Self
 
 import numpy as np
 from jaxtyping import Int64, Integer, UInt8
 
+from seqcls.notebook import MOST_PLACES, MOST_ROWS, letter_rows
 from seqcls.strings.tokenizer import FIRST_LETTER, PAD
 
 NO_LETTER = 255
@@ -73,6 +75,18 @@ class TokenStrings:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def __repr__(self) -> str:
+        return f"<TokenStrings: {len(self):,} over {self.num_letters} letters>"
+
+    def _repr_html_(self) -> str:
+        """The first strings, a color a letter; of strings by counts too long to spell, the text."""
+        shown = self.take(slice(MOST_ROWS))
+        if self.is_counted and shown.lengths.max(initial=0) > 10 * MOST_PLACES:
+            return escape(repr(self))
+        pairs = zip(shown.letters, shown.lengths.tolist(), strict=True)
+        rows = [letters[:length].tolist() for letters, length in pairs]
+        return letter_rows(rows, self.num_letters, len(self))
+
     @property
     def is_counted(self) -> bool:
         """Whether the strings were given by counts."""
@@ -118,3 +132,18 @@ class TokenStrings:
         letters = None if self._letters is None else self._letters[rows]
         counts = None if self._counts is None else self._counts[rows]
         return type(self)(self.num_letters, self.lengths[rows], letters, counts)
+
+
+def join_strings(parts: Sequence[TokenStrings]) -> TokenStrings:
+    """Strings over one alphabet, one part after another."""
+    lengths = np.concatenate([part.lengths for part in parts])
+    if all(part.is_counted for part in parts):
+        counts = np.concatenate([part.counts for part in parts])
+        return TokenStrings(parts[0].num_letters, lengths, counts=counts)
+    letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
+    start = 0
+    for part in parts:
+        own = part.letters[:, : letters.shape[1]]
+        letters[start : start + len(own), : own.shape[1]] = own
+        start += len(own)
+    return TokenStrings(parts[0].num_letters, lengths, letters)

@@ -10,6 +10,14 @@ from seqcls.tasks.finite_state import EvenPairs, First, Repeat01
 from seqcls.tasks.frequency import BinaryMajority, InterleavedMajority, MostFrequent, ParityWord
 from seqcls.tasks.groups import WordProblem, WriteProducts
 from seqcls.tasks.letter_counts import ContainsAll, Majority, Parity
+from seqcls.tasks.memory import (
+    AssociativeRecall,
+    ConsistentPairs,
+    FlipFlop,
+    Retrieval,
+    SelectiveCopy,
+    WriteFlipFlop,
+)
 from seqcls.tasks.modular import CycleNavigation, ModularArithmetic, WritePlace, WriteValue
 from seqcls.tasks.numbers import Addition, ModularSum, Multiplication, SquareRoot
 from seqcls.tasks.paragraph import Paragraph
@@ -56,6 +64,8 @@ _OWN: dict[str, type[Task]] = {
     "binary_addition": BinaryAddition,
     "binary_multiplication": BinaryMultiplication,
     "compute_sqrt": ComputeSqrt,
+    "flip_flop": FlipFlop,
+    "consistent_pairs": ConsistentPairs,
     "copy": Copy,
     "reverse": Reverse,
     "duplicate": Duplicate,
@@ -74,6 +84,10 @@ _OWN: dict[str, type[Task]] = {
     "square_root": SquareRoot,
     "modular_sum": ModularSum,
     "rewrite": Rewrite,
+    "associative_recall": AssociativeRecall,
+    "write_flip_flop": WriteFlipFlop,
+    "selective_copy": SelectiveCopy,
+    "retrieval": Retrieval,
     "file": File,
     "pairs": Pairs,
     "paragraph": Paragraph,

@@ -144,6 +144,17 @@ class BulkTask(LanguageTask, Protocol):
         ...
 
 
+@runtime_checkable
+class BulkInputs(InputTask, Protocol):
+    """A task of another kind that draws many inputs faster than one after another."""
+
+    def draw_inputs(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
+    ) -> UInt8[np.ndarray, "string position"]:
+        """Draws, like `draw_input`, an input of each length; what follows its end means nothing."""
+        ...
+
+
 DEFECT = "length before the first defect"
 """An axis of languages in which no continuation mends a defect: tokens of the longest prefix with
 which a positive string begins."""

@@ -42,16 +42,16 @@ def _refusal(content: Content) -> ConfigError:
 
 @lru_cache(maxsize=256)
 def rows_of_length(digest: str, length: int, label: bool | None) -> Rows:
-    """The rows of a length, and of a label where one is asked for."""
+    """The rows of a length, and of a label where one is asked for, but contradicted ones."""
     dataset = rows_in(digest)
-    there = dataset.strings.lengths == length
+    there = (dataset.strings.lengths == length) & ~dataset.contradicted
     if label is not None and dataset.labels is not None:
         there = there & (dataset.labels == label)
     return np.flatnonzero(there)
 
 
 def rows_of(digest: str, strings: TokenStrings) -> Rows:
-    """The row of each string; -1 where the dataset has none."""
+    """A row of each string, with what most of them say; -1 where the dataset has none such."""
     known = _by_letters(digest)
     letters = rows_in(digest).strings.letters
     rows = np.full(len(strings), -1, dtype=np.int64)
@@ -71,14 +71,19 @@ def _is_string(letters: np.ndarray, string: np.ndarray) -> bool:
 
 @lru_cache(maxsize=4)
 def _by_letters(digest: str) -> dict[int, int]:
-    strings = rows_in(digest).strings
-    rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
-    return {hash(row[:length].tobytes()): number for number, (row, length) in enumerate(rows)}
+    dataset = rows_in(digest)
+    letters, lengths = dataset.strings.letters, dataset.strings.lengths.tolist()
+    rows = np.flatnonzero(~dataset.contradicted).tolist()
+    return {hash(letters[row, : lengths[row]].tobytes()): row for row in rows}
 
 
 @dataclass(frozen=True)
 class OfRows:
-    """A task whose answers are known for the strings of a file, and of no others."""
+    """A task whose answers are known for the strings of a file, and of no others.
+
+    Where rows of a string contradict each other, what most of them say is right; where there is no
+    such answer, none is known.
+    """
 
     dataset: str
     """The digest of the file's content."""
@@ -99,8 +104,11 @@ class OfRows:
         return rows_in(self.dataset)
 
     def known_strings(self) -> TokenStrings:
-        """The rows of the file."""
-        return self.content.strings
+        """The strings of the file, those of no known answer left out."""
+        content = self.content
+        if content.contradicted.any():
+            return content.strings.take(np.flatnonzero(~content.contradicted))
+        return content.strings
 
     @property
     def alphabet(self) -> Sequence[str]:
@@ -138,7 +146,7 @@ class File(OfRows):
         rows = rows_of(self.dataset, strings)
         labels = self.content.labels
         assert labels is not None
-        refuse_unknown(self.alphabet, strings, rows, "label")
+        refuse_unknown(self.content, strings, rows, "label")
         return np.asarray(labels[rows], dtype=bool)
 
     def has(self, length: int, positive: bool) -> bool:
@@ -159,20 +167,18 @@ class File(OfRows):
         return f"Strings that the file {self.content.name!r} labels 1 are positive."
 
 
-def refuse_unknown(
-    alphabet: Sequence[str], strings: TokenStrings, rows: np.ndarray, answer: str
-) -> None:
-    """Refuses strings that are no row of a file.
+def refuse_unknown(content: Dataset, strings: TokenStrings, rows: np.ndarray, answer: str) -> None:
+    """Refuses strings of which a file does not say what is right.
 
     Raises:
         InvalidStringError: there is one.
     """
     for number in np.flatnonzero(rows < 0)[:1]:
-        row = strings.letters[number, : strings.lengths[number]].tolist()
-        text = Tokenizer(alphabet).spell(row)
-        raise InvalidStringError(
-            f"string {text[:60]!r} is not in the file, so its {answer} is not known"
-        )
+        row = strings.letters[number, : strings.lengths[number]]
+        text = Tokenizer(content.alphabet).spell(row.tolist())
+        is_there = any(_is_string(letters, row) for letters in content.strings.letters)
+        why = f"has rows in the file with different {answer}s" if is_there else "is not in the file"
+        raise InvalidStringError(f"string {text[:60]!r} {why}, so its {answer} is not known")
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ class Pairs(OfRows, Transduction):
 
     def targets(self, strings: TokenStrings) -> np.ndarray:
         rows = rows_of(self.dataset, strings)
-        refuse_unknown(self.alphabet, strings, rows, "target")
+        refuse_unknown(self.content, strings, rows, "target")
         targets = self._targets[rows]
         longest = int((targets != NO_LETTER).sum(axis=1).max(initial=0))
         return np.asarray(targets[:, :longest])

@@ -29,7 +29,7 @@ NETWORK_FIELDS = tuple(
     name
     for name in (
         "architecture", "positions", "attention_mask", "attention_scale", "readout", "num_blocks",
-        "eigenvalue_range",
+        "layers", "eigenvalue_range",
     )
     if name in NetworkConfig.model_fields
 )  # fmt: skip

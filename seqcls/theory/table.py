@@ -24,7 +24,7 @@ FIXED_BITS = "at every length, with a fixed number of bits for each value"
 SATURATED = frozenset({"rnn", "gru"})
 NONLINEAR = SATURATED | {"lstm"}
 DIAGONAL = frozenset({"mamba", "linear_attention"})
-LINEAR = DIAGONAL | {"deltanet"}
+LINEAR = DIAGONAL | {"deltanet", "gated_deltanet", "deltaproduct"}
 FINITE_STATE = NONLINEAR | LINEAR | {"slstm"}
 """Recurrent networks, whose memory does not grow with the string."""
 
@@ -133,7 +133,9 @@ def _star_free_by_mamba(known: LanguageClass, network: NetworkConfig) -> bool:
 
 
 def _positive_beyond_counting(known: LanguageClass, network: NetworkConfig) -> bool:
-    positive = network.architecture == "deltanet" and eigenvalue_range(network) == "positive"
+    # Of three or more steps a token, as `deltaproduct` may take, the product may turn.
+    fades = network.architecture in {"deltanet", "gated_deltanet"}
+    positive = fades and eigenvalue_range(network) == "positive"
     return positive and isinstance(known, RegularClass) and max(known.token_periods) > 1
 
 

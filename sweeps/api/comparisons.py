@@ -302,7 +302,7 @@ def compare_configs(
         fields=fields_apart(store, [runs.head(1) for runs in sides]),
         runs=(len(sides[0]), len(sides[1])),
         unpaired=unpaired,
-        questions=_ask(sides, view.below, paired=unpaired is None),
+        questions=ask(sides, view.below, paired=unpaired is None),
         lengths=by_length(*lengths, paired=unpaired is None),
         strings=strings,
         shortcuts=shortcut_shares(best_shortcut(shortcut_scores(store, ids))),
@@ -328,7 +328,7 @@ def why_unpaired(a: RunConfig, b: RunConfig) -> str | None:
     return f"{named}, so the same seed starts the two from different weights"
 
 
-def _ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[str, Difference]:
+def ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[str, Difference]:
     """Answers those of `QUESTIONS` that can be asked of both.
 
     Args:

@@ -221,6 +221,12 @@ def _ids(problem: Problem) -> dict[str, int]:
 
 def load_run(db: str | Path, run: int | str, epoch: int | None = None) -> RunModel:
     """Implements `seqcls.load_run`."""
-    store = open_reader(str(db))
-    model = trained_model(*queries.open_run(store, run), epoch)
-    return RunModel(model.problem, model.weights)
+    reader, run_id = queries.open_run(open_reader(str(db)), run)
+    model = trained_model(reader, run_id, epoch)
+    if epoch is not None:
+        # Test results are of the best one.
+        return RunModel(model.problem, model.weights)
+    scores = queries.length_scores(reader, [run_id])
+    shares = 1 - scores["wrong"] / scores["tested"]
+    by_length = tuple(zip(scores["length"].tolist(), shares.tolist(), strict=True))
+    return RunModel(model.problem, model.weights, by_length)

@@ -18,7 +18,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError
 from seqcls.imported import imported_config, same_settings
 from seqcls.problem import resolve
-from seqcls.strings.datasets import SPLITS, Dataset, remember
+from seqcls.strings.datasets import MAX_NAME, SPLITS, Dataset, remember
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps.api.predictions import ImportedPrediction, TestedStrings, evaluate_predictions
 from sweeps.datasets import read_dataset
@@ -245,10 +245,12 @@ class ResultLog:
         config: Mapping[str, Any] | None = None,
         losses: Any = None,
         as_written: bool = False,
+        source: str = "",
     ) -> ImportedRun:
         """Checks a run; nothing is written. Raises as `run`.
 
         Args:
+            source: what is said of where the predictions are from.
             by_id: whether they name strings by ids.
             as_written: whether a run of a seed that is there already is kept apart where the
                 settings are the same, but written otherwise: 64.0 beside 64.
@@ -264,7 +266,7 @@ class ResultLog:
             validation,
             train_seconds=0.0,
             engine="imported",
-            engine_reason=diverged,
+            engine_reason=diverged or source,
             best_epoch=int(np.argmin(validation)) + 1 if validation else None,
             evaluation=evaluate_predictions(self._strings, given, by_id=by_id),
         )
@@ -326,6 +328,8 @@ def import_predictions(
         ConfigError: as `log_results`.
     """
     named = str(path)[:200]
+    name = "".join(x if x.isprintable() else "?" for x in Path(path).name)
+    source = f"predictions of {name[:MAX_NAME]}"
     try:
         by_id, rows = read_predictions(Path(path))
         log = log_results(db, sweep=sweep, dataset=dataset, task=task, replace=replace)
@@ -336,8 +340,9 @@ def import_predictions(
         made = []
         for (model, seed, settings), some in runs.items():
             try:
+                config = json.loads(settings)
                 made.append(
-                    log.prepare(model, seed, some, by_id=by_id, config=json.loads(settings))
+                    log.prepare(model, seed, some, by_id=by_id, config=config, source=source)
                 )
             except DatasetError as error:
                 who = f"model {model!r:.60}, seed {seed}"

@@ -35,6 +35,7 @@ WORDS: Mapping[str, Any] = {
     "architecture": {
         "transformer": "Transformer", "encoder_decoder": "encoder-decoder", "rnn": "RNN",
         "gru": "GRU", "lstm": "LSTM", "slstm": "sLSTM", "deltanet": "DeltaNet", "mamba": "Mamba",
+        "gated_deltanet": "Gated DeltaNet", "deltaproduct": "DeltaProduct", "hybrid": "hybrid",
         "recurrent_attention": "recurrent encoder-decoder",
     },
     "positions": {
@@ -57,6 +58,8 @@ WORDS: Mapping[str, Any] = {
     "formula": {"": "{}"}, "group": {"": "{}"}, MODEL: {"": "{}"},
     "num_letters": {"": "{} letters"},
     "required_letters": {"": "all of {}"},
+    "data_tokens": {"": "{} data tokens"}, "ignore_share": {"": "{} ignored"},
+    "neighbor": {"": "{} neighbor"}, "occurrence": {"": "{} occurrence"},
     "bracket_types": {1: "1 bracket type", "": "{} bracket types"},
     "max_num_epochs": {1: "1 epoch", "": "{} epochs"},
     "train_max_length": {"": "trained up to {}"},
@@ -64,6 +67,22 @@ WORDS: Mapping[str, Any] = {
     "train_sampler": {"": "{} strings"},
 }  # fmt: skip
 """What values are called, by field; under "" any other value."""
+
+FIELDS = {
+    "hidden_size": "width",
+    "num_attention_heads": "heads",
+    "attention_head_size": "size of heads",
+    "num_blocks": "blocks",
+    "feed_forward_size": "feed-forward",
+    "num_letters": "letters",
+    "layer_norm_eps": "eps of norms",
+    "no_attend_cls": "attention to CLS",
+    "dataset": "file",
+    "max_num_epochs": "epochs",
+    "train_max_length": "trained up to",
+    "test_max_length": "tested up to",
+}
+"""What fields are called by themselves, where that is not their name."""
 
 RECURRENT = ("rnn", "gru", "lstm", "recurrent_attention")
 """Networks whose width is said in units, and whose blocks are layers."""
@@ -85,6 +104,22 @@ def say_setting(field: str, value: Any, architecture: str = "") -> str:
     if architecture not in RECURRENT:
         return text
     return f"{said} units" if field == "hidden_size" else text.replace(" block", " layer")
+
+
+def say_field(field: str, *, with_name: bool = False) -> str:
+    """A field in words; if wanted with its name, where that is another: `width (hidden_size)`."""
+    if field in FIELDS:
+        return FIELDS[field] + f" ({field})" * with_name
+    return field if field.startswith(PREFIX) else field.replace("_", " ")
+
+
+def say_value(field: str, text: str) -> str:
+    """A value of a field in words, beside the name of the field: `LSTM`, `yes`, `16`."""
+    known = WORDS.get(field, {}).items()
+    forms = {str(x): y for x, y in known if x != "" and (isinstance(x, bool) or type(x) is not int)}
+    if field.startswith(PREFIX) or field in ("dataset", "pattern", "formula"):
+        return text
+    return forms.get(text) or {"True": "yes", "False": "no"}.get(text, text.replace("_", " "))
 
 
 def _shorten(value: Any) -> str:

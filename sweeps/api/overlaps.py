@@ -10,9 +10,11 @@ from seqcls.cancellation import check_each
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.wording import percent
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
 from seqcls.problem import Problem, resolve
 from seqcls.sampling.balanced import BalancedStrings
+from seqcls.strings.datasets import Dataset, dataset_of
 
 MOST_TESTS = 100
 """Pairs of a test and a training that are looked at."""
@@ -38,7 +40,7 @@ def trained_on(
     """How many of the test strings of trained lengths are trained on, in one sentence.
 
     A second one says at which lengths a test lacks the border pairs that it asks for, a third what
-    the majority answer by length is right on.
+    the majority answer by length is right on, a fourth which files have contradictory rows.
 
     Args:
         configs: configurations; those with one test and one training count once, those of models
@@ -71,7 +73,8 @@ def trained_on(
         return None
     one = len(found) == 1
     said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
-    sentences = (said, without_pairs(distinct.values()), majority(distinct.values()))
+    configs = list(distinct.values())
+    sentences = (said, without_pairs(configs), majority(configs), contradictions(configs))
     return " ".join(filter(None, sentences)) or None
 
 
@@ -158,6 +161,24 @@ def _majority_of(problem: Problem) -> list[tuple[float, float, float]]:
     (no, of_yes), total = counts.sum(axis=1), counts.sum()
     short = test.occurrences[~longer & ~yes].sum() / max(1, test.occurrences[~yes].sum())
     return [(counts.max(axis=0).sum() / total, max(of_yes, -no, key=abs) / total, short)]
+
+
+def contradictions(configs: Iterable[RunConfig]) -> str:
+    """Which files have rows that contradict others, in sentences; none where none has."""
+    sentences = dict[str, None]()
+    for digest in {config.dataset: None for config in configs if config.dataset}:
+        with suppress(SeqclsError):
+            content = dataset_of(digest)
+            if isinstance(content, Dataset) and (wrong := content.contradictions[1]):
+                rows = int(content.contradicted.sum())
+                said = "1 row contradicts" if rows == 1 else f"{rows:,} rows contradict"
+                reached = percent(1 - wrong / len(content), 1)
+                sentences[
+                    f"{said} others of the same string in {content.name}, as `seqcls data` lists "
+                    f"them: trained on and not tested. A perfect model could be right on {reached} "
+                    f"of its {len(content):,} rows."
+                ] = None
+    return " ".join(sentences)
 
 
 def without_pairs(configs: Iterable[RunConfig]) -> str:

@@ -17,7 +17,7 @@ from seqcls.kinds.transduction import OutputAnswers, WrongOutput, letter_rows
 from seqcls.problem import Problem
 from seqcls.results import Evaluation
 from seqcls.strings.alphabets import NOTATION
-from seqcls.strings.datasets import Dataset
+from seqcls.strings.datasets import SPLITS, Dataset
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from sweeps.datasets import label_of
@@ -81,6 +81,22 @@ class TestedStrings:
             content.ids[row]: self.rows[tuple(letters[row, : lengths[row]].tolist())]
             for row in test.rows.tolist()
         }
+
+    @cached_property
+    def untested(self) -> frozenset[Any]:
+        """Ids and letters of the rows of a test that contradict others, and so are not asked.
+
+        Of models that answer them all the same, their answers are left out.
+        """
+        content: Dataset | None = getattr(self.problem.task, "content", None)
+        if not isinstance(content, Dataset):
+            return frozenset()
+        strings, found = content.strings, set[Any]()
+        for row in np.flatnonzero(content.contradicted).tolist():
+            if content.splits is None or SPLITS[content.splits[row]] == "test":
+                found.add(tuple(strings.letters[row, : strings.lengths[row]].tolist()))
+                found.update([] if content.ids is None else [content.ids[row]])
+        return frozenset(found)
 
     @cached_property
     def _spelled_without_spaces(self) -> frozenset[str]:
@@ -221,6 +237,8 @@ def evaluate_predictions(
             answer, score = strings.answer(prediction.answer), _score(prediction.score)
         except DatasetError as error:
             raise DatasetError(f"{prediction.place}: {error}") from None
+        if key is None:
+            continue
         row = strings.rows_of_ids[key] if by_id else key
         if key in before:
             raise DatasetError(
@@ -247,16 +265,19 @@ def evaluate_predictions(
 
 
 def _key(strings: TestedStrings, value: Any, *, by_id: bool) -> Any:
+    """The id or the number of a test string; None of a row that the test leaves out."""
     if by_id:
         text = str(value.item() if isinstance(value, np.generic) else value).strip()
         if text not in strings.rows_of_ids and text.endswith(".0"):
             # A frame has whole numbers so where another one of the column was missing.
             text = text.removesuffix(".0")
+        if text in strings.untested:
+            return None
         if text not in strings.rows_of_ids:
             raise DatasetError(f"id {text!r:.60} is not that of a test string")
         return text
     row = strings.row(value)
-    if row is None:
+    if row is None and tuple(strings.letters(value)) not in strings.untested:
         raise DatasetError(f"string {value!r:.60} is not a test string")
     return row
 

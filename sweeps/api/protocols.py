@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from seqcls.config import ANY_SAMPLER, AS_TRAINED, PARTS, REPORT_SAMPLER, RunConfig
+from seqcls.curricula import frozen_parts, stages_of
 from seqcls.engines.member import steps_of_epoch
 from seqcls.imported import MODEL, PREFIX, unfold
 from seqcls.problem import Problem, resolve
@@ -92,6 +93,9 @@ def _strings(problem: Problem, part: str, file: str) -> str:
     drawn = _DRAWN[name](problem, part, file) if name in _DRAWN else f"drawn by {name}"
     seed = getattr(sampler, "seed", None)
     drawn += "" if seed is None else f"; seed {seed}"
+    if part == "train" and config.train_lengths:
+        *earlier, _ = stages_of(config.train_lengths)
+        drawn += "".join(f"; up to {x} tokens until {y:.0%} of training" for x, y in earlier)
     if part == "test" and config.disjoint:
         drawn += "; none of them trained on"
     first, last = sampler.lengths[0], sampler.lengths[-1]
@@ -119,14 +123,18 @@ def _describe_balanced(problem: Problem, part: str, _: str) -> str:
 
 
 def _of_file(problem: Problem, part: str, file: str) -> str:
-    config = problem.config
-    splits = problem.task.content.splits if isinstance(problem.task, OfRows) else None
+    config, task = problem.config, problem.task
+    content = task.content if isinstance(task, OfRows) else None
+    left_out = ""
+    if part != "train" and content is not None and content.contradicted.any():
+        left_out = "; without rows that contradict others"
+    splits = None if content is None else content.splits
     if splits is not None and (splits == PARTS.index(part)).any():
-        return f"the split {part} of {file}"
+        return f"the split {part} of {file}{left_out}"
     share = {"validation": config.validation_share, "test": config.test_share}.get(part)
     if share is None:
         return f"the other strings of {file}"
-    return f"{share:.0%} of the strings of {file}, drawn with seed {config.train_seed}"
+    return f"{share:.0%} of the strings of {file}, drawn with seed {config.train_seed}{left_out}"
 
 
 _DRAWN = {
@@ -155,6 +163,9 @@ def _optimizer(config: RunConfig) -> str:
     parts = [f"AdamW with learning rate {rate:g}{falls}"]
     if config.warm_up_steps:
         parts.append(f"a warm-up of {config.warm_up_steps:,} steps")
+    parts += [
+        f"{part} fixed until {y:.0%} of training" for part, y in frozen_parts(config.freeze).items()
+    ]
     parts.append(f"weight decay {config.weight_decay:g}{decayed * (config.weight_decay > 0)}")
     if config.gradient_clip:
         parts.append(f"gradients clipped to norm {config.gradient_clip:g}")
@@ -212,7 +223,10 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
         said.append(f"It answered {row['tested']:,} {words.plural('test')}{digest}{judged}.")
     if row["finished_at"] and row["tested"] is not None:
         when = f"{pd.Timestamp(row['finished_at']):%Y-%m-%d %H:%M} UTC"
-        how = "Imported" if config.imported else f"Trained by the engine {row['engine']}"
+        how = f"Trained by the engine {row['engine']}"
+        if config.imported:
+            # Of which file, or in which epoch training diverged.
+            how = f"Imported ({row['engine_reason']})" if row["engine_reason"] else "Imported"
         digest = f"; digest of its results {_digits(row['digest'])}" if row["digest"] else ""
         packages = f"; packages {config.plugins}" if config.plugins else ""
         said.append(f"{how}, {when}{digest}{packages}.")

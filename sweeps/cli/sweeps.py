@@ -122,13 +122,14 @@ def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
 
 
 def _queue(specs: "list[SweepSpec]", db: str | None) -> None:
-    from sweeps.api.overlaps import majority
+    from sweeps.api.overlaps import contradictions, majority
     from sweeps.api.sweeping import runs_by_state
 
     _warn_of_memory(specs)
     store = api.open_writer(db)
     names = api.submit(store, specs)
-    if told := majority(config for spec in specs for config in spec.configs()):
+    configs = [config for spec in specs for config in spec.configs()]
+    for told in filter(None, (majority(configs), contradictions(configs))):
         say(told, err=True)
     # Asked again by itself: what is queued is queued.
     queued = retry_lost(partial(runs_by_state, store, names)).get(api.RunState.QUEUED, 0)

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from seqcls.strings.datasets import (
     SPLITS,
     Content,
     Dataset,
+    contradictions,
 )
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from sweeps.datasets.automata import is_automaton, read_automaton
@@ -70,6 +70,8 @@ class FileContent:
     """Sentences on what the tokens of each column are: characters, words or items of lists."""
     unread: tuple[str, ...] = ()
     """Files of a folder that belong to no split."""
+    contradictions: tuple[str, ...] = ()
+    """Sentences on rows that contradict others; none where there are none."""
 
 
 def read_dataset(path: str | Path, name: str | None = None) -> Dataset:
@@ -122,6 +124,7 @@ def read_content(
         () if raw is None else tuple(raw.left_out),
         rows.read_as,
         () if raw is None else raw.unread,
+        rows.contradictions,
     )
 
 
@@ -259,6 +262,7 @@ class _Rows:
     def __init__(self, most: int) -> None:
         self.problems: list[str] = []
         self.read_as: tuple[str, ...] = ()
+        self.contradictions: tuple[str, ...] = ()
         self._most = most
         self._places: list[str] = []
         self._labels = bytearray()
@@ -330,9 +334,7 @@ class _Rows:
             answers = labels = np.frombuffer(bytes(self._labels), np.uint8).astype(bool)
         else:
             answers = targets = self._letters(self._targets, numbers)
-        self._refuse_two_answers(strings, answers)
-        if self.problems:
-            return None
+        self._find_contradictions(strings, answers)
         splits = np.frombuffer(bytes(self._splits), np.uint8) if self._splits else None
         border = np.frombuffer(bytes(self._border), np.uint8).astype(bool) if self._border else None
         ids = self._ids or None
@@ -398,31 +400,21 @@ class _Rows:
         column.texts.clear()
         return letters
 
-    def _refuse_two_answers(self, strings: TokenStrings, answers: np.ndarray) -> None:
-        """Refuses rows that contradict others; says how many could be answered right at most."""
-        first: dict[int, int] = {}
-        apart: list[tuple[int, int]] = []
-        for row, letters in enumerate(strings.letters):
-            content = letters.tobytes()
-            before = first.setdefault(hash(content), row)
-            same = before != row and strings.letters[before].tobytes() == content
-            if same and (answers[before] != answers[row]).any():
-                apart.append((before, row))
-        given: dict[int, Counter[bytes]] = {before: Counter() for before, _ in apart}
-        for row, letters in enumerate(strings.letters if apart else ()):
-            if (counted := given.get(first[hash(letters.tobytes())])) is not None:
-                counted[answers[row].tobytes()] += 1
-        wrong = sum(each.total() - max(each.values()) for each in given.values())
+    def _find_contradictions(self, strings: TokenStrings, answers: np.ndarray) -> None:
+        """Says which rows contradict others, and how many could be answered right at most."""
+        found, wrong = contradictions(strings, answers)
+        if not (number := int(found.sum())):
+            return
         what = "label" if "label" in self._columns else "target"
-        for number, (before, row) in enumerate(apart):
-            again = f"the string of {self._places[before]} again, with another {what}; keep one"
-            self._refuse(self._places[row], again)
-            if number == 0:
-                best = percent(1 - wrong / len(strings.letters), 1)
-                self.problems.append(
-                    f"a perfect model could be right on {best} of these rows: the others "
-                    "contradict them"
-                )
+        places = [self._places[row] for row in np.flatnonzero(found)[:MAX_PROBLEMS]]
+        more = f" and {number - len(places):,} more" * (number > len(places))
+        rows = "1 row contradicts" if number == 1 else f"{number:,} rows contradict"
+        self.contradictions = (
+            f"{rows} others of the same string, whose {what} is another: {', '.join(places)}{more}",
+            f"a perfect model could be right on {percent(1 - wrong / len(strings), 1)} of the rows",
+            f"what most rows of a string say is right; rows that say another {what}, or of which "
+            "as many say each, are trained on and not tested",
+        )
 
 
 def label_of(value: Any, column: str = "label") -> bool:

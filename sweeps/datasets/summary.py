@@ -55,6 +55,8 @@ class Summary:
     """Sentences on what the tokens of each column are: characters, words or items of lists."""
     unread: Sequence[str] = ()
     """Files of a folder that belong to no split."""
+    contradictions: Sequence[str] = ()
+    """Sentences on rows that contradict others, the first of them with their lines."""
     states: int | None = None
     """Those of the minimal automaton, where the file is one; it has no rows."""
     language: str | None = None
@@ -86,6 +88,7 @@ class Summary:
             of_tokens,
             *self.read_as,
             f"{self.duplicates:,} rows repeat the string of another",
+            *self.contradictions,
             *overlaps,
             *trained_on,
             *([f"columns left out: {', '.join(left_out)[:200]}"] if left_out else []),
@@ -132,6 +135,7 @@ def summary_of(content: FileContent, path: str) -> Summary:
         else None,
         content.read_as,
         content.unread,
+        content.contradictions,
     )
 
 

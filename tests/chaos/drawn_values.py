@@ -40,7 +40,7 @@ Rows = Sequence[Mapping[Any, Any]]
 LANGUAGE = (
     "task", "num_letters", "required_letters", "alphabet", "pattern", "formula", "group", "dataset",
     "bracket_types", "max_depth", "num_tokens", "distinct", "base", "digit_order",
-    "operand_lengths", "replacement",
+    "operand_lengths", "replacement", "ignore_share", "data_tokens", "neighbor", "occurrence",
 )  # fmt: skip
 """The fields that say which language it is, of the databases that are compared."""
 

@@ -189,7 +189,7 @@ def test_a_cell_of_a_map_leads_to_its_models_and_the_tab_and_the_chart_have_word
     chart = page.get_by_test_id("stVegaLiteChart").first
     expect(chart.locator('path[aria-roledescription="rect mark"]')).to_have_count(3)
     words = page.locator('[aria-roledescription="visualization"]').first
-    expect(words).to_have_attribute("aria-label", re.compile("Most models fail with hidden_size=2"))
+    expect(words).to_have_attribute("aria-label", re.compile("Most models fail with width 2,"))
     chart.locator('path[aria-roledescription="rect mark"]').first.click()
     models_tested(page, 1)
     page.wait_for_url("**hidden_size=2&num_attention_heads=2**")

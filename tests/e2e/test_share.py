@@ -41,6 +41,7 @@ def downloaded(page: Page, *clicked: str) -> tuple[str, bytes]:
 def test_the_link_that_is_copied_opens_what_is_shown(browser: Browser, public: str) -> None:
     page = open_page(browser, f"{public}/failing?sweep=all_initializations&seed=0&seed=2")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.wait_for_function(AT_REST)
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")

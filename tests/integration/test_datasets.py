@@ -28,8 +28,10 @@ from seqcls.problem import Problem, configuration, resolve
 from seqcls.strings import datasets
 from seqcls.strings.datasets import Dataset, Row, dataset_of, remember, unpack
 from seqcls.strings.token_strings import TokenStrings
-from sweeps.api import by_drawn, fit_shortcuts, populations, runs, states, work
+from sweeps import api
+from sweeps.api import by_drawn, fit_shortcuts, overlaps, populations, runs, states, work
 from sweeps.api.presentation import prefixes_frame, said_of
+from sweeps.api.protocols import protocol
 from sweeps.cli.app import app
 from sweeps.datasets import read_dataset
 from sweeps.datasets.summary import summary
@@ -195,8 +197,6 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "label.csv": ("tokens,label\nab,2\n", "line 2: label is '2'"),
     "nan.csv": ("tokens,label\nab,NaN\n", "line 2: label is 'NaN'"),
     "formula.csv": ("tokens,label\nab,=1+1\n", "label is '=1+1'"),
-    "answers.csv": ("tokens,label\nab,1\nba,1\nab,0\n", "line 4: the string of line 2 again"),
-    "targets.csv": ("tokens,target\nab,1\nab,0\n", "line 3: the string of line 2 again"),
     "input.csv": ("tokens,target\n,1\n", "line 2: tokens is empty"),
     "split.csv": ("tokens,label,split\nab,1,exam\n", "split is 'exam', expected one of train"),
     "id.csv": ("tokens,label,id\nab,1,x\nba,1,x\n", "line 3: id 'x' stands before"),
@@ -279,15 +279,48 @@ def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, name: str) -> N
     assert len(str(refused.value)) < 700
 
 
+NOISY = "tokens,label\nab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"
+
+
 def test_rows_that_contradict_are_listed_with_what_a_perfect_model_reaches(tmp_path: Path) -> None:
-    path = _written(tmp_path / "noisy.csv", "tokens,label\nab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n")
-    refused = summary(path).refused
-    assert "line 3: the string of line 2 again, with another label; keep one" in refused
-    assert any("could be right on 66.7% of these rows" in line for line in refused)
+    path = _written(tmp_path / "noisy.csv", NOISY)
+    shown = " ".join(CliRunner().invoke(app, ["data", str(path)]).output.split())
+    said = "3 rows contradict others of the same string, whose label is another: line 3, line 4, "
+    assert f"{said}line 6" in shown
+    assert "could be right on 66.7% of the rows" in shown
     # One row in 4,000 is not none.
-    rows = [f"{number:b},1" for number in range(3_999)]
-    path = _written(tmp_path / "nearly.csv", "\n".join(["tokens,label", *rows, "0,0"]))
-    assert any("right on 99.98% of these rows" in line for line in summary(path).refused)
+    lines = [f"{number:b},1" for number in range(3_999)]
+    path = _written(tmp_path / "nearly.csv", "\n".join(["tokens,label", *lines, "0,0"]))
+    assert any("right on 99.98% of the rows" in line for line in summary(path).sentences)
+
+
+def test_what_most_rows_of_a_string_say_is_right_and_others_are_trained_on_alone(
+    store: Store, tmp_path: Path
+) -> None:
+    def noisy(split: str) -> str:
+        return NOISY.replace("tokens,label\n", "").replace("\n", f",{split}\n")
+
+    content = f"tokens,label,split\n{noisy('train')}{noisy('test')}b,1,validation\n"
+    path = _written(tmp_path / "noisy.csv", content)
+    problem = resolve(configuration({"task": "file", "dataset": remember(read_dataset(path))}))
+    test, train = (next(iter(x.epochs())) for x in (problem.test, problem.train))
+    spelled = [problem.tokenizer.spell(x[x < 2].tolist()) for x in test.strings.letters]
+    assert sorted(zip(spelled, test.labels.tolist(), strict=True)) == [
+        ("ab", True), ("ab", True), ("bb", False),
+    ]  # fmt: skip
+    assert len(train.labels) == 6
+    strings = TokenStrings.of_lists(2, [(0, 1), (1, 0), (1, 1)])
+    assert problem.knows(strings).tolist() == [True, False, True]
+    with pytest.raises(InvalidStringError, match="'ba' has rows in the file with different labels"):
+        problem.task.labels(strings)
+
+    with api.log_results(store, sweep="theirs", dataset=path) as log:
+        given = {"tokens": ["ab", "ba", "bb"], "prediction": [1, 1, 0]}
+        run = log.run(model="perfect", seed=0, predictions=given)
+    assert runs(store, "theirs")[["errors", "tested"]].to_numpy().tolist() == [[0, 3]]
+    assert runs(store, "theirs", failing=True).empty
+    assert "without rows that contradict others" in " ".join(protocol(store, run))
+    assert "6 rows contradict others" in overlaps.contradictions([problem.config])
 
 
 LABELS = "tokens,label\nab,1\nba,0\n"

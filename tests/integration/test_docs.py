@@ -146,7 +146,7 @@ def test_files_that_are_shown_are_in_the_style_of_the_house(tmp_path: Path) -> N
     for block in blocks_of((DOCS / "extending.md").read_text()):
         if block.language == "python" and "/" not in block.title:
             (tmp_path / block.title).write_text(block.text)
-    assert len(list(tmp_path.iterdir())) == 5
+    assert len(list(tmp_path.iterdir())) == 6
     for check in (["check"], ["format", "--diff"]):
         command = [sys.executable, "-m", "ruff", *check, "--config", str(ROOT / "pyproject.toml")]
         said = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True)

@@ -3,20 +3,25 @@
 import importlib.util
 import subprocess
 import sys
+from itertools import cycle
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import seqcls
 from seqcls.errors import ConfigError
+from seqcls.evaluation import logits_of
+from seqcls.interpretability.readable_model import ids_of, plain_model, target
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models import MODELS
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import configuration, resolve
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.api.giving import files_of
@@ -88,13 +93,50 @@ def test_a_file_gives_the_logits_that_are_given_here(fields: Any, tmp_path: Path
 @pytest.mark.parametrize("fields", WRITERS, ids=lambda x: "-".join(map(str, x.values())))
 def test_a_file_writes_the_outputs_that_are_written_here(fields: Any, tmp_path: Path) -> None:
     model, module = given({**COPY, **fields}, tmp_path)
-    asked = strings("ab", 30)
-    loaded, answers = module.load(), model.ask_all(asked)
-    for text, written in zip(asked, model.said(answers.predicted), strict=True):
+    inputs = [text for text in strings("ab", 1100) if text][:1000]
+    loaded, answers = module.load(), model.ask_all(inputs[:30])
+    for text, written in zip(inputs, model.said(answers.predicted), strict=False):
         ids = model.tokenizer.encode(str(written))[1:]
         tokens = [model.task.alphabet[x - FIRST_LETTER] for x in ids]
         # One that is not ended is cut here.
         assert module.write(loaded, text, len(tokens) + 1)[: len(tokens)] == tokens
+    read = ids_of(model, list(map(model.letters, inputs)), [target(model, (0, 1, 1))] * 1000)
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(read), plain_model(model)(read), atol=1e-6, rtol=0)
+
+
+def at_places(name: str) -> bool:
+    """Whether an architecture answers at every place."""
+    fields = {**PARITY, **SHORT, "architecture": name, "answers": "states"}
+    try:
+        resolve(configuration(fields))
+    except ConfigError:
+        return False
+    return True
+
+
+PLACES: list[dict[str, Any]] = [
+    {"architecture": name, "answers": answers, "hidden_size": 4}
+    for name, answers in zip(
+        filter(at_places, MODELS), cycle(["prefixes", "next_symbols", "states"]), strict=False
+    )
+]
+PLACES += [
+    {"positions": "learned", "answers": answers, **more}
+    for answers, more in (("prefixes", {}), ("next_symbols", {"tied_embeddings": True}))
+]
+
+
+@pytest.mark.parametrize("fields", PLACES, ids=lambda x: "-".join(map(str, x.values())))
+def test_a_file_answers_at_every_place_as_it_is_answered_here(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**PARITY, **SHORT, **fields}, tmp_path)
+    asked = [text for text in strings("01", 3000) if text.count("1") % 2][:1000]
+    known = TokenStrings.of_lists(2, list(map(model.letters, asked)))
+    (right,) = logits_of(model.problem, [model.weights], known)
+    found = module.logits(module.load(), asked).numpy()
+    there = ~np.isnan(right)
+    assert there.any(axis=(1, 2)).all()
+    assert np.abs(found - right)[there].max() < 1e-6
 
 
 GPT2: dict[str, Any] = {
@@ -157,3 +199,24 @@ def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None
     loaded = seqcls.load_run(tmp_path / "runs.db", again)
     assert np.array_equal(loaded.logits(["ab", "aaaa"]), trained.logits(["ab", "aaaa"]))
     assert (tmp_path / "given" / "specification.toml").read_text().count("model_seeds") == 1
+
+
+def test_a_notebook_draws_a_run_by_its_accuracy_and_its_answers() -> None:
+    drawn = seqcls.load_run(ROOT / "runs.db", "all_initializations/2")._repr_html_()
+    assert "Accuracy by length, up to 200, trained up to 10" in drawn
+    assert "<title>length 200: " in drawn
+    assert "<tr><td>ab</td><td>True</td><td>True</td>" in drawn
+    # Results are of the best epoch, and no other is beside them.
+    early = seqcls.load_run(ROOT / "runs.db", "all_initializations/2", epoch=1)
+    assert "Accuracy" not in early._repr_html_()
+
+
+def test_a_notebook_draws_strings_of_any_length() -> None:
+    strings = TokenStrings.of_lists(3, [[0, 2], [], [1] * 200, *[[0]] * 20])
+    drawn = strings._repr_html_()
+    assert drawn.count("<span") == 2 + 100 + 9
+    assert "(empty)" in drawn
+    assert "and 100 more" in drawn
+    assert "and 11 more strings" in drawn
+    counted = TokenStrings.of_counts(2, np.array([[10**9, 1]]))
+    assert counted._repr_html_() == "&lt;TokenStrings: 1 over 2 letters&gt;"

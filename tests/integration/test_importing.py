@@ -24,6 +24,7 @@ from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.importing import ResultLog
 from sweeps.api.naming import names_of
+from sweeps.api.protocols import protocol
 from sweeps.cli.app import app
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
@@ -398,8 +399,13 @@ def test_a_file_is_imported_by_the_command(tmp_path: Path) -> None:
     again = CliRunner().invoke(app, ["import", str(csv), *settings])
     assert "there already" in str(again.exception)
     assert CliRunner().invoke(app, ["import", str(csv), *settings, "--replace"]).exit_code == 0
-    frame = api.runs(api.open_store(tmp_path / "runs.db"))
+    store = api.open_store(tmp_path / "runs.db")
+    frame = api.runs(store)
     assert len(frame) == 4
+    told = " ".join(protocol(store, int(frame["id"].iloc[-1])))
+    assert "File: data.csv" in told
+    assert "Trained elsewhere as m (d_model=64)" in told
+    assert "Imported (predictions of p.csv)" in told
     assert frame["config.d_model"].tolist() == [64] * 4
 
 

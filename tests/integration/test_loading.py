@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+import seqcls
 from seqcls.adapters import read_weights
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
@@ -198,6 +199,17 @@ def test_a_loaded_run_is_looked_into_like_any_and_marked(tmp_path: Path) -> None
     assert api.verify(store).imported == 1
     with pytest.raises(ConfigError, match="trained elsewhere"):
         resolve_again(api.config(store, run))
+
+
+def test_a_notebook_draws_names_that_others_gave_as_text(tmp_path: Path) -> None:
+    store, run = loaded_lstm(tmp_path, model="<script>alert(1)</script>")
+    drawn = seqcls.load_run(store.path, run)._repr_html_()
+    assert "&lt;script&gt;" in drawn
+    assert "<script>" not in drawn
+    assert drawn.count('<tr style="color:') == sum(
+        api.model(store, run).answer(x).is_wrong
+        for x in ("", "0", "1", "00", "01", "10", "11", "000", "001", "010", "011", "100")
+    )
 
 
 @pytest.mark.parametrize("page", ["model", "failing"])

@@ -53,14 +53,15 @@ OWN_FILES = {"load"}
 ALWAYS = {
     "db", "yes", "workers", "times", "seconds", "rounds", "length",
     "automaton strings", "import task", "import dataset",
+    *(() if LONG else ("site sweeps",)),
 }  # fmt: skip
 """Options that are always given: they keep a command short, or say what it is about."""
 
 NOT_ALONE = {"watch", "force", "replace", "columns", "engine", "device", "dask", "precision"}
 """Options that have no cell: they say how and not what, or have a command wait for more."""
 
-LONG_ALONE = {"sensitive references", "site "}
-"""What trains again, or goes through all sweeps, and so takes long."""
+LONG_ALONE = {"sensitive references"}
+"""What trains again, and so takes long."""
 
 PART = 1 if LONG else len(KINDS)
 """One cell of so many is tried: every option of a command, with another kind of model each."""

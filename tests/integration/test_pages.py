@@ -302,6 +302,9 @@ def test_selected_configurations_are_in_the_link(monkeypatch: pytest.MonkeyPatch
 def test_a_map_sets_two_settings_against_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, "map")
     assert app.selectbox(key="x").value == "hidden_size"
+    spec = app.get("vega_lite_chart")[0].proto.spec
+    for title in ("width", "heads", "width (hidden_size)"):
+        assert f'"title": "{title}"' in spec, "axes are called what models are called by"
     titles = "".join(str(x.proto) for x in app.get("html"))
     assert len(app.get("vega_lite_chart")) == 6
     for title in ("Share that learned", "Share that generalizes, of those that learned"):

@@ -23,7 +23,7 @@ def network_configs(draw: st.DrawFn, *, any_depth: bool = False) -> NetworkConfi
         more = {
             "num_blocks": draw(st.integers(1, 3)),
             "readout": draw(st.sampled_from(["first", "last", "mean"])),
-            "attention_scale": draw(st.sampled_from(["sqrt", "log_length"])),
+            "attention_scale": draw(st.sampled_from(["sqrt", "log_length", "learned_log_length"])),
             "norm_placement": draw(st.sampled_from(["pre", "post"])),
             "activation": draw(st.sampled_from(["gelu", "relu", "gelu_tanh"])),
             "biases": draw(st.booleans()),
@@ -82,7 +82,7 @@ def cases(draw: st.DrawFn, *, any_depth: bool = False) -> Case:
     for seed in range(draw(st.integers(1, 3))):
         parameters = initial_parameters(config, seed)
         for name, value in parameters.items():
-            if "norm" in name:
+            if "norm" in name or "length" in name:
                 noise = torch.randn(value.shape, generator=generator, dtype=torch.float64)
                 parameters[name] = value + 0.3 * noise
         members.append(parameters)
@@ -114,7 +114,11 @@ def ordered_networks(draw: st.DrawFn, *, compiled: bool = False) -> NetworkConfi
             "position_draw": "shifted" if shifted else "sorted",
             "attention_mask": mask,
             "attention_head_size": 2 * draw(st.integers(1, 3)),
-            "attention_scale": draw(st.sampled_from(["sqrt", "log_length"])),
+            "attention_scale": draw(
+                st.sampled_from(
+                    ["sqrt", "log_length", *([] if compiled else ["learned_log_length"])]
+                )
+            ),
             "norm_placement": draw(st.sampled_from(["pre", "post"])),
             "activation": draw(
                 st.sampled_from(["gelu", "relu", *([] if compiled else ["gelu_tanh"])])

@@ -51,6 +51,9 @@ def reference_logit(
         scores = key @ query[special] / math.sqrt(c)
         if config.attention_scale == "log_length":
             scores = scores * math.log(len(ids))
+        if config.attention_scale == "learned_log_length":
+            factor, offset = (w[f"blocks.0.attention.length_{x}"][head] for x in ("scale", "bias"))
+            scores = scores * (factor * math.log(len(ids)) + offset)
         for token, place in enumerate(places):
             distance = place - places[special]
             if config.positions == "alibi":

@@ -37,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.text(SIGNS, min_size=1, max_size=12))
 def test_a_sweep_of_any_name_is_found_by_every_way_to_name_it(store: Store, name: str) -> None:
     try:

@@ -176,7 +176,8 @@ def test_prefixes_and_states_are_asked_of_the_strings_that_membership_is() -> No
 @pytest.mark.parametrize("answers", ["prefixes", "next_symbols", "states"])
 @pytest.mark.parametrize("architecture", ["rnn", "transformer", "mamba"])
 def test_models_answer_each_prefix_as_they_answer_it_alone(answers: str, architecture: str) -> None:
-    problem = problem_of(answers, architecture=architecture, hidden_size=4, precision="float64")
+    fields = {"hidden_size": 4, "precision": "float64", "test_size": 30}
+    problem = problem_of(answers, architecture=architecture, **fields)
     model = make_model(problem.network).double()
     drawn = initial_parameters(problem.network, 0)
     weights = {name: 3 * value.double().numpy() for name, value in drawn.items()}
@@ -235,8 +236,8 @@ def test_losses_are_means_of_places_and_bits(answers: str) -> None:
 
 def test_a_small_network_learns_which_symbols_may_follow() -> None:
     problem = problem_of(
-        "next_symbols", architecture="rnn", hidden_size=8, train_size=2000, max_num_epochs=20,
-        test_max_length=40, train_max_length=10,
+        "next_symbols", architecture="rnn", hidden_size=8, train_size=1000, max_num_epochs=20,
+        train_batch_size=32, test_max_length=40, train_max_length=10,
     )  # fmt: skip
     together = train_group([(problem, 0), (problem, 1)])
     (alone,) = train_group([(problem, 1)])

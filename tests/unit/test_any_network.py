@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
+from seqcls.engines.choice import choose_engine
 from seqcls.engines.pytorch.computations import OneByOne, Stacked
 from seqcls.engines.pytorch.groups import (
     Computation,
@@ -21,10 +22,12 @@ from seqcls.engines.pytorch.groups import (
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import Readout
 from seqcls.models.transformer import Transformer
+from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from tests.conftest import examples
 from tests.unit.networks import Case, ordered_cases, plain_model
+from tests.unit.places_reference import reference_logit
 
 HERE = torch.device("cpu")
 
@@ -249,6 +252,49 @@ def test_under_a_causal_mask_log_length_counts_the_tokens_up_to_the_one_that_att
     plain, own = (plain_model(x, parameters).activations(ids)[name] for x in (config, scaled))
     read = torch.tensor([1, 2, 3, 4, 4], dtype=torch.float64)
     torch.testing.assert_close(own, plain * read.log()[:, None])
+
+
+@pytest.mark.parametrize("no_attend_cls", [False, True])
+def test_learned_log_length_is_the_published_formula_with_its_gradients(
+    no_attend_cls: bool,
+) -> None:
+    config = NetworkConfig(
+        attention_scale="learned_log_length",
+        precision="float64",
+        hidden_size=6,
+        no_attend_cls=no_attend_cls,
+    )
+    model = plain_model(config, initial_parameters(config, 3))
+    with torch.no_grad():
+        model.get_parameter("blocks.0.attention.length_scale").copy_(torch.tensor([0.7, -1.3]))
+        model.get_parameter("blocks.0.attention.length_bias").copy_(torch.tensor([0.2, 2.1]))
+    weights: dict[str, Tensor] = dict(model.named_parameters())
+    for letters in ([0, 1, 2, 1, 0], [2], []):
+        ids = torch.tensor([[CLS, *(letter + 2 for letter in letters)]])
+        right = reference_logit(config, weights, letters, list(range(len(letters) + 1)))
+        torch.testing.assert_close(model(ids)[0], right, rtol=1e-10, atol=1e-10)
+        found, expected = (
+            torch.autograd.grad(
+                x, list(weights.values()), allow_unused=True, materialize_grads=True
+            )
+            for x in (model(ids)[0], right)
+        )
+        torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_learned_log_length_begins_as_log_length_and_is_trained_by_pytorch() -> None:
+    fields = {"positions": "alibi", "attention_mask": "causal", "readout": "last"}
+    learned = configuration({**fields, "attention_scale": "learned_log_length"})
+    fixed = configuration({**fields, "attention_scale": "log_length"})
+    ids = torch.tensor([[2, 3, 4, 2, CLS]])
+    own, other = (
+        plain_model(resolve(x).network, initial_parameters(resolve(x).network, 0))(ids)
+        for x in (learned, fixed)
+    )
+    torch.testing.assert_close(own, other)
+    assert str(choose_engine(resolve(learned))) == (
+        "strings: attention_scale='learned_log_length' is not compiled"
+    )
 
 
 TWO_BLOCKS = """

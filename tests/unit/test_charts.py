@@ -333,7 +333,7 @@ def test_a_cell_of_a_map_has_a_line_for_each_setting_that_differs() -> None:
     others = CELLS.assign(dropout_rate=["0", "0, 0.1", "0"])
     spec = heat_map(others, "hidden_size", "heads", "median", others=["dropout_rate"]).to_dict()
     said = titles(spec["layer"][0]["encoding"])
-    assert said[:3] == ["hidden_size", "heads", "dropout_rate"]
+    assert said[:3] == ["width (hidden_size)", "heads", "dropout rate"]
     assert "95% interval of the median" in said
     assert "95% interval of the share" in said
     assert "Configurations" in said

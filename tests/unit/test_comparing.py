@@ -1,6 +1,7 @@
 """Two configurations compared, against published tables and SciPy."""
 
 import math
+import re
 import tracemalloc
 from collections.abc import Iterable
 from itertools import product
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sweeps.api.comparisons import chance_of
+from sweeps.api.comparisons import QUESTIONS, Compared, ask, chance_of, sentence_of
 from sweeps.statistics.chance import agreeing, compare_shares, compare_values
 from sweeps.statistics.differences import (
     Outcomes,
@@ -435,3 +436,112 @@ def test_strings_that_one_gets_wrong_more_often_are_listed() -> None:
     found = string_differences(a, b)
     assert found["string"].tolist() == ["ab", "ba", "abab"]
     assert found[["wrong_a", "wrong_b"]].to_numpy().tolist() == [[2, 0], [1, 3], [0, 1]]
+
+
+def planted(within: Iterable[float], beyond: Iterable[float], first: int = 0) -> pd.DataFrame:
+    """Finished runs of one configuration, by their accuracies on trained and on longer lengths."""
+    runs = pd.DataFrame({"accuracy_within": [*within], "accuracy_beyond": [*beyond]}, dtype=float)
+    runs["model_seed"], learned = range(first, first + len(runs)), runs["accuracy_within"] >= 0.99
+    came_to = np.where(runs["accuracy_beyond"] < 1, "fails beyond", "generalizes")
+    runs["outcome"] = np.where(learned, came_to, "not learned")
+    runs["accuracy"] = (runs["accuracy_within"] + runs["accuracy_beyond"]) / 2
+    return runs
+
+
+def elsewhere(accuracies: Iterable[float]) -> pd.DataFrame:
+    """Runs of which nobody knows what they were trained on."""
+    known = [*accuracies]
+    runs = planted([NAN] * len(known), [NAN] * len(known))
+    return runs.assign(accuracy=known, outcome="not known")
+
+
+def right(seeds: int, first: int = 0) -> pd.DataFrame:
+    return planted([1.0] * seeds, [1.0] * seeds, first)
+
+
+def failing(seeds: int, mean: float = 0.6, spread: float = 0.03, stream: int = 9) -> pd.DataFrame:
+    return planted([1.0] * seeds, noisy(seeds, mean, spread, stream))
+
+
+def some_right(right_seeds: int, seeds: int, stream: int = 9) -> pd.DataFrame:
+    wrong = noisy(seeds - right_seeds, 0.7, 0.05, stream)
+    return planted([1.0] * seeds, [1.0] * right_seeds + wrong)
+
+
+def steady(less: float) -> pd.DataFrame:
+    return planted([1.0] * 12, [x - less for x in START])
+
+
+BEYOND, WITHIN, LEARNED = "accuracy on longer strings", "accuracy on trained", "share that learned"
+GENERALIZES, ALL_STRINGS, FAILS = "share that generalizes", "accuracy on all", "share that fails"
+NOTHING, CHANCE, FEW = "No difference", "Chance alone may explain", "Too few seeds to tell"
+UNLEARNED = planted(noisy(8, 0.7, 0.05, 3), noisy(8, 0.6, 0.05, 4))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "paired", "truth"),
+    [
+        pytest.param(right(8), right(8), True, NOTHING, id="all right, pairs"),
+        pytest.param(right(8), right(3, 20), False, NOTHING, id="all right, 8 and 3"),
+        pytest.param(failing(8), failing(8, stream=10), False, CHANCE, id="the same, 8 and 8"),
+        pytest.param(failing(12), failing(12, stream=11), True, CHANCE, id="the same, 12 pairs"),
+        pytest.param(some_right(20, 40), some_right(20, 40, 5), False, CHANCE, id="half of 40"),
+        pytest.param(right(8), planted([1] * 8, [0.9999] + [1] * 7), True, CHANCE, id="1 error"),
+        pytest.param(right(8), planted([1] * 8, [0] + [1] * 7), False, CHANCE, id="1 collapsed"),
+        pytest.param(steady(0), steady(0.01), False, CHANCE, id="1% apart, not paired"),
+        pytest.param(steady(0), steady(0.01), True, {BEYOND: 0}, id="1% apart, 12 pairs"),
+        pytest.param(failing(1), right(1), False, FEW, id="1 and 1, all apart"),
+        pytest.param(failing(3), right(3), False, FEW, id="3 and 3, all apart"),
+        pytest.param(failing(5), right(5), True, FEW, id="5 pairs, all apart"),
+        pytest.param(failing(6), right(6), True, {BEYOND: 1, GENERALIZES: 1}, id="6 pairs"),
+        pytest.param(failing(4), right(4), False, {BEYOND: 1, GENERALIZES: 1}, id="4 and 4"),
+        pytest.param(right(12), failing(2), False, {BEYOND: 0, GENERALIZES: 0}, id="12 and 2"),
+        pytest.param(right(60), failing(1), False, {BEYOND: 0, GENERALIZES: 0}, id="60 and 1"),
+        pytest.param(
+            some_right(1, 8), right(8), False, {BEYOND: 1, GENERALIZES: 1}, id="1 of 8 and all"
+        ),
+        pytest.param(
+            some_right(10, 40), some_right(30, 40, 5), True, {BEYOND: 1, GENERALIZES: 1}, id="40"
+        ),
+        pytest.param(
+            UNLEARNED, right(8), True, {WITHIN: 1, BEYOND: 1, LEARNED: 1}, id="none learned"
+        ),
+        pytest.param(failing(8), UNLEARNED, False, {WITHIN: 0, LEARNED: 0}, id="learned no more"),
+        pytest.param(
+            elsewhere([0.9] * 8), elsewhere([1.0] * 8), False, {ALL_STRINGS: 1, FAILS: 0},
+            id="trained elsewhere",
+        ),
+        pytest.param(elsewhere([0.9] * 3), elsewhere([1.0] * 3), False, FEW, id="3, elsewhere"),
+    ],
+)  # fmt: skip
+def test_a_verdict_on_planted_seeds_is_true_and_no_interval_contradicts_it(
+    first: pd.DataFrame, second: pd.DataFrame, paired: bool, truth: str | dict[str, int]
+) -> None:
+    found = compared((first, second), paired)
+    said, sides = found.verdict(), ("a", "b")
+    if isinstance(truth, str):
+        assert said.startswith(truth)
+    else:
+        named = [f"{name}.* \\({sides[side]} has more\\)" for name, side in truth.items()]
+        assert re.fullmatch(f"More than chance explains: {'; '.join(named)}\\.", said)
+    more = [] if isinstance(truth, str) else [*truth]
+    for name, question in found.questions.items():
+        is_more = any(QUESTIONS[name].startswith(x) for x in more)
+        interval = question.interval
+        assert is_more == (interval.low > 0 or interval.high < 0)
+        told = sentence_of(name, question)
+        assert is_more == ("more than chance explains" in told)
+        assert is_more == (question.p_value is not None and question.p_value <= 0.05)
+    # The other way around it is the same, with the sides exchanged.
+    other = compared((second, first), paired).verdict(("b", "a"))
+    assert other == said or not isinstance(truth, dict)
+
+
+def compared(sides: tuple[pd.DataFrame, pd.DataFrame], paired: bool) -> Compared:
+    """What is said of two configurations of which the seeds alone are known."""
+    none = pd.DataFrame()
+    return Compared(
+        ("a", "b"), ("a", "b"), (1, 2), {}, (len(sides[0]), len(sides[1])),
+        None if paired else "their sizes differ", ask(sides, 1.0, paired=paired),
+        none, None, none, {},
+    )  # fmt: skip

@@ -148,6 +148,9 @@ CHANGES: dict[str, Any] = {
     "replacement": "ba",
     "dataset": "0" * 64,
     "imported": "{}",
+    "layers": "ga",
+    "train_lengths": [[4, 0.5], [10, 1.0]],
+    "freeze": [["embeddings", 0.5]],
     "plugins": "somebodys-languages==1.0",
 }
 

@@ -44,6 +44,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"positions": "learned", "position_draw": "shifted", "norm_placement": "post"},
     {"positions": "sinusoidal", "activation": "gelu_tanh", "biases": False},
     {"positions": "rotary", "attention_scale": "log_length", "no_attend_cls": True},
+    {"positions": "learned", "attention_scale": "learned_log_length"},
     {"positions": "alibi", "norm_placement": "post", "layer_norm": "rms"},
     {"positions": "relative", "layer_norm_eps": 0.0, "no_attend_cls": True},
     {"num_attention_heads": 0},

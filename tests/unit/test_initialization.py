@@ -109,6 +109,7 @@ def test_seeds_are_pairs_where_a_seed_gives_both_the_same_initial_values(
         *({"readout": "mean"}, {"no_attend_cls": True}, {"dropout_rate": 0.1}, {"biases": True}),
         *({"precision": "float64"}, {"activation": "relu"}, {"norm_placement": "post"}),
         *({"attention_mask": "causal"}, {"attention_scale": "log_length"}, {"hidden_size": 4}),
+        {"attention_scale": "learned_log_length"},
         *({"positions": "sinusoidal"}, {"positions": "alibi"}, {"positions": "relative"}),
         *({"positions": "fire"}, {"positions": "learned", "test_max_length": 10}),
         *({"positions": "sinusoidal", "position_range": 500}, {"train_max_length": 12}),

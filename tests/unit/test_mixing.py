@@ -46,6 +46,16 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "norm_placement": "post",
     },
     "deltanet, short": {"architecture": "deltanet", **IN_HEADS, "short_convolution": False},
+    "gated_deltanet": {"architecture": "gated_deltanet", **IN_HEADS},
+    "gated_deltanet, signed, short": {
+        "architecture": "gated_deltanet", **IN_HEADS, "eigenvalue_range": "signed",
+        "short_convolution": False,
+    },
+    "deltaproduct": {"architecture": "deltaproduct", **IN_HEADS},
+    "deltaproduct, signed": {
+        "architecture": "deltaproduct", **IN_HEADS, "eigenvalue_range": "signed",
+        "householder_steps": 3,
+    },
     "mamba": {"architecture": "mamba", "state_size": 5},
     "mamba, signed": {
         "architecture": "mamba", "state_size": 3, "expand": 1, "eigenvalue_range": "signed",
@@ -99,31 +109,44 @@ def convolved(rows: Tensor, weight: Tensor) -> Tensor:
     )
 
 
-def deltanet_of(weights: dict[str, Tensor], states: Tensor, signed: bool) -> Tensor:
-    """One string, one head after another, as the paper writes the recurrence."""
+def delta_rule_of(
+    weights: dict[str, Tensor], states: Tensor, signed: bool, steps: int = 1
+) -> Tensor:
+    """One string, one head after another, as the papers write the recurrence."""
     parts = [states @ weights[f"{x}.weight"].T for x in ("query", "key", "value")]
     given = torch.cat(parts, dim=1)
     if "convolution.weight" in weights:
         given = convolved(given, weights["convolution.weight"])
     given = given * given.sigmoid()
-    query, key, value = given.split(HEADS * HEAD, dim=1)
+    width = HEADS * HEAD
+    query, key, value = given.split([width, steps * width, steps * width], dim=1)
     strengths = (states @ weights["strength.weight"].T).sigmoid() * (2 if signed else 1)
+    kept = torch.ones(len(states), HEADS, dtype=torch.float64)
+    if "fading.weight" in weights:
+        faded = states @ weights["fading.weight"].T + weights["offset"]
+        kept = (-weights["log_rate"].exp() * (1 + faded.exp()).log()).exp()
     outputs = []
     for head in range(HEADS):
-        own = slice(head * HEAD, (head + 1) * HEAD)
         memory = torch.zeros(HEAD, HEAD, dtype=torch.float64)
         rows = []
         for place in range(len(states)):
-            k = key[place, own] / key[place, own].norm()
-            q = query[place, own] / query[place, own].norm()
-            beta = strengths[place, head]
-            memory = memory @ (torch.eye(HEAD).double() - beta * torch.outer(k, k))
-            memory = memory + beta * torch.outer(value[place, own], k)
-            read = memory @ q
+            memory = kept[place, head] * memory
+            for step in range(steps):
+                own = slice(step * width + head * HEAD, step * width + (head + 1) * HEAD)
+                k = key[place, own] / key[place, own].norm()
+                beta = strengths[place, step * HEADS + head]
+                memory = memory @ (torch.eye(HEAD).double() - beta * torch.outer(k, k))
+                memory = memory + beta * torch.outer(value[place, own], k)
+            q = query[place, head * HEAD : (head + 1) * HEAD]
+            read = memory @ (q / q.norm())
             read = read / (read.square().mean() + 1e-5).sqrt() * weights["norm.weight"]
             rows.append(read)
         outputs.append(torch.stack(rows))
-    return torch.cat(outputs, dim=1) @ weights["output.weight"].T
+    mixed = torch.cat(outputs, dim=1)
+    if "gate.weight" in weights:
+        gate = states @ weights["gate.weight"].T
+        mixed = mixed * gate * gate.sigmoid()
+    return mixed @ weights["output.weight"].T
 
 
 def linear_attention_of(weights: dict[str, Tensor], states: Tensor) -> Tensor:
@@ -172,8 +195,43 @@ def test_all_tokens_at_once_are_the_formula_token_by_token(name: str) -> None:
         elif name == "linear_attention":
             right = linear_attention_of(weights, own)
         else:
-            right = deltanet_of(weights, own, signed="signed" in name)
+            steps = mixer.config.householder_steps if "product" in name else 1
+            right = delta_rule_of(weights, own, "signed" in name, steps)
         torch.testing.assert_close(found[row], right, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if "delta" in name])
+def test_gradients_are_those_of_the_published_recurrence(name: str) -> None:
+    mixer, states = mixer_of(name), some_states(7)[:1].requires_grad_()
+    steps = mixer.config.householder_steps if "product" in name else 1
+    weights: dict[str, Tensor] = dict(mixer.named_parameters())
+    found = mixer(states, Recorder())[0]
+    right = delta_rule_of(weights, states[0], "signed" in name, steps)
+    torch.testing.assert_close(found, right, rtol=1e-10, atol=1e-10)
+    ours, theirs = (
+        torch.autograd.grad(x.pow(3).sum(), [states, *weights.values()]) for x in (found, right)
+    )
+    for own, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-10, atol=1e-10)
+
+
+@torch.no_grad()
+def test_one_step_of_deltaproduct_is_deltanet() -> None:
+    one = drawn("deltaproduct", householder_steps=1)
+    other = plain_model(network("deltanet"), dict(one.named_parameters()))
+    torch.testing.assert_close(one(some_ids()), other(some_ids()), rtol=0, atol=0)
+
+
+@torch.no_grad()
+def test_the_recorded_memory_is_what_a_step_keeps() -> None:
+    for name in ("deltanet", "gated_deltanet", "deltaproduct, signed"):
+        mixer, states = mixer_of(name), some_states(6)
+        kept = mixer.nothing(states[:, 0])
+        recorded = dict[str, Tensor]()
+        mixer(states, Recorder(kept=recorded))
+        for place in range(6):
+            _, kept = mixer.step(states[:, place], kept)
+            torch.testing.assert_close(recorded["state"][:, place], kept[0].flatten(1))
 
 
 def mambapy_block(mixer: Mixer) -> MambaBlock:
@@ -302,7 +360,10 @@ def test_the_gradient_of_the_scan_is_that_of_its_steps() -> None:
     assert torch.autograd.gradcheck(scan, (decay, given))
 
 
-@pytest.mark.parametrize("name", ["deltanet, signed", "mamba", "slstm", "linear_attention"])
+@pytest.mark.parametrize(
+    "name",
+    ["deltanet, signed", "gated_deltanet", "deltaproduct", "mamba", "slstm", "linear_attention"],
+)
 def test_members_beside_each_other_are_as_alone(name: str) -> None:
     config = network(name)
     members = [
@@ -333,7 +394,10 @@ TRAINED: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("architecture", ["deltanet", "mamba", "slstm", "linear_attention"])
+@pytest.mark.parametrize(
+    "architecture",
+    ["deltanet", "gated_deltanet", "deltaproduct", "mamba", "slstm", "linear_attention"],
+)
 def test_a_group_trains_as_each_alone(architecture: str) -> None:
     problem = resolve(configuration({**TRAINED, "architecture": architecture}))
     choice = choose_engine(problem, device="cpu")
@@ -367,7 +431,7 @@ def test_the_memory_is_looked_at_after_every_token(name: str) -> None:
     width = fields.get("expand", 2) * HIDDEN * fields.get("state_size", 0)
     of_heads = HEADS * HEAD * (1 if name == "slstm" else HEAD)
     assert numbers == (width or of_heads)
-    if name.startswith("deltanet"):
+    if "delta" in name:
         least = -1 if "signed" in name else 0
         assert ((found.gates["eigenvalue"] > least) & (found.gates["eigenvalue"] < 1)).all()
 
@@ -386,6 +450,11 @@ def test_the_memory_is_looked_at_after_every_token(name: str) -> None:
         ({"architecture": "mamba", "short_convolution": False}, "not read by architecture"),
         ({"architecture": "deltanet", "state_size": 4}, "state_size=4: not read by"),
         ({"architecture": "deltanet", "expand": 3}, "expand=3: not read by"),
+        ({"architecture": "deltanet", "householder_steps": 3}, "householder_steps=3: not read by"),
+        (
+            {"architecture": "deltaproduct", "householder_steps": 0},
+            "expected greater than or equal to 1",
+        ),
         ({"architecture": "mamba", "positions": "alibi"}, "positions='alibi': not read by"),
         ({"architecture": "mamba", "eigenvalue_range": "both"}, "expected 'positive' or 'signed'"),
         ({"architecture": "mamba", "readout": "first"}, "use readout='last' or 'mean'"),
@@ -413,7 +482,8 @@ def test_signed_eigenvalues_are_suggested_where_they_are_positive() -> None:
         return [x.text for x in suggestions(resolve(config), [LONGER])]
 
     text = "eigenvalue_range=signed (now positive)"
-    assert text in suggested(architecture="deltanet")
+    for architecture in ("deltanet", "gated_deltanet", "deltaproduct"):
+        assert text in suggested(architecture=architecture)
     assert text in suggested(architecture="mamba")
     assert text not in suggested(architecture="mamba", eigenvalue_range="signed")
     assert text not in suggested(architecture="slstm")

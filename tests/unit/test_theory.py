@@ -48,6 +48,9 @@ NAMED: list[tuple[dict[str, Any], str]] = [
     ({"task": "even_pairs"}, STAR_FREE),
     ({"task": "repeat_01"}, STAR_FREE),
     ({"task": "contains_all"}, STAR_FREE),
+    ({"task": "flip_flop"}, STAR_FREE),
+    ({"task": "consistent_pairs"}, STAR_FREE),
+    ({"task": "consistent_pairs", "num_tokens": 3}, STAR_FREE),
     ({"task": "cycle_navigation"}, SOLVABLE),
     ({"task": "modular_arithmetic"}, SOLVABLE),
     ({"task": "dyck", "max_depth": 1}, STAR_FREE),
@@ -98,7 +101,7 @@ def test_every_language_is_decided_or_stated_but_that_of_formulas() -> None:
         assert re.search(r"(19|20)\d\d", stated.hierarchy.source)
 
 
-@pytest.mark.parametrize("fields", [fields for fields, _ in NAMED[:11]], ids=str)
+@pytest.mark.parametrize("fields", [fields for fields, _ in NAMED[:14]], ids=str)
 def test_the_automaton_of_a_task_is_minimal_and_has_its_labels(fields: dict[str, Any]) -> None:
     task: Any = task_of(fields)
     automaton = task.automaton

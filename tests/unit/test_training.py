@@ -137,6 +137,7 @@ def test_training_a_group_is_training_plain_models_one_by_one(
     [
         {"num_blocks": 2, "weight_decay": 0.5, "gradient_clip": 0.1},
         {"readout": "mean", "attention_scale": "log_length", "biases": True},
+        {"positions": "alibi", "attention_scale": "learned_log_length", "num_blocks": 2},
         {"positions": "sinusoidal", "attention_mask": "causal", "readout": "last"},
         {"positions": "rotary", "position_range": 60, "num_blocks": 2, "gradient_clip": 0.1},
         {"positions": "learned", "position_range": 60, "weight_decay": 0.5},

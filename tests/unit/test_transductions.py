@@ -16,6 +16,7 @@ from seqcls.plugin_checks import check_inputs
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, LanguageTask
+from seqcls.tasks.memory import WriteFlipFlop
 from seqcls.tasks.transductions import Transduction
 from tests.tasks import TRANSDUCTIONS
 
@@ -72,6 +73,14 @@ def times(x: int, y: int) -> int:
     return x * y
 
 
+def recalled(text: str) -> str:
+    return dict(zip(text[:-1:2], text[1::2], strict=True))[text[-1]]
+
+
+def left_of_first(text: str) -> str:
+    return text[text.index(text[-1]) - 1]
+
+
 LEAST = {"digit_order": "least_first"}
 EQUAL = {"operand_lengths": "equal"}
 CASES: list[tuple[str, dict[str, Any], Callable[[str], str]]] = [
@@ -105,6 +114,14 @@ CASES: list[tuple[str, dict[str, Any], Callable[[str], str]]] = [
     ("modular_sum", {}, lambda text: f"{text.count('1'):b}"[-1]),
     ("paragraph", {"alphabet": "abc", "line_length": 9, "max_lines": 1}, str),
     ("rewrite", REWRITE, lambda text: re.sub(r"a(b|c)+", r"\1c", text)),
+    ("associative_recall", {}, recalled),
+    ("associative_recall", {"num_tokens": 3, "distinct": True}, recalled),
+    ("write_flip_flop", {"ignore_share": 1 / 3}, lambda text: text[text.rindex("w") + 1]),
+    ("selective_copy", {"data_tokens": 2}, lambda text: text.replace("_", "")),
+    ("retrieval", {"num_tokens": 3}, lambda text: text[text[:-1].rindex(text[-1]) + 1]),
+    ("retrieval", {"num_tokens": 3, "neighbor": "left", "occurrence": "first"}, left_of_first),
+    ("retrieval", {"num_tokens": 3, "neighbor": "left", "occurrence": "unique"}, left_of_first),
+    ("retrieval", {"occurrence": "unique"}, lambda text: text[text.index(text[-1]) + 1]),
 ]
 """Tasks with settings, and what is right of each input, in plain Python."""
 
@@ -199,7 +216,11 @@ def test_inputs_of_a_length_are_drawn_uniformly(
 
 
 def split_of(task: Transduction, letters: np.ndarray) -> int:
-    """The length of the first operand, which is drawn before the numbers; else nothing."""
+    """The length of the first operand, which is drawn before the numbers, or the instructions that
+    are drawn before their bits; else nothing.
+    """
+    if isinstance(task, WriteFlipFlop):
+        return int("".join(map(str, letters[::2])))
     marks = [x for x, token in enumerate(task.alphabet) if token in "+*"]
     if task.alphabet[-1] != "=" or not marks:
         return 0
@@ -287,6 +308,20 @@ def test_targets_of_many_inputs_end_where_they_end() -> None:
         ("write_value", {}, "1+"),
         ("modular_sum", {}, ""),
         ("rewrite", REWRITE, ""),
+        ("associative_recall", {}, ""),
+        ("associative_recall", {}, "a"),
+        ("associative_recall", {}, "a1b"),
+        ("associative_recall", {}, "1aa"),
+        ("associative_recall", {}, "a1b0"),
+        ("associative_recall", {"distinct": True}, "a1a0a"),
+        ("write_flip_flop", {}, "r"),
+        ("write_flip_flop", {}, "w1r0r"),
+        ("write_flip_flop", {}, "w1i"),
+        ("selective_copy", {}, "a_b"),
+        ("retrieval", {}, "aa"),
+        ("retrieval", {}, "abb"),
+        ("retrieval", {"neighbor": "left"}, "aba"),
+        ("retrieval", {"occurrence": "unique"}, "abaa"),
     ],
 )
 def test_what_is_no_input_is_refused_in_one_line(

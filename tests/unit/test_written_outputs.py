@@ -62,7 +62,10 @@ NETWORKS: dict[str, dict[str, Any]] = {
         **ATTENTION, "num_blocks": 3, "positions": "alibi", "norm_placement": "post",
         "biases": True, "attention_scale": "log_length",
     },
-    "relative": {**ATTENTION, "positions": "relative", "no_attend_cls": True},
+    "relative": {
+        **ATTENTION, "positions": "relative", "no_attend_cls": True,
+        "attention_scale": "learned_log_length",
+    },
     "sinusoidal": {**ATTENTION, "num_blocks": 2, "positions": "sinusoidal", "loss_on": "all"},
     "gpt2": {
         **ATTENTION, "num_blocks": 2, "positions": "learned", "position_draw": "shifted",
@@ -84,6 +87,8 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "deltanet": {
         "architecture": "deltanet", **ATTENTION, "biases": True, "eigenvalue_range": "signed",
     },
+    "gated_deltanet": {"architecture": "gated_deltanet", **ATTENTION, "num_blocks": 2},
+    "deltaproduct": {"architecture": "deltaproduct", **ATTENTION, "householder_steps": 3},
     "mamba": {"architecture": "mamba", "state_size": 4, "final_norm": True},
     "slstm": {"architecture": "slstm", **ATTENTION, "biases": True, "final_norm": True},
     "linear_attention": {"architecture": "linear_attention", **ATTENTION, "num_blocks": 2},

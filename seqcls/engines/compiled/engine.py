@@ -289,6 +289,8 @@ class CompiledEngine(ABC):
     def obstacle(self, problem: Problem, device: str) -> str | None:
         if device == "cuda":
             return "device='cuda' is no CPU"
+        if problem.config.freeze:
+            return f"freeze={problem.config.freeze!r} is not compiled"
         return self._obstacle(problem)
 
     @abstractmethod

@@ -81,6 +81,8 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
         return f"activation={config.activation!r} is not compiled"
     if config.final_norm:
         return "final_norm=True is not compiled"
+    if config.attention_scale == "learned_log_length":
+        return "attention_scale='learned_log_length' is not compiled"
     if config.position_draw != "sorted":
         return f"position_draw={config.position_draw!r} is not compiled"
     if config.readout == "last_letter":

@@ -174,6 +174,8 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
         return f"precision={config.precision!r} has half the lanes, and is not compiled"
     if config.dropout_rate > 0:
         return f"dropout_rate={config.dropout_rate} is not compiled"
+    if config.attention_scale == "learned_log_length":
+        return "attention_scale='learned_log_length' is not compiled"
     writes = config.head != "string"
     if config.num_letters > MOST_TOKENS and not (writes and program == "transformer"):
         return f"an alphabet of {config.num_letters} tokens: up to {MOST_TOKENS} are compiled"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch.optim.adamw import adamw
 
 from seqcls.cancellation import check_each
 from seqcls.config import Decay
+from seqcls.curricula import frozen_parameters
 from seqcls.engines.member import is_matrix
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -108,8 +110,13 @@ class Members(Protocol):
 
     def __len__(self) -> int: ...
 
-    def step(self, learning_rate: float) -> None:
-        """One step of AdamW down the gradients, each member's no longer than it may be."""
+    def step(self, learning_rate: float, done: float = 1.0) -> None:
+        """One step of AdamW down the gradients, each member's no longer than it may be.
+
+        Args:
+            done: the share of training before it, by which parts are held fixed: they have no
+                gradient, and their optimizer has no step yet.
+        """
         ...
 
     def keep(self, rows: Sequence[int]) -> None:
@@ -190,7 +197,9 @@ class StackedGroup:
         weight_decay: float = 0.0,
         decay: Decay = "all",
         gradient_clip: float = 0.0,
+        freeze: str = "",
     ) -> None:
+        self._frozen = frozen_parameters(freeze, initial[0])
         self.parameters = {
             name: torch.from_numpy(np.stack([weights[name] for weights in initial]))
             .to(device)
@@ -208,7 +217,10 @@ class StackedGroup:
     def __len__(self) -> int:
         return len(next(iter(self.parameters.values())))
 
-    def step(self, learning_rate: float) -> None:
+    def step(self, learning_rate: float, done: float = 1.0) -> None:
+        for name, until in self._frozen.items():
+            if done < until:
+                self.parameters[name].grad = None
         if self._gradient_clip:
             self._clip()
         self._optimizer.step(learning_rate)
@@ -229,18 +241,45 @@ class StackedGroup:
         self._optimizer.keep(list(self.parameters.values()), rows)
 
 
-# The parameters of a group's members in one block of memory, a member a row.
+# The parameters of a group's members in blocks of memory, a member a row: one block, or one for
+# each share of training until which parts are held fixed.
 
 ALIGNED = 64
 """Each parameter begins at a multiple of so many bytes: where memory has parts of such a size and
 is read by them, a member is computed to the last bit as it is alone."""
 
 
+@dataclass
+class _Block:
+    """Parameters that move together from a share of training on, with their gradients."""
+
+    until: float
+    values: Tensor
+    optimizer: AdamW
+    gradients: Tensor
+
+    @classmethod
+    def of(
+        cls, until: float, values: Tensor, matrices: Tensor | None, weight_decay: float
+    ) -> "_Block":
+        """A block of these values; only `matrices` of them decay, where they are given."""
+        decays = None if matrices is None else [matrices]
+        optimizer = AdamW([values], weight_decay=weight_decay, decays=decays)
+        block = cls(until, values, optimizer, values)
+        block.forget()
+        return block
+
+    def forget(self) -> None:
+        """Makes gradients of its own for the values, all zero."""
+        self.values.requires_grad_()
+        self.gradients = self.values.grad = torch.zeros_like(self.values)
+
+
 class FlatGroup:
     """Members' parameters and gradients, and one AdamW over all of them.
 
     As `seqcls.engines.pytorch.groups.StackedGroup`; but every member's values are tensors by
-    themselves, which share memory with the block, so one step over the block moves all members.
+    themselves, which share memory with a block, so one step over the block moves all members.
     """
 
     def __init__(
@@ -251,71 +290,79 @@ class FlatGroup:
         weight_decay: float = 0.0,
         decay: Decay = "all",
         gradient_clip: float = 0.0,
+        freeze: str = "",
     ) -> None:
-        some = next(iter(initial[0].values()))
-        self._places: dict[str, tuple[int, tuple[int, ...]]] = {}
-        step, end = ALIGNED // some.itemsize, 0
-        for name, value in initial[0].items():
-            self._places[name] = (end, value.shape)
-            end += math.ceil(value.size / step) * step
-        dtype = torch.from_numpy(some).dtype
-        self._values = torch.zeros(len(initial), end, dtype=dtype, device=device)
-        for row, weights in enumerate(initial):
-            for name, values in self.member(row):
-                values.copy_(torch.from_numpy(weights[name]))
+        some, frozen = next(iter(initial[0].values())), frozen_parameters(freeze, initial[0])
         self._gradient_clip = gradient_clip
-        self._forget()
-        matrices = torch.zeros(end, dtype=torch.bool, device=device)
-        for name, (start, shape) in self._places.items():
-            matrices[start : start + math.prod(shape)] = is_matrix(initial[0][name])
-        self._optimizer = AdamW(
-            [self._values],
-            weight_decay=weight_decay,
-            decays=[matrices] if decay == "matrices" else None,
-        )
+        self._places: dict[str, tuple[int, int, tuple[int, ...]]] = {}
+        self._blocks: list[_Block] = []
+        step, dtype = ALIGNED // some.itemsize, torch.from_numpy(some).dtype
+        for until in sorted({frozen.get(name, 0.0) for name in initial[0]}):
+            own, end = [x for x in initial[0] if frozen.get(x, 0.0) == until], 0
+            for name in own:
+                value = initial[0][name]
+                self._places[name] = (len(self._blocks), end, value.shape)
+                end += math.ceil(value.size / step) * step
+            values = torch.zeros(len(initial), end, dtype=dtype, device=device)
+            matrices = torch.zeros(end, dtype=torch.bool, device=device)
+            for name in own:
+                _, start, shape = self._places[name]
+                matrices[start : start + math.prod(shape)] = is_matrix(initial[0][name])
+                for row, weights in enumerate(initial):
+                    self._slice(values, name)[row].copy_(torch.from_numpy(weights[name]))
+            decaying = matrices if decay == "matrices" else None
+            self._blocks.append(_Block.of(until, values, decaying, weight_decay))
+        # In the order of the model.
+        self._places = {name: self._places[name] for name in initial[0]}
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._blocks[0].values)
 
     @property
     def parameters(self) -> dict[str, Tensor]:
-        return {name: self._slice(self._values, name) for name in self._places}
+        return {name: self._slice(self._block(name).values, name) for name in self._places}
 
     def member(self, row: int) -> Iterator[tuple[str, Tensor]]:
-        """One member's parameters by name, as parts of the block."""
-        for name in self._places:
-            yield name, self._slice(self._values, name)[row]
+        """One member's parameters by name, as parts of the blocks."""
+        for name, values in self.parameters.items():
+            yield name, values[row]
 
     def bind(self, row: int, model: nn.Module) -> None:
-        """Makes a model's parameters and gradients one member's parts of the block."""
+        """Makes a model's parameters and gradients one member's parts of the blocks."""
         for name, values in self.member(row):
             parameter = model.get_parameter(name)
             parameter.data = values
             # What has no values has no gradient either.
-            parameter.grad = self._slice(self._gradients, name)[row] if values.numel() else None
+            gradients = self._slice(self._block(name).gradients, name)[row]
+            parameter.grad = gradients if values.numel() else None
 
     def forget_gradients(self) -> None:
         """Makes all gradients zero, from where they add up."""
-        self._gradients.zero_()
+        for block in self._blocks:
+            block.gradients.zero_()
 
-    def step(self, learning_rate: float) -> None:
-        if self._gradient_clip:
+    def step(self, learning_rate: float, done: float = 1.0) -> None:
+        moving = [block for block in self._blocks if done >= block.until]
+        if self._gradient_clip and moving:
             # As `torch.nn.utils.clip_grad_norm_` does it, for every member by itself.
-            norms = self._gradients.square().sum(dim=1, keepdim=True).sqrt()
-            self._gradients.mul_((self._gradient_clip / (norms + 1e-6)).clamp_max(1))
-        self._optimizer.step(learning_rate)
+            squares = [block.gradients.square().sum(dim=1, keepdim=True) for block in moving]
+            norms = torch.stack(squares).sum(dim=0).sqrt()
+            for block in moving:
+                block.gradients.mul_((self._gradient_clip / (norms + 1e-6)).clamp_max(1))
+        for block in moving:
+            block.optimizer.step(learning_rate)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Drops all members but these, with their optimizer state; models are to be bound again."""
-        self._values = self._values.detach()[list(rows)]
-        self._forget()
-        self._optimizer.keep([self._values], rows)
+        for block in self._blocks:
+            block.values = block.values.detach()[list(rows)]
+            block.forget()
+            block.optimizer.keep([block.values], rows)
+
+    def _block(self, name: str) -> _Block:
+        return self._blocks[self._places[name][0]]
 
     def _slice(self, block: Tensor, name: str) -> Tensor:
-        start, shape = self._places[name]
+        _, start, shape = self._places[name]
         part = block.detach()[:, start : start + math.prod(shape)]
         return part.view(len(block), *shape)
-
-    def _forget(self) -> None:
-        self._values.requires_grad_()
-        self._gradients = self._values.grad = torch.zeros_like(self._values)

@@ -21,6 +21,7 @@ from seqcls.engines.member import (
     Unfinished,
     checks_within_epoch,
     learning_rates,
+    steps_of_epoch,
     whole_epochs_loss,
 )
 from seqcls.engines.pytorch.groups import Computation, Losses, Members
@@ -131,12 +132,13 @@ class GroupTraining:
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
         checks, ended = checks_within_epoch(self.problem, epoch), list[EpochLosses]()
-        rates = learning_rates(self.problem, epoch).tolist()
+        rates, steps = learning_rates(self.problem, epoch).tolist(), steps_of_epoch(self.problem)
+        before = (epoch - 1) * steps
         batches = zip(self.computation.batches(self._read(strings)), targets, rates, strict=True)
         for number, (batch, batch_targets, rate) in enumerate(batches, start=1):
             losses = self._losses(batch_targets)
             sums += self.computation.backward(batch, losses) * losses.units
-            self.group.step(rate)
+            self.group.step(rate, (before + number - 1) / (steps * self.config.max_num_epochs))
             if number in checks:
                 going_on, its = self._end_right(sums, number)
                 sums, ended = sums[going_on], ended + its
@@ -225,6 +227,7 @@ class Optimized(TypedDict):
     weight_decay: float
     decay: Decay
     gradient_clip: float
+    freeze: str
 
 
 def optimizer_of(problem: Problem) -> Optimized:
@@ -234,6 +237,7 @@ def optimizer_of(problem: Problem) -> Optimized:
         weight_decay=config.weight_decay,
         decay=config.decay,
         gradient_clip=config.gradient_clip,
+        freeze=config.freeze,
     )
 
 

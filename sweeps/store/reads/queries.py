@@ -217,7 +217,8 @@ class RunStatus:
     best_epoch: int | None
     error: str | None
     engine_reason: str | None
-    """Why this engine trained it; of a model trained elsewhere, in which epoch it diverged."""
+    """Why this engine trained it; of a model trained elsewhere, in which epoch it diverged, or else
+    which file its predictions are of."""
 
 
 def run_status(store: Store, run_id: int) -> RunStatus:

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 
 from seqcls.engines.choice import engine_named
 from seqcls.errors import describe_error
-from sweeps.processes import collect_seldom
+from sweeps.processes import collect_seldom, keep_freed_memory
 from sweeps.work.executors import is_of_machine
 from sweeps.work.executors.messages import READY, Channel, ClosedError, ProgressReporter
 from sweeps.work.executors.pool import Answer
@@ -61,6 +61,7 @@ if __name__ == "__main__":
         os.set_inheritable(number, False)
     os.set_blocking(numbers[1], False)
     collect_seldom()
+    keep_freed_memory()
     engine_named(sys.argv[4]).load()
     os.dup2(numbers[2], sys.stderr.fileno())
     main(Channel(socket.socket(fileno=numbers[0])), numbers[1])

@@ -1,0 +1,107 @@
+"""Training that changes on its way: stages of longer and longer strings, parts held fixed at first.
+
+Both are lists of pairs, `[[8, 0.2], [40, 1.0]]` and `[["embeddings", 0.2]]`, whose second number is
+a share of training: of the steps of `max_num_epochs` epochs. A configuration holds them as JSON, so
+that each is one value like any other.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+from seqcls.errors import ConfigError
+
+STAGES = "[[8, 0.2], [40, 1.0]]"
+FROZEN = '[["embeddings", 0.2]]'
+
+_PARTS = {
+    "embeddings": r"embedding\.",
+    "positions": r"(.*\.)?positions\.",
+    "blocks": r"(.*\.)?(blocks|layers)\.",
+    "head": r"classifier\.",
+}
+_BLOCK = re.compile(r"block (\d{1,2})")
+
+
+def stages_as_json(value: Any) -> str:
+    """Stages of training as one text; nothing where there are none.
+
+    Raises:
+        ValueError: they are none, said without the value.
+    """
+    pairs = _pairs(value, f"a longest length and a share of training, such as {STAGES}")
+    for length, _ in pairs:
+        if isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= 10_000:
+            raise ValueError(f"expected whole numbers from 1 to 10000 as lengths, not {length!r}")
+    for what, place in (("lengths", 0), ("shares", 1)):
+        numbers = [pair[place] for pair in pairs]
+        if any(after <= before for before, after in pairwise(numbers)):
+            raise ValueError(f"expected {what} that rise from stage to stage, not {numbers}")
+    if pairs and pairs[-1][1] != 1:
+        raise ValueError(f"ends at a share of {pairs[-1][1]}; expected the last to be 1.0")
+    return json.dumps(pairs) if pairs else ""
+
+
+def frozen_as_json(value: Any) -> str:
+    """Parts held fixed as one text, in the order of their names; nothing where there are none.
+
+    Raises:
+        ValueError: they are none, said without the value.
+    """
+    pairs = _pairs(value, f"a part and a share of training, such as {FROZEN}")
+    for part, _ in pairs:
+        if not isinstance(part, str) or not (part in _PARTS or _BLOCK.fullmatch(part)):
+            raise ValueError(f"{part!r} is no part; expected {', '.join(_PARTS)} or 'block 0'")
+    if len({part for part, _ in pairs}) < len(pairs):
+        raise ValueError("expected each part once")
+    return json.dumps(sorted(pairs)) if pairs else ""
+
+
+def _pairs(value: Any, expected: str) -> list[list[Any]]:
+    try:
+        pairs = json.loads(value or "[]") if isinstance(value, str) else value
+        found = [[what, share] for what, share in pairs]
+    except (ValueError, TypeError, RecursionError):
+        raise ValueError(f"expected pairs of {expected}") from None
+    for pair in found:
+        share = pair[1]
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise ValueError(f"expected shares of training above 0, up to 1.0, not {share!r}")
+        pair[1] = float(share)
+    return found
+
+
+def stages_of(train_lengths: str) -> list[tuple[int, float]]:
+    """The longest length of each stage, and the share of training at which it ends."""
+    return [(length, share) for length, share in json.loads(train_lengths or "[]")]
+
+
+def frozen_parts(freeze: str) -> dict[str, float]:
+    """The parts held fixed, and until what share of training each is."""
+    return dict(json.loads(freeze or "[]"))
+
+
+def block_number(part: str) -> int | None:
+    """The number of a part that is one block; None of any other."""
+    found = _BLOCK.fullmatch(part)
+    return int(found[1]) if found else None
+
+
+def frozen_parameters(freeze: str, names: Iterable[str]) -> dict[str, float]:
+    """The parameters of those names that are held fixed, and until what share of training.
+
+    Raises:
+        ConfigError: a part has no parameters.
+    """
+    found: dict[str, float] = {}
+    names = list(names)
+    for part, share in frozen_parts(freeze).items():
+        number = block_number(part)
+        pattern = _PARTS["blocks"] + rf"{number}\." if number is not None else _PARTS[part]
+        matched = [name for name in names if re.match(pattern, name)]
+        if not matched:
+            raise ConfigError(f"freeze={freeze!r}: this network has no weights in {part!r}")
+        found |= {name: max(share, found.get(name, 0.0)) for name in matched}
+    return found

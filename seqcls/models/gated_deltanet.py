@@ -1,0 +1,55 @@
+"""Gated DeltaNet: DeltaNet's memory, which fades by as much as each token says."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seqcls.config import NetworkConfig
+from seqcls.models.deltanet import DeltaNetMixer
+from seqcls.models.layers import Linear
+from seqcls.models.mamba import inverse_softplus_of_steps
+from seqcls.models.mixing import Mixing
+
+FASTEST = 16.0
+"""Rates of fading begin uniform between 0 and this."""
+
+
+class GatedDeltaNetMixer(DeltaNetMixer):
+    """S_t = a_t S_{t-1} (I - b_t k_t k_t^T) + b_t v_t k_t^T, a_t = exp(-A softplus(w x_t + c)).
+
+    The output is the RMS norm of S_t q_t, a head each, times SiLU(g x_t) (Yang, Kautz & Hatamizadeh
+    2024; rates A > 0 and offsets c, a head each, begin as their code has them). Values are as wide
+    as keys here, where their code has them twice as wide.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        heads, size = self.heads
+        self.fading = Linear(config.hidden_size, heads)
+        self.log_rate = nn.Parameter(torch.empty(heads))
+        self.offset = nn.Parameter(torch.empty(heads))
+        self.gate = Linear(config.hidden_size, heads * size)
+
+    def draws(self) -> Iterator[tuple[Callable[..., Any], Tensor]]:
+        yield _log_of_rates, self.log_rate
+        yield inverse_softplus_of_steps, self.offset
+
+    def log_kept(self, states: Tensor) -> Tensor:
+        """The logarithm of the factor by which each head's memory fades."""
+        return -self.log_rate.exp() * functional.softplus(self.fading(states) + self.offset)
+
+    def apply_gate(self, normed: Tensor, states: Tensor) -> Tensor:
+        return normed * functional.silu(self.by_head(self.gate(states)))
+
+
+class GatedDeltaNet(Mixing):
+    """Blocks of Gated DeltaNet."""
+
+    mixer = GatedDeltaNetMixer
+
+
+def _log_of_rates(log_rate: Tensor, generator: torch.Generator) -> None:
+    log_rate.copy_((FASTEST * (1 - torch.rand(len(log_rate), generator=generator))).log())

@@ -1,0 +1,441 @@
+"""Memory: the bit written last, the value of a key, tokens among noise, a token beside another.
+
+What is asked of them: Liu et al. 2023, Exposing Attention Glitches with Flip-Flop Language
+Modeling; Arora et al. 2023, Zoology; Gu & Dao 2023, Mamba; Veitsman et al. 2025, Born a
+Transformer - Always a Transformer?
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64, UInt8
+
+from seqcls.cache import remembered
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.strings.automata import MAX_STATES
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.tasks.automaton import Automaton, OfAutomaton, explore, minimize
+from seqcls.tasks.base import Language, LetterRow
+from seqcls.tasks.transductions import TargetRow, Transduction, numbered_tokens
+
+WRITE, READ, IGNORE = range(3)
+BITS = 3
+"""The letter of bit 0, after those of the instructions."""
+
+MOST_KEYS = 125
+"""Keys, and as many values, that an alphabet has room for."""
+
+NOISE = "_"
+
+
+@dataclass(frozen=True)
+class FlipFlop(OfAutomaton):
+    """Instructions to write (`w`), read (`r`) or ignore (`i`), a bit after each: the first writes,
+    and every bit that is read is the one that was written last.
+
+    Strings are drawn with a read at their end, `ignore_share` of the instructions before it `i`,
+    and as many of the others `w` as `r`.
+
+    `w1i0r1`, `w0` and the empty string are positive; `w1r0`, `r1` and `w` are negative.
+    """
+
+    ignore_share: float = 0.8
+
+    reads: ClassVar[frozenset[str]] = frozenset({"ignore_share"})
+    alphabet = "wri01"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton: the bit written last, and the instruction that waits for one."""
+        return _flip_flop()
+
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        """Strings in the language as instructions are drawn; others uniform."""
+        if not positive:
+            return super().draw_many(rng, lengths, positive)
+        numbers = lengths // 2
+        shape = len(lengths), int(numbers.max(initial=0))
+        chance = rng.random(shape)
+        instructions = np.where(chance < (1 + self.ignore_share) / 2, WRITE, READ)
+        instructions[chance < self.ignore_share] = IGNORE
+        instructions[np.arange(shape[1]) == numbers[:, None] - 1] = READ
+        instructions[:, :1] = WRITE
+        bits = rng.integers(2, size=shape)
+        written = np.where(instructions == WRITE, np.arange(shape[1]), 0)
+        latest = np.take_along_axis(bits, np.maximum.accumulate(written, axis=1), axis=1)
+        bits = np.where(instructions == READ, latest, bits)
+        letters = np.stack([instructions, BITS + bits], axis=2).astype(np.uint8)
+        return letters.reshape(shape[0], 2 * shape[1])
+
+    def describe(self) -> str:
+        return (
+            "Instructions to write (w), read (r) or ignore (i), a bit after each: those that begin "
+            "with w, and in which every bit that is read is the one that was written last, are "
+            "positive."
+        )
+
+
+@remembered
+def _flip_flop() -> Automaton:
+    def step(state: tuple[int, int] | None, letter: int) -> tuple[int, int] | None:
+        if state is None:
+            return None
+        bit, waits = state
+        if waits < 0:
+            # Nothing but a bit that was written is read or kept.
+            allowed = letter == WRITE or (letter in (READ, IGNORE) and bit >= 0)
+            return (-1 if letter == WRITE else bit, letter) if allowed else None
+        given = letter - BITS
+        if given < 0 or (waits == READ and given != bit):
+            return None
+        return (given if waits == WRITE else bit), -1
+
+    start: tuple[int, int] | None = (-1, -1)
+    return explore(5, start, step, lambda state: state is not None and state[1] < 0)
+
+
+@dataclass(frozen=True)
+class WriteFlipFlop(Transduction):
+    """`w1i0r` becomes `1`: the last instruction reads, and the bit is missing."""
+
+    ignore_share: float = 0.8
+
+    reads: ClassVar[frozenset[str]] = frozenset({"ignore_share"})
+    alphabet = FlipFlop.alphabet
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        (bit,) = self._bits(TokenStrings.of_letters(len(self.alphabet), letters[None]))
+        if bit < 0:
+            raise InvalidStringError(
+                "expected instructions w, r and i with a bit each, every bit read the one written "
+                "last, and an r at the end"
+            )
+        return np.array([BITS + bit], dtype=np.uint8)
+
+    def targets(self, strings: TokenStrings) -> UInt8[np.ndarray, "string target_position"]:
+        bits = self._bits(strings)
+        if (bits < 0).any():
+            return super().targets(strings)
+        return (BITS + bits[:, None]).astype(np.uint8)
+
+    def _bits(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+        """The bit that each has to read at its end; -1 where it reads none."""
+        automaton = _flip_flop()
+        accepted = automaton.accepting[automaton.table[automaton.states(strings), BITS:]]
+        return np.where(accepted.sum(axis=1) == 1, accepted.argmax(axis=1), -1)
+
+    def has_input(self, length: int) -> bool:
+        return length >= 3 and length % 2 == 1
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Instructions are drawn as those of strings in `flip_flop`."""
+        return self.draw_inputs(rng, np.array([length]))[0, :length]
+
+    def draw_inputs(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
+    ) -> UInt8[np.ndarray, "string position"]:
+        """An input of each length; what follows its end means nothing."""
+        return FlipFlop(self.ignore_share).draw_many(rng, lengths + 1, True)
+
+    def longest_target(self, length: int) -> int:
+        return int(length >= 3)
+
+    def describe(self) -> str:
+        return (
+            "Instructions to write (w), read (r) or ignore (i), a bit after each but the r at the "
+            "end: the output is the bit that was written last, as w1i0r becomes 1."
+        )
+
+
+def _refuse_keys(num_tokens: int) -> None:
+    if not 2 <= num_tokens <= MOST_KEYS:
+        raise ConfigError(
+            f"num_tokens={num_tokens}: expected 2 to {MOST_KEYS} keys, with as many values"
+        )
+
+
+def keys_and_values(num_keys: int) -> Sequence[str]:
+    """So many keys, and then as many values: letters and digits, or names above 10."""
+    if num_keys <= 10:
+        return numbered_tokens(num_keys) + "0123456789"[:num_keys]
+    return tuple(f"{kind}{number}" for kind in "kv" for number in range(num_keys))
+
+
+@dataclass(frozen=True)
+class ConsistentPairs(Language):
+    """Pairs of a key and a value: a key that was there before has the value that it had.
+
+    `a1b0a1`, `b0` and the empty string are positive; `a1b0a0`, `a` and `1a` are negative.
+    """
+
+    num_tokens: int = 2
+
+    reads: ClassVar[frozenset[str]] = frozenset({"num_tokens"})
+
+    def __post_init__(self) -> None:
+        _refuse_keys(self.num_tokens)
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        return keys_and_values(self.num_tokens)
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton: each key's value, and the key that waits for one.
+
+        Raises:
+            ConfigError: it has too many states.
+        """
+        return _pairs(self.num_tokens)
+
+    def accepts(self, text: str) -> bool:
+        ids = Tokenizer(self.alphabet).encode(text)[1:]
+        letters = [token - FIRST_LETTER for token in ids]
+        return bool(self.labels(TokenStrings.of_lists(len(self.alphabet), [letters]))[0])
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        rows, number = np.arange(len(strings)), self.num_tokens
+        right = strings.lengths % 2 == 0
+        known = np.full((len(strings), number), -1)
+        for place in range(0, strings.letters.shape[1] - 1, 2):
+            key, value = strings.letters[:, place].astype(np.int64), strings.letters[:, place + 1]
+            there = strings.lengths > place + 1
+            right &= ~there | ((key < number) & (value >= number))
+            key = np.where(there & right, key, 0)
+            before = known[rows, key]
+            right &= ~there | (before < 0) | (before == value)
+            known[rows, key] = np.where(there & (before < 0), value, before)
+        return np.asarray(right)
+
+    def has_positive(self, length: int) -> bool:
+        return length % 2 == 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: a new key has as many strings behind it as values to choose from."""
+        order = rng.permutation(self.num_tokens)
+        values = self.num_tokens + rng.integers(self.num_tokens, size=self.num_tokens)
+        new = _new_keys(self.num_tokens, 1 << max(length // 2 - 1, 0).bit_length())
+        keys, seen = [], 0
+        for left in range(length // 2 - 1, -1, -1):
+            if rng.random() < new[left, seen]:
+                keys.append(order[seen])
+                seen += 1
+            else:
+                keys.append(order[rng.integers(seen)])
+        return np.column_stack([keys, values[keys]]).ravel().astype(np.uint8) if keys else _NONE
+
+    def describe(self) -> str:
+        return (
+            "Pairs of a key and a value: strings in which every key that was there before has "
+            "the value that it had, as in a1b0a1, are positive."
+        )
+
+
+_NONE = np.zeros(0, dtype=np.uint8)
+
+
+@remembered
+def _new_keys(num_keys: int, pairs: int) -> Float64[np.ndarray, "left seen"]:
+    """The share of strings whose next key is new, by the pairs after it and the keys before it."""
+    seen = np.arange(num_keys + 1)
+    ways, shares = np.ones(num_keys + 1), np.zeros((pairs, num_keys + 1))
+    for left in range(pairs):
+        new = (num_keys - seen) * num_keys * np.append(ways[1:], 0.0)
+        total = new + seen * ways
+        shares[left] = new / total
+        ways = total / total.max()
+    return shares
+
+
+_Known = tuple[tuple[int, ...], int]
+"""Each key's value, and the key that waits for one; -1 for none."""
+
+
+@remembered
+def _pairs(num_keys: int) -> Automaton:
+    # Counted before any is made: most would take a while to be too many.
+    if (num_keys + 1) ** (num_keys + 1) >= MAX_STATES:
+        raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
+
+    def step(state: _Known | None, letter: int) -> _Known | None:
+        if state is None or (letter < num_keys) != (state[1] < 0):
+            return None
+        known, key = state
+        if key < 0:
+            return known, letter
+        if known[key] not in (-1, letter):
+            return None
+        return (*known[:key], letter, *known[key + 1 :]), -1
+
+    start: _Known | None = ((-1,) * num_keys, -1)
+    made = explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
+    # Which of two keys with one value waits makes no difference.
+    return minimize(made.table, made.accepting)
+
+
+Occurrence = Literal["last", "first", "unique"]
+
+
+@dataclass(frozen=True)
+class AssociativeRecall(Transduction):
+    """`a1b0a` becomes `1`: of pairs of a key and a value, the value that the key at the end had
+    last.
+    """
+
+    num_tokens: int = 2
+    distinct: bool = False
+
+    reads: ClassVar[frozenset[str]] = frozenset({"num_tokens", "distinct"})
+
+    def __post_init__(self) -> None:
+        _refuse_keys(self.num_tokens)
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        return keys_and_values(self.num_tokens)
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        keys, values = letters[:-1:2], letters[1::2]
+        formed = len(letters) >= 3 and len(letters) % 2 == 1 and keys.max() < self.num_tokens
+        found = np.flatnonzero(keys == letters[-1]) if formed else _NONE
+        twice = self.distinct and len(set(keys.tolist())) < len(keys)
+        if not len(found) or twice or values.min() < self.num_tokens:
+            only = ", no key twice" if self.distinct else ""
+            raise InvalidStringError(
+                f"expected pairs of a key and a value{only}, and then one of the keys"
+            )
+        return values[found[-1:]]
+
+    def has_input(self, length: int) -> bool:
+        pairs = length // 2
+        return pairs >= 1 and length % 2 == 1 and (not self.distinct or pairs <= self.num_tokens)
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        pairs, number = length // 2, self.num_tokens
+        letters = np.zeros(length, dtype=np.uint8)
+        letters[1::2] = number + rng.integers(number, size=pairs)
+        if self.distinct:
+            letters[:-1:2] = rng.permutation(number)[:pairs]
+            letters[-1] = letters[2 * rng.integers(pairs)]
+            return letters
+        while True:  # Uniform among those in which the last key is there before.
+            letters[::2] = rng.integers(number, size=pairs + 1)
+            if (letters[:-1:2] == letters[-1]).any():
+                return letters
+
+    def longest_target(self, length: int) -> int:
+        return int(length >= 3)
+
+    def describe(self) -> str:
+        only = "no key twice" if self.distinct else "the last one that it has"
+        return (
+            f"Pairs of a key and a value, then one of the keys: the output is its value, {only}, "
+            "as a1b0a becomes 1."
+        )
+
+
+@dataclass(frozen=True)
+class SelectiveCopy(Transduction):
+    """`a_ba__b` becomes `abab`: what is no noise, in its order."""
+
+    num_tokens: int = 2
+    data_tokens: int = 4
+
+    reads: ClassVar[frozenset[str]] = frozenset({"num_tokens", "data_tokens"})
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        tokens = numbered_tokens(self.num_tokens)
+        return tokens + NOISE if isinstance(tokens, str) else (*tokens, NOISE)
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        data = letters[letters < self.num_tokens]
+        if len(data) != self.data_tokens:
+            raise InvalidStringError(
+                f"expected {self.data_tokens} tokens and any number of {NOISE} among them"
+            )
+        return data
+
+    def has_input(self, length: int) -> bool:
+        return length >= self.data_tokens
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        letters = np.full(length, self.num_tokens, dtype=np.uint8)
+        places = rng.permutation(length)[: self.data_tokens]
+        letters[places] = rng.integers(self.num_tokens, size=self.data_tokens)
+        return letters
+
+    def longest_target(self, length: int) -> int:
+        return self.data_tokens if self.has_input(length) else 0
+
+    def describe(self) -> str:
+        return (
+            f"Always {self.data_tokens} tokens, among as much noise ({NOISE}) as the length has "
+            "room for: the output is those tokens in their order."
+        )
+
+
+@dataclass(frozen=True)
+class Retrieval(Transduction):
+    """`abaab` becomes `a`: what stands beside the token at the end, where it occurred before."""
+
+    num_tokens: int = 2
+    neighbor: Literal["right", "left"] = "right"
+    occurrence: Occurrence = "last"
+
+    reads: ClassVar[frozenset[str]] = frozenset({"num_tokens", "neighbor", "occurrence"})
+
+    def __post_init__(self) -> None:
+        if self.num_tokens < 2:
+            raise ConfigError(f"num_tokens={self.num_tokens}: expected at least 2 for retrieval")
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        return numbered_tokens(self.num_tokens)
+
+    @property
+    def _step(self) -> int:
+        return 1 if self.neighbor == "right" else -1
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        found = np.flatnonzero(letters[:-1] == letters[-1:]) if len(letters) > 2 else _NONE
+        one = len(found) == 1 if self.occurrence == "unique" else len(found) > 0
+        place = int(found[0 if self.occurrence == "first" else -1]) + self._step if one else -1
+        if not 0 <= place < len(letters) - 1:
+            raise InvalidStringError(
+                f"expected a string and then one of its tokens, whose {self.occurrence} occurrence "
+                f"has a {self.neighbor} neighbor in the string"
+            )
+        return letters[place : place + 1]
+
+    def has_input(self, length: int) -> bool:
+        return length >= 3
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        if self.occurrence == "unique":
+            asked = rng.integers(self.num_tokens)
+            others = rng.integers(1, self.num_tokens, size=length)
+            letters = ((asked + others) % self.num_tokens).astype(np.uint8)
+            letters[[rng.integers(length - 2) + (self._step < 0), -1]] = asked
+            return letters
+        while True:
+            letters = super().draw_input(rng, length)
+            try:
+                self.target(letters)
+            except InvalidStringError:
+                continue
+            return letters
+
+    def longest_target(self, length: int) -> int:
+        return int(length >= 3)
+
+    def describe(self) -> str:
+        return (
+            f"A string and then one of its tokens: the output is the {self.neighbor} neighbor of "
+            f"the {self.occurrence} occurrence of that token in the string."
+        )
