@@ -72,6 +72,7 @@ PUBLIC = {
         *(
             "proofs",
             "protocol",
+            "prove",
             "remedies",
             "report",
             "resume",
