@@ -15,7 +15,7 @@ from torch import Tensor, nn
 import seqcls
 from seqcls.adapters import read_weights
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, SpecError
 from seqcls.problem import configuration
 from sweeps import api
 from sweeps.api import loading
@@ -246,7 +246,7 @@ def test_what_cannot_be_stored_is_refused_before_it_is_tested(
 ) -> None:
     _, run = loaded_lstm(tmp_path)
     monkeypatch.setattr(loading, "evaluate", lambda *_: pytest.fail("tested for nothing"))
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises((ConfigError, SpecError), match=said):
         loaded_lstm(tmp_path, **how)
     monkeypatch.undo()
     assert loaded_lstm(tmp_path, replace=True)[1] != run
