@@ -162,7 +162,7 @@ def _refuse_keys(num_tokens: int) -> None:
 def keys_and_values(num_keys: int) -> Sequence[str]:
     """So many keys, and then as many values: letters and digits, or names above 10."""
     if num_keys <= 10:
-        return numbered_tokens(num_keys) + "0123456789"[:num_keys]
+        return "abcdefghij"[:num_keys] + "0123456789"[:num_keys]
     return tuple(f"{kind}{number}" for kind in "kv" for number in range(num_keys))
 
 
@@ -421,7 +421,7 @@ class Retrieval(Transduction):
             asked = rng.integers(self.num_tokens)
             others = rng.integers(1, self.num_tokens, size=length)
             letters = ((asked + others) % self.num_tokens).astype(np.uint8)
-            letters[[rng.integers(length - 2) + (self._step < 0), -1]] = asked
+            letters[int(rng.integers(length - 2)) + (self._step < 0)] = letters[-1] = asked
             return letters
         while True:
             letters = super().draw_input(rng, length)
