@@ -97,6 +97,8 @@ ATLASES = (
     Atlas("atlas_transductions", "atlas_transductions.md", ("atlas_transductions",)),
 )
 
+MEMORIES = ("DeltaNet", "Gated DeltaNet", "Mamba")
+
 COMPARISONS = (
     Comparison("majority", ((41, 80), (81, 120))),
     Comparison("parity_one_block", ((41, 200),)),
@@ -131,6 +133,24 @@ COMPARISONS = (
     Comparison("copying_small", ((21, 40), (41, 60))),
     Comparison("binary_majority_word", ((51, 100), (101, 150))),
     Comparison("addition", ((23, 32), (33, 42))),
+    Comparison(
+        "memory",
+        ((17, 32), (33, 48)),
+        tuple(
+            f"{task}: {model}"
+            for task in (
+                *("parity", "flip-flop, sparse", "flip-flop, dense", "recall"),
+                *("selective copying", "S3", "(ab)\\*", "copying"),
+            )
+            for model in (
+                *("Transformer, rotary", "Transformer, learned", "LSTM"),
+                *(f"{name}, {sign}" for name in MEMORIES for sign in ("positive", "signed")),
+                *("hybrid ga", "hybrid ag", "hybrid gag"),
+            )
+        ),
+        "task and model",
+        "memory.md",
+    ),
 )
 
 
@@ -584,7 +604,7 @@ def comparison_table(comparison: Comparison, found: pd.DataFrame) -> str:
     every = with_outcomes(found)
     fields = [str(name) for name in found.columns[: found.columns.get_loc("fresh")]]
     if comparison.names:
-        codes = every.groupby(fields, sort=False).ngroup()
+        codes = every.groupby(fields, sort=False, dropna=False).ngroup()
         every[comparison.named] = [comparison.names[code] for code in codes]
         shown = [comparison.named]
     else:
@@ -703,7 +723,7 @@ def pages() -> dict[str, str]:
     for atlas in ATLASES:
         text = made.get(atlas.page) or (DOCS / atlas.page).read_text(encoding="utf-8")
         made[atlas.page] = put(text, tables_of(atlas, pd.read_csv(atlas.results)))
-    for own in COMPARISONS:
+    for own in (x for x in COMPARISONS if x.results.exists()):
         text = made.get(own.page) or (DOCS / own.page).read_text(encoding="utf-8")
         made[own.page] = put(text, {own.name: comparison_table(own, pd.read_csv(own.results))})
     for sample in (x for x in SAMPLES if x.results.exists()):

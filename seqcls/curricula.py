@@ -89,13 +89,13 @@ def block_number(part: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def frozen_parameters(freeze: str, names: Iterable[str]) -> dict[str, float]:
-    """The parameters of those names that are held fixed, and until what share of training.
+def frozen_parameters(freeze: str, names: Iterable[str], steps: int) -> dict[str, int]:
+    """The parameters of those names that are held fixed, and for how many of so many steps.
 
     Raises:
         ConfigError: a part has no parameters.
     """
-    found: dict[str, float] = {}
+    found: dict[str, int] = {}
     names = list(names)
     for part, share in frozen_parts(freeze).items():
         number = block_number(part)
@@ -103,5 +103,5 @@ def frozen_parameters(freeze: str, names: Iterable[str]) -> dict[str, float]:
         matched = [name for name in names if re.match(pattern, name)]
         if not matched:
             raise ConfigError(f"freeze={freeze!r}: this network has no weights in {part!r}")
-        found |= {name: max(share, found.get(name, 0.0)) for name in matched}
+        found |= {name: max(round(share * steps), found.get(name, 0)) for name in matched}
     return found

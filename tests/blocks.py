@@ -209,7 +209,9 @@ def found_in(folder: Path) -> Iterator[None]:
 
 
 def _look_again() -> None:
-    """Forgets which packages bring tasks: each process looks once."""
+    """Forgets which packages bring tasks and architectures: each process looks once."""
+    from seqcls.models import MODELS
     from seqcls.tasks import TASKS
 
-    vars(TASKS).pop("_plugins", None)
+    for registry in (TASKS, MODELS):
+        vars(registry).pop("_plugins", None)

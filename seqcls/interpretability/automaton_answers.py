@@ -21,6 +21,7 @@ from seqcls.interpretability.trained_model import MAX_LENGTH, Answer, Letters, T
 from seqcls.models.base import Classifier
 from seqcls.models.forms import Kept, form, map_kept
 from seqcls.models.positions import longest_readable
+from seqcls.models.recurrent import Recurrent
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 from seqcls.tasks.places import AtEveryPlace
@@ -43,9 +44,12 @@ class PrefixStates:
     @classmethod
     def of(cls, model: TrainedModel) -> "PrefixStates | None":
         """The steps of a model; None where its answers are no function of states after prefixes."""
-        if model.problem.network.readout != "last":
-            return None
+        config = model.problem.network
         network = plain_model(model)
+        # A recurrent network keeps what its head reads; where others end, a token is read.
+        ends_with_letters = config.readout == "last_letter" and config.head == "string"
+        if config.readout != "last" and not (ends_with_letters and isinstance(network, Recurrent)):
+            return None
         if form(network, "nothing") is None or form(network, "step") is None:
             return None
         return cls(network, model.num_letters)
@@ -61,6 +65,9 @@ class PrefixStates:
 
     def logits(self, kept: Kept, prefixes: int) -> Float[Tensor, " string"]:
         """The answers to so many prefixes as strings of their own."""
+        if isinstance(self._network, Recurrent) and self._network.config.readout == "last_letter":
+            with torch.no_grad():
+                return self._network.head(kept.states[-1])
         return self._read(kept, torch.full((prefixes,), CLS))[0]
 
     def after(self, letters: Letters) -> Kept:

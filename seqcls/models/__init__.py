@@ -222,7 +222,7 @@ _OF_HYBRIDS = (OF_MIXING - {"num_blocks"}) | {
 
 def _no_hybrid(config: NetworkConfig) -> str | None:
     letters = architectures_by_letter()
-    known = ", ".join(f"{x} {name}" for x, name in letters.items())
+    known = ", ".join(f"{x} ({name})" for x, name in letters.items())
     if not config.layers:
         return (
             "layers='' with architecture='hybrid': expected a letter for each block, such as "
@@ -243,7 +243,8 @@ def _no_hybrid(config: NetworkConfig) -> str | None:
             f"position_range={config.position_range} with architecture='hybrid': its places are "
             "counted; leave it out"
         )
-    return no_mixing(config)
+    # Which blocks need heads they have said.
+    return no_mixing(config.model_copy(update={"num_attention_heads": 1}))
 
 
 def _blocks(config: NetworkConfig) -> list[tuple[Entry, NetworkConfig]]:
@@ -257,20 +258,21 @@ def _blocks(config: NetworkConfig) -> list[tuple[Entry, NetworkConfig]]:
 
 
 def architectures_by_letter() -> dict[str, str]:
-    """The architectures of which a block may be one of `hybrid`, by the letter of each."""
-    own = {MODELS[name].letter: name for name in MODELS.usable()}
-    return {letter: own[letter] for letter in sorted(own) if letter}
+    """The architectures of which a block may be one of `hybrid`, by the letter of each; where one
+    from outside has a letter of ours, ours.
+    """
+    found = {MODELS[name].letter: name for name in reversed(MODELS.usable())}
+    return {letter: found[letter] for letter in sorted(found) if letter}
 
 
 def architecture_of_letter(letter: str) -> str:
     """The architecture whose mixer a letter of `layers` stands for, one that there is."""
-    return (
-        next((x for x, y in _OWN.items() if y.letter == letter), None)
-        or (architectures_by_letter()[letter])
-    )
+    # Ours first, so that no package is imported for them.
+    own = next((name for name, entry in _OWN.items() if entry.letter == letter), None)
+    return own or architectures_by_letter()[letter]
 
 
-def settings_of(config: RunConfig | NetworkConfig) -> frozenset[str]:
+def settings_of(config: RunConfig) -> frozenset[str]:
     """The settings that a network reads: of `hybrid`, those that its blocks read."""
     reads = MODELS[config.architecture].reads
     if config.architecture != "hybrid":

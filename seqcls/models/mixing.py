@@ -63,6 +63,9 @@ class ShortConvolution(Linear):
 class Mixer(nn.Module):
     """What a block knows of the tokens before; `config` has its sizes."""
 
+    is_causal: ClassVar[bool] = True
+    """Whether what a token is given depends on no token after it."""
+
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
@@ -174,6 +177,11 @@ class Mixing(BodyAndHead):
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
+        if not cls.mixer.is_causal:
+            return (
+                f"architecture={config.architecture!r}: its mixer gives tokens what comes after "
+                "them, and blocks of mixers read from left to right"
+            )
         return no_mixing(config)
 
     def mixers(self) -> Sequence[type[Mixer]]:

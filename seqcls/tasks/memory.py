@@ -17,7 +17,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
-from seqcls.tasks.automaton import Automaton, OfAutomaton, explore
+from seqcls.tasks.automaton import Automaton, OfAutomaton, explore, minimize
 from seqcls.tasks.base import Language, LetterRow
 from seqcls.tasks.transductions import TargetRow, Transduction, numbered_tokens
 
@@ -162,7 +162,7 @@ def _refuse_keys(num_tokens: int) -> None:
 def keys_and_values(num_keys: int) -> Sequence[str]:
     """So many keys, and then as many values: letters and digits, or names above 10."""
     if num_keys <= 10:
-        return numbered_tokens(num_keys) + "0123456789"[:num_keys]
+        return "abcdefghij"[:num_keys] + "0123456789"[:num_keys]
     return tuple(f"{kind}{number}" for kind in "kv" for number in range(num_keys))
 
 
@@ -253,7 +253,7 @@ def _new_keys(num_keys: int, pairs: int) -> Float64[np.ndarray, "left seen"]:
 
 
 _Known = tuple[tuple[int, ...], int]
-"""Of each key its value, and the key that waits for one; -1 for none."""
+"""Each key's value, and the key that waits for one; -1 for none."""
 
 
 @remembered
@@ -273,7 +273,9 @@ def _pairs(num_keys: int) -> Automaton:
         return (*known[:key], letter, *known[key + 1 :]), -1
 
     start: _Known | None = ((-1,) * num_keys, -1)
-    return explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
+    made = explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
+    # Which of two keys with one value waits makes no difference.
+    return minimize(made.table, made.accepting)
 
 
 Occurrence = Literal["last", "first", "unique"]
@@ -419,7 +421,7 @@ class Retrieval(Transduction):
             asked = rng.integers(self.num_tokens)
             others = rng.integers(1, self.num_tokens, size=length)
             letters = ((asked + others) % self.num_tokens).astype(np.uint8)
-            letters[[rng.integers(length - 2) + (self._step < 0), -1]] = asked
+            letters[int(rng.integers(length - 2)) + (self._step < 0)] = letters[-1] = asked
             return letters
         while True:
             letters = super().draw_input(rng, length)

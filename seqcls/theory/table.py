@@ -147,14 +147,17 @@ def _signed_diagonal_beyond_twos(known: LanguageClass, network: NetworkConfig) -
 
 
 def _signed_parity(known: LanguageClass, network: NetworkConfig) -> bool:
-    signed = network.architecture in {"mamba", "deltanet"} and network.readout == "last"
+    # One step of DeltaProduct is DeltaNet's, with no strength of the others; Gated DeltaNet fades.
+    turns = network.architecture in {"mamba", "deltanet", "deltaproduct"}
+    signed = turns and network.readout == "last"
     if not signed or eigenvalue_range(network) != "signed" or not isinstance(known, RegularClass):
         return False
     return known.is_cyclic_group and known.size == 2
 
 
 def _signed_counting(known: LanguageClass, network: NetworkConfig) -> bool:
-    signed = network.architecture == "deltanet" and eigenvalue_range(network) == "signed"
+    turns = network.architecture in {"deltanet", "deltaproduct"}
+    signed = turns and eigenvalue_range(network) == "signed"
     deep = network.num_blocks >= 2 and network.readout == "last"
     return signed and deep and isinstance(known, RegularClass) and known.is_cyclic_group
 

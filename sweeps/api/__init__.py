@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         automaton_inside,
         minimal,
         patch,
+        prove,
         rules,
         shortest,
         states,
@@ -80,9 +81,10 @@ __all__ = [
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
     "family", "figures", "fit_shortcuts", "give", "import_predictions", "in_both_precisions",
     "judge", "lengths", "load_weights", "log_results", "merge", "minimal", "model", "more",
-    "open_store", "pack", "patch", "populations", "predict", "proofs", "protocol", "remedies",
-    "report", "resume", "retry", "rules", "runs", "seeds", "sensitive", "shortcuts", "shortest",
-    "states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
+    "open_store", "pack", "patch", "populations", "predict", "proofs", "protocol", "prove",
+    "remedies", "report", "resume", "retry", "rules", "runs", "seeds", "sensitive", "shortcuts",
+    "shortest", "states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify",
+    "work",
 ]  # fmt: skip
 
 _NAMES = {
@@ -92,8 +94,8 @@ _NAMES = {
     "sweeps.api.exports": "export",
     "sweeps.api.giving": "give",
     "sweeps.api.importing": "import_predictions log_results",
-    "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch rules "
-    "shortest states",
+    "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch prove "
+    "rules shortest states",
     "sweeps.api.models": "config explain family model predict proofs verdict",
     "sweeps.api.comparisons": "compare",
     "sweeps.api.languages": "populations",

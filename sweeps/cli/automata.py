@@ -1,13 +1,14 @@
 """The command that learns the automaton that a model has become, and how it shows it."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import open_run, print_record, print_table
+from sweeps.cli.printing import open_run, print_record, print_table, show
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -78,6 +79,74 @@ def automaton(
         print_table(transitions_table(learned, shown), count_of(shown.states, "state", "states"))
     if within is not None:
         say("\n".join(inside_text(within)))
+
+
+@app.command(rich_help_panel=INSIDE, epilog="Example: seqcls prove 1 --certificate proof.json")
+def prove(
+    run: Run,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write what proves it to this file.", show_default="none")
+    ] = None,
+    learned: Annotated[
+        bool,
+        typer.Option(
+            "--learned", help="Hold the model against the automaton that is learned of it."
+        ),
+    ] = False,
+    seconds: Annotated[float, typer.Option(help="Give up after this many seconds.")] = 60.0,
+    regions: Annotated[int, typer.Option(help="At most this many regions of states.")] = 3_000,
+    force: Annotated[bool, typer.Option("--force", help="Replace a certificate.")] = False,
+    db: Db = None,
+    epoch: Epoch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Prove that a recurrent network is right on every string, or find one on which it is not."""
+    from rich.console import Console
+
+    from seqcls.proofs.certificate import to_text
+    from seqcls.proofs.prover import proof_text
+    from sweeps.api.models import ask_on_one_thread
+    from sweeps.files import refuse_taken, whole_files
+
+    if certificate is not None:
+        refuse_taken([certificate], force=force)
+    store, run_id = open_run(db, run)
+    ask_on_one_thread()
+    with Console(stderr=True).status("proving") as status:
+        proof = api.prove(
+            store,
+            run_id,
+            epoch,
+            learned=learned,
+            seconds=seconds,
+            regions=regions,
+            on_progress=status.update,
+        )
+    said = [f"run {run_id}", *proof_text(api.model(store, run_id, epoch), proof)]
+    if certificate is not None and proof.certificate is not None:
+        with whole_files(certificate.parent, force=force) as folder:
+            text = to_text(proof.certificate)
+            (folder / certificate.name).write_text(text, encoding="utf-8")
+        said.append(f"Its certificate is {certificate}; `seqcls check {certificate}` checks it.")
+    show(as_json, said, {"run": run_id, **proof.record()})
+
+
+@app.command(rich_help_panel=INSIDE, epilog="Example: seqcls check proof.json")
+def check(
+    certificate: Annotated[Path, typer.Argument(help="A file that `seqcls prove` wrote.")],
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            help="The model's weights, a safetensors file as `seqcls give` writes it.",
+            show_default="those in the certificate",
+        ),
+    ] = None,
+) -> None:
+    """Check a certificate that a model answers as an automaton on every string."""
+    from seqcls.proofs.certificate import check_file
+
+    claim, regions = check_file(certificate, weights)
+    say(f"accepted, {regions:,} regions: {claim}")
 
 
 SHOWN = 20

@@ -66,6 +66,9 @@ def verdict(
     beyond: Annotated[
         bool, typer.Option("--beyond", help="Show proofs for strings of every length instead.")
     ] = False,
+    every_length: Annotated[
+        bool, typer.Option("--every-length", help="Prove a recurrent network, as `prove` does.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a model on every string up to a length: by default, its longest test length.
@@ -79,6 +82,13 @@ def verdict(
     from seqcls.problem import resolve
 
     store, run_id = open_run(db, run)
+    if every_length:
+        from seqcls.proofs.prover import proof_text
+
+        proof = api.prove(store, run_id)
+        said = proof_text(api.model(store, run_id), proof)
+        show(as_json, said, {"run": run_id, **proof.record()})
+        return
     if beyond:
         proved = api.proofs(store, run_id)
         show(as_json, certification_text(proved), {"run": run_id, **proved.record()})

@@ -87,7 +87,7 @@ COMMANDS: dict[str, list[str]] = {
 ONLY_READING = {
     *("engines", "runs", "errors", "predict", "compare", "theory", "cache", "dashboard", "status"),
     *("estimate", "draw", "shortcuts", "data", "explain", "family", "minimal", "rules", "states"),
-    *("patch", "ablate", "automaton", "verify", "check", "populations", "mcp"),
+    *("prove", "patch", "ablate", "automaton", "verify", "check", "populations", "mcp"),
 }
 """Commands that change no file but those of the cache."""
 

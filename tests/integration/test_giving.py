@@ -31,8 +31,11 @@ PARITY: dict[str, Any] = {"task": "parity", "num_blocks": 2, "precision": "float
 SHORT = {"train_max_length": 12, "validation_max_length": 12, "test_max_length": 12}
 COPY: dict[str, Any] = {**PARITY, **SHORT, "task": "copy", "hidden_size": 4}
 
+MORE: dict[str, dict[str, Any]] = {"hybrid": {"layers": "ga"}}
+"""What an architecture asks for."""
+
 LANGUAGES: list[dict[str, Any]] = [
-    {"architecture": name, "readout": readout, "hidden_size": 4}
+    {"architecture": name, "readout": readout, "hidden_size": 4, **MORE.get(name, {})}
     for name in MODELS
     if MODELS[name].reads >= {"readout"} and name != "transformer"
     for readout in ("last", "mean", "last_letter")
@@ -55,7 +58,8 @@ LANGUAGES += [
     {"readout": "last_letter", "positions": "rotary", "attention_head_size": 4},
 ]
 WRITERS: list[dict[str, Any]] = [
-    *({"architecture": name} for name in MODELS if name != "paragraph_reader"),
+    *({"architecture": x, **MORE.get(x, {})} for x in MODELS if x != "paragraph_reader"),
+    {"attention_scale": "learned_log_length"},
     {"positions": "fire", "tied_embeddings": True},
     {"architecture": "encoder_decoder", "positions": "learned"},
     {"architecture": "recurrent_attention", "attention": "none"},

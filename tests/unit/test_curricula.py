@@ -96,7 +96,7 @@ def test_a_fixed_part_moves_as_if_training_began_when_it_is_let_go(
     numbers = {name: value.numpy() for name, value in weights.items()}
     group = make(
         [numbers, numbers], torch.device("cpu"), weight_decay=0.1, gradient_clip=clip,
-        freeze=config.config.freeze,
+        freeze=config.config.freeze, steps=8,
     )  # fmt: skip
     plain = {x: torch.nn.Parameter(y.clone()) for x, y in weights.items()}
     optimizer = torch.optim.AdamW(plain.values(), weight_decay=0.1)
@@ -121,7 +121,7 @@ def test_a_fixed_part_moves_as_if_training_began_when_it_is_let_go(
         else:
             for name, stacked in group.parameters.items():
                 stacked.grad = torch.stack([gradients[name]] * 2)
-        group.step(0.1 / (step + 1), done)
+        group.step(0.1 / (step + 1), step)
         for name, moved in group.parameters.items():
             assert torch.equal(moved[0], moved[1])
             if name in frozen:
@@ -131,11 +131,11 @@ def test_a_fixed_part_moves_as_if_training_began_when_it_is_let_go(
             group.keep([1, 0])
 
 
-def test_a_part_is_fixed_until_its_share_of_training() -> None:
+@pytest.mark.parametrize("engine", ["lanes", "strings"])
+def test_a_part_is_fixed_until_its_share_of_training(engine: str) -> None:
     fields = {"freeze": [["embeddings", 0.5], ["head", 1.0]], "learning_rate": 0.1}
     problem = problem_of(**fields)
-    assert choose_engine(problem, device="cpu").name == "strings"
-    (trained,) = train_group([(problem, 3)], every_epoch=True, device="cpu")
+    (trained,) = train_group([(problem, 3)], engine=engine, every_epoch=True, device="cpu")
     begun = {x: y.numpy() for x, y in initial_parameters(problem.network, 3).items()}
     for epoch, weights in trained.weights.items():
         same = {x for x, value in weights.items() if np.array_equal(value, begun[x])}
@@ -144,15 +144,40 @@ def test_a_part_is_fixed_until_its_share_of_training() -> None:
         assert not any(x.startswith("layers") for x in same)
 
 
-def test_compiled_engines_leave_fixed_parts_to_pytorch_and_say_so() -> None:
-    problem = problem_of(freeze='[["embeddings", 0.2]]')
-    assert str(choose_engine(problem, device="cpu")) == (
-        "strings: freeze='[[\"embeddings\", 0.2]]' is not compiled"
+@pytest.mark.parametrize(
+    ("fields", "engine", "other"),
+    [
+        ({**REPORT, "train_lengths": ""}, "fused", "counts"),
+        (
+            {**REPORT, "train_lengths": "", "readout": "mean", "decay": "matrices"},
+            "fused",
+            "strings",
+        ),
+        ({**SHORT, "gradient_clip": 0.05, "weight_decay": 0.1}, "lanes", "strings"),
+        ({**SHORT, "task": "copy", "readout": "first", "num_blocks": 2}, "lanes", "strings"),
+    ],
+    ids=str,
+)
+def test_compiled_engines_hold_parts_fixed_as_pytorch_does(
+    fields: dict[str, Any], engine: str, other: str
+) -> None:
+    freeze = [["embeddings", 0.3], ["head", 0.61]]
+    problem = resolve(configuration({**fields, "freeze": freeze}))
+    assert choose_engine(problem, device="cpu").name == engine
+    ours, theirs = (
+        train_group([(problem, 0)], engine=x, device="cpu", every_epoch=True)[0]
+        for x in (engine, other)
     )
-    assert (
-        choose_engine(resolve(RunConfig(freeze='[["blocks", 1.0]]')), device="cpu").name == "counts"
-    )
-    assert choose_engine(problem_of(train_lengths=STAGES), device="cpu").name == "lanes"
+    assert ours.train_losses == pytest.approx(theirs.train_losses, rel=1e-4)
+    for epoch, weights in theirs.weights.items():
+        for name, value in weights.items():
+            np.testing.assert_allclose(ours.weights[epoch][name], value, rtol=2e-3, atol=1e-4)
+
+
+def test_engines_train_in_stages_and_with_fixed_parts() -> None:
+    of_both = problem_of(train_lengths=STAGES, freeze=[["embeddings", 0.5]])
+    assert choose_engine(of_both, device="cpu").name == "lanes"
+    assert choose_engine(resolve(RunConfig(freeze='[["blocks", 1.0]]'))).name == "fused"
 
 
 def test_the_same_curriculum_has_one_key_however_it_is_written() -> None:

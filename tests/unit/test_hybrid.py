@@ -18,8 +18,10 @@ from seqcls.interpretability.states_by_strings import (
 )
 from seqcls.models import MODELS, architectures_by_letter
 from seqcls.models.base import Classifier
+from seqcls.models.entries import entry_of
 from seqcls.models.initialization import initial_parameters
-from seqcls.problem import check, configuration, differing_starts, resolve
+from seqcls.models.mixing import LinearAttentionMixer, Mixing
+from seqcls.problem import check, configuration, differing_starts, obstacle_of, resolve
 from seqcls.standalone import network_json, source_of
 from seqcls.strings.tokenizer import PAD
 from seqcls.theory.predictions import theory_of
@@ -135,7 +137,10 @@ def asked(**fields: Any) -> str:
     ("fields", "says"),
     [
         ({}, "layers='' with architecture='hybrid': expected a letter for each block, such as"),
-        ({"layers": "gxa"}, "layers='gxa': 'x' is no mixer; expected letters of a transformer, d"),
+        (
+            {"layers": "gxa"},
+            "layers='gxa': 'x' is no mixer; expected letters of a (transformer), d (delta",
+        ),
         ({"layers": "ga", "num_blocks": 3}, "num_blocks=3 with layers='ga': these are 2 blocks"),
         ({"layers": "ga", "architecture": "lstm"}, "layers='ga': not read by architecture 'lstm'"),
         ({"layers": "gd", "positions": "rotary"}, "positions='rotary': not read by architecture"),
@@ -148,6 +153,25 @@ def asked(**fields: Any) -> str:
 )
 def test_what_does_not_fit_is_refused_in_one_line(fields: dict[str, Any], says: str) -> None:
     assert says in asked(**fields)
+
+
+class BothWays(LinearAttentionMixer):
+    is_causal = False
+
+
+class Bidirectional(Mixing):
+    mixer = BothWays
+    letter = "b"
+
+
+def test_a_mixer_from_outside_that_is_not_causal_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(MODELS, "_own", {**MODELS._own, "both": entry_of(Bidirectional)})
+    assert "architecture='both': its mixer gives tokens what comes after" in asked(
+        architecture="both"
+    )
+    assert "layers='ab': 'b' cannot be a block: architecture='both': its" in asked(layers="ab")
 
 
 def test_the_number_of_blocks_follows_from_the_letters() -> None:
@@ -163,6 +187,7 @@ def test_the_number_of_blocks_follows_from_the_letters() -> None:
     assert sizes.scores(network, 10.0) > 0
     assert sizes.products(network, 10.0) > 0
     check(config)
+    assert obstacle_of({**fields, "layers": "mr", "num_attention_heads": 0}) is None
 
 
 def test_what_cannot_stand_side_by_side_is_absent_with_the_reason() -> None:

@@ -23,6 +23,7 @@ from benchmarks.known import (
 )
 from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
+from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
 
 
@@ -188,7 +189,22 @@ def test_a_sample_is_told_over_languages_and_of_fresh_ones_besides() -> None:
     assert border.count("have less at the border (SA); on longer strings 0 of 0 (LR, LA)") == 2
 
 
-@pytest.mark.parametrize("own", COMPARISONS, ids=lambda own: own.name)
+TRAINED = [own for own in COMPARISONS if own.results.exists()]
+
+
+def test_a_comparison_that_is_not_trained_yet_has_a_name_for_every_configuration() -> None:
+    for own in (own for own in COMPARISONS if own not in TRAINED):
+        (spec,) = load_specs(f"known/{own.name}")
+        names = iter(own.names)
+        for config in spec.configs():
+            task, _, model = next(names).partition(": ")
+            assert (config.eigenvalue_range == "signed") == model.endswith("signed")
+            assert config.layers == (model.removeprefix("hybrid ") if "hybrid" in model else "")
+            assert (config.task == "flip_flop") == task.startswith("flip-flop"), task
+        assert not [*names]
+
+
+@pytest.mark.parametrize("own", TRAINED, ids=lambda own: own.name)
 def test_comparisons_have_a_name_for_every_language_and_models_that_are_judged(
     own: Comparison,
 ) -> None:
@@ -201,7 +217,7 @@ def test_comparisons_have_a_name_for_every_language_and_models_that_are_judged(
 
 PAGES = {
     *(x.page for x in ATLASES),
-    *(x.page for x in COMPARISONS),
+    *(x.page for x in TRAINED),
     *(x.page for x in SAMPLES if x.results.exists()),
 }
 

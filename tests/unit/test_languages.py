@@ -13,7 +13,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
-from seqcls.problem import resolve
+from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import CountTask, LanguageTask
 from seqcls.tasks.base import texts
@@ -183,6 +183,45 @@ def test_positive_strings_of_a_length_are_drawn_uniformly(name: str) -> None:
         # Six standard deviations: such a seed would be found once in a billion.
         assert statistic <= freedom + 6 * (2 * freedom) ** 0.5, (length, statistic)
         assert set(found) <= set(members)
+
+
+def test_flip_flops_write_first_read_last_and_ignore_as_much_as_they_say() -> None:
+    task = language(task="flip_flop", ignore_share=0.9)
+    drawn = texts(task.alphabet, draw_many(task, np.random.default_rng(0), np.full(500, 80), True))
+    between = Counter("".join(text[2:-2:2] for text in drawn))
+    shares = {name: number / between.total() for name, number in between.items()}
+    assert shares == pytest.approx({"i": 0.9, "w": 0.05, "r": 0.05}, abs=0.005)
+    assert {text[0] + text[-2] for text in drawn} == {"wr"}
+    read = Counter(text[-1] for text in drawn)
+    assert abs(read["0"] - read["1"]) < 100
+    ignored = [text[text.rindex("i") + 1] == text[text.rindex("w") + 1] for text in drawn]
+    assert 0.4 < np.mean(ignored) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"task": "flip_flop", "ignore_share": 1.0}, "ignore_share.*less than 1"),
+        ({"task": "consistent_pairs", "num_tokens": 126}, "num_tokens=126: expected 2 to 125"),
+        ({"task": "associative_recall", "num_tokens": 1}, "num_tokens=1: expected 2 to 125 keys"),
+        ({"task": "retrieval", "num_tokens": 1}, "num_tokens=1: expected at least 2"),
+        ({"task": "retrieval", "neighbor": "up"}, "neighbor.*'right' or 'left'"),
+        ({"task": "selective_copy", "data_tokens": 0}, "data_tokens"),
+        ({"task": "selective_copy", "data_tokens": 300}, "no input has 0 to 10 tokens"),
+        ({"task": "retrieval", "ignore_share": 0.5}, "ignore_share.*not read"),
+        (
+            {"task": "consistent_pairs", "num_tokens": 9, "answers": "states"},
+            "no minimal automaton",
+        ),
+    ],
+    ids=str,
+)
+def test_memory_tasks_say_in_one_line_what_they_cannot_be(
+    fields: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said) as refused:
+        configuration(fields)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", LANGUAGES)

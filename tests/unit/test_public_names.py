@@ -33,7 +33,9 @@ PUBLIC = {
     "seqcls.pictures": ["COLUMNS", "Page", "ROWS", "glyphs_of"],
     "seqcls.sampling": ["SAMPLERS", "Sampler"],
     "seqcls.models": [
-        *("MODELS", "OF_ATTENTION", "OF_PICTURES", "POSITIONS", "check_network", "compiled_program")
+        *("IN_SCORES", "MODELS", "OF_ATTENTION", "OF_MIXING", "OF_PICTURES", "POSITIONS"),
+        *("architecture_of_letter", "architectures_by_letter", "check_network"),
+        *("compiled_program", "no_mixing", "settings_of"),
     ],
     "seqcls.models.positions": [
         *("POSITIONS", "longest_readable", "read_ids", "special_tokens", "table_size")
@@ -70,6 +72,7 @@ PUBLIC = {
         *(
             "proofs",
             "protocol",
+            "prove",
             "remedies",
             "report",
             "resume",

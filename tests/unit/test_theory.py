@@ -48,6 +48,9 @@ NAMED: list[tuple[dict[str, Any], str]] = [
     ({"task": "even_pairs"}, STAR_FREE),
     ({"task": "repeat_01"}, STAR_FREE),
     ({"task": "contains_all"}, STAR_FREE),
+    ({"task": "flip_flop"}, STAR_FREE),
+    ({"task": "consistent_pairs"}, STAR_FREE),
+    ({"task": "consistent_pairs", "num_tokens": 3}, STAR_FREE),
     ({"task": "cycle_navigation"}, SOLVABLE),
     ({"task": "modular_arithmetic"}, SOLVABLE),
     ({"task": "dyck", "max_depth": 1}, STAR_FREE),
@@ -98,7 +101,7 @@ def test_every_language_is_decided_or_stated_but_that_of_formulas() -> None:
         assert re.search(r"(19|20)\d\d", stated.hierarchy.source)
 
 
-@pytest.mark.parametrize("fields", [fields for fields, _ in NAMED[:11]], ids=str)
+@pytest.mark.parametrize("fields", [fields for fields, _ in NAMED[:14]], ids=str)
 def test_the_automaton_of_a_task_is_minimal_and_has_its_labels(fields: dict[str, Any]) -> None:
     task: Any = task_of(fields)
     automaton = task.automaton
@@ -277,6 +280,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "places": {"positions": "sinusoidal"},
     "causal": {"attention_mask": "causal", "readout": "last"},
     "deep": {"architecture": "deltanet", "readout": "last", "num_blocks": 2},
+    "deep product": {"architecture": "deltaproduct", "readout": "last", "num_blocks": 2},
     **{x: {"architecture": x, "readout": "last"} for x in sorted(table.FINITE_STATE)},
     "mean": {"readout": "mean"},
     "causal mean": {"attention_mask": "causal", "readout": "mean"},
@@ -304,7 +308,10 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("star_free_recurrence", "(ab)*", "mamba", "positive", "can"),
     ("star_free_recurrence", "dyck", "mamba", "positive", "can"),
     ("positive_eigenvalues", "parity", "deltanet", "positive", "cannot"),
+    ("positive_eigenvalues", "parity", "gated_deltanet", "positive", "cannot"),
     ("real_eigenvalues", "Z5", "mamba", "signed", "cannot"),
+    ("signed_parity", "parity", "deltaproduct", "signed", "can"),
+    ("signed_counting", "Z5", "deep product", "signed", "can"),
     ("signed_parity", "parity", "mamba", "signed", "can"),
     ("signed_parity", "Z2", "deltanet", "signed", "can"),
     ("signed_counting", "Z5", "deep", "signed", "can"),
@@ -332,6 +339,7 @@ UNKNOWN = [
     ("majority", "order-free"),
     ("(ab)*", "deltanet"),
     ("parity", "slstm"),
+    ("parity", "deltaproduct"),
     ("copy", "places"),
     ("dyck 1", "lstm mean"),
     ("dyck 1", "causal mean"),

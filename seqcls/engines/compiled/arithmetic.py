@@ -76,6 +76,32 @@ def clip(gradient, limit):
 
 
 @inlined
+def _move_those_that_wait_no_more(flat, gradient, moments, step, rate, update):
+    """The same step of parameters held fixed at first, whose steps are counted from then on."""
+    number = flat.dtype.type
+    beta_1, beta_2, eps = number(BETA_1), number(BETA_2), number(ADAM_EPS)
+    rest_1, rest_2 = number(1 - BETA_1), number(1 - BETA_2)
+    decayed = number(1 - rate * update.weight_decay)
+    mean, square = moments[0], moments[1]
+    size, correction, counted = number(0), number(0), -1
+    for i in range(flat.size):
+        own = step - update.waits[i]
+        g = gradient[i]
+        gradient[i] = number(0)
+        if own < 1:
+            continue
+        if own != counted:
+            size = number(rate / (1 - BETA_1**own))
+            correction = number(1 / math.sqrt(1 - BETA_2**own))
+            counted = own
+        decays = update.decays.size == 0 or update.decays[i]
+        mean[i] = beta_1 * mean[i] + rest_1 * g
+        square[i] = beta_2 * square[i] + rest_2 * g * g
+        moved = size * mean[i] / (math.sqrt(square[i]) * correction + eps)
+        flat[i] = flat[i] * (decayed if decays else number(1)) - moved
+
+
+@inlined
 def adamw(flat, gradient, moments, step, rate, update):
     """One step of AdamW (Loshchilov & Hutter 2019) on all parameters; clears the gradient."""
     number = flat.dtype.type
@@ -85,8 +111,16 @@ def adamw(flat, gradient, moments, step, rate, update):
     size = number(rate / (1 - BETA_1**step))
     correction = number(1 / math.sqrt(1 - BETA_2**step))
     mean, square = moments[0], moments[1]
+    waiting = update.waits.size > 0
+    if waiting:
+        for i in range(flat.size):
+            if step <= update.waits[i]:
+                gradient[i] = number(0)
     if update.gradient_clip > 0:
         clip(gradient, update.gradient_clip)
+    if waiting:
+        _move_those_that_wait_no_more(flat, gradient, moments, step, rate, update)
+        return
     if update.decays.size > 0:
         for i in range(flat.size):
             flat[i] *= kept if update.decays[i] else number(1)

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
+from seqcls.curricula import frozen_parameters
 from seqcls.engines.base import Member, Progress, Writer
 from seqcls.engines.compiled.machine_code import is_compiled, is_ready, mark_compiled
 from seqcls.engines.member import (
@@ -21,6 +22,7 @@ from seqcls.engines.member import (
     checks_within_epoch,
     is_matrix,
     learning_rates,
+    steps_of_epoch,
     whole_epochs_loss,
 )
 from seqcls.problem import Problem, configuration, resolve
@@ -40,6 +42,7 @@ Flat = Float[np.ndarray, " parameter"]
 
 
 ALL_DECAY = np.zeros(0, bool)
+NONE_WAITS = np.zeros(0, np.int64)
 
 
 class Update(NamedTuple):
@@ -52,6 +55,8 @@ class Update(NamedTuple):
     """The largest norm of the gradient; 0 means no limit."""
     decays: np.ndarray = ALL_DECAY
     """Which parameters decay, as truth values; none are there where all do."""
+    waits: np.ndarray = NONE_WAITS
+    """For how many steps of training each parameter is held fixed; none are there where none is."""
 
 
 class Steps(NamedTuple):
@@ -226,10 +231,12 @@ def _train(member: _Underway, programs: _Programs) -> Iterator[list[EpochLosses]
     """Trains a member to its end; what has ended, after every epoch."""
     training, flat, program = member.training, member.flat, programs.whole
     result = training.result
-    decays = ALL_DECAY if training.problem.config.decay == "all" else _of_matrices(program, flat)
+    config = training.problem.config
+    decays = ALL_DECAY if config.decay == "all" else _of_matrices(program, flat)
+    waits = _waits(program, flat, training.problem) if config.freeze else NONE_WAITS
     while member.goes_on:
         started = time.perf_counter()
-        train_loss, is_right = _train_epoch(member, programs, decays)
+        train_loss, is_right = _train_epoch(member, programs, decays, waits)
         validation_loss, all_right = program.validation(flat)
         member.goes_on = training.goes_on_after(
             train_loss,
@@ -242,7 +249,10 @@ def _train(member: _Underway, programs: _Programs) -> Iterator[list[EpochLosses]
 
 
 def _train_epoch(
-    member: _Underway, programs: _Programs, decays: Bool[np.ndarray, " parameter"]
+    member: _Underway,
+    programs: _Programs,
+    decays: Bool[np.ndarray, " parameter"],
+    waits: Int64[np.ndarray, " waiting"],
 ) -> tuple[float, bool]:
     """Trains a member for an epoch, or until a check within it finds all right; the sum of the
     losses over a whole epoch's strings, and whether it has ended early.
@@ -252,7 +262,7 @@ def _train_epoch(
     rates = learning_rates(problem, epoch + 1)
     loss, first = 0.0, 0
     for last in (*checks_within_epoch(problem, epoch + 1), None):
-        update = Update(rates[first:last], config.weight_decay, config.gradient_clip, decays)
+        update = Update(rates[first:last], config.weight_decay, config.gradient_clip, decays, waits)
         before = Steps(member.moments, member.steps, update)
         of_batches, steps = programs.whole.epoch(flat, before, EpochPart(epoch, first, last))
         member.steps += steps
@@ -263,6 +273,18 @@ def _train_epoch(
             return whole_epochs_loss(problem, loss, last), True
         first = last
     return loss, False
+
+
+def _waits(program: Program, flat: Flat, problem: Problem) -> Int64[np.ndarray, " parameter"]:
+    """For how many steps of training each of the flat parameters is held fixed."""
+    weights = program.unpack(flat)
+    steps = problem.config.max_num_epochs * steps_of_epoch(problem)
+    frozen = frozen_parameters(problem.config.freeze, weights, steps)
+    known = np.array(sorted({0, *frozen.values()}))
+    # By their places, which a flat parameter holds exactly.
+    places = {x: np.searchsorted(known, frozen.get(x, 0)) for x in weights}
+    marked = {x: np.full(value.shape, places[x], float) for x, value in weights.items()}
+    return known[program.pack(marked).astype(np.int64)]
 
 
 def _of_matrices(program: Program, flat: Flat) -> Bool[np.ndarray, " parameter"]:
@@ -289,8 +311,6 @@ class CompiledEngine(ABC):
     def obstacle(self, problem: Problem, device: str) -> str | None:
         if device == "cuda":
             return "device='cuda' is no CPU"
-        if problem.config.freeze:
-            return f"freeze={problem.config.freeze!r} is not compiled"
         return self._obstacle(problem)
 
     @abstractmethod

@@ -110,11 +110,11 @@ class Members(Protocol):
 
     def __len__(self) -> int: ...
 
-    def step(self, learning_rate: float, done: float = 1.0) -> None:
+    def step(self, learning_rate: float, done: int = 0) -> None:
         """One step of AdamW down the gradients, each member's no longer than it may be.
 
         Args:
-            done: the share of training before it, by which parts are held fixed: they have no
+            done: the steps of training before it, by which parts are held fixed: they have no
                 gradient, and their optimizer has no step yet.
         """
         ...
@@ -198,8 +198,9 @@ class StackedGroup:
         decay: Decay = "all",
         gradient_clip: float = 0.0,
         freeze: str = "",
+        steps: int = 0,
     ) -> None:
-        self._frozen = frozen_parameters(freeze, initial[0])
+        self._frozen = frozen_parameters(freeze, initial[0], steps)
         self.parameters = {
             name: torch.from_numpy(np.stack([weights[name] for weights in initial]))
             .to(device)
@@ -217,7 +218,7 @@ class StackedGroup:
     def __len__(self) -> int:
         return len(next(iter(self.parameters.values())))
 
-    def step(self, learning_rate: float, done: float = 1.0) -> None:
+    def step(self, learning_rate: float, done: int = 0) -> None:
         for name, until in self._frozen.items():
             if done < until:
                 self.parameters[name].grad = None
@@ -242,7 +243,7 @@ class StackedGroup:
 
 
 # The parameters of a group's members in blocks of memory, a member a row: one block, or one for
-# each share of training until which parts are held fixed.
+# each number of steps for which parts are held fixed.
 
 ALIGNED = 64
 """Each parameter begins at a multiple of so many bytes: where memory has parts of such a size and
@@ -251,16 +252,16 @@ is read by them, a member is computed to the last bit as it is alone."""
 
 @dataclass
 class _Block:
-    """Parameters that move together from a share of training on, with their gradients."""
+    """Parameters that move together after so many steps of training, with their gradients."""
 
-    until: float
+    until: int
     values: Tensor
     optimizer: AdamW
     gradients: Tensor
 
     @classmethod
     def of(
-        cls, until: float, values: Tensor, matrices: Tensor | None, weight_decay: float
+        cls, until: int, values: Tensor, matrices: Tensor | None, weight_decay: float
     ) -> "_Block":
         """A block of these values; only `matrices` of them decay, where they are given."""
         decays = None if matrices is None else [matrices]
@@ -291,14 +292,15 @@ class FlatGroup:
         decay: Decay = "all",
         gradient_clip: float = 0.0,
         freeze: str = "",
+        steps: int = 0,
     ) -> None:
-        some, frozen = next(iter(initial[0].values())), frozen_parameters(freeze, initial[0])
+        some, frozen = next(iter(initial[0].values())), frozen_parameters(freeze, initial[0], steps)
         self._gradient_clip = gradient_clip
         self._places: dict[str, tuple[int, int, tuple[int, ...]]] = {}
         self._blocks: list[_Block] = []
         step, dtype = ALIGNED // some.itemsize, torch.from_numpy(some).dtype
-        for until in sorted({frozen.get(name, 0.0) for name in initial[0]}):
-            own, end = [x for x in initial[0] if frozen.get(x, 0.0) == until], 0
+        for until in sorted({frozen.get(name, 0) for name in initial[0]}):
+            own, end = [x for x in initial[0] if frozen.get(x, 0) == until], 0
             for name in own:
                 value = initial[0][name]
                 self._places[name] = (len(self._blocks), end, value.shape)
@@ -341,7 +343,7 @@ class FlatGroup:
         for block in self._blocks:
             block.gradients.zero_()
 
-    def step(self, learning_rate: float, done: float = 1.0) -> None:
+    def step(self, learning_rate: float, done: int = 0) -> None:
         moving = [block for block in self._blocks if done >= block.until]
         if self._gradient_clip and moving:
             # As `torch.nn.utils.clip_grad_norm_` does it, for every member by itself.

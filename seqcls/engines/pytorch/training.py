@@ -132,13 +132,13 @@ class GroupTraining:
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
         checks, ended = checks_within_epoch(self.problem, epoch), list[EpochLosses]()
-        rates, steps = learning_rates(self.problem, epoch).tolist(), steps_of_epoch(self.problem)
-        before = (epoch - 1) * steps
+        rates = learning_rates(self.problem, epoch).tolist()
+        before = (epoch - 1) * len(rates)
         batches = zip(self.computation.batches(self._read(strings)), targets, rates, strict=True)
         for number, (batch, batch_targets, rate) in enumerate(batches, start=1):
             losses = self._losses(batch_targets)
             sums += self.computation.backward(batch, losses) * losses.units
-            self.group.step(rate, (before + number - 1) / (steps * self.config.max_num_epochs))
+            self.group.step(rate, before + number - 1)
             if number in checks:
                 going_on, its = self._end_right(sums, number)
                 sums, ended = sums[going_on], ended + its
@@ -228,6 +228,7 @@ class Optimized(TypedDict):
     decay: Decay
     gradient_clip: float
     freeze: str
+    steps: int
 
 
 def optimizer_of(problem: Problem) -> Optimized:
@@ -238,6 +239,7 @@ def optimizer_of(problem: Problem) -> Optimized:
         decay=config.decay,
         gradient_clip=config.gradient_clip,
         freeze=config.freeze,
+        steps=config.max_num_epochs * steps_of_epoch(problem),
     )
 
 

@@ -1,0 +1,283 @@
+"""Regions of states: boxes for (state of the automaton, last letters), and where each letter leads.
+
+One box for each state of the automaton is hopeless: its states fall into clusters that the last
+letters tell apart. How many letters matter differs, so suffixes are leaves of a tree, of which only
+those are split whose states are far apart. A leaf with its state knows the leaf after every letter:
+where a suffix ending in a letter is split, what it ends in before that letter is split too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from seqcls.tasks.automaton import Automaton
+
+BEGINNING = -1
+"""What stands before a string's first letter."""
+
+PATIENCE = 8
+"""More letters of a suffix after which its states should have come nearer to each other."""
+
+Suffix = tuple[int, ...]
+"""Last letters, the last of all first; `BEGINNING` ends one that is the whole string."""
+
+
+def widths_of(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """How wide boxes are, unit by unit: as they are near 0, in proportion where cells are large."""
+    return np.asarray(np.arcsinh(high) - np.arcsinh(low))
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """An automaton whose states know more than those of another: what a model remembers besides."""
+
+    automaton: Automaton
+    states: Int64[np.ndarray, " state"]
+    """The state of the other automaton that each state stands for."""
+
+    def marked(self, letters: np.ndarray | int, after: np.ndarray | int) -> Any:
+        """Letters, each with the state after it, as one number: what went before may matter."""
+        return letters + self.automaton.table.shape[1] * after
+
+    def letters(self, suffix: Suffix) -> list[int]:
+        """The letters of a suffix, in their order."""
+        return [x % self.automaton.table.shape[1] for x in reversed(suffix) if x != BEGINNING]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """States that the model was seen in."""
+
+    values: Float64[np.ndarray, "sample unit"]
+    states: Int64[np.ndarray, " sample"]
+    """Of the automaton."""
+    last: Int64[np.ndarray, "sample back"]
+    """The last letters as `Refined.marked` has them, the last of all first, then `BEGINNING`."""
+
+    @property
+    def most_letters(self) -> int:
+        """Letters of a suffix that is told apart at most."""
+        return int(self.last.shape[1])
+
+
+class SuffixTree:
+    """Which suffixes are split, of each state of an automaton."""
+
+    def __init__(self, refined: Refined) -> None:
+        self._refined = refined
+        automaton = refined.automaton
+        self._split: set[tuple[int, Suffix]] = set()
+        states, letters = automaton.table.shape
+        self._before: dict[tuple[int, int], list[int]] = {}
+        for state in range(states):
+            for letter in range(letters):
+                after = int(automaton.table[state, letter])
+                mark = int(refined.marked(letter, after))
+                self._before.setdefault((after, mark), []).append(state)
+
+    def split(self, state: int, suffix: Suffix) -> None:
+        """Tells strings with that suffix apart by the letter before it, and what that needs."""
+        if (state, suffix) in self._split:
+            return
+        if suffix:
+            # Its parent is split, and the suffixes that lead to it are told apart as far.
+            self.split(state, suffix[:-1])
+            for before in self._before.get((state, suffix[0]), ()):
+                self.split(before, suffix[1:])
+        self._split.add((state, suffix))
+
+    def leaf(self, state: int, letters: Sequence[int]) -> Suffix:
+        """The leaf of a string, by its last letters, the last of all first."""
+        length = 0
+        while (state, tuple(letters[:length])) in self._split:
+            length += 1
+        return tuple(letters[:length])
+
+    def leaves(
+        self, samples: Samples
+    ) -> tuple[list[tuple[int, Suffix]], Int64[np.ndarray, " sample"]]:
+        """The leaves of samples, and the number of each sample's."""
+        table = self._refined.automaton.table
+        keys: list[tuple[int, Suffix]] = [(state, ()) for state in range(len(table))]
+        numbers, done = samples.states.copy(), np.zeros(len(samples.states), dtype=bool)
+        for back in range(samples.most_letters):
+            splits = np.array([key in self._split for key in keys])
+            rows = np.flatnonzero(~done & splits[numbers])
+            if not len(rows):
+                break
+            done[:] = True
+            done[rows] = False
+            choices = int(samples.last.max()) + 2
+            codes = numbers[rows] * choices + samples.last[rows, back] - BEGINNING
+            distinct, inverse = np.unique(codes, return_inverse=True)
+            numbers[rows] = len(keys) + inverse
+            pairs = [divmod(code, choices) for code in distinct.tolist()]
+            keys += [(keys[n][0], (*keys[n][1], rest + BEGINNING)) for n, rest in pairs]
+        return keys, numbers
+
+    def fit(self, samples: Samples, widest: float, most: int) -> bool:
+        """Splits leaves until the states of none are further apart than `widest`.
+
+        Returns:
+            Whether there are no more than `most` leaves; else it ended before.
+        """
+        seen: dict[tuple[int, Suffix], float] = {}
+        for _ in range(samples.most_letters - 1):
+            keys, numbers = self.leaves(samples)
+            low, high = hulls(samples.values, numbers, len(keys))
+            widths = widths_of(low, high).max(axis=1)
+            wide = []
+            for number in np.flatnonzero(widths > widest).tolist():
+                state, suffix = keys[number]
+                seen[state, suffix] = width = float(widths[number])
+                # More letters do not help where they have not helped for long.
+                before = (
+                    seen.get((state, suffix[:-PATIENCE]), np.inf) if suffix[PATIENCE:] else np.inf
+                )
+                if len(suffix) < samples.most_letters - 1 and width < 0.9 * before:
+                    wide.append(number)
+            if not wide:
+                return True
+            if len(keys) > 3 * most:
+                return False
+            for number in wide:
+                self.split(*keys[number])
+        return True
+
+
+def hulls(
+    values: Float64[np.ndarray, "sample unit"], numbers: Int64[np.ndarray, " sample"], count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The boxes around the values of each number; of a number without any (inf, -inf)."""
+    low = np.full((count, values.shape[1]), np.inf)
+    high = -low
+    order = np.argsort(numbers, kind="stable")
+    present, starts = np.unique(numbers[order], return_index=True)
+    low[present] = np.minimum.reduceat(values[order], starts, axis=0)
+    high[present] = np.maximum.reduceat(values[order], starts, axis=0)
+    return low, high
+
+
+@dataclass(eq=False)
+class Regions:
+    """A refinement of an automaton, and a box of states for each of its own states."""
+
+    state: Int64[np.ndarray, " region"]
+    """Of the automaton."""
+    suffixes: list[Suffix]
+    next: Int64[np.ndarray, "region letter"]
+    low: Float64[np.ndarray, "region unit"]
+    high: Float64[np.ndarray, "region unit"]
+    boxed: np.ndarray
+    """Which have a box; what else there is, forms are carried through."""
+    origin: Int64[np.ndarray, " region"]
+    """The leaf that each stands for."""
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    @classmethod
+    def of(
+        cls, refined: Refined, tree: SuffixTree, samples: Samples, most: int
+    ) -> "Regions | None":
+        """The leaves that strings get to; None where there are more than `most`.
+
+        The first is that of the empty string. Boxes are those around samples.
+        """
+        automaton = refined.automaton
+        start = (automaton.start, tree.leaf(automaton.start, (BEGINNING,)))
+        known = {start: 0}
+        table: list[list[int]] = []
+        order = [start]
+        for state, suffix in order:
+            row = []
+            for letter in range(automaton.table.shape[1]):
+                after = int(automaton.table[state, letter])
+                key = (after, tree.leaf(after, (int(refined.marked(letter, after)), *suffix)))
+                if key not in known:
+                    if len(known) >= most:
+                        return None
+                    known[key] = len(order)
+                    order.append(key)
+                row.append(known[key])
+            table.append(row)
+        keys, numbers = tree.leaves(samples)
+        low, high = hulls(samples.values, numbers, len(keys))
+        place = {key: number for number, key in enumerate(keys)}
+        rows = np.array([place.get(key, -1) for key in order])
+        missing = rows < 0
+        lows, highs = low[rows], high[rows]
+        lows[missing], highs[missing] = np.inf, -np.inf
+        return cls(
+            np.array([state for state, _ in order]),
+            [suffix for _, suffix in order],
+            np.array(table),
+            lows,
+            highs,
+            np.ones(len(order), dtype=bool),
+            np.arange(len(order)),
+        )
+
+    def cycles(self, longest: int) -> dict[int, int]:
+        """The regions that are met again and again while a short word repeats, each with the number
+        of its cycle.
+        """
+        found, number = dict[int, int](), 0
+        for length in range(1, longest + 1):
+            for word in product(range(self.next.shape[1]), repeat=length):
+                passed = [np.arange(len(self))]
+                for letter in word:
+                    passed.append(self.next[passed[-1], letter])
+                # After as many repetitions as there are regions only those of cycles are left.
+                leads, power = passed[-1], passed[-1]
+                for _ in range(len(self).bit_length()):
+                    power = power[power]
+                for region in np.unique(power).tolist():
+                    cycle, at = list[int](), region
+                    while not cycle or at != region:
+                        cycle += [int(x[at]) for x in passed[:-1]]
+                        at = int(leads[at])
+                    if not found.keys() & set(cycle):
+                        found |= dict.fromkeys(cycle, number)
+                        number += 1
+        return found
+
+    def access(self) -> list[tuple[int, ...]]:
+        """A shortest string to each region."""
+        reached: dict[int, tuple[int, ...]] = {0: ()}
+        order = [0]
+        for region in order:
+            for letter, after in enumerate(self.next[region].tolist()):
+                if after not in reached:
+                    reached[after] = (*reached[region], letter)
+                    order.append(after)
+        return [reached.get(region, ()) for region in range(len(self))]
+
+    def unrolled(self, letters: dict[int, tuple[int, int]]) -> "Regions":
+        """The same, where forms are carried over several letters before they are boxed again.
+
+        Args:
+            letters: of some regions, within which of several sets of them, and over how many.
+        """
+        numbers = {(region, 0): region for region in range(len(self))}
+        order, rows = list(numbers), list[list[int]]()
+        for region, phase in order:
+            row = []
+            for after in self.next[region].tolist():
+                together, m = letters.get(after, (-1, 1))
+                goes_on = letters.get(region, (-2, 1))[0] == together
+                key = (after, (phase + 1) % m if goes_on else 0)
+                if key not in numbers:
+                    numbers[key] = len(order)
+                    order.append(key)
+                row.append(numbers[key])
+            rows.append(row)
+        origin = np.array([region for region, _ in order])
+        boxed = np.array([phase == 0 for _, phase in order])
+        suffixes = [self.suffixes[x] for x in origin]
+        low, high = self.low[origin], self.high[origin]
+        return Regions(self.state[origin], suffixes, np.array(rows), low, high, boxed, origin)

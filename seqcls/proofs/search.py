@@ -1,0 +1,239 @@
+"""Strings on which a model may fail, and the states that it is seen in meanwhile.
+
+A random string hardly ever repeats a few letters for long, and that is where recurrent networks
+drift: so words u v{n} w are tried for all short u, v and w, next to all short strings and to random
+ones. Steps are taken in double precision; whoever reports an error asks the model itself.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+import torch
+from jaxtyping import Int64
+
+from seqcls.cancellation import check
+from seqcls.interpretability.automaton_answers import PrefixStates
+from seqcls.interpretability.trained_model import Letters
+from seqcls.models.forms import Kept, map_kept
+from seqcls.models.recurrent import Recurrence
+from seqcls.proofs.regions import BEGINNING, Refined, Samples
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.automaton import Automaton
+
+REMEMBERED = 40
+"""Last letters that are kept of a sample."""
+
+SHORT = 2_048
+"""Short strings, all of which are tried, at most."""
+
+RANDOM, RANDOM_LENGTH = 16, 400
+"""Random strings, and letters of each."""
+
+REPEATED = 256
+"""Letters of the words that repeat."""
+
+SETTLED = 96
+"""Letters of the words that repeat after strings that are told apart."""
+
+NEAR, MOST_GROUPS = 0.1, 12
+"""How near states are that are the same for good, and of how many groups at most."""
+
+MOST_STATES = 100
+"""States of an automaton that knows what a model remembers."""
+
+MOST_ERRORS = 64
+"""Errors that are kept, the shortest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What stepping has found."""
+
+    samples: Samples
+    errors: list[Letters]
+    """Strings whose stepped answer is not the automaton's, the shortest first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Walker:
+    """Steps through strings, beside an automaton that says what is right."""
+
+    steps: PrefixStates
+    refined: Refined
+    kind: str
+    """The architecture: says what of a state is a sample's."""
+    asks_empty: bool
+    """Whether the empty string is asked."""
+
+    def search(self) -> Found:
+        """All short strings, random ones, and short words that repeat."""
+        letters = self.steps.num_letters
+        length = 1
+        while letters ** (length + 1) <= SHORT:
+            length += 1
+        # All strings of a length: their prefixes are all shorter ones.
+        short = np.array(list(product(range(letters), repeat=length)))
+        drawn = np.random.default_rng(0).integers(letters, size=(RANDOM, RANDOM_LENGTH))
+        most = most_letters(letters)
+        repeated = repeat(words(letters, 0, most - 1), words(letters, 1, most), REPEATED)
+        runs = [self.run(short, 0), self.run(drawn, 0), self.run(repeated, most)]
+        parts = zip(
+            *((x.samples.values, x.samples.states, x.samples.last) for x in runs), strict=True
+        )
+        errors = {string for x in runs for string in x.errors}
+        return Found(Samples(*map(np.concatenate, parts)), _shortest(errors))
+
+    def run(self, strings: Int64[np.ndarray, "string position"], most_after: int) -> Found:
+        """All prefixes of strings of one length, each held against the automaton.
+
+        Args:
+            most_after: each prefix is tried with all words of up to so many letters after it, too.
+        """
+        kept = map_kept(lambda x: x.expand(len(strings), *x.shape[1:]), self.steps.start)
+        automaton = self.refined.automaton
+        states = np.full(len(strings), automaton.start)
+        last = np.full((len(strings), REMEMBERED), BEGINNING)
+        values, reached, lasts, errors = [flat(kept, self.kind)], [states], [last], set[Letters]()
+        for place in range(strings.shape[1] + 1):
+            check()
+            if place:
+                letters = strings[:, place - 1]
+                kept = self.steps.step(kept, letters.tolist())
+                states = automaton.table[states, letters]
+                marked = self.refined.marked(letters, states)
+                last = np.concatenate([marked[:, None], last[:, :-1]], axis=1)
+                values.append(flat(kept, self.kind))
+                reached.append(states)
+                lasts.append(last)
+            for row, after in self._wrong(kept, states, most_after):
+                if place or after or self.asks_empty:
+                    errors.add((*strings[row, :place].tolist(), *after))
+            if len(errors) >= MOST_ERRORS:
+                break
+        samples = Samples(np.concatenate(values), np.concatenate(reached), np.concatenate(lasts))
+        return Found(samples, _shortest(errors))
+
+    def _wrong(self, kept: Kept, states: np.ndarray, most_after: int) -> list[tuple[int, Letters]]:
+        """Prefixes by their rows, and words after each, where the answers differ."""
+        rows, after, wrong = np.arange(len(states)), np.zeros((len(states), 0), dtype=int), []
+        letters, automaton = self.steps.num_letters, self.refined.automaton
+        for length in range(most_after + 1):
+            if length:
+                more = np.tile(np.arange(letters), len(rows))
+                rows, after = rows.repeat(letters), after.repeat(letters, axis=0)
+                after = np.concatenate([after, more[:, None]], axis=1)
+                states = automaton.table[states.repeat(letters), more]
+                kept = map_kept(lambda x: x.repeat_interleave(letters, dim=0), kept)
+                kept = self.steps.step(kept, more.tolist())
+            said = self.steps.logits(kept, len(rows)).numpy() > 0
+            differ = np.flatnonzero(said != automaton.accepting[states])[:MOST_ERRORS].tolist()
+            wrong += [(int(rows[n]), tuple(after[n].tolist())) for n in differ]
+        return wrong
+
+
+def refined(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
+    """The automaton, its states told apart by what a model remembers for good.
+
+    Two strings are one where the same state of the automaton and, after each of some long words
+    that repeat, nearly the same state of the model follow: where runs of a letter end in a cycle of
+    states, a string says where on the cycle a run after it is.
+    """
+    letters = steps.num_letters
+    after = repeat(words(letters, 0, 1 + (letters == 2)), words(letters, 1, 2), SETTLED)
+    while True:
+        met: list[list[np.ndarray]] = [[] for _ in after]
+        found = _classes(steps, automaton, partial(_ends, steps, kind, met, after))
+        # A word after which there are many different states tells nothing for good.
+        told = [len(each) <= MOST_GROUPS for each in met]
+        if found is not None and all(told):
+            return found
+        if all(told):
+            return Refined(automaton, np.arange(len(automaton.table)))
+        after = after[told]
+
+
+def _ends(
+    steps: PrefixStates,
+    kind: str,
+    met: list[list[np.ndarray]],
+    after: Int64[np.ndarray, "word position"],
+    strings: Sequence[Letters],
+) -> Int64[np.ndarray, "string word"]:
+    """In which of the groups met before, or a new one, each string ends after each word."""
+    kept = map_kept(lambda *x: torch.cat(x), *(steps.after(x) for x in strings))
+    kept = map_kept(lambda x: x.repeat(len(after), *[1] * (x.ndim - 1)), kept)
+    for column in np.repeat(after, len(strings), axis=0).T:
+        check()
+        kept = steps.step(kept, column.tolist())
+    ends = np.arcsinh(flat(kept, kind)).reshape(len(after), len(strings), -1)
+    groups = np.zeros((len(strings), len(after)), dtype=int)
+    for word, known in enumerate(met):
+        for string, end in enumerate(ends[word]):
+            near = (n for n, each in enumerate(known) if np.abs(each - end).max() < NEAR)
+            groups[string, word] = number = next(near, len(known))
+            if number == len(known) <= MOST_GROUPS:
+                known.append(end)
+    return groups
+
+
+def _classes(
+    steps: PrefixStates,
+    automaton: Automaton,
+    ends: Callable[[Sequence[Letters]], Int64[np.ndarray, "string word"]],
+) -> Refined | None:
+    """The machine whose states are strings told apart by their ends; None where it has too many."""
+    numbers: dict[tuple[int, ...], int] = {}
+    states, table, strings = list[int](), list[list[int]](), list[Letters]([()])
+    owners: list[tuple[int, int]] = []
+    while strings:
+        reached = automaton.states(TokenStrings.of_lists(steps.num_letters, strings)).tolist()
+        following = list[Letters]()
+        for row, (state, groups) in enumerate(zip(reached, ends(strings).tolist(), strict=True)):
+            number = numbers.setdefault((state, *groups), len(states))
+            if owners:
+                before, letter = owners[row]
+                table[before][letter] = number
+            if number == len(states):
+                states.append(state)
+                table.append([0] * steps.num_letters)
+                following += [(*strings[row], letter) for letter in range(steps.num_letters)]
+        if len(states) > MOST_STATES:
+            return None
+        strings = following
+        fresh = range(len(states) - len(following) // steps.num_letters, len(states))
+        owners = [(number, letter) for number in fresh for letter in range(steps.num_letters)]
+    wanted = np.array(states)
+    return Refined(Automaton(np.array(table), automaton.accepting[wanted]), wanted)
+
+
+def flat(kept: Kept, kind: str) -> np.ndarray:
+    """What recurrent layers keep, layer by layer: the state, then an LSTM's cell."""
+    assert isinstance(kept, Recurrence)
+    layers = zip(*kept, strict=True)
+    parts = [x for state, cell in layers for x in ([state, cell] if kind == "lstm" else [state])]
+    return torch.cat(parts, dim=1).numpy()
+
+
+def most_letters(letters: int) -> int:
+    """Letters of the words that are tried: fewer of a large alphabet."""
+    return 3 if letters <= 3 else 2 if letters <= 6 else 1
+
+
+def words(letters: int, least: int, most: int) -> list[Letters]:
+    """All words of some lengths, the shortest first."""
+    return [x for length in range(least, most + 1) for x in product(range(letters), repeat=length)]
+
+
+def repeat(
+    before: Sequence[Letters], repeated: Sequence[Letters], length: int
+) -> Int64[np.ndarray, "string position"]:
+    """Strings of a length that repeat a word after another, each once."""
+    rows = [(*u, *v * (length // len(v) + 1))[:length] for u, v in product(before, repeated)]
+    return np.array(list(dict.fromkeys(rows)))
+
+
+def _shortest(errors: set[Letters]) -> list[Letters]:
+    return sorted(errors, key=lambda x: (len(x), x))[:MOST_ERRORS]

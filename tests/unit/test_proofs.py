@@ -1,0 +1,262 @@
+"""Proofs of recurrent networks: what is proved is right, what is refuted is wrong, and nobody who
+changes a certificate gets it past the checker.
+"""
+
+import json
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file
+
+from seqcls.errors import ConfigError
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.models.initialization import make_model
+from seqcls.models.recurrent import Recurrent
+from seqcls.problem import configuration, resolve
+from seqcls.proofs import checker
+from seqcls.proofs.arithmetic import Forms
+from seqcls.proofs.cells import Cells
+from seqcls.proofs.certificate import check_file, to_text
+from seqcls.proofs.prover import Proof, ProofBudget, proof_text, prove
+from seqcls.proofs.search import flat
+from seqcls.results import Weights
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER
+from seqcls.tasks.regular import minimal_automaton
+
+FEW: dict[str, Any] = {"test_size": 50, "test_min_length": 1, "test_max_length": 30}
+
+
+def by_hand(sharpness: float) -> TrainedModel:
+    """Parity by two units: one says that the sum of the letter and the parity before is above 1/2,
+    the other that it is above 3/2.
+    """
+    fields = {"hidden_size": 2, "biases": True, "readout": "last", "architecture": "rnn"}
+    problem = resolve(configuration({"task": "parity", **fields, **FEW}))
+    weights = {
+        "embedding.weight": [[0, 0], [0, 0], [0, 0], [1, 0]],
+        "layers.0.input_weight": [[sharpness, 0], [sharpness, 0]],
+        "layers.0.state_weight": [[sharpness / 2, -sharpness / 2]] * 2,
+        "layers.0.input_bias": [-sharpness / 2, -1.5 * sharpness],
+        "layers.0.state_bias": [0, 0],
+        "classifier.weight": [[1, -1]],
+        "classifier.bias": [-1],
+    }
+    return TrainedModel(problem, {name: np.array(x, np.float32) for name, x in weights.items()})
+
+
+@cache
+def proved() -> Proof:
+    return prove(by_hand(8.0))
+
+
+def test_a_model_that_is_right_by_construction_is_proved() -> None:
+    proof = proved()
+    assert proof.outcome == "proved"
+    assert proof.regions < 30
+    (said,) = proof_text(by_hand(8.0), proof)
+    assert "answers as the language's automaton, of 2 states, on every string but the empty" in said
+
+
+def test_a_proved_model_is_right_on_long_strings() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        *rng.integers(2, size=(20, 2_000)).tolist(),
+        *([1] + [0] * n for n in range(0, 2_000, 97)),
+    ]
+    rows += [([1, 0, 0] * 700)[:n] for n in range(1_900, 2_000, 7)]
+    assert not by_hand(8.0).ask(TokenStrings.of_lists(2, rows)).wrong.any()
+
+
+def test_a_model_that_forgets_is_refuted_by_a_letter_that_repeats() -> None:
+    model = by_hand(2.1)
+    proof = prove(model)
+    assert proof.outcome == "refuted"
+    assert proof.string is not None
+    assert model.answer(proof.string).is_wrong
+    letters = list(model.letters(proof.string))
+    shorter = [letters[:n] + letters[n + 1 :] for n in range(len(letters))]
+    assert not model.ask_all([x for x in shorter if x]).wrong.any()
+    assert "Refuted: on " in proof_text(model, proof)[0]
+
+
+def test_another_language_is_proved_of_its_own_automaton() -> None:
+    model = by_hand(8.0)
+    even = minimal_automaton("0*(10*10*)*", "01")
+    proof = prove(model, even)
+    assert proof.outcome == "refuted"
+    assert not proof.of_language
+    odd = prove(model, minimal_automaton("0*1(0*10*1)*0*", "01"))
+    assert odd.outcome == "proved"
+    assert "that was learned" in proof_text(model, odd)[0]
+
+
+def test_a_budget_that_is_too_small_leaves_it_undecided() -> None:
+    proof = prove(by_hand(8.0), budget=ProofBudget(regions=1))
+    assert proof.outcome == "not decided"
+    assert proof.certificate is None
+    assert "1 regions" in proof_text(by_hand(8.0), proof)[0]
+    with pytest.raises(ConfigError, match="seconds=0: expected more than 0"):
+        ProofBudget(seconds=0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"architecture": "mamba", "readout": "last"}, "architecture='mamba' cannot be proved"),
+        ({"architecture": "lstm", "readout": "mean"}, "readout='mean' cannot be proved"),
+        ({"architecture": "rnn", "task": "majority", "readout": "last"}, "has no finite automaton"),
+    ],
+)
+def test_what_cannot_be_proved_is_refused_with_the_reason(
+    fields: dict[str, Any], reason: str
+) -> None:
+    problem = resolve(configuration({"task": "parity", **FEW, **fields}))
+    with pytest.raises(ConfigError, match=reason):
+        prove(TrainedModel(problem, untrained(problem)))
+
+
+def untrained(problem: Any, scale: float = 1.0) -> Weights:
+    torch.manual_seed(0)
+    model = make_model(problem.network)
+    rng = np.random.default_rng(1)
+    return {
+        name: (scale * rng.normal(size=tuple(x.shape))).astype(np.float32)
+        for name, x in model.named_parameters()
+    }
+
+
+@pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("num_blocks", [1, 2])
+def test_a_form_contains_what_the_program_computes_in_float32(
+    architecture: str, num_blocks: int
+) -> None:
+    fields: dict[str, Any] = {
+        "hidden_size": 6,
+        "biases": True,
+        "readout": "last",
+        "num_blocks": num_blocks,
+    }
+    fields["architecture"] = architecture
+    problem = resolve(configuration({"task": "parity", **fields, **FEW}))
+    model = TrainedModel(problem, untrained(problem))
+    network = make_model(problem.network)
+    assert isinstance(network, Recurrent)
+    network.load_state_dict({name: torch.from_numpy(x) for name, x in model.weights.items()})
+    cells = Cells.of(model)
+    rng = np.random.default_rng(2)
+    middle, half = rng.uniform(-1, 1, cells.units), rng.choice([0, 1e-5, 0.3], cells.units)
+    forms = Forms.boxes((middle - half)[None], (middle + half)[None])
+    values = (middle + half * rng.uniform(-1, 1, (4_000, cells.units))).astype(np.float32)
+    values = np.clip(values, (middle - half).astype(np.float32), (middle + half).astype(np.float32))
+    parts = torch.from_numpy(values).split(6, dim=1)
+    every = 2 if architecture == "lstm" else 1
+    kept = network.nothing(len(values))._replace(states=list(parts[::every]))
+    if architecture == "lstm":
+        kept = kept._replace(cells=list(parts[1::2]))
+    with torch.no_grad():
+        for letter in (1, 0, 0):
+            forms = cells.after_letter(forms, letter)
+            _, kept = network.step(torch.full((len(values),), letter + FIRST_LETTER), kept)
+            low, high = forms.ends
+            reached = flat(kept, architecture)
+            assert (reached >= low).all()
+            assert (reached <= high).all()
+        logits, _ = network.step(torch.zeros(len(values), dtype=torch.long), kept)
+    low, high = cells.logits(forms)
+    assert low[0] <= logits.min()
+    assert logits.max() <= high[0]
+
+
+def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
+    x = np.concatenate([np.linspace(-20, 20, 400_001), np.geomspace(1e-30, 90, 50_000)])
+    x = x.astype(np.float32)
+    exact = x.astype(np.float64)
+    given = torch.from_numpy(x)
+    assert np.abs(given.tanh().numpy() - np.tanh(exact)).max() < checker.FUNCTION / 4
+    assert (
+        np.abs(given.sigmoid().numpy() - (1 + np.tanh(exact / 2)) / 2).max() < checker.FUNCTION / 4
+    )
+
+
+def test_a_certificate_with_one_number_changed_proves_nothing_wrong() -> None:
+    certificate = proved().certificate
+    assert certificate is not None
+    rng = np.random.default_rng(3)
+    rejected = 0
+    for _ in range(60):
+        changed = deepcopy(certificate)
+        region = changed["regions"][rng.integers(len(changed["regions"]))]
+        kind = rng.choice(["low", "high", "next", "state", "accepting", "transitions", "weight"])
+        if kind in ("low", "high") and kind in region:
+            region[kind][rng.integers(2)] += float(rng.choice([-0.1, 0.1]))
+        elif kind == "next":
+            region["next"][rng.integers(2)] = int(rng.integers(len(changed["regions"])))
+        elif kind == "state":
+            region["state"] = 1 - region["state"]
+        elif kind == "accepting":
+            changed["automaton"]["accepting"] = [[], [0], [0, 1]][rng.integers(3)]
+        elif kind == "transitions":
+            changed["automaton"]["transitions"][rng.integers(2)].reverse()
+        else:
+            changed["weights"]["layers.0.state_weight"]["values"][rng.integers(4)] += 0.01
+        if changed == certificate:
+            continue
+        try:
+            checker.check(changed)
+        except checker.RejectedError:
+            rejected += 1
+            continue
+        # A larger box or another region may prove the same; never another language.
+        assert changed["automaton"] == certificate["automaton"]
+        assert changed["weights"] == certificate["weights"]
+    assert rejected > 30
+
+
+def test_weights_that_moved_are_not_those_of_a_certificate() -> None:
+    certificate = proved().certificate
+    assert certificate is not None
+    weights = by_hand(8.0).weights
+    for name, value in weights.items():
+        moved = {**weights, name: value + np.float32(0.01)}
+        with pytest.raises(checker.RejectedError, match="it is of other weights"):
+            checker.check(certificate, moved)
+        # Told that they are its own, they are proved or not, and right where they are.
+        told = deepcopy(certificate)
+        told["weights"][name]["values"] = moved[name].ravel().astype(float).tolist()
+        told["weights_sha256"] = checker.digest(moved)
+        try:
+            checker.check(told)
+        except checker.RejectedError:
+            continue
+        assert not replace(by_hand(8.0), weights=moved).ask_all(["10{500}1", "1{99}"]).wrong.any()
+
+
+def test_a_certificate_in_a_file_is_checked_against_a_file_of_weights(tmp_path: Path) -> None:
+    certificate = proved().certificate
+    assert certificate is not None
+    path, weights = tmp_path / "proof.json", tmp_path / "model.safetensors"
+    path.write_text(to_text(certificate))
+    assert json.loads(path.read_text()) == certificate
+    save_file(by_hand(8.0).weights, weights)
+    assert check_file(path, weights)[1] == proved().regions
+    save_file(by_hand(7.0).weights, weights)
+    with pytest.raises(ConfigError, match="rejected: it is of other weights"):
+        check_file(path, weights)
+    path.write_text("{}")
+    with pytest.raises(ConfigError, match="it is no certificate"):
+        check_file(path)
+    with pytest.raises(ConfigError, match="expected a file"):
+        check_file(tmp_path / "none.json")
+
+
+def test_the_checker_is_small_and_stands_alone() -> None:
+    source = Path(checker.__file__).read_text()
+    assert len(source.splitlines()) <= 200
+    assert "seqcls." not in source.replace("seqcls certificate", "")
