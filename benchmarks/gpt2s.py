@@ -53,11 +53,11 @@ def draw_bracketed(rng: np.random.Generator, length: int) -> list[int]:
 def draw_a_d_c(rng: np.random.Generator, length: int) -> list[int]:
     """Some of a and b, a d, some of b and c: letters of the alphabet abcd."""
     before = int(rng.integers(length))
-    first = _shuffled(rng, 0, 1, before)
-    return [*first, 3, *_shuffled(rng, 2, 1, length - 1 - before)]
+    first = _shuffle(rng, 0, 1, before)
+    return [*first, 3, *_shuffle(rng, 2, 1, length - 1 - before)]
 
 
-def _shuffled(rng: np.random.Generator, one: int, other: int, length: int) -> list[int]:
+def _shuffle(rng: np.random.Generator, one: int, other: int, length: int) -> list[int]:
     """Two letters in any order, the number of the first uniform."""
     number = int(rng.integers(length + 1))
     letters = np.array([one] * number + [other] * (length - number), dtype=np.int64)
@@ -82,7 +82,7 @@ def draw_even(rng: np.random.Generator, length: int) -> list[int]:
 
 def draw_bits(rng: np.random.Generator, length: int) -> list[int]:
     """Bits, not as many 0s as 1s, the number of 0s uniform."""
-    while 2 * sum(bits := _shuffled(rng, 0, 1, length)) == length:
+    while 2 * sum(bits := _shuffle(rng, 0, 1, length)) == length:
         pass
     return bits
 
@@ -100,7 +100,7 @@ class Published:
     folder: str
     task: Mapping[str, Any]
     tokens: str
-    """Of the vocabulary, in the order of the ids."""
+    """The vocabulary's first tokens, in the order of their ids."""
     draw: Draw
     step: int = 1
     """Lengths of strings are multiples of it."""
@@ -111,7 +111,7 @@ class Published:
         return [x for x in range(least, most + 1) if x % self.step == 0]
 
 
-def _asked(pattern: str, alphabet: str) -> dict[str, Any]:
+def _language(pattern: str, alphabet: str) -> dict[str, Any]:
     return {
         "task": "regular",
         "pattern": pattern,
@@ -121,16 +121,20 @@ def _asked(pattern: str, alphabet: str) -> dict[str, Any]:
 
 
 _DYCK = {"task": "dyck", "max_depth": 2, "answers": "next_symbols"}
-_EVEN = _asked("(00|11|(01|10)(00|11)*(01|10))*", "01")
+_EVEN = _language("(00|11|(01|10)(00|11)*(01|10))*", "01")
 _MAJORITY, _INTERLEAVED = {"task": "binary_majority"}, {"task": "interleaved_majority"}
 
 MODELS = (
     Published("bce_D2-@1l1h16d3lr00drop", _DYCK, "()", draw_bracketed, 2),
-    Published("bce_aastar-@1l2h16d3lr01drop", _asked("(aa)*", "a"), "a", lambda _, n: [0] * n, 2),
-    Published("bce_ab_d_bc-@1l1h16d3lr01drop", _asked("(a|b)*d(b|c)*", "abcd"), "abcd", draw_a_d_c),
+    Published(
+        "bce_aastar-@1l2h16d3lr01drop", _language("(aa)*", "a"), "a", lambda _, n: [0] * n, 2
+    ),
+    Published(
+        "bce_ab_d_bc-@1l1h16d3lr01drop", _language("(a|b)*d(b|c)*", "abcd"), "abcd", draw_a_d_c
+    ),
     Published(
         "bce_tomita4-@2l2h16d3lr01drop",
-        _asked("(1|01|001)*(()|0|00)", "01"),
+        _language("(1|01|001)*(()|0|00)", "01"),
         "01",
         draw_without_000,
     ),
@@ -191,13 +195,13 @@ def search(published: Published, loaded: TrainedModel, least: int) -> tuple[int,
             if not right.all():
                 return asked, tried[int(np.argmin(right))]
             unsure = [tried[x] for x in np.argsort(margins)[: AT_ONCE // 5]]
-            tried = [x for own in unsure for x in _changed(loaded, own, rng)]
+            tried = [x for own in unsure for x in _change(loaded, own, rng)]
             if not tried:
                 break
     return asked, None
 
 
-def _changed(loaded: TrainedModel, string: list[int], rng: np.random.Generator) -> Iterator[Any]:
+def _change(loaded: TrainedModel, string: list[int], rng: np.random.Generator) -> Iterator[Any]:
     """A string with letters at other places, or others: those that are asked about."""
     made = []
     for _ in range(12):
