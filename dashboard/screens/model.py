@@ -40,6 +40,8 @@ from seqcls.config import RunConfig
 from seqcls.errors import VisitorError
 from seqcls.interpretability.network import Needs, obstacle
 from seqcls.problem import Problem, resolve
+from seqcls.proofs.cells import why_not_proved
+from seqcls.tasks.automaton import language_automaton
 from sweeps.api import open_reader, reading
 from sweeps.api.reading import EVERY_ERROR, ErrorSearch, View, stored_epochs
 
@@ -80,6 +82,8 @@ def show_sections(run_id: int, config: RunConfig) -> None:
         # Any model can be ablated; without letter counts that is done in another way. So are
         # families and all strings of a model that writes.
         others = (ABLATION, BREAKING, ALL_STRINGS) if _writes(problem) else (ABLATION,)
+        if _is_proved(problem):
+            others = (ABLATION, ALL_STRINGS)
         absent = {name: absent[name] for name in absent if name not in others}
         if _writes(problem):
             absent |= dict.fromkeys((BREAKING, ALL_INPUTS), problem.unknown_labels)
@@ -115,6 +119,11 @@ def _writes(problem: Problem) -> bool:
     return problem.writes or problem.at_places
 
 
+def _is_proved(problem: Problem) -> bool:
+    """Whether it may be decided if a model is right on every string there is."""
+    return why_not_proved(problem) is None and language_automaton(problem.task) is not None
+
+
 def _of_any_model(run_id: int, config: RunConfig) -> tuple[str, Sections]:
     """The string that is looked at first and the sections, where strings are run."""
     sections: Sections = {ANSWERS: partial(answers.show, run_id, config)}
@@ -125,6 +134,8 @@ def _of_any_model(run_id: int, config: RunConfig) -> tuple[str, Sections]:
     if _writes(problem) and problem.unknown_labels is None:
         for name in (BREAKING, ALL_INPUTS):
             sections[name] = partial(_of_inputs, run_id, name)
+    if _is_proved(problem):
+        sections[ALL_STRINGS] = partial(_of_every_string, run_id)
     sections[ABLATION] = lambda: ablation.show_by_strings(open_any(run_id))
     string = string_of_link(config, data.string_errors(run_id, ErrorSearch()))
     return problem.tokenizer.display(string), sections
@@ -184,6 +195,13 @@ def _of_inputs(run_id: int, name: str) -> None:
     with concurrent_changes.redraw_if_changed(part=True), explaining(show_missing):
         opened = choose_model(run_id).opened
         (families if name == BREAKING else verdict).show_outputs(opened)
+
+
+@st.fragment
+def _of_every_string(run_id: int) -> None:
+    """Whether the model is right on every string."""
+    with concurrent_changes.redraw_if_changed(part=True), explaining(show_missing):
+        verdict.show_every_string(choose_model(run_id).opened)
 
 
 @explaining(say)
@@ -249,7 +267,7 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         st.markdown(verbatim(describe_outcome(run_id, config, judged)))
         st.markdown(verbatim(verdict_sentence(model, config, scores)))
         diverged = reading.run_status(open_reader(), run_id).engine_reason
-        if diverged.startswith("diverged") and reading.why_no_weights(config):
+        if diverged and diverged.startswith("diverged") and reading.why_no_weights(config):
             st.caption(verbatim(f"Its training {diverged}."))
         # Of a run that stopped early no more than its own epochs.
         epochs = len(reading.epochs(open_reader(), run_id))

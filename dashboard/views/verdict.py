@@ -1,6 +1,7 @@
 """All strings or inputs up to a length, and what is proved of strings beyond."""
 
-from typing import get_args
+from dataclasses import asdict
+from typing import TYPE_CHECKING, get_args
 
 import altair as alt
 import numpy as np
@@ -32,6 +33,7 @@ from seqcls.interpretability.certification import (
 from seqcls.interpretability.domains import MAX_STRINGS, multisets_of
 from seqcls.interpretability.network import Network, obstacle
 from seqcls.interpretability.sentences import certification_text
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import (
     MAX_INPUTS,
     OutputVerdict,
@@ -42,6 +44,9 @@ from seqcls.interpretability.verdicts import (
 from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.results import ErrorKind
 from sweeps.api.presentation import display_strings
+
+if TYPE_CHECKING:
+    from seqcls.proofs.prover import Proof
 
 KINDS = tuple(KIND_COLORS)
 HEIGHT = 220
@@ -298,6 +303,43 @@ def _row(proof: SupportProof) -> dict[str, object]:
         "least logit": proof.margin,
         "safe share": proof.safe_share,
     }
+
+
+# Of a recurrent model: every string there is.
+
+
+def _prove(model: TrainedModel) -> "Proof":
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.proofs.prover import prove
+
+    return prove(model)
+
+
+every_string = remembered(_prove, "Proving")
+
+
+def show_every_string(opened: AnyModel) -> None:
+    """Whether a recurrent model is right on every string; it takes up to a minute, so it is asked
+    for.
+    """
+    st.caption(
+        "Regions of the network's states are looked for that every token leads into each other, "
+        "with the right answer in each; or a string on which the model is wrong."
+    )
+    if not st.toggle("Prove it", key="every_string", bind="query-params"):
+        return
+    from seqcls.proofs.certificate import to_text
+    from seqcls.proofs.prover import proof_text
+
+    proof = every_string(opened)
+    for said in proof_text(opened.model, proof):
+        st.markdown(verbatim(said))
+    if proof.certificate is not None:
+        text = to_text(proof.certificate)
+        st.download_button("Certificate", text, "proof.json", "application/json", on_click="ignore")
+    if proof.attempts:
+        with st.expander("What was tried in vain"):
+            st.dataframe(pd.DataFrame(map(asdict, proof.attempts)), hide_index=True)
 
 
 # Of a model that writes: every input up to a length.

@@ -140,14 +140,14 @@ def tanh(forms: Forms) -> Forms:
     """The hyperbolic tangent of every unit."""
     low, high = forms.ends
     ends = np.tanh(low), np.tanh(high)
-    return _relaxed(forms, ends, np.minimum(1 - ends[0] ** 2, 1 - ends[1] ** 2))
+    return _relax(forms, ends, np.minimum(1 - ends[0] ** 2, 1 - ends[1] ** 2))
 
 
 def sigmoid(forms: Forms) -> Forms:
     """The logistic function of every unit."""
     low, high = forms.ends
     ends = logistic(low), logistic(high)
-    return _relaxed(forms, ends, np.minimum(ends[0] * (1 - ends[0]), ends[1] * (1 - ends[1])))
+    return _relax(forms, ends, np.minimum(ends[0] * (1 - ends[0]), ends[1] * (1 - ends[1])))
 
 
 def logistic(x: np.ndarray) -> np.ndarray:
@@ -155,7 +155,7 @@ def logistic(x: np.ndarray) -> np.ndarray:
     return np.asarray((1 + np.tanh(x / 2)) / 2)
 
 
-def _relaxed(forms: Forms, ends: tuple[np.ndarray, np.ndarray], slope: np.ndarray) -> Forms:
+def _relax(forms: Forms, ends: tuple[np.ndarray, np.ndarray], slope: np.ndarray) -> Forms:
     """A function as slope x + what is unknown.
 
     The slope is the least between the two ends, where the function has the values `ends`: so

@@ -25,7 +25,7 @@ from seqcls.proofs.cells import Cells, why_not_proved
 from seqcls.proofs.certificate import make_certificate
 from seqcls.proofs.closure import Ended, Growth
 from seqcls.proofs.regions import Regions, Samples, SuffixTree
-from seqcls.proofs.search import Walker, most_letters, refined, words
+from seqcls.proofs.search import Walker, most_letters, refine, words
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton, language_automaton
 
@@ -196,7 +196,7 @@ class _Prover:
         self._model, self._wanted = model, automaton
         self._budget, self._tell = budget, tell
         kind = str(model.config.architecture)
-        self._refined = refined(steps, automaton, kind)
+        self._refined = refine(steps, automaton, kind)
         self._empty = model.problem.tries_empty
         self._walker = Walker(steps, self._refined, kind, self._empty)
         self._cells = Cells.of(model)
@@ -249,7 +249,7 @@ class _Prover:
                 # A few letters are carried everywhere, many where short words repeat.
                 within = everywhere if over < 5 else leaves.cycles(LONGEST_CYCLE)
                 carried = {region: (number, over) for region, number in within.items()}
-                regions = leaves.unrolled(carried if over > 1 else {})
+                regions = leaves.unroll(carried if over > 1 else {})
                 if len(regions) <= most:
                     yield width, over, regions
 

@@ -39,7 +39,7 @@ class Refined:
     states: Int64[np.ndarray, " state"]
     """The state of the other automaton that each state stands for."""
 
-    def marked(self, letters: np.ndarray | int, after: np.ndarray | int) -> Any:
+    def mark(self, letters: np.ndarray | int, after: np.ndarray | int) -> Any:
         """Letters, each with the state after it, as one number: what went before may matter."""
         return letters + self.automaton.table.shape[1] * after
 
@@ -54,9 +54,9 @@ class Samples:
 
     values: Float64[np.ndarray, "sample unit"]
     states: Int64[np.ndarray, " sample"]
-    """Of the automaton."""
+    """The automaton's states."""
     last: Int64[np.ndarray, "sample back"]
-    """The last letters as `Refined.marked` has them, the last of all first, then `BEGINNING`."""
+    """The last letters as `Refined.mark` has them, the last of all first, then `BEGINNING`."""
 
     @property
     def most_letters(self) -> int:
@@ -76,7 +76,7 @@ class SuffixTree:
         for state in range(states):
             for letter in range(letters):
                 after = int(automaton.table[state, letter])
-                mark = int(refined.marked(letter, after))
+                mark = int(refined.mark(letter, after))
                 self._before.setdefault((after, mark), []).append(state)
 
     def split(self, state: int, suffix: Suffix) -> None:
@@ -167,7 +167,7 @@ class Regions:
     """A refinement of an automaton, and a box of states for each of its own states."""
 
     state: Int64[np.ndarray, " region"]
-    """Of the automaton."""
+    """The automaton's states."""
     suffixes: list[Suffix]
     next: Int64[np.ndarray, "region letter"]
     low: Float64[np.ndarray, "region unit"]
@@ -197,7 +197,7 @@ class Regions:
             row = []
             for letter in range(automaton.table.shape[1]):
                 after = int(automaton.table[state, letter])
-                key = (after, tree.leaf(after, (int(refined.marked(letter, after)), *suffix)))
+                key = (after, tree.leaf(after, (int(refined.mark(letter, after)), *suffix)))
                 if key not in known:
                     if len(known) >= most:
                         return None
@@ -257,7 +257,7 @@ class Regions:
                     order.append(after)
         return [reached.get(region, ()) for region in range(len(self))]
 
-    def unrolled(self, letters: dict[int, tuple[int, int]]) -> "Regions":
+    def unroll(self, letters: dict[int, tuple[int, int]]) -> "Regions":
         """The same, where forms are carried over several letters before they are boxed again.
 
         Args:

@@ -103,7 +103,7 @@ class Walker:
                 letters = strings[:, place - 1]
                 kept = self.steps.step(kept, letters.tolist())
                 states = automaton.table[states, letters]
-                marked = self.refined.marked(letters, states)
+                marked = self.refined.mark(letters, states)
                 last = np.concatenate([marked[:, None], last[:, :-1]], axis=1)
                 values.append(flat(kept, self.kind))
                 reached.append(states)
@@ -134,7 +134,7 @@ class Walker:
         return wrong
 
 
-def refined(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
+def refine(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
     """The automaton, its states told apart by what a model remembers for good.
 
     Two strings are one where the same state of the automaton and, after each of some long words
