@@ -15,7 +15,7 @@ from dashboard.launch.fields import (
 )
 from dashboard.launch.language import has_near_negatives
 from dashboard.launch.starting_point import Start, seeds_of
-from dashboard.words.languages import shortest_strings
+from dashboard.words.languages import family_example, shortest_strings
 from seqcls.config import ABOUT, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.kinds import kind_name
@@ -226,6 +226,14 @@ def test_the_shortest_strings_of_a_language_are_shown_with_the_right_label() -> 
         assert positive, name
         assert negative, name
     assert shortest_strings(resolve(configuration({"task": "dyck"})).task)[0][:2] == ("", "()")
+
+
+FAMILIES = {"copy": "a{n}", "write_flip_flop": "<w0>{n}r", "associative_recall": "<b1>{n}b"}
+
+
+def test_a_family_of_instructions_or_of_pairs_is_of_inputs() -> None:
+    shown = {name: family_example(resolve(configuration({"task": name})).task) for name in FAMILIES}
+    assert shown == FAMILIES
 
 
 def test_one_letters_strings_are_looked_at_up_to_a_length() -> None:
