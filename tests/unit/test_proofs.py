@@ -185,12 +185,12 @@ def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
     )
 
 
-def test_a_certificate_with_one_number_changed_proves_nothing_wrong() -> None:
+def test_a_certificate_with_one_number_changed_proves_nothing_wrong(changes: int = 60) -> None:
     certificate = proved().certificate
     assert certificate is not None
     rng = np.random.default_rng(3)
     rejected = 0
-    for _ in range(60):
+    for _ in range(changes):
         changed = deepcopy(certificate)
         region = changed["regions"][rng.integers(len(changed["regions"]))]
         kind = rng.choice(["low", "high", "next", "state", "accepting", "transitions", "weight"])
@@ -216,7 +216,7 @@ def test_a_certificate_with_one_number_changed_proves_nothing_wrong() -> None:
         # A larger box or another region may prove the same; never another language.
         assert changed["automaton"] == certificate["automaton"]
         assert changed["weights"] == certificate["weights"]
-    assert rejected > 30
+    assert rejected > changes / 2
 
 
 def test_weights_that_moved_are_not_those_of_a_certificate() -> None:
