@@ -185,7 +185,8 @@ def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
     )
 
 
-def test_a_certificate_with_one_number_changed_proves_nothing_wrong(changes: int = 60) -> None:
+def try_changes(changes: int) -> None:
+    """Changes one number of a certificate, so many times."""
     certificate = proved().certificate
     assert certificate is not None
     rng = np.random.default_rng(3)
@@ -217,6 +218,10 @@ def test_a_certificate_with_one_number_changed_proves_nothing_wrong(changes: int
         assert changed["automaton"] == certificate["automaton"]
         assert changed["weights"] == certificate["weights"]
     assert rejected > changes / 2
+
+
+def test_a_certificate_with_one_number_changed_proves_nothing_wrong() -> None:
+    try_changes(60)
 
 
 def test_weights_that_moved_are_not_those_of_a_certificate() -> None:
