@@ -70,11 +70,13 @@ def models_fail(failing: int, of: int, which: str = "") -> str:
 
 
 def format_value(value: object) -> str:
-    """A setting's value as text: a fraction as short as it is still the same number."""
+    """A setting's value as specifications have it: a fraction as short as it is the same number."""
     if isinstance(value, str) and _DIGEST.fullmatch(value):
         return f"{value[:12]}…"
     if value is None:
         return "not set"
+    if isinstance(value, bool):
+        return str(value).lower()
     if not isinstance(value, float):
         return str(value)
     short = f"{value:g}"

@@ -47,6 +47,9 @@ FALSE_NEGATIVE = "#D62728"
 WRONG = "#D95F02"
 """Errors of tasks that are no languages."""
 
+HALO = "#FEFEFE"
+"""The ground, around text that stands on lines."""
+
 STOPPED_EARLY = "#0072B2"
 WENT_ON = "#C17D00"
 REPEATS = "#009E73"
@@ -82,6 +85,7 @@ ON_DARK = {
     GREY: "#8E8E8E",
     DEEP_GREY: "#D0D0D0",
     INK: "#B9B9B9",
+    HALO: "#171614",
     FALSE_POSITIVE: "#A583CB",
     FALSE_NEGATIVE: "#E5484A",
     TOWARDS: "#44AA99",

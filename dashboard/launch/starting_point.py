@@ -186,7 +186,7 @@ def _say(field: str, values: Sequence[Any]) -> str:
 
 def format_values(values: Sequence[Any]) -> str:
     """Values as they are written in TOML, separated by commas; a digest is cut short."""
-    return ", ".join(json.dumps(x) if isinstance(x, bool) else format_value(x) for x in values)
+    return ", ".join(map(format_value, values))
 
 
 def choose(taken: Callable[[Start], None]) -> Start:

@@ -176,7 +176,8 @@ def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
     every = [CONFIGURATION, *shown]
     if "columns" not in st.query_params:
         # Until columns are chosen those are shown for which there is room.
-        shown = [name for name in shown if name not in {*others[1:], *CELLS}]
+        empty = {"interval"} if table["interval"].isna().all() else set[str]()
+        shown = [name for name in shown if name not in {*others[1:], *CELLS, *empty}]
         widths = {name: columns[name].get("width") or UNSET for name in (CONFIGURATION, *shown)}
         shown = _fitting(shown, widths)
     links.say_what_is_not("config", table["config_id"])

@@ -147,7 +147,7 @@ def _format_difference(difference: float) -> str:
 
 def _span(interval: ConfidenceInterval) -> str:
     if interval.low != interval.low:
-        return "none of so few"
+        return "too few seeds"
     return _minus(percents(interval.low, interval.high))
 
 
@@ -377,6 +377,8 @@ def _side(pair: Pair, place: int, text: str) -> None:
         answers.assign(model_seed=asked["model_seed"].to_numpy())[["model_seed", *answers]],
         hide_index=True,
         column_config={
+            **measures.string_columns(kind),
+            "label": st.column_config.Column("Label"),
             "model_seed": st.column_config.NumberColumn("Seed", width=60),
             "predicted": st.column_config.Column("Predicted"),
             "correct": st.column_config.CheckboxColumn("Correct"),

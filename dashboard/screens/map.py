@@ -178,9 +178,9 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
         return
     right = cannot["seeds"] - cannot["failing"]
     st.caption(
-        f"{CANNOT} predicted: cannot, at every length, under conditions that the page Compare "
-        f"names. Tested: {cannot['failing'].sum():,} of {cannot['seeds'].sum():,} models of these "
-        "cells fail."
+        f"{CANNOT}: theory predicts that these networks cannot be right at every length, under "
+        f"conditions that the page Compare names. Tested: {cannot['failing'].sum():,} of "
+        f"{cannot['seeds'].sum():,} models of these cells fail."
     )
     named = [
         ", ".join(say_setting(name, cell[name], cell.get("architecture", "")) for name in grouped)

@@ -266,7 +266,7 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         st.markdown(verbatim(describe_outcome(run_id, config, judged)))
         st.markdown(verbatim(verdict_sentence(model, config, scores)))
         diverged = reading.run_status(open_reader(), run_id).engine_reason
-        if diverged.startswith("diverged") and reading.why_no_weights(config):
+        if diverged and diverged.startswith("diverged") and reading.why_no_weights(config):
             st.caption(verbatim(f"Its training {diverged}."))
         # Of a run that stopped early no more than its own epochs.
         epochs = len(reading.epochs(open_reader(), run_id))

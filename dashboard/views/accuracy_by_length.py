@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard import links, placement
-from dashboard.charts.colors import GREY, INK, OKABE_ITO
+from dashboard.charts.colors import GREY, HALO, INK, OKABE_ITO
 from dashboard.charts.legend import fade_others
 from dashboard.charts.pointing import CONFIGURATION, chart_with_names, pointer
 from dashboard.charts.scales import (
@@ -128,7 +128,6 @@ def _layers(
     axis = alt.Axis(tickMinStep=1, format=",.0f")
     x = alt.X("middle:Q", title="String length", scale=lengths, axis=axis)
     y = _scale(seeds, medians, readers, len(set(lanes.values())))
-    labels = _labels(medians, x, y)
     return alt.layer(
         *_limits(limits),
         _band(chart_with_names(medians.dropna(subset=["low"]), names), x, color),
@@ -136,7 +135,7 @@ def _layers(
         _medians(summed, x, y, color, measure),
         *_single_points(seeds, medians, names, x, y, color, measure),
         *_readers(readers, names, x, y, color, measure),
-        *([] if labels is None else [labels]),
+        *_labels(medians, x, y),
         _wide(lines, x, y, measure),
         _targets(lines, x, y, measure),
     )
@@ -317,20 +316,27 @@ def _single_points(
             yield points.encode(x, _y(field, measure, y), _gray_unlearned(color), fade_others())
 
 
-def _labels(medians: pd.DataFrame, x: alt.X, y: alt.Scale) -> alt.Chart | None:
-    """The names of a few lines at their ends; None where these are many, or would cover each other.
+def _labels(medians: pd.DataFrame, x: alt.X, y: alt.Scale) -> list[alt.Chart]:
+    """The names of a few lines at their ends; none where these are many, or would cover each other.
 
-    A name of several settings stands in the legend alone.
+    A name of several settings stands in the legend alone. One that would be above the chart stands
+    below its line.
     """
     ends = medians.sort_values("middle").groupby("configuration", observed=True).tail(1)
     low, high = y.to_dict()["domain"]
-    heights = ends["median"].sort_values() / (high - low) * PLOT_HEIGHT
+    heights = (ends["median"] - low) / (high - low) * PLOT_HEIGHT
     long = ends["configuration"].astype(str).map(len).max() > LABELLED
-    if not 1 < len(ends) <= FEW or long or heights.diff().min() < 2 * LABEL_LINE_HEIGHT:
-        return None
+    apart = heights.sort_values().diff().min()
+    if not 1 < len(ends) <= FEW or long or apart < 3 * LABEL_LINE_HEIGHT:
+        return []
+    fits = heights < PLOT_HEIGHT - 2 * LABEL_LINE_HEIGHT
+    ends = ends.assign(below=fits.map({True: -LABEL_LINE_HEIGHT, False: LABEL_LINE_HEIGHT}))
     names = chart_with_names(ends, list(dict.fromkeys(medians["configuration"])))
-    texts = names.mark_text(align="right", baseline="bottom", dx=-2, dy=-6, fontWeight="bold")
-    return texts.encode(x, alt.Y("median:Q", scale=y), alt.Text("configuration:N"))
+    at: dict[str, Any] = {"align": "right", "dx": -2, "dy": {"expr": "datum.below"}}
+    at["fontWeight"] = "bold"
+    marks = names.mark_text(**at, stroke=HALO, strokeWidth=4), names.mark_text(**at)
+    text = alt.Text("configuration:N")
+    return [mark.encode(x, alt.Y("median:Q", scale=y), text) for mark in marks]
 
 
 def _wide(seeds: alt.Chart, x: alt.X, y: alt.Scale, measure: str) -> alt.Chart:

@@ -164,8 +164,8 @@ def meaning(models: pd.DataFrame, view: View) -> str:
     ]
     if models["share"].isna().any():
         said.append(
-            "Where seeds that had not learned are not trained with a larger budget yet, its share "
-            "is not known."
+            "The share of a budget is not known where seeds that had not learned are yet to be "
+            "trained with it."
         )
     several = models["model"].nunique()
     if several > len(OKABE_ITO):

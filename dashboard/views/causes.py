@@ -160,7 +160,7 @@ def show(view: View) -> None:
         _say_share(len(failing), len(leading), failing[~failing["config_id"].isin(reasons)])
     for reason in dict.fromkeys(reasons.values()):
         if reason == NO_WEIGHTS:
-            st.caption(f"Finding causes takes a model to ask. For each imported one, {reason}.")
+            st.caption(f"Of imported models no causes can be found: each {reason[3:]}.")
         else:
             st.caption(f"Causes are found for languages and transductions, and {verbatim(reason)}.")
     waiting = waiting[~waiting["config_id"].isin(reasons)]

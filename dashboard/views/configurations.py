@@ -217,7 +217,7 @@ def describe_unknown(table: pd.DataFrame, models: pd.DataFrame) -> str:
         for strings, config_id in zip(tested, first["config_id"], strict=True)
     )
     number = len(unknown)
-    of = "a model" if number == 1 else f"{number:,} models, of each of which"
+    of = "1 model" if number == 1 else f"each of {number:,} models"
     return f"Not known of {of}: {'; or '.join(reasons)}." if number else ""
 
 

@@ -272,9 +272,12 @@ def _base(cells: pd.DataFrame, x: str, y: str, facet: str | None) -> alt.Chart:
     columns, rows = _in_order(cells[x]), _in_order(cells[y])
     upright = bool(_upright(cells[x], facet))
     across = alt.Axis(
-        labelAngle=-90 if upright else 0, labelOverlap="greedy", labelExpr=_in_words(cells[x])
+        labelAngle=-90 if upright else 0,
+        labelOverlap="greedy",
+        labelLimit=LABEL_LIMIT,
+        labelExpr=_in_words(cells[x]),
     )
-    up = alt.Axis(labelExpr=_in_words(cells[y]))
+    up = alt.Axis(labelExpr=_in_words(cells[y]), labelLimit=LABEL_LIMIT)
     return alt.Chart(cells).encode(
         x=alt.X(field=_escape(x), type="nominal", title=say_field(x), sort=columns, axis=across),
         y=alt.Y(field=_escape(y), type="nominal", title=say_field(y), sort=rows[::-1], axis=up),

@@ -60,7 +60,7 @@ def show(run_id: int, view: View) -> None:
     st.subheader(f"What would help model {run_id}?")
     if not_learned is not None:
         st.markdown(
-            f"First of all to learn the trained lengths: the model is {verbatim(not_learned)}."
+            f"First, it has to learn the trained lengths: the model is {verbatim(not_learned)}."
         )
     config = reading.run_config(open_reader(), run_id)
     if (obstacle := obstacle_of(config)) is not None:

@@ -235,7 +235,7 @@ def setting_columns(settings: Iterable[str], names: Iterable[str]) -> dict[str, 
         names: what the configurations are called.
     """
     wanted = LETTER * max(map(len, names), default=0) + 24
-    told = "What tells it from the others that are shown, the most telling first."
+    told = "What distinguishes it from the others shown, the most telling first."
     return {
         "configuration": TextColumn(
             "Configuration",
@@ -287,7 +287,10 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
     names = {column.name for column in columns}
     return {
         "string": TextColumn(
-            words.string.capitalize(), help="a{100} is a, a hundred times.", width=420
+            words.string.capitalize(),
+            help="a{100} is a, a hundred times.",
+            # Targets and outputs stand beside it.
+            width=420 if "label" in names else 240,
         ),
         "kind": TextColumn("Kind", help=f"False positive: {FALSE_POSITIVES}, and so on."),
         "drawn": TextColumn("Drawn", help=DRAWN),

@@ -70,7 +70,7 @@ def details(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
     said = [f"Learned: {_share(counts.learned, counts.judged, '95% interval ')}."]
     if counts.judged_beyond:
         share = _share(counts.generalize, counts.judged_beyond)
-        said.append(f"Of those that learned, generalize: {share}.")
+        said.append(f"Generalize, of those that learned: {share}.")
     failing = counts.judged_beyond - counts.generalize
     if failing:
         said.append(f"{failing:,} learned and {'fails' if failing == 1 else 'fail'} beyond.")

@@ -33,10 +33,14 @@ PICKLES = (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 CONVERT = (
     'python -c "import torch; from safetensors.torch import save_file; '
-    "save_file({k: v.clone() for k, v in torch.load('model.pt', weights_only=True).items()}, "
-    "'model.safetensors')\""
+    "read = torch.load('model.pt', weights_only=True, map_location='cpu'); "
+    "save_file({k: v.clone().contiguous() for k, v in read.items()}, 'model.safetensors')\" "
+    "(of a checkpoint with more in it, read['model'] or what its state dict is called there)"
 )
 """Writes the file that is read here, of a state dict."""
+
+WRAPPERS = ("module.", "_orig_mod.", "model.")
+"""What stands before every name where the network was wrapped: trained in parallel, compiled."""
 
 FORMAT = "seqcls"
 """The format that `config.json` of a model given by this program names."""
@@ -111,7 +115,10 @@ class ForeignWeights:
         settings = Settings(given, self.of_folder)
         settings.check_known(adapter, reads.settings)
         vocabulary = Vocabulary.of(alphabet, self.vocabulary, network)
-        tensors = Tensors({name: x.copy() for name, x in self.tensors.items()})
+        given_tensors = {name: x.copy() for name, x in self.tensors.items()}
+        while wrappers := [x for x in WRAPPERS if all(y.startswith(x) for y in given_tensors)]:
+            given_tensors = {x.removeprefix(wrappers[0]): y for x, y in given_tensors.items()}
+        tensors = Tensors(given_tensors)
         fields, weights = reads.read(tensors, settings, vocabulary)
         tensors.check_empty(adapter)
         if (table := weights.get(TABLE)) is not None and "position_offset" in given:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, compress, islice, product
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from seqcls.models.positions import longest_readable
 from seqcls.notebook import MOST_ROWS, bars, table
 from seqcls.problem import Problem
 from seqcls.results import Weights
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import Task
 
@@ -81,15 +81,9 @@ class TrainedModel:
 
     def _repr_html_(self) -> str:
         """Its settings, and what it answers to the shortest strings."""
-        # That module asks models.
-        from seqcls.interpretability.domains import all_inputs
-
         changed = [(name, f"{value}") for name, value in self.config.changed.items()]
         html = table(["setting", "value"], changed)
-        _, parts = all_inputs(self.problem, 500)
-        letters = (x.tolist() for part in parts for x in part.letters)
-        shortest = [[x for x in row if x != NO_LETTER] for row in islice(letters, MOST_ROWS)]
-        if shortest:
+        if shortest := self._shortest_inputs():
             answers = self.ask_all(shortest)
             said = (map(str, self.said(x)) for x in (answers.targets, answers.predicted))
             numbers = (f"{x:.3g}" for x in answers.score)
@@ -97,6 +91,14 @@ class TrainedModel:
             rows = zip(map(self.display, shortest), *said, numbers, strict=True)
             html += table(heads, rows, answers.wrong.tolist())
         return html
+
+    def _shortest_inputs(self) -> list[Letters]:
+        """Those among the shortest strings of which it is known what is right."""
+        lengths = range(0 if self.problem.tries_empty else 1, 10)
+        every = chain(*(product(range(self.num_letters), repeat=x) for x in lengths))
+        tried = list(islice(every, 500))
+        known = self.problem.questions(TokenStrings.of_lists(self.num_letters, tried)).has_target
+        return list(islice(compress(tried, known), MOST_ROWS))
 
     @property
     def config(self) -> RunConfig:

@@ -20,7 +20,12 @@ from sweeps.grid.spec import with_digests
 from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer, to_write
-from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
+from sweeps.store.writes.importing import (
+    ImportedRun,
+    check_new,
+    check_sweep,
+    record_imported,
+)
 
 
 def load_weights(
@@ -62,44 +67,29 @@ def load_weights(
     path = Path(path)
     foreign = read_weights(path, None if tokens is None else Path(tokens))
     name = foreign.adapter_name(adapter)
-    try:
-        seed = seed_of(seed)
-        given = {"task": task} if isinstance(task, str) else dict(task)
-        if "train_max_length" in given:
-            # Validation strings serve to judge it on trained lengths.
-            given = {"validation_max_length": given["train_max_length"], **given}
-        fields = with_digests({"fixed": given})["fixed"]
-        said = plain_settings({"weights": name, **(settings or {})})
-    except (DatasetError, ValueError, TypeError) as error:
-        raise ConfigError(str(error)) from None
-    # Of such a configuration only the task and its test strings count.
-    asked = resolve(RunConfig.from_mapping(with_samplers({**fields, "architecture": IMPORTED})))
-    for field in given:
-        if field in ABOUT and ABOUT[field].group in ("Network", "Training"):
-            raise ConfigError(f"{field}={given[field]!r:.60}: the weights say it; leave it out")
-    if asked.network.head == "string" and asked.lacks("labels"):
-        raise ConfigError(
-            f"task={asked.config.task!r}: weights are loaded for languages and for transductions, "
-            "and its answers are of another kind"
-        )
-    made = foreign.read(name, asked.task.alphabet, settings or {}, asked.network)
     called = model or (path.name if path.is_dir() else path.stem)
     if not called.isprintable() or not 1 <= len(called.strip()) <= MAX_NAME:
         raise ConfigError(f"model={called!r:.60}: expected 1 to {MAX_NAME} printable characters")
-    trained = any(field.startswith("train_") for field in given)
+    try:
+        seed = seed_of(seed)
+        fields = _task_fields(task)
+        said = plain_settings({"weights": name, **(settings or {})})
+    except (DatasetError, ValueError, TypeError) as error:
+        raise ConfigError(str(error)) from None
+    asked = _task_asked(fields)
+    made = foreign.read(name, asked.task.alphabet, settings or {}, asked.network)
+    trained = any(field.startswith("train_") for field in fields)
     about = {"model": called, "config": said, "trained": trained}
-    network = dict(made.fields)
-    if network.get("positions") == "learned" and trained and not network.get("position_range"):
-        # A table that was learned elsewhere ends where it ends, and not with the trained lengths.
-        network["position_draw"] = "shifted"
-    network["imported"] = canonical_json(about)
-    config = RunConfig.from_mapping(with_samplers({**fields, **network}))
-    config = config.model_copy(update={"plugins": plugins_of(config)})
-    check(config)
+    config = _configuration(fields, made.fields, about)
     problem = resolve(config)
     weights = _cut_table(problem, made.weights)
     if (obstacle := shape_mismatch(problem, weights)) is not None:
         raise ConfigError(f"{path}: read as {name!r}, {obstacle}")
+    store = to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
+    # What can be refused is, before the model is tested.
+    check_sweep(store, sweep)
+    if not replace:
+        check_new(store, config, seed)
     (evaluation,) = evaluate(problem, [weights])
     result = RunResult(
         [],
@@ -111,11 +101,56 @@ def load_weights(
         evaluation=evaluation,
         checkpoints={1: to_bytes(weights)},
     )
-    store = to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
-    check_sweep(store, sweep)
     run = ImportedRun(config, seed, result.seal(config.key, seed))
     drawn = distinct_test_strings(problem.test).test_set
     return record_imported(store, sweep, [run], drawn, replace)[0]
+
+
+def _task_fields(task: Mapping[str, Any] | str) -> dict[str, Any]:
+    """The fields of a configuration that say what the model is tested on."""
+    given = {"task": task} if isinstance(task, str) else dict(task)
+    for field in given:
+        if field in ABOUT and ABOUT[field].group in ("Network", "Training"):
+            raise ConfigError(f"{field}={given[field]!r:.60}: the weights say it; leave it out")
+    if "train_max_length" in given:
+        # Validation strings serve to judge it on trained lengths.
+        given = {"validation_max_length": given["train_max_length"], **given}
+    fields: dict[str, Any] = with_digests({"fixed": given})["fixed"]
+    return fields
+
+
+def _task_asked(fields: Mapping[str, Any]) -> Problem:
+    """What a model is asked; of such a configuration only the task and its test strings count."""
+    asked = resolve(RunConfig.from_mapping(with_samplers({**fields, "architecture": IMPORTED})))
+    if asked.network.head == "string" and asked.lacks("labels"):
+        raise ConfigError(
+            f"task={asked.config.task!r}: weights are loaded for languages and for transductions, "
+            "and its answers are of another kind"
+        )
+    return asked
+
+
+def _configuration(
+    fields: Mapping[str, Any], network: Mapping[str, Any], about: Mapping[str, Any]
+) -> RunConfig:
+    """The configuration of a run with this network.
+
+    Args:
+        about: what is kept of its origin; `trained` is whether its trained lengths are known.
+    """
+    network = dict(network)
+    if (
+        network.get("positions") == "learned"
+        and about["trained"]
+        and not network.get("position_range")
+    ):
+        # A table that was learned elsewhere ends where it ends, and not with the trained lengths.
+        network["position_draw"] = "shifted"
+    network["imported"] = canonical_json(about)
+    config = RunConfig.from_mapping(with_samplers({**fields, **network}))
+    config = config.model_copy(update={"plugins": plugins_of(config)})
+    check(config)
+    return config
 
 
 def _cut_table(problem: Problem, weights: Weights) -> Weights:

@@ -61,7 +61,7 @@ WORDS: Mapping[str, Any] = {
     "data_tokens": {"": "{} data tokens"}, "ignore_share": {"": "{} ignored"},
     "neighbor": {"": "{} neighbor"}, "occurrence": {"": "{} occurrence"},
     "bracket_types": {1: "1 bracket type", "": "{} bracket types"},
-    "max_num_epochs": {1: "1 epoch", "": "{} epochs"},
+    "max_num_epochs": {1: "1 epoch", "": "{} epochs"}, "learning_rate": {"": "lr {}"},
     "train_max_length": {"": "trained up to {}"},
     "test_max_length": {"": "tested up to {}"},
     "train_sampler": {"": "{} strings"},

@@ -172,11 +172,12 @@ def contradictions(configs: Iterable[RunConfig]) -> str:
             if isinstance(content, Dataset) and (wrong := content.contradictions[1]):
                 rows = int(content.contradicted.sum())
                 said = "1 row contradicts" if rows == 1 else f"{rows:,} rows contradict"
+                are = "is" if rows == 1 else "are"
                 reached = percent(1 - wrong / len(content), 1)
                 sentences[
-                    f"{said} others of the same string in {content.name}, as `seqcls data` lists "
-                    f"them: trained on and not tested. A perfect model could be right on {reached} "
-                    f"of its {len(content):,} rows."
+                    f"In {content.name} {said} others of the same string (seqcls data lists them), "
+                    f"and {are} trained on but not tested; a perfect model could be "
+                    f"right on {reached} of all {len(content):,}."
                 ] = None
     return " ".join(sentences)
 
@@ -229,8 +230,8 @@ def _of_several(found: list[Overlap | None]) -> str:
         shares = f"{shares} to {_percent(highest)}"
     missing = f"; of {_tests(unknown)} more it is not known" if unknown else ""
     return (
-        f"Of the test strings of trained lengths {least}{shares} also occur in training, in "
-        f"{_tests(len(some))}{missing}."
+        f"In {_tests(len(some))}, {least}{shares} of the strings of trained lengths also occur in "
+        f"training{missing}."
     )
 
 
@@ -244,7 +245,7 @@ def _percent(found: Overlap) -> str:
 
 
 def _tests(number: int) -> str:
-    return "1 test" if number == 1 else f"{number:,} tests"
+    return "1 test set" if number == 1 else f"{number:,} test sets"
 
 
 def _epochs(number: int) -> str:

@@ -188,8 +188,7 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
         return [*said, "tested on different strings, so no string is compared"]
     count = len(compared.strings)
     said.append(
-        f"{count:,} {words.plural('test')} are {words.missed} by more runs of the one than the "
-        "other"
+        f"{count:,} {words.plural('test')} are {words.missed} by more runs of one than of the other"
     )
     said += [
         f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"

@@ -525,7 +525,7 @@ class Comparison:
             for number, value in zip(numbers, values, strict=False):
                 self.ledger.value(surface, f"{what}: {line!r}", number, value)
         if shown["strings"] is not None:
-            line = next(x for x in lines if "by more runs of the one than the other" in x)
+            line = next(x for x in lines if "by more runs of one than of the other" in x)
             true = self.facts.comparison(*groups, paired=False)["strings"]
             self.ledger.value(surface, f"{what}: strings", line.split()[0], len(true))
             spelled = {spelled_out(string): row for string, row in true.items()}

@@ -312,7 +312,7 @@ def test_what_most_rows_of_a_string_say_is_right_and_others_are_trained_on_alone
     strings = TokenStrings.of_lists(2, [(0, 1), (1, 0), (1, 1)])
     assert problem.knows(strings).tolist() == [True, False, True]
     with pytest.raises(InvalidStringError, match="'ba' has rows in the file with different labels"):
-        problem.task.labels(strings)
+        problem.kind.targets(problem.task, strings)
 
     with api.log_results(store, sweep="theirs", dataset=path) as log:
         given = {"tokens": ["ab", "ba", "bb"], "prediction": [1, 1, 0]}
@@ -320,7 +320,7 @@ def test_what_most_rows_of_a_string_say_is_right_and_others_are_trained_on_alone
     assert runs(store, "theirs")[["errors", "tested"]].to_numpy().tolist() == [[0, 3]]
     assert runs(store, "theirs", failing=True).empty
     assert "without rows that contradict others" in " ".join(protocol(store, run))
-    assert "6 rows contradict others" in overlaps.contradictions([problem.config])
+    assert "In noisy.csv 6 rows contradict others" in overlaps.contradictions([problem.config])
 
 
 LABELS = "tokens,label\nab,1\nba,0\n"

@@ -206,25 +206,73 @@ def test_the_last_line_of_status_is_judged_by_its_thresholds() -> None:
     assert re.search(rf"of these {came_to['generalizes']} generalize", text), text
 
 
+SAID = {
+    "generalizes": "Learned and generalizes",
+    "fails beyond": "Learned, but fails beyond",
+    "not learned": "Not learned",
+}
+"""What the page of a model begins with."""
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_obeys_its_link(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
-    filters = Filters(below=0.95, learned_at=0.85, failing=True, seeds=(0, 1, 2, 3, 4))
+@filtered
+def test_every_page_obeys_its_link(
+    monkeypatch: pytest.MonkeyPatch, page: str, filters: Filters
+) -> None:
     app = open_app(monkeypatch, DB, page, **filters.link)
     assert not app.error, "an error in place of a page"
-    scope, fails = filters.scope(), sum(row["failing"] for row in filters.scope())
+    scope, text = filters.scope(), said(app).replace("\\", "")
+    came_to, fails = counts(scope), [x for x in filters.picked() if x["failing"]]
     if page == "sweeps":
-        share = {x["Sweep"] if "Sweep" in x else x["name"]: x["failing"] for x in rows_of(app)}
-        for name, shown in share.items():
-            own = Filters(name, below=0.95, learned_at=0.85).scope()
-            assert shown == pytest.approx(sum(row["failing"] for row in own) / len(own))
+        shown = {x["name"]: x for x in rows_of(app)}
+        for name, row in shown.items():
+            whole = Filters(name, learned_at=filters.learned_at, below=filters.below).scope()
+            judged, came = len(whole), counts(whole)
+            assert row["failing"] == pytest.approx(sum(x["failing"] for x in whole) / judged)
+            learned = judged - came["not learned"]
+            assert row["learned"] == pytest.approx(learned / judged)
+            if learned:
+                assert row["generalize"] == pytest.approx(came["generalizes"] / learned)
     elif page == "failing":
-        assert f"{fails} models have an accuracy below 95%" in said(app).replace("\\", "")
-        assert len(rows_of(app)) == fails
-    elif page == "compare":
-        came_to = counts(scope)
+        assert len(rows_of(app)) == len(fails)
+        below = "misclassify test strings"
+        if filters.below < 1:
+            below = f"have an accuracy below {100 * filters.below:g}%"
+        assert f"{len(fails)} models {below}" in text or len(fails) == 1
+    elif page == "map":
+        drawn = [x.proto for x in app.get("vega_lite_chart")]
+        assert drawn or "needs two settings" in text
+    else:
         learned = len(scope) - came_to["not learned"]
-        assert f"{learned} of {len(scope)} models learned" in said(app) or learned == len(scope)
-        assert f"{came_to['generalizes']} generalize" in said(app)
+        assert f"{learned} of {len(scope)} models learned" in text or learned == len(scope)
+        assert f"{came_to['generalizes']} generalize" in text or not came_to["generalizes"]
+        # Only configurations with a picked model are listed, each with all of its models.
+        listed = {x["config_id"] for x in filters.picked()}
+        own = [[x for x in scope if x["config_id"] == config_id] for config_id in listed]
+        expected = Counter(
+            f"{len(runs) - counts(runs)['not learned']} of {len(runs)}" for runs in own
+        )
+        assert Counter(x["learned_of"] for x in rows_of(app)) == expected
+
+
+@pytest.mark.parametrize("filters", [ALL[1], ALL[3]], ids=["usual", "beyond"])
+def test_pages_of_what_their_link_names_obey_its_thresholds(
+    monkeypatch: pytest.MonkeyPatch, filters: Filters
+) -> None:
+    run = min(filters.picked(), key=lambda row: row["id"])
+    shown = said(open_app(monkeypatch, DB, "model", run=str(run["id"]), **filters.link))
+    assert SAID[run["outcome"]] in shown
+    all_seeds = Filters(learned_at=filters.learned_at, below=filters.below).scope()
+    often = Counter(row["config_id"] for row in all_seeds).most_common(2)
+    ids = [str(config_id) for config_id, _ in often]
+    app = open_app(monkeypatch, DB, "compare_two", **{**filters.link, "config": ids})
+    table = {row["Question"]: row for row in rows_of(app)}
+    for side, (config_id, seeds) in zip(("First", "Second"), often, strict=True):
+        came_to = counts([row for row in all_seeds if row["config_id"] == config_id])
+        learned = seeds - came_to["not learned"]
+        assert table["Share that learned"][side] == f"{learned} of {seeds}"
+        of_learned = table.get("Share that generalizes, of seeds that learned", {side: None})
+        assert of_learned[side] in (None, f"{came_to['generalizes']} of {learned}")
 
 
 def rows_of(app: Any) -> list[dict[str, Any]]:

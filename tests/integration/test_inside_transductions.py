@@ -476,4 +476,4 @@ def test_causes_remedies_and_compare_speak_of_outputs(db: str, tmp_path: Path) -
         assert "against not learned" in said
         # What helps with longer inputs is not tried on a model that has not learned the short ones.
         assert "Position Coupling" not in said
-    assert "test inputs are wrongly answered by more runs of the one" in told["compare"].output
+    assert "test inputs are wrongly answered by more runs of one" in told["compare"].output

@@ -245,7 +245,7 @@ def test_what_is_predicted_stands_beside_what_is_measured(
     assert predicted == [{"cannot"}, {"can"}, {"cannot", "not known"}, {"cannot"}]
     assert "01 and 10 get one answer" in said(app)
     app = open_app(monkeypatch, db, "map", x="positions", y="num_attention_heads")
-    assert "predicted: cannot, at every length" in said(app)
+    assert "theory predicts that these networks cannot be right at every length" in said(app)
     assert "of 24 models of these cells fail" in said(app)
     charts = [x.proto.spec for x in app.get("vega_lite_chart")]
     assert any("predicted" in drawn for drawn in charts)

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 import seqcls
 from seqcls.adapters import read_weights
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, SpecError
 from seqcls.problem import configuration
 from sweeps import api
+from sweeps.api import loading
 from tests.app import open_app, said
 
 TASK = {"task": "parity", "test_size": 200, "test_max_length": 12}
@@ -150,6 +151,17 @@ def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path) -> None:
         assert logit == pytest.approx(float(yes - no), rel=1e-8)
 
 
+@pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.module.", "model."])
+def test_a_network_that_was_wrapped_for_training_is_read(wrapper: str, tmp_path: Path) -> None:
+    tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
+    found = []
+    for name, prefix in (("plain", ""), ("wrapped", wrapper)):
+        save_file({f"{prefix}{x}": y for x, y in tensors.items()}, tmp_path / f"{name}.safetensors")
+        file = tmp_path / f"{name}.safetensors"
+        found.append(loaded_logits(tmp_path / "runs.db", file, settings={"n_head": 2}))
+    assert np.array_equal(*found)
+
+
 def test_a_gpt2_gives_outputs_the_probabilities_that_it_gives_there(tmp_path: Path) -> None:
     tokens = ["a", "b", "<bos>", "<sep>", "<eos>", "<pad>"]
     tensors = gpt2_tensors(len(tokens), 40)
@@ -226,6 +238,18 @@ def test_a_page_says_that_it_was_trained_elsewhere(
 def resolve_again(config: RunConfig) -> RunConfig:
     """What a specification of the same fields asks for."""
     return configuration(config.model_dump())
+
+
+@pytest.mark.parametrize(("how", "said"), [({}, "replace"), ({"sweep": ""}, "name")])
+def test_what_cannot_be_stored_is_refused_before_it_is_tested(
+    how: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = loaded_lstm(tmp_path)
+    monkeypatch.setattr(loading, "evaluate", lambda *_: pytest.fail("tested for nothing"))
+    with pytest.raises((ConfigError, SpecError), match=said):
+        loaded_lstm(tmp_path, **how)
+    monkeypatch.undo()
+    assert loaded_lstm(tmp_path, replace=True)[1] != run
 
 
 def test_it_is_judged_on_trained_lengths_where_these_are_said(tmp_path: Path) -> None:

@@ -298,7 +298,7 @@ def test_a_model_is_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.Mon
     assert "Learned, but fails beyond: it is right on 433 of 508" in text
     assert "Not learned" not in text
     assert "has not learned" not in text
-    assert "First of all to learn" not in text
+    assert "First, it has to learn" not in text
     assert "Thresholds, and filters for other pages" in [panel.label for panel in app.expander]
     text = said(model(monkeypatch, run="38", learned="80", below="20")).replace("\\", "")
     assert "Learned and generalizes" in text

@@ -10,7 +10,7 @@ import vl_convert
 from PIL import ImageFont
 
 from dashboard.charts.attention import attention_weights
-from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, HATCH
+from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, HALO, HATCH
 from dashboard.charts.legend import legend
 from dashboard.charts.readout import DIRECTIONS, steps_of_one
 from dashboard.charts.scales import BLANK, LABEL_WIDTH, rows
@@ -76,11 +76,11 @@ def by_length() -> dict[str, Any]:
 
 def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
     spec = by_length()
-    rules, labels, band, lines, median, *alone, ends, wide, targets = spec["layer"]
+    rules, labels, band, lines, median, *alone, halo, ends, wide, targets = spec["layer"]
     marks = [layer["mark"]["type"] for layer in spec["layer"]]
     assert marks[:5] == ["rule", "text", "area", "line", "line"]
     assert [layer["mark"]["type"] for layer in alone] == ["rule", "point", "point"]
-    assert marks[-3:] == ["text", "line", "point"]
+    assert marks[-4:] == ["text", "text", "line", "point"]
     assert lines["encoding"]["detail"]["field"] == "run_id"
     assert lines["mark"]["strokeWidth"] < median["mark"]["strokeWidth"]
     # The order is that of the table, and all layers color a configuration alike.
@@ -95,6 +95,8 @@ def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
     assert [row["length"] for row in data[rules["data"]["name"]]] == [10, 50]
     assert labels["encoding"]["text"]["field"] == "label"
     assert ends["encoding"]["text"]["field"] == "configuration", "few lines are named at their ends"
+    # The names are read where lines run through them.
+    assert halo["mark"] == ends["mark"] | {"stroke": HALO, "strokeWidth": 4}
     # What is hit of a line is wider than it, between its points too, and says whose it is.
     assert wide["mark"]["strokeWidth"] > 3 * lines["mark"]["strokeWidth"]
     assert titles(wide["encoding"]) == ["Configuration", "Model seed"]

@@ -3,10 +3,11 @@
 import re
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import known
+from benchmarks import gpt2s, known
 from benchmarks.known import (
     ATLASES,
     COMPARISONS,
@@ -20,6 +21,8 @@ from benchmarks.known import (
     sample_tables,
     tables_of,
 )
+from seqcls.problem import configuration, resolve
+from seqcls.strings.token_strings import TokenStrings
 from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
 
@@ -250,3 +253,16 @@ def test_a_picture_has_the_lines_of_every_cell(atlas: known.Atlas) -> None:
     lines = pd.Series(known.picture_texts(atlas_cells(pd.read_csv(atlas.results)))).explode()
     for line, times in lines.value_counts().items():
         assert shown.count(f">{line}<") == times
+
+
+@pytest.mark.parametrize("published", gpt2s.MODELS, ids=lambda x: x.folder)
+def test_strings_are_drawn_for_published_models_as_their_tasks_have_them(
+    published: gpt2s.Published,
+) -> None:
+    problem = resolve(configuration(dict(published.task)))
+    rng = np.random.default_rng(0)
+    drawn = [published.draw(rng, x) for x in published.lengths(1, 60) for _ in range(3)]
+    assert [len(x) for x in drawn[::3]] == published.lengths(1, 60)
+    strings = TokenStrings.of_lists(len(problem.task.alphabet), drawn)
+    # Of other strings nothing is right.
+    assert len(problem.kind.targets(problem.task, strings)) == len(drawn)

@@ -46,8 +46,8 @@ def test_a_name_says_what_differs_the_most_telling_first() -> None:
         "parity, LSTM, 64 units",
         "parity, GRU",
         "parity, Transformer, rotary",
-        "parity, Transformer, no positions, learning rate 0.002",
-        "parity, Transformer, no positions, learning rate 0.001",
+        "parity, Transformer, no positions, lr 0.002",
+        "parity, Transformer, no positions, lr 0.001",
         "majority",
     ]
 

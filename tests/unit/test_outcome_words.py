@@ -25,7 +25,7 @@ def test_a_headline_says_how_many_learned_and_how_many_of_those_generalize() -> 
     learned, generalize = wilson(41, 43), wilson(27, 41)
     assert f"Learned: 95% (95% interval {learned.low:.0%} to {learned.high:.0%})." in said
     share = f"66% ({generalize.low:.0%} to {generalize.high:.0%})"
-    assert f"Of those that learned, generalize: {share}." in said
+    assert f"Generalize, of those that learned: {share}." in said
     assert "14 learned and fail beyond." in said
     assert "2 have not learned: their errors on longer strings say nothing about length." in said
 
@@ -61,7 +61,7 @@ def test_a_clause_says_both_shares(counts: tuple[int, ...], said: str) -> None:
 def test_what_is_not_known_is_in_no_share() -> None:
     counts = OutcomeCounts(9, 7, 5, 3, 2)
     assert "For 2 more it is not known." in details(counts)
-    assert "Of those that learned, generalize: 67%" in details(counts)
+    assert "Generalize, of those that learned: 67%" in details(counts)
     assert "whether they generalize to longer strings" in headline(OutcomeCounts(5, 5, 4, 0, 0))
     unknown = OutcomeCounts(5, 0, 0, 0, 0)
     assert headline(unknown) == "Whether these 5 models learned the trained lengths is not known."

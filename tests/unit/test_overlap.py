@@ -167,11 +167,11 @@ def test_several_tests_are_told_of_by_their_range() -> None:
     configs = [problem.config for problem in problems]
     same = problem_of(**ADDITION, learning_rate=0.5).config
     assert trained_on([*configs, same]) == (
-        f"Of the test strings of trained lengths {least:.1%} to {most:.1%} also occur in training, "
-        "in 2 tests."
+        f"In 2 test sets, {least:.1%} to {most:.1%} of the strings of trained lengths also occur "
+        "in training."
     )
     unknown = problem_of(**{**ADDITION, "train_size": 100_000}).config
-    assert (trained_on([*configs, unknown]) or "").endswith("; of 1 test more it is not known.")
+    assert (trained_on([*configs, unknown]) or "").endswith("; of 1 test set more it is not known.")
 
 
 def test_strings_by_counts_are_told_apart_by_every_count() -> None:

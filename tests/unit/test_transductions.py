@@ -13,6 +13,7 @@ import pytest
 
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.plugin_checks import check_inputs
+from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, LanguageTask
@@ -270,6 +271,17 @@ def test_a_task_describes_itself_in_one_sentence(
     assert TASKS[name].reads >= set(fields)
     lengths = [length for length in range(1, 13) if task.has_input(length)]
     check_inputs(task, range(lengths[0], lengths[-1] + 1))
+
+
+def test_inputs_that_are_drawn_many_at_once_have_their_lengths_and_targets() -> None:
+    lengths = {"test_min_length": 1, "test_max_length": 21, "test_size": 400}
+    problem = resolve(configuration({"task": "write_flip_flop", "architecture": "lstm", **lengths}))
+    drawn = next(iter(problem.test.epochs()))
+    strings, task = drawn.strings, task_of("write_flip_flop", {})
+    assert {*strings.lengths.tolist()} == {*range(3, 22, 2)}
+    for row, length, target in zip(strings.letters, strings.lengths, drawn.targets, strict=True):
+        assert (row[length:] == NO_LETTER).all()
+        assert task.target(row[:length]).tolist() == target.tolist()
 
 
 def test_targets_of_many_inputs_end_where_they_end() -> None:

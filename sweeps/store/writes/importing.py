@@ -37,6 +37,17 @@ def check_sweep(store: Store, name: str) -> None:
         _known_sweep(connection, name)
 
 
+def check_new(store: Store, config: RunConfig, model_seed: int) -> None:
+    """Refuses a run that is there already.
+
+    Raises:
+        ConfigError: it is.
+    """
+    with store.begin() as connection:
+        if (known := connection.scalar(same_run(config, model_seed))) is not None:
+            raise _already_stored(config, model_seed, known)
+
+
 def _already_stored(config: RunConfig, model_seed: int, run_id: int) -> ConfigError:
     return ConfigError(
         f"model {json.loads(config.imported)['model']!r:.60} with seed {model_seed} is there "
