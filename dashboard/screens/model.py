@@ -81,9 +81,8 @@ def show_sections(run_id: int, config: RunConfig) -> None:
     if not by_counts:
         # Any model can be ablated; without letter counts that is done in another way. So are
         # families and all strings of a model that writes.
-        others = (ABLATION, BREAKING, ALL_STRINGS) if _writes(problem) else (ABLATION,)
-        if _is_proved(problem):
-            others = (ABLATION, ALL_STRINGS)
+        others = [ABLATION, *([BREAKING, ALL_STRINGS] if _writes(problem) else [])]
+        others += [ALL_STRINGS] * _is_proved(problem)
         absent = {name: absent[name] for name in absent if name not in others}
         if _writes(problem):
             absent |= dict.fromkeys((BREAKING, ALL_INPUTS), problem.unknown_labels)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from seqcls.errors import ConfigError, StoreError
+from seqcls.interpretability.automaton import states
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.proofs import checker
 from seqcls.proofs.cells import end_token
@@ -29,11 +30,6 @@ def make_certificate(
     alphabet = list(model.tokenizer.alphabet)
     return {
         "format": FORMAT,
-        "claim": (
-            f"This {model.config.architecture.upper()} for task={model.config.task!r} answers as "
-            f"this automaton of {len(automaton.table)} states on every string"
-            f"{'' if empty else ' but the empty one'}."
-        ),
         "cell": str(model.config.architecture),
         "letters": alphabet,
         "letter_ids": [FIRST_LETTER + number for number in range(len(alphabet))],
@@ -91,7 +87,7 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
     try:
         certificate = json.loads(path.read_text(encoding="utf-8"))
         given = None if weights is None else from_bytes(weights.read_bytes())
-        return str(certificate["claim"]), checker.check(certificate, given)
+        regions = checker.check(certificate, given)
     except checker.RejectedError as error:
         raise ConfigError(f"{path.name}: rejected: {error}") from None
     except StoreError as error:
@@ -103,3 +99,10 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
             f"{path.name}: rejected: it is no certificate ({type(error).__name__}); expected a "
             "file that `seqcls prove` wrote"
         ) from None
+    # What the file says of itself in words is not checked, so only what was checked is told.
+    empty = "" if certificate["empty"] else " but the empty one"
+    return (
+        f"this {certificate['cell'].upper()} answers as the automaton in the file, of "
+        f"{states(len(certificate['automaton']['transitions']))}, on every string{empty}",
+        regions,
+    )

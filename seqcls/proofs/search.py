@@ -142,7 +142,8 @@ def refine(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
     states, a string says where on the cycle a run after it is.
     """
     letters = steps.num_letters
-    after = repeat(words(letters, 0, 1 + (letters == 2)), words(letters, 1, 2), SETTLED)
+    before = words(letters, 0, 1 + (letters == 2))
+    after = repeat(before, words(letters, 1, 1 + (letters <= 3)), SETTLED)
     while True:
         met: list[list[np.ndarray]] = [[] for _ in after]
         found = _classes(steps, automaton, partial(_ends, steps, kind, met, after))
