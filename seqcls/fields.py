@@ -67,7 +67,10 @@ def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
     names = {"task", "plugins", f"{part}_sampler", *part_named("task", config.task, TASKS).reads}
     names |= {"answers"} & config.changed.keys()
     names |= _fields_of(sampler, part, config)
-    if part == "train" and config.train_lengths:
+    if not config.train_lengths:
+        # What is made of the fields of older configurations is what it was.
+        names.discard("train_lengths")
+    elif part == "train":
         # Its stages end at shares of all epochs.
         names.add("max_num_epochs")
     if "disjoint" in names and config.disjoint:
