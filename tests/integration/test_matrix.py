@@ -47,8 +47,8 @@ from tests.shown import Tables, charts_of, kept_in, printed_rows
 ENDLESS = {"dashboard", "mcp"}
 """Commands that run until they are ended; the pages of the first are cells of their own."""
 
-OWN_FILES = {"load"}
-"""Commands that read weights from elsewhere, of kinds of their own: `test_loading` tries them."""
+OWN_FILES = {"load", "check"}
+"""Commands on weights from elsewhere and on certificates: `test_loading` and `test_proofs`."""
 
 ALWAYS = {
     "db", "yes", "workers", "times", "seconds", "rounds", "length",
@@ -105,6 +105,9 @@ REASONS = (
     ("any", "none of the report's models"),
     ("language", "No finite machine was found within the budget"),
     ("language", "but the model predicts"),
+    ("no memory", "cannot be proved: only states of rnn, gru, lstm have bounds here"),
+    ("counts", "has no finite automaton"),
+    ("any", "no automaton of the model was found: "),
     ("structured", "none of the \\d+ strings tried is an input of task="),
 )  # fmt: skip
 """What may be refused, by what the kind is, and the reason that has to be given."""
@@ -205,6 +208,8 @@ class Cell:
             "more name": lambda: "longer",
             "seeds until": lambda: "learned ± 49 %",
             "seeds most": lambda: "3",
+            "prove certificate": lambda: str(self.folder / "proof.json"),
+            "prove regions": lambda: "20",
             "populations by": lambda: "architecture",
         }
         if (given := own.get(f"{command} {name}")) is not None:
@@ -330,6 +335,8 @@ def natures(cell: Cell) -> set[str]:
         "no language": not is_language,
         "outside": not is_language and not writes,
         "pictures": fields["task"] == "paragraph",
+        "counts": fields["task"] in ("majority", "safe_pops"),
+        "no memory": fields["architecture"] not in ("rnn", "gru", "lstm"),
         "no numbers": cell.kind.overflows,
         "structured": "=" in cell.string or "/" in cell.string,
     }
