@@ -62,6 +62,8 @@ def frozen_as_json(value: Any) -> str:
 def _pairs(value: Any, expected: str) -> list[list[Any]]:
     try:
         pairs = json.loads(value or "[]") if isinstance(value, str) else value
+        if not isinstance(pairs, list | tuple):
+            raise TypeError
         found = [[what, share] for what, share in pairs]
     except (ValueError, TypeError, RecursionError):
         raise ValueError(f"expected pairs of {expected}") from None

@@ -163,6 +163,8 @@ def test_every_field_refuses_what_it_cannot_be(folder: Path) -> None:
     path = folder / "spec.toml"
     for name in RunConfig.model_fields:
         for value in ("nan", "inf", '"\\u0000"', "-1e300", "[]", "{}", "1979-05-27"):
+            if value == "[]" and name in ("train_lengths", "freeze"):
+                continue  # No stages and no parts.
             path.write_text(f'name = "x"\nmodel_seeds = [0]\n[fixed]\n{name} = {value}\n')
             with pytest.raises(SeqclsError, match=r"\S"):
                 read_spec(path)
