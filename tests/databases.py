@@ -8,17 +8,37 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from alembic.command import upgrade as alembic_upgrade
+from safetensors.numpy import save_file
 from sqlalchemy import make_url, text
 
+from sweeps.api import load_weights
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.migrate import alembic_config
 from sweeps.store.opening import open_writer
 from sweeps.work.progress import counts
+
+
+def load_parity(db: Path) -> None:
+    """Adds a run that is right on every string, `hand/0`: an RNN of two units, made by hand."""
+    weights = {
+        "embedding.weight": [[0, 0], [1, 0]],
+        "rnn.weight_ih_l0": [[8, 0], [8, 0]],
+        "rnn.weight_hh_l0": [[4, -4], [4, -4]],
+        "rnn.bias_ih_l0": [-4, -12],
+        "rnn.bias_hh_l0": [0, 0],
+        "head.weight": [[1, -1]],
+        "head.bias": [-1],
+    }
+    path = db.with_name("parity.safetensors")
+    save_file({name: np.array(x, dtype=np.float32) for name, x in weights.items()}, path)
+    task = {"task": "parity", "test_max_length": 40, "test_size": 200}
+    load_weights(open_writer(str(db)), path, task=task, sweep="hand")
 
 
 @pytest.fixture(scope="session")

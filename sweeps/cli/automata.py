@@ -133,9 +133,9 @@ def prove(
 
 @app.command(rich_help_panel=INSIDE, epilog="Example: seqcls check proof.json")
 def check(
-    certificate: Annotated[Path, typer.Argument(help="A file that `seqcls prove` wrote.")],
+    certificate: Annotated[str, typer.Argument(help="A file that `seqcls prove` wrote.")],
     weights: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             help="The model's weights, a safetensors file as `seqcls give` writes it.",
             show_default="those in the certificate",
@@ -145,7 +145,7 @@ def check(
     """Check a certificate that a model answers as an automaton on every string."""
     from seqcls.proofs.certificate import check_file
 
-    claim, regions = check_file(certificate, weights)
+    claim, regions = check_file(Path(certificate), Path(weights) if weights else None)
     say(f"accepted, {regions:,} regions: {claim}")
 
 

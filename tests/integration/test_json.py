@@ -6,15 +6,14 @@ import shutil
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
 from seqcls.results import Confusion
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from tests.commands import run_main, shown_commands
 from tests.conftest import ROOT
+from tests.databases import load_parity
 
 RUN, WRONG = "lower_magnitude_initializations/2", "all_initializations/2"
 SHIPPED: dict[str, list[list[str]]] = {
@@ -54,22 +53,8 @@ def test_no_command_is_left_out() -> None:
 
 
 def test_what_is_proved_of_a_recurrent_network_is_json(tmp_path: Path) -> None:
-    # Parity by two units; there is no recurrent network in the shipped database.
-    weights = {
-        "embedding.weight": [[0, 0], [1, 0]],
-        "rnn.weight_ih_l0": [[8, 0], [8, 0]],
-        "rnn.weight_hh_l0": [[4, -4], [4, -4]],
-        "rnn.bias_ih_l0": [-4, -12],
-        "rnn.bias_hh_l0": [0, 0],
-        "head.weight": [[1, -1]],
-        "head.bias": [-1],
-    }
-    arrays = {name: np.array(value, dtype=np.float32) for name, value in weights.items()}
-    save_file(arrays, tmp_path / "parity.safetensors")
+    load_parity(tmp_path / "hand.db")
     place = {"SEQCLS_DB": str(tmp_path / "hand.db")}
-    task = '{"task": "parity", "test_max_length": 40, "test_size": 200}'
-    loaded = ("load", str(tmp_path / "parity.safetensors"), "--sweep", "hand", "--task", task)
-    assert run_main(*loaded, **place).returncode == 0
     proof = tmp_path / "proof.json"
     said = run_main("prove", "hand/0", "--json", "--certificate", str(proof), **place)
     found = json.loads(said.stdout, parse_constant=_refuse)

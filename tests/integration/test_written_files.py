@@ -16,6 +16,7 @@ from sweeps.api import failures
 from sweeps.store.opening import open_writer
 from tests.commands import SEQCLS, refused, run_main, shown_commands
 from tests.conftest import ROOT
+from tests.databases import load_parity
 
 RUN = "lower_magnitude_initializations/2"
 WRITING = {
@@ -24,6 +25,7 @@ WRITING = {
     "figures": ("figures", RUN, "baac", "-o", "out"),
     "export": ("export", "out"),
     "give": ("give", RUN, "out"),
+    "prove": ("prove", "hand/0", "--certificate", "out/proof.json"),
     "remedies": ("remedies", RUN, "--save", "out"),
 }
 
@@ -58,6 +60,8 @@ def test_what_a_command_writes_it_replaces_by_force_and_nothing_else(
     monkeypatch.setattr("dashboard.figures.command.draw_figures", lambda *_: one_figure())
     monkeypatch.setattr("dashboard.report.sweep_report.report", lambda *_, **__: "<p>A report.</p>")
     arguments = WRITING[command]
+    if command == "prove":
+        load_parity(folder.parent / "runs.db")
     assert run_main(*arguments).returncode == 0
     written = sorted(folder.iterdir())
     assert written
