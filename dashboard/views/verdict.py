@@ -23,6 +23,7 @@ from dashboard.choosing.opened import AnyModel, OpenedModel, remembered
 from dashboard.choosing.strings import Chosen
 from dashboard.placement import stretch
 from dashboard.text import verbatim
+from dashboard.words.languages import errors_by_kind
 from seqcls.interpretability.certification import (
     Certification,
     Errors,
@@ -242,8 +243,8 @@ def errors_sentence(errors: Errors, has_empty: bool) -> str:
     if not wrong:
         return f"{said}right on every one."
     return (
-        f"{said}wrong on {wrong:,} ({percent(wrong / errors.multisets)}): {wrong - positive:,} "
-        f"false positives and {positive:,} false negatives. The shortest is "
+        f"{said}wrong on {wrong:,} ({percent(wrong / errors.multisets)}): "
+        f"{errors_by_kind(wrong - positive, positive)}. The shortest is "
         f"{errors.texts[0] or EMPTY}."
     )
 

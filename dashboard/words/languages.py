@@ -195,12 +195,20 @@ def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) ->
     kinds = ""
     if not pd.isna(run["false_positives"]):
         positives, negatives = int(run["false_positives"]), int(run["false_negatives"])
-        kinds = f": {positives:,} false positives and {negatives:,} false negatives"
+        kinds = f": {errors_by_kind(positives, negatives)}"
     said = f"It is wrong on {wrong:,} of {tested:,} test strings{kinds}.{untested}"
     if run["outcome"] == Outcome.NOT_LEARNED:
         return said
     missed = problem.kind.words.missed
     return f"{said} {_describe_solved(run['solved_length'], shortest, missed, unit)}"
+
+
+def errors_by_kind(positives: int, negatives: int) -> str:
+    """`1 false positive and 2 false negatives`."""
+    return (
+        f"{positives:,} false positive{'s' * (positives != 1)} and "
+        f"{negatives:,} false negative{'s' * (negatives != 1)}"
+    )
 
 
 def _describe_solved(length: float, shortest: int, missed: str, unit: str) -> str:

@@ -106,7 +106,7 @@ def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
     assert "no string of fewer than 4 letters" in said
     not_learned = pd.Series({**errors, "outcome": Outcome.NOT_LEARNED})
     told = verdict_sentence(not_learned, config, scores)
-    assert told == "It is wrong on 1 of 81 test strings: 1 false positives and 0 false negatives."
+    assert told == "It is wrong on 1 of 81 test strings: 1 false positive and 0 false negatives."
     part = verdict_sentence(fails, config, scores.assign(tested=80))
     assert "1 of 80 test strings" in part
     assert "1 more was not tested" in part
