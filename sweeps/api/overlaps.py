@@ -9,11 +9,11 @@ import numpy as np
 from seqcls.cancellation import check_each
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.wording import percent
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
 from seqcls.problem import Problem, resolve
 from seqcls.sampling.balanced import BalancedStrings
+from seqcls.sampling.streams import stream
 from seqcls.strings.datasets import Dataset, dataset_of
 
 MOST_TESTS = 100
@@ -112,7 +112,7 @@ LEAST_SAID = 0.6
 """The share of longer test strings from which on the majority answer by length is said."""
 
 MOST_TOKENS = 2**22
-"""Tokens of a test that is drawn for it."""
+"""Tokens of the tests that are drawn for it."""
 
 
 def majority(configs: Iterable[RunConfig]) -> str:
@@ -121,20 +121,26 @@ def majority(configs: Iterable[RunConfig]) -> str:
     """
     problems: dict[tuple[object, object], Problem] = {}
     shares: list[tuple[float, float, float]] = []
-    for config in {_strings_of(config): config for config in configs}.values():
+    distinct = {_strings_of(config): config for config in configs}
+    left, unseen = MOST_TOKENS, len(distinct)
+    for config in distinct.values():
         with suppress(SeqclsError):
             problem = resolve(config)
-            if (problem.train, problem.test) in problems or problem.is_imported:
-                continue
-            problems[problem.train, problem.test] = problem
-            shares += [] if problem.lacks("labels") else _majority_of(problem)
+            if not ((problem.train, problem.test) in problems or problem.is_imported):
+                left -= problem.test.epoch_size * max(1, problem.test.lengths[-1])
+                if left < 0:
+                    break
+                problems[problem.train, problem.test] = problem
+                shares += [] if problem.lacks("labels") else _majority_of(problem)
+        unseen -= 1
     if not shares or max(shares)[0] < LEAST_SAID:
         return ""
     (share, constant, short), (problem, *others) = shares[0], problems.values()
     by_length = "The more frequent answer of each length"
-    if others:
-        ends = f"{min(shares)[0]:.0%} to {max(shares)[0]:.0%}"
-        return f"{by_length} is right on {ends} of longer test strings."
+    if others or unseen:
+        ends = f"{min(shares)[0]:.0%} to {max(shares)[0]:.0%}" if others else f"{share:.0%}"
+        where = f", in the first {_tests(len(problems))}" if unseen else ""
+        return f"{by_length} is right on {ends} of longer test strings{where}."
     is_constant = abs(constant) > share - 0.01
     said = f"Always answering {'yes' if constant > 0 else 'no'}" if is_constant else by_length
     said += f" is right on {share:.0%} of longer test strings"
@@ -150,16 +156,15 @@ def _majority_of(problem: Problem) -> list[tuple[float, float, float]]:
     """Shares of longer test strings: those right by the majority answer of their length; by one
     answer to all, below 0 where it is no; and the share of all negatives that are not longer.
     """
-    if problem.test.epoch_size * max(1, problem.test.lengths[-1]) > MOST_TOKENS:
-        return []
-    test = distinct_test_strings(problem.test).test_set
-    longer, yes = test.lengths > problem.trained_lengths[-1], test.labels
+    drawn = stream(problem.test).epoch(0)
+    lengths, yes = drawn.strings.lengths, drawn.labels
+    longer = lengths > problem.trained_lengths[-1]
     if not longer.any():
         return []
-    counts = np.zeros((2, int(test.lengths.max()) + 1))
-    np.add.at(counts, (yes[longer] * 1, test.lengths[longer]), test.occurrences[longer])
+    counts = np.zeros((2, int(lengths.max()) + 1))
+    np.add.at(counts, (yes[longer] * 1, lengths[longer]), 1)
     (no, of_yes), total = counts.sum(axis=1), counts.sum()
-    short = test.occurrences[~longer & ~yes].sum() / max(1, test.occurrences[~yes].sum())
+    short = (~longer & ~yes).sum() / max(1, (~yes).sum())
     return [(counts.max(axis=0).sum() / total, max(of_yes, -no, key=abs) / total, short)]
 
 

@@ -17,6 +17,7 @@ from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.tasks.base import texts
+from sweeps.api import overlaps
 from sweeps.api.overlaps import majority, trained_on
 from sweeps.cli.app import app
 
@@ -138,6 +139,17 @@ def test_what_takes_too_much_drawing_is_said_to_be_unknown_and_how_to_know() -> 
     told = trained_on([problem.config]) or ""
     assert "is not known: that takes drawing 500,000 training strings" in told
     assert "`seqcls estimate SPEC --overlap` does" in told
+
+
+def test_the_majority_answer_is_looked_for_in_as_many_tests_as_take_no_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    contains_ab = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*ab(a|b)*"}
+    asked = [problem_of(**contains_ab, test_seed=seed).config for seed in range(5, 9)]
+    test = resolve(asked[0]).test
+    monkeypatch.setattr(overlaps, "MOST_TOKENS", 3 * test.epoch_size * test.lengths[-1])
+    assert majority(asked).endswith(" of longer test strings, in the first 3 test sets.")
+    assert majority(asked[:3]).endswith(" of longer test strings.")
 
 
 def test_the_majority_answer_by_length_is_said_where_it_is_often_right(tmp_path: Path) -> None:
