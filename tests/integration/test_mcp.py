@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,18 @@ max_num_epochs = 1
 """
 
 
+def run(talk: Callable[[], Awaitable[None]]) -> None:
+    """Waits for an answer in another thread: where a browser was opened, this one has a loop that
+    runs already.
+    """
+
+    async def wait() -> None:
+        await talk()
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(wait())).result()
+
+
 def session(db: Path, talk: Callable[[Client, Ask], Awaitable[None]], *options: str) -> None:
     """Has an agent talk to the server of a database."""
     server = StdioServerParameters(
@@ -55,7 +68,7 @@ def session(db: Path, talk: Callable[[Client, Ask], Awaitable[None]], *options: 
 
             await talk(client, ask)
 
-    asyncio.run(connect())
+    run(connect)
 
 
 @pytest.fixture
@@ -144,7 +157,7 @@ def test_what_is_asked_wrongly_is_answered_in_one_line(
             assert "\n" not in text
             assert "Traceback" not in text
 
-    asyncio.run(talk())
+    run(talk)
 
 
 def test_an_answer_is_no_longer_than_an_agent_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +172,7 @@ def test_an_answer_is_no_longer_than_an_agent_can_read(monkeypatch: pytest.Monke
             assert errors.is_error
             assert "ask for fewer rows" in errors.content[0].text  # type: ignore[union-attr]
 
-    asyncio.run(talk())
+    run(talk)
 
 
 def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) -> None:
