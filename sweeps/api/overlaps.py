@@ -121,25 +121,28 @@ def majority(configs: Iterable[RunConfig]) -> str:
     """
     problems: dict[tuple[object, object], Problem] = {}
     shares: list[tuple[float, float, float]] = []
-    distinct = {_strings_of(config): config for config in configs}
-    left, unseen = MOST_TOKENS, len(distinct)
-    for config in distinct.values():
+    left, unseen = MOST_TOKENS, set[tuple[object, object]]()
+    for config in {_strings_of(config): config for config in configs}.values():
         with suppress(SeqclsError):
             problem = resolve(config)
-            if not ((problem.train, problem.test) in problems or problem.is_imported):
-                left -= problem.test.epoch_size * max(1, problem.test.lengths[-1])
-                if left < 0:
-                    break
-                problems[problem.train, problem.test] = problem
-                shares += [] if problem.lacks("labels") else _majority_of(problem)
-        unseen -= 1
+            asked = problem.train, problem.test
+            if asked in problems or problem.is_imported:
+                continue
+            tokens = problem.test.epoch_size * max(1, problem.test.lengths[-1])
+            if tokens > left:
+                unseen.add(asked)
+                continue
+            left -= tokens
+            problems[asked] = problem
+            shares += [] if problem.lacks("labels") else _majority_of(problem)
     if not shares or max(shares)[0] < LEAST_SAID:
         return ""
     (share, constant, short), (problem, *others) = shares[0], problems.values()
     by_length = "The more frequent answer of each length"
     if others or unseen:
         ends = f"{min(shares)[0]:.0%} to {max(shares)[0]:.0%}" if others else f"{share:.0%}"
-        where = f", in the first {_tests(len(problems))}" if unseen else ""
+        every = len(problems) + len(unseen)
+        where = f", in {len(problems):,} of {_tests(every)}" if unseen else ""
         return f"{by_length} is right on {ends} of longer test strings{where}."
     is_constant = abs(constant) > share - 0.01
     said = f"Always answering {'yes' if constant > 0 else 'no'}" if is_constant else by_length

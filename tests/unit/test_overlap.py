@@ -146,9 +146,11 @@ def test_the_majority_answer_is_looked_for_in_as_many_tests_as_take_no_time(
 ) -> None:
     contains_ab = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*ab(a|b)*"}
     asked = [problem_of(**contains_ab, test_seed=seed).config for seed in range(5, 9)]
+    large = problem_of(**contains_ab, test_size=100_000).config
     test = resolve(asked[0]).test
     monkeypatch.setattr(overlaps, "MOST_TOKENS", 3 * test.epoch_size * test.lengths[-1])
-    assert majority(asked).endswith(" of longer test strings, in the first 3 test sets.")
+    assert majority(asked).endswith(" of longer test strings, in 3 of 4 test sets.")
+    assert majority([large, *asked]).endswith(" of longer test strings, in 3 of 5 test sets.")
     assert majority(asked[:3]).endswith(" of longer test strings.")
 
 
