@@ -222,13 +222,13 @@ def range_name(ends: tuple[int, int]) -> str:
     return "_".join(map(str, ends))
 
 
-def name_task(run: Mapping[Hashable, Any]) -> str:
+def name_task(run: Mapping[Any, Any]) -> str:
     """What a run's task is called, with the field in which those of one name differ."""
     field = TOLD.get(str(run["task"]))
     return f"{run['task']}, {field}={run[field]}" if field else str(run["task"])
 
 
-def name_model(run: Mapping[Hashable, Any]) -> str:
+def name_model(run: Mapping[Any, Any]) -> str:
     """What a run's model is called, by its architecture, positions, blocks and factors."""
     name = " ".join([str(run["architecture"]).replace("_", " "), str(run["layers"])]).strip()
     if run["architecture"] == "transformer":
