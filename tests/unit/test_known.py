@@ -1,7 +1,6 @@
 """What is made of the known results' models: outcomes, cells, tables, pages."""
 
 import re
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -195,7 +194,7 @@ TRAINED = [own for own in COMPARISONS if own.results.exists()]
 
 def test_every_cell_of_the_memory_table_has_a_name_of_its_own() -> None:
     (spec,) = load_specs("known/memory")
-    runs: list[dict[Hashable, Any]] = [{**config.model_dump()} for config in spec.configs()]
+    runs = [config.model_dump() for config in spec.configs()]
     cells = [(known.name_task(run), known.name_model(run)) for run in runs]
     assert len({*cells}) == len(runs) == 96
     assert len({task for task, _ in cells}) == 8
