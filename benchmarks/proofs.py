@@ -199,15 +199,15 @@ def read(folder: Path, seconds: float) -> None:
     for seed, (count, length) in enumerate(shapes):
         for path in paths:
             certificate = json.loads(path.read_text(encoding="utf-8"))
-            strings = draw_strings(count, length, len(certificate["letters"]), seed)
-            wrong = errors_on(certificate, strings)
-            lines.append((count, length, wrong))
+            drawn = draw_strings(count, length, len(certificate["letters"]), seed)
+            lines.append((count, count * length, errors_on(certificate, drawn)))
             if time.monotonic() - begun > seconds:
                 break
+        strings, prefixes, errors = (sum(each) for each in zip(*lines, strict=True))
+        models = min(len(lines), len(paths))
         print(
-            f"{min(len(lines), len(paths))} models, {sum(x[0] for x in lines):,} strings of up to "
-            f"{length:,} letters, {sum(x[0] * x[1] for x in lines):,} prefixes: {sum(x[2] for x in lines)} "
-            "errors",
+            f"{models} models, {strings:,} strings of up to {length:,} letters, {prefixes:,} "
+            f"prefixes: {errors} errors",
             flush=True,
         )
         if time.monotonic() - begun > seconds:
@@ -234,7 +234,7 @@ def is_proved_again(certificate: Certificate) -> bool:
         return bool(low > 0 if regions[number]["state"] in accepting else high < 0)
 
     def box(number: int) -> tuple[np.ndarray, np.ndarray]:
-        return tuple(np.array([regions[number][side]]) for side in ("low", "high"))  # type: ignore[return-value]
+        return np.array([regions[number]["low"]]), np.array([regions[number]["high"]])
 
     pending = [(n, Forms.boxes(*box(n))) for n, each in enumerate(regions) if "low" in each]
     while pending:
