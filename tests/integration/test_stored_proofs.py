@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from dashboard.report.command import written
 from seqcls.errors import StoreVersionError, UnknownRunError
 from seqcls.proofs import checker, prover
 from seqcls.proofs.certificate import to_text
@@ -300,7 +301,7 @@ def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_
     assert frame["errors"].tolist() == [0, 0]
     assert frame["outcome"].tolist() == ["at every length", "generalizes"]
     assert frame["every_length"].tolist() == ["proved", "refuted"]
-    assert frame["refuted_by"].tolist() == [None, "10{12}"]
+    assert frame["refuted_by"].fillna("").tolist() == ["", "10{12}"]
     assert api.runs(store, outcome="at every length")["id"].tolist() == [1]
     assert api.runs(store, outcome="generalizes")["id"].tolist() == [1, 2]
     assert api.runs(store, outcome="not known").empty, "its trained lengths are not known"
@@ -350,6 +351,9 @@ def test_a_repetition_that_refutes_a_model_is_told_with_the_causes(
     assert (found["run_id"], found["word"], found["repetitions"]) == (2, "0", 12)
     export(open_reader(str(both_file)), tmp_path, "csv")
     assert "10{12}" in (tmp_path / "runs.csv").read_text()
+    report = written(open_reader(str(both_file)), "hand", "soft")
+    for told in ("<th>every length</th>", "1 proved", "1 refuted"):
+        assert told in report
 
 
 def test_a_state_moves_away_until_the_answer_turns() -> None:

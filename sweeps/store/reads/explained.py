@@ -173,9 +173,10 @@ def with_proofs(store: Store, runs: "pd.DataFrame", run_id: str) -> "pd.DataFram
     found = frame(store, query).set_index("run_id")
     if found.empty:
         return runs
-    told = (runs[run_id].map(found[name]).astype(object) for name in ("result", "string"))
-    results, strings = (each.where(each.notna(), None) for each in told)
-    return runs.assign(every_length=results, refuted_by=strings)
+    told = {"every_length": "result", "refuted_by": "string"}
+    return runs.assign(
+        **{name: runs[run_id].map(found[of]).astype("string") for name, of in told.items()}
+    )
 
 
 def forgettings(store: Store) -> dict[int, dict[str, Any]]:
