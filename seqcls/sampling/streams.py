@@ -198,7 +198,7 @@ def are_of(lengths: range, strings: TokenStrings) -> Bool[np.ndarray, " string"]
     return np.asarray((strings.lengths >= lengths.start) & (strings.lengths < lengths.stop))
 
 
-VERSION = 5
+VERSION = 6
 """To be raised with every change of what a sampler draws or how a file is written."""
 
 

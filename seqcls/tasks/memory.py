@@ -5,6 +5,7 @@ Modeling; Arora et al. 2023, Zoology; Gu & Dao 2023, Mamba; Veitsman et al. 2025
 Transformer - Always a Transformer?
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -15,7 +16,7 @@ from jaxtyping import Bool, Float64, Int64, UInt8
 from seqcls.cache import remembered
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.automata import MAX_STATES
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks.automaton import Automaton, OfAutomaton, explore, minimize
 from seqcls.tasks.base import Language, LetterRow
@@ -99,8 +100,51 @@ def _flip_flop() -> Automaton:
     return explore(5, start, step, lambda state: state is not None and state[1] < 0)
 
 
+class _OfMany(Transduction):
+    """What is right of many inputs at once; one is drawn, and answered, as many are."""
+
+    @property
+    @abstractmethod
+    def expected(self) -> str:
+        """What an input is, for the message about a string that is none."""
+
+    @abstractmethod
+    def answers(self, strings: TokenStrings) -> Int64[np.ndarray, "string target_position"]:
+        """What is right of each string; -1 where nothing is."""
+
+    @abstractmethod
+    def draw_inputs(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
+    ) -> UInt8[np.ndarray, "string position"]:
+        """An input of each length; what follows its end means nothing."""
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        (answer,) = self.answers(TokenStrings.of_letters(len(self.alphabet), letters[None]))
+        if (answer < 0).any():
+            raise InvalidStringError(f"expected {self.expected}")
+        return np.asarray(answer, dtype=np.uint8)
+
+    def targets(self, strings: TokenStrings) -> UInt8[np.ndarray, "string target_position"]:
+        answers = self.answers(strings)
+        # One after another, the first that is no input is named.
+        return super().targets(strings) if (answers < 0).any() else answers.astype(np.uint8)
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        return self.draw_inputs(rng, np.array([length]))[0, :length]
+
+
+class _OfOneToken(_OfMany):
+    """Inputs of at least three tokens, the last of which asks for one."""
+
+    def has_input(self, length: int) -> bool:
+        return length >= 3
+
+    def longest_target(self, length: int) -> int:
+        return int(length >= 3)
+
+
 @dataclass(frozen=True)
-class WriteFlipFlop(Transduction):
+class WriteFlipFlop(_OfOneToken):
     """`w1i0r` becomes `1`: the last instruction reads, and the bit is missing."""
 
     ignore_share: float = 0.8
@@ -108,42 +152,27 @@ class WriteFlipFlop(Transduction):
     reads: ClassVar[frozenset[str]] = frozenset({"ignore_share"})
     alphabet = FlipFlop.alphabet
 
-    def target(self, letters: LetterRow) -> TargetRow:
-        (bit,) = self._bits(TokenStrings.of_letters(len(self.alphabet), letters[None]))
-        if bit < 0:
-            raise InvalidStringError(
-                "expected instructions w, r and i with a bit each, every bit read the one written "
-                "last, and an r at the end"
-            )
-        return np.array([BITS + bit], dtype=np.uint8)
+    @property
+    def expected(self) -> str:
+        return (
+            "instructions w, r and i with a bit each, every bit read the one written last, and an "
+            "r at the end"
+        )
 
-    def targets(self, strings: TokenStrings) -> UInt8[np.ndarray, "string target_position"]:
-        bits = self._bits(strings)
-        if (bits < 0).any():
-            return super().targets(strings)
-        return (BITS + bits[:, None]).astype(np.uint8)
-
-    def _bits(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
-        """The bit that each has to read at its end; -1 where it reads none."""
+    def answers(self, strings: TokenStrings) -> Int64[np.ndarray, "string target_position"]:
         automaton = _flip_flop()
         accepted = automaton.accepting[automaton.table[automaton.states(strings), BITS:]]
-        return np.where(accepted.sum(axis=1) == 1, accepted.argmax(axis=1), -1)
+        bits = np.where(accepted.sum(axis=1) == 1, BITS + accepted.argmax(axis=1), -1)
+        return bits[:, None]
 
     def has_input(self, length: int) -> bool:
         return length >= 3 and length % 2 == 1
 
-    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """Instructions are drawn as those of strings in `flip_flop`."""
-        return self.draw_inputs(rng, np.array([length]))[0, :length]
-
     def draw_inputs(
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
     ) -> UInt8[np.ndarray, "string position"]:
-        """An input of each length; what follows its end means nothing."""
+        """Instructions are drawn as those of strings in `flip_flop`."""
         return FlipFlop(self.ignore_share).draw_many(rng, lengths + 1, True)
-
-    def longest_target(self, length: int) -> int:
-        return int(length >= 3)
 
     def describe(self) -> str:
         return (
@@ -282,7 +311,7 @@ Occurrence = Literal["last", "first", "unique"]
 
 
 @dataclass(frozen=True)
-class AssociativeRecall(Transduction):
+class AssociativeRecall(_OfOneToken):
     """`a1b0a` becomes `1`: of pairs of a key and a value, the value that the key at the end had
     last.
     """
@@ -299,37 +328,50 @@ class AssociativeRecall(Transduction):
     def alphabet(self) -> Sequence[str]:
         return keys_and_values(self.num_tokens)
 
-    def target(self, letters: LetterRow) -> TargetRow:
-        keys, values = letters[:-1:2], letters[1::2]
-        formed = len(letters) >= 3 and len(letters) % 2 == 1 and keys.max() < self.num_tokens
-        found = np.flatnonzero(keys == letters[-1]) if formed else _NONE
-        twice = self.distinct and len(set(keys.tolist())) < len(keys)
-        if not len(found) or twice or values.min() < self.num_tokens:
-            only = ", no key twice" if self.distinct else ""
-            raise InvalidStringError(
-                f"expected pairs of a key and a value{only}, and then one of the keys"
-            )
-        return values[found[-1:]]
+    @property
+    def expected(self) -> str:
+        only = ", no key twice" if self.distinct else ""
+        return f"pairs of a key and a value{only}, and then one of the keys"
+
+    def answers(self, strings: TokenStrings) -> Int64[np.ndarray, "string target_position"]:
+        if not len(strings) or strings.letters.shape[1] < 3:
+            return np.full((len(strings), 1), -1)
+        rows, pairs = np.arange(len(strings)), strings.lengths // 2
+        there = np.arange(pairs.max()) < pairs[:, None]
+        keys, values = (strings.letters[:, x : 2 * pairs.max() : 2] for x in (0, 1))
+        found = there & (keys == strings.letters[rows, strings.lengths - 1][:, None])
+        right = (strings.lengths % 2 == 1) & found.any(axis=1)
+        right &= (~there | ((keys < self.num_tokens) & (values >= self.num_tokens))).all(axis=1)
+        if self.distinct:
+            ordered = np.sort(np.where(there, keys, NO_LETTER), axis=1)
+            twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_LETTER)
+            right &= ~twice.any(axis=1)
+        latest = found.shape[1] - 1 - found[:, ::-1].argmax(axis=1)
+        return np.where(right, values[rows, latest].astype(np.int64), -1)[:, None]
 
     def has_input(self, length: int) -> bool:
         pairs = length // 2
         return pairs >= 1 and length % 2 == 1 and (not self.distinct or pairs <= self.num_tokens)
 
-    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        pairs, number = length // 2, self.num_tokens
-        letters = np.zeros(length, dtype=np.uint8)
-        letters[1::2] = number + rng.integers(number, size=pairs)
+    def draw_inputs(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
+    ) -> UInt8[np.ndarray, "string position"]:
+        """Uniform: without `distinct`, among those in which the last key is there before."""
+        pairs, number, rows = lengths // 2, self.num_tokens, np.arange(len(lengths))
+        most = int(pairs.max(initial=0))
+        letters = np.zeros((len(lengths), 2 * most + 1), dtype=np.uint8)
+        letters[:, 1::2] = rng.integers(number, 2 * number, size=(len(lengths), most))
         if self.distinct:
-            letters[:-1:2] = rng.permutation(number)[:pairs]
-            letters[-1] = letters[2 * rng.integers(pairs)]
+            letters[:, :-1:2] = _shuffled_rows(rng, len(lengths), number, most)
+            letters[rows, lengths - 1] = letters[rows, 2 * rng.integers(pairs)]
             return letters
-        while True:  # Uniform among those in which the last key is there before.
-            letters[::2] = rng.integers(number, size=pairs + 1)
-            if (letters[:-1:2] == letters[-1]).any():
-                return letters
-
-    def longest_target(self, length: int) -> int:
-        return int(length >= 3)
+        while len(rows):
+            keys = rng.integers(number, size=(len(rows), most + 1), dtype=np.uint8)
+            letters[rows, ::2] = keys
+            before = np.arange(most + 1) < pairs[rows, None]
+            asked = keys[np.arange(len(rows)), pairs[rows]]
+            rows = rows[~(before & (keys == asked[:, None])).any(axis=1)]
+        return letters
 
     def describe(self) -> str:
         only = "no key twice" if self.distinct else "the last one that it has"
@@ -340,7 +382,7 @@ class AssociativeRecall(Transduction):
 
 
 @dataclass(frozen=True)
-class SelectiveCopy(Transduction):
+class SelectiveCopy(_OfMany):
     """`a_ba__b` becomes `abab`: what is no noise, in its order."""
 
     num_tokens: int = 2
@@ -353,21 +395,31 @@ class SelectiveCopy(Transduction):
         tokens = numbered_tokens(self.num_tokens)
         return tokens + NOISE if isinstance(tokens, str) else (*tokens, NOISE)
 
-    def target(self, letters: LetterRow) -> TargetRow:
-        data = letters[letters < self.num_tokens]
-        if len(data) != self.data_tokens:
-            raise InvalidStringError(
-                f"expected {self.data_tokens} tokens and any number of {NOISE} among them"
-            )
-        return data
+    @property
+    def expected(self) -> str:
+        return f"{self.data_tokens} tokens and any number of {NOISE} among them"
+
+    def answers(self, strings: TokenStrings) -> Int64[np.ndarray, "string target_position"]:
+        is_data = strings.letters < self.num_tokens
+        right = is_data.sum(axis=1) == self.data_tokens
+        answers = np.full((len(strings), self.data_tokens), -1)
+        answers[right] = strings.letters[right][is_data[right]].reshape(-1, self.data_tokens)
+        return answers
 
     def has_input(self, length: int) -> bool:
         return length >= self.data_tokens
 
-    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        letters = np.full(length, self.num_tokens, dtype=np.uint8)
-        places = rng.permutation(length)[: self.data_tokens]
-        letters[places] = rng.integers(self.num_tokens, size=self.data_tokens)
+    def draw_inputs(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
+    ) -> UInt8[np.ndarray, "string position"]:
+        """Places and tokens are uniform; of places any set is as frequent (Floyd's algorithm)."""
+        rows, shape = np.arange(len(lengths)), (len(lengths), int(lengths.max(initial=0)))
+        is_data = np.zeros(shape, dtype=bool)
+        for last in range(-self.data_tokens, 0):
+            place = rng.integers(lengths + last + 1)
+            is_data[rows, np.where(is_data[rows, place], lengths + last, place)] = True
+        letters = np.full(shape, self.num_tokens, dtype=np.uint8)
+        letters[is_data] = rng.integers(self.num_tokens, size=is_data.sum(), dtype=np.uint8)
         return letters
 
     def longest_target(self, length: int) -> int:
@@ -381,7 +433,7 @@ class SelectiveCopy(Transduction):
 
 
 @dataclass(frozen=True)
-class Retrieval(Transduction):
+class Retrieval(_OfOneToken):
     """`abaab` becomes `a`: what stands beside the token at the end, where it occurred before."""
 
     num_tokens: int = 2
@@ -402,40 +454,62 @@ class Retrieval(Transduction):
     def _step(self) -> int:
         return 1 if self.neighbor == "right" else -1
 
-    def target(self, letters: LetterRow) -> TargetRow:
-        found = np.flatnonzero(letters[:-1] == letters[-1:]) if len(letters) > 2 else _NONE
-        one = len(found) == 1 if self.occurrence == "unique" else len(found) > 0
-        place = int(found[0 if self.occurrence == "first" else -1]) + self._step if one else -1
-        if not 0 <= place < len(letters) - 1:
-            raise InvalidStringError(
-                f"expected a string and then one of its tokens, whose {self.occurrence} occurrence "
-                f"has a {self.neighbor} neighbor in the string"
-            )
-        return letters[place : place + 1]
+    @property
+    def expected(self) -> str:
+        return (
+            f"a string and then one of its tokens, whose {self.occurrence} occurrence has a "
+            f"{self.neighbor} neighbor in the string"
+        )
 
-    def has_input(self, length: int) -> bool:
-        return length >= 3
+    def answers(self, strings: TokenStrings) -> Int64[np.ndarray, "string target_position"]:
+        if not len(strings) or strings.letters.shape[1] < 3:
+            return np.full((len(strings), 1), -1)
+        rows, ends = np.arange(len(strings)), strings.lengths - 1
+        there = np.arange(strings.letters.shape[1]) < ends[:, None]
+        found = there & (strings.letters == strings.letters[rows, ends][:, None])
+        last = found.shape[1] - 1 - found[:, ::-1].argmax(axis=1)
+        place = (found.argmax(axis=1) if self.occurrence == "first" else last) + self._step
+        number = found.sum(axis=1)
+        right = (number == 1) if self.occurrence == "unique" else (number > 0)
+        right &= (place >= 0) & (place < ends)
+        return np.where(right, strings.letters[rows, place % ends.max()].astype(np.int64), -1)[
+            :, None
+        ]
 
-    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+    def draw_inputs(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
+    ) -> UInt8[np.ndarray, "string position"]:
+        """Uniform among those of which something is right."""
+        rows, shape = np.arange(len(lengths)), (len(lengths), int(lengths.max(initial=0)))
         if self.occurrence == "unique":
-            asked = rng.integers(self.num_tokens)
-            others = rng.integers(1, self.num_tokens, size=length)
+            asked = rng.integers(self.num_tokens, size=(len(lengths), 1))
+            others = rng.integers(1, self.num_tokens, size=shape)
             letters = ((asked + others) % self.num_tokens).astype(np.uint8)
-            letters[int(rng.integers(length - 2)) + (self._step < 0)] = letters[-1] = asked
+            place = rng.integers(lengths - 2) + (self._step < 0)
+            letters[rows, place] = letters[rows, lengths - 1] = asked[:, 0]
             return letters
-        while True:
-            letters = super().draw_input(rng, length)
-            try:
-                self.target(letters)
-            except InvalidStringError:
-                continue
-            return letters
-
-    def longest_target(self, length: int) -> int:
-        return int(length >= 3)
+        letters = np.zeros(shape, dtype=np.uint8)
+        while len(rows):
+            letters[rows] = rng.integers(self.num_tokens, size=(len(rows), shape[1]))
+            drawn = TokenStrings.of_letters(self.num_tokens, letters[rows], lengths[rows])
+            rows = rows[self.answers(drawn)[:, 0] < 0]
+        return letters
 
     def describe(self) -> str:
         return (
             f"A string and then one of its tokens: the output is the {self.neighbor} neighbor of "
             f"the {self.occurrence} occurrence of that token in the string."
         )
+
+
+def _shuffled_rows(
+    rng: np.random.Generator, rows: int, number: int, wanted: int
+) -> UInt8[np.ndarray, "row place"]:
+    """The first so many of the numbers below `number` in an order of its own for every row."""
+    shuffled, every = np.tile(np.arange(number, dtype=np.uint8), (rows, 1)), np.arange(rows)
+    for place in range(wanted):
+        other = rng.integers(place, number, size=rows)
+        own = shuffled[:, place].copy()
+        shuffled[:, place] = shuffled[every, other]
+        shuffled[every, other] = own
+    return shuffled[:, :wanted]

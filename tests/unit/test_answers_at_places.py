@@ -298,7 +298,10 @@ def test_what_cannot_be_asked_is_refused_in_one_line(fields: dict[str, Any], sai
 
 
 def test_the_engine_of_lanes_says_why_it_cannot() -> None:
-    problem = problem_of("next_symbols", architecture="rnn")
+    assert (
+        choose_engine(problem_of("next_symbols", architecture="rnn"), "auto", "cpu").name == "lanes"
+    )
+    problem = problem_of("next_symbols", positions="sinusoidal", position_range=30)
     assert choose_engine(problem, "auto", "cpu").name == "strings"
-    with pytest.raises(EngineError, match="answers at every place are computed with PyTorch"):
+    with pytest.raises(EngineError, match="position_range=30 is compiled only where one token"):
         choose_engine(problem, "lanes", "cpu")

@@ -212,12 +212,12 @@ def test_gpt2s_initial_values_are_those_of_their_seed_and_the_same_without_biase
         (
             {"final_norm": True},
             "final_norm=True is not compiled",
-            "final_norm=True is compiled only where an output is written",
+            "final_norm=True is compiled only where all tokens are read",
         ),
         (
             {"positions": "learned", "position_draw": "shifted", "validation_max_length": 10},
             "position_draw='shifted' is not compiled",
-            "position_draw='shifted' is compiled only where an output is written",
+            "position_draw='shifted' is compiled only where all tokens are read",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The engine of lanes where outputs are written: teaching, scoring and writing."""
+"""The engine of lanes where all tokens are read: teaching, scoring, writing and answering."""
 
 from functools import cache
 from typing import Any
@@ -16,7 +16,7 @@ from seqcls.engines.lanes.engine import Lanes, program_of
 from seqcls.engines.lanes.program import OutputProgram
 from seqcls.engines.pytorch.computations import OneByOne
 from seqcls.engines.pytorch.groups import FlatGroup, Losses
-from seqcls.evaluation import ask
+from seqcls.evaluation import ask, evaluate, judge_validation, logits_of
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Questions
 from seqcls.kinds.transduction import OutputAnswers
@@ -81,6 +81,48 @@ CASES: dict[str, dict[str, Any]] = {
         "loss_on": "all",
     },
 }
+PLACES: dict[str, dict[str, Any]] = {
+    "next symbols, GPT-2, tied": {
+        **CASES["shifted, tied"],
+        "answers": "next_symbols",
+        "task": "regular",
+        "alphabet": "ab",
+        "pattern": "(abab)*",
+    },
+    "next symbols": {**SIZES, "answers": "next_symbols", "task": "dyck", "max_depth": 3},
+    "prefixes": {**SIZES, "answers": "prefixes", "task": "majority", "biases": True},
+    "states, rotary": {
+        **SIZES,
+        "answers": "states",
+        "task": "word_problem",
+        "group": "S3",
+        "positions": "rotary",
+    },
+    "next symbols, rnn, tied": {
+        "answers": "next_symbols",
+        "task": "regular",
+        "alphabet": "ab",
+        "pattern": "(ab|b)*",
+        "architecture": "rnn",
+        "hidden_size": 10,
+        "tied_embeddings": True,
+    },
+    "prefixes, lstm": {
+        "answers": "prefixes",
+        "task": "majority",
+        "architecture": "lstm",
+        "hidden_size": 9,
+        "biases": True,
+    },
+    "states, gru of 2": {
+        "answers": "states",
+        "task": "word_problem",
+        "group": "S3",
+        "architecture": "gru",
+        "hidden_size": 9,
+        "num_blocks": 2,
+    },
+}
 
 NO_UPDATE = Update(np.zeros(1), 0.0, 0.0)
 
@@ -90,8 +132,6 @@ def problem_of(name: str) -> Problem:
     return resolve(
         configuration(
             {
-                "task": "copy",
-                "num_tokens": 5,
                 "train_size": 96,
                 "train_batch_size": 32,
                 "train_max_length": 9,
@@ -100,7 +140,7 @@ def problem_of(name: str) -> Problem:
                 "test_size": 100,
                 "test_max_length": 14,
                 "max_num_epochs": 2,
-                **CASES[name],
+                **(PLACES.get(name) or {"task": "copy", "num_tokens": 5, **CASES[name]}),
             }
         )
     )
@@ -136,7 +176,7 @@ def plain_gradient(
     return float(mean) * losses.units, {k: v.numpy() for k, v in gradients.items() if v is not None}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *PLACES])
 def test_gradients_are_those_of_autograd(name: str) -> None:
     problem = problem_of(name)
     weights = {k: v.numpy() for k, v in initial_parameters(problem.network, 3).items()}
@@ -158,7 +198,7 @@ def test_gradients_are_those_of_autograd(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *PLACES])
 def test_training_is_that_of_pytorch(name: str) -> None:
     problem = problem_of(name)
     assert choose_engine(problem).name == "lanes"
@@ -188,6 +228,38 @@ def test_rates_by_steps_and_what_decays_are_those_of_pytorch(name: str) -> None:
             tolerance = 1e-4 * float(np.abs(value).max())
             own = found.weights[2][parameter]
             np.testing.assert_allclose(own, value, rtol=0, atol=tolerance, err_msg=parameter)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_answers_are_those_of_the_plain_model(name: str) -> None:
+    problem = problem_of(name)
+    members = [weights_of(problem), train_group([(problem, 1)])[0].kept_weights]
+    strings = stream(problem.test).epoch(0).strings
+    answers, plain = (logits_of(problem, members, strings, engine=x) for x in ("lanes", "strings"))
+    largest = max(1, np.nanmax(np.abs(plain)))
+    np.testing.assert_allclose(answers, plain, rtol=0, atol=2e-5 * largest)
+    found, expected = (
+        [x.wrong_by_length.tolist() for x in evaluate(problem, members, engine=engine)]
+        for engine in ("lanes", "strings")
+    )
+    assert found == expected
+
+
+def test_training_ends_at_the_check_that_finds_all_answers_right() -> None:
+    fields: dict[str, Any] = {
+        "stop_when_right": True,
+        "check_every": 10,
+        "train_size": 3200,
+        "patience": 10,
+    }
+    fields |= {"learning_rate": 0.02, "max_num_epochs": 10}
+    config = problem_of("next symbols, rnn, tied").config
+    problem = resolve(config.model_copy(update=fields))
+    found, expected = (train_group([(problem, 4)], engine=x)[0] for x in ("lanes", "strings"))
+    assert found.epochs == expected.epochs < 10
+    np.testing.assert_allclose(found.train_losses, expected.train_losses, rtol=1e-3)
+    (validated,) = judge_validation(problem, [found.kept_weights])
+    assert validated == (40, 0)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,4 +1,4 @@
-"""Strings as the engine of lanes reads them, and what models that write learn of them."""
+"""Strings as the engine of lanes reads them, and what is learned at each of their tokens."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,10 +10,11 @@ from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.engine import Flat, Update, some_batches, tiles_between
 from seqcls.engines.lanes.loss import KEPT, OutputBuffers
-from seqcls.engines.lanes.packing import head_rows, padded_size
+from seqcls.engines.lanes.packing import head_rows, output_rows, padded_size
 from seqcls.engines.lanes.vector import lanes
-from seqcls.kinds import Examples
-from seqcls.kinds.transduction import NO_TARGET, TransductionKind, separator_id
+from seqcls.kinds import KINDS, Examples, Kind, kind_name
+from seqcls.kinds.places import PlacesKind
+from seqcls.kinds.transduction import NO_TARGET, separator_id
 from seqcls.models.positions import Readout, read_ids
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
@@ -158,9 +159,8 @@ class Model(NamedTuple):
     """Scratch for the states, zeros at first."""
 
 
-# Strings as models that write are taught them: in groups, with the tokens to be predicted.
-
-KIND = TransductionKind()
+# Strings as models that write, or answer at every token, are taught them: in groups, with what is
+# to be predicted.
 
 
 class TaughtStrings(NamedTuple):
@@ -173,6 +173,8 @@ class TaughtStrings(NamedTuple):
     """The first token at which one is."""
     shares: Float[np.ndarray, " batch"]
     """What each loss counts for in the gradient: one over the tokens predicted in the batch."""
+    sets: Float[np.ndarray, "set output"]
+    """The `sets` of the same."""
 
 
 class Lesson(NamedTuple):
@@ -190,10 +192,10 @@ class Lesson(NamedTuple):
 
     def taught_in(self, first: int, last: int | None) -> TaughtStrings:
         """What is taught in the batches from the first on and before the last; None for all."""
-        strings, wanted, begins, shares = self.taught
+        strings, wanted, begins, shares, sets = self.taught
         groups = tiles_between(strings.ends, first, last)
         strings = some_batches(strings, first, last)
-        return TaughtStrings(strings, wanted[groups], begins[groups], shares[first:last])
+        return TaughtStrings(strings, wanted[groups], begins[groups], shares[first:last], sets)
 
 
 def make_batch(
@@ -207,14 +209,21 @@ def make_batch(
     Args:
         batches: the rows of the strings of each batch.
     """
-    read = KIND.reading(task, examples)
+    kind = _kind(task)
+    read = kind.reading(task, examples)
     groups = make_groups("first", read, np.zeros(len(examples)), batches)
-    encoded = KIND.encoded(task, examples, network)
+    encoded = kind.encoded(task, examples, network)
     is_predicted = encoded != NO_TARGET
     # The last token that is predicted, END, is predicted at the last one that is read.
     begins = read.lengths + 1 - is_predicted.sum(axis=1)
     rows, places = np.nonzero(is_predicted)
-    numbers = head_rows(network)[encoded[rows, places]]
+    numbers, sets = encoded[rows, places], np.zeros((0, network.num_outputs), np.float32)
+    if isinstance(kind, PlacesKind) and kind.of_bits:
+        codes, numbers = np.unique(numbers, return_inverse=True)
+        sets = np.zeros((len(codes), network.num_outputs), np.float32)
+        sets[:, output_rows(network)] = codes[:, None] >> np.arange(network.num_outputs) & 1
+    else:
+        numbers = output_rows(network)[numbers]
     if network.head == "all":
         ids = read.ids
         after = np.cumsum(ids == separator_id(network), axis=1) > 0
@@ -238,10 +247,15 @@ def make_batch(
             np.ascontiguousarray(by_lane),
             first.reshape(count, width),
             np.array(shares, np.float32),
+            sets,
         ),
         groups,
         coupled,
     )
+
+
+def _kind(task: Task) -> Kind:
+    return KINDS[kind_name(task)]()
 
 
 def coupled_of(
@@ -268,7 +282,7 @@ def epoch_batch(network: NetworkConfig, sampler: Sampler, epoch: int) -> Lesson:
 
 def scored_batch(network: NetworkConfig, task: Task, examples: Examples, most: int) -> Lesson:
     """Strings that are only scored, in batches of so many groups at most."""
-    longest_first = np.argsort(-KIND.reading(task, examples).lengths, kind="stable")
+    longest_first = np.argsort(-_kind(task).reading(task, examples).lengths, kind="stable")
     size = most * lanes()
     rows = [longest_first[x : x + size] for x in range(0, len(examples), size)]
     return make_batch(network, task, examples, rows)

@@ -59,8 +59,8 @@ def lane_logits(
 WIDEST: Mapping[Compiled, int] = {"transformer": 128, "recurrent": 512}
 WIDEST_WRITING: Mapping[Compiled, int] = {"transformer": 128, "recurrent": 256}
 """By program, the widest hidden state that it trains: beyond, PyTorch's matrix products are as
-fast. Measured by `benchmarks.plain`, `WIDE`, with 64 strings of 0 to 40 tokens, and where outputs
-are written by `benchmarks.outputs`."""
+fast. Measured by `benchmarks.plain`, `WIDE`, with 64 strings of 0 to 40 tokens, and where all
+tokens are read by `benchmarks.outputs`, where they are outputs."""
 
 MOST_TOKENS = 64
 """The most tokens of an alphabet: each token type costs as much as a number of the hidden state.
@@ -73,7 +73,7 @@ PARTS: Mapping[Compiled, tuple[str, str]] = {
     "transformer": (TRANSFORMER, TRANSFORMER_OUTPUTS),
     "recurrent": (RECURRENT, RECURRENT_OUTPUTS),
 }
-"""By program, the parts that train what gives one answer, and what writes."""
+"""By program, the parts that train what gives one answer, and what is read at every token."""
 
 _SHORT = {"train_max_length": 4, "validation_max_length": 4}
 
@@ -93,9 +93,8 @@ class Lanes(CompiledEngine):
     compiling = "compiling for this machine ({part}), once: about 20 seconds"
 
     def _obstacle(self, problem: Problem) -> str | None:
-        if problem.at_places:
-            return "answers at every place are computed with PyTorch"
-        if problem.lacks("outputs") and (reason := problem.lacks("labels")):
+        others = problem.lacks("outputs") and not problem.at_places
+        if others and (reason := problem.lacks("labels")):
             return reason
         return _why_not_compiled(problem.network)
 
@@ -126,7 +125,9 @@ class Lanes(CompiledEngine):
         strings: TokenStrings,
         *,
         device: str,
-    ) -> Float[np.ndarray, "member string"]:
+    ) -> Float[np.ndarray, "member string *output"]:
+        if problem.at_places:
+            return cell_of(problem.network).answers(weights, problem.task, strings)
         return lane_logits(problem.network, weights, strings)
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
@@ -176,18 +177,20 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
         return f"dropout_rate={config.dropout_rate} is not compiled"
     if config.attention_scale == "learned_log_length":
         return "attention_scale='learned_log_length' is not compiled"
-    writes = config.head != "string"
-    if config.num_letters > MOST_TOKENS and not (writes and program == "transformer"):
+    at_tokens = config.head != "string"
+    if config.num_letters > MOST_TOKENS and not (at_tokens and program == "transformer"):
         return f"an alphabet of {config.num_letters} tokens: up to {MOST_TOKENS} are compiled"
-    widest = (WIDEST_WRITING if writes else WIDEST)[program]
+    widest = (WIDEST_WRITING if at_tokens else WIDEST)[program]
     if config.hidden_size > widest:
         return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
-    if writes:
+    if at_tokens and config.position_range:
+        return f"position_range={config.position_range} is compiled only where one token is read"
+    if at_tokens:
         return None
     if config.readout == "last_letter":
         return "readout='last_letter' is not compiled"
     if config.final_norm:
-        return "final_norm=True is compiled only where an output is written"
+        return "final_norm=True is compiled only where all tokens are read"
     if config.position_draw != "sorted":
-        return f"position_draw={config.position_draw!r} is compiled only where an output is written"
+        return f"position_draw={config.position_draw!r} is compiled only where all tokens are read"
     return None

@@ -118,12 +118,14 @@ def classify_gradient(width, a, read0, dread0, slopes, w, gradient, classifier, 
 
 
 class Head(NamedTuple):
-    """A head that writes. It gives of each state numbers for CLS, the letters, and PAD, in this
-    order; the last two letters are SEP and END.
+    """A head that is read at every token. One that writes gives of each state numbers for CLS, the
+    letters, and PAD, in this order; the last two letters are SEP and END.
     """
 
     layer: LinearLayer
     outputs: int
+    at_places: bool
+    """Whether it answers, so that any number may be the one that is right."""
 
 
 @kernel
@@ -132,23 +134,29 @@ def head_of(sizes, parameters):
     outputs = (sizes.outputs + 3) // 4 * 4
     bias = parameters.classifier_bias if sizes.biases and not sizes.tied else -1
     weight = parameters.embedding if sizes.tied else parameters.classifier
-    return Head(LinearLayer(sizes.width, outputs, weight, bias), sizes.outputs)
+    return Head(LinearLayer(sizes.width, outputs, weight, bias), sizes.outputs, sizes.at_places)
 
 
 class Taught(NamedTuple):
     """What is to be predicted of some rows of states, and where it is told how that went."""
 
     wanted: np.ndarray
-    """(row, lane): the number of the token to be predicted; that of one which is predicted and not
-    written, plus how many there are; -1 where there is none."""
+    """(row, lane): the number of the token to be predicted, or of the right answer; that of one
+    which is predicted and not written, plus how many there are; -1 where there is none."""
+    sets: np.ndarray
+    """(set, output): the bits of the sets that are right answers; empty where these are no sets."""
     strings: np.ndarray
     """(row): the number of its group."""
+    tokens: np.ndarray
+    """(row): its place in its strings."""
     losses: np.ndarray
     """(group, lane): of each string, in nats."""
     missed: np.ndarray
     """(group, lane): tokens of its output that are not the likeliest."""
     missed_inside: np.ndarray
     """(group, lane): those of them before the end that are not the likeliest letter."""
+    said: np.ndarray
+    """(group, position, lane, output): filled in with the head's numbers; empty where not asked."""
     kept: np.ndarray
     """Scratch of `KEPT` vectors."""
 
@@ -160,15 +168,16 @@ KEPT = 4
 def likeliest(head, a, first, kept):
     """Writes which letter has the highest output, and which of those and END, the first of equals.
 
-    CLS, SEP and PAD are never written.
+    CLS, SEP and PAD are never written; of a head that answers, all are asked.
     """
-    best, number = load(a, first + 1), spread(ONE)
-    for token in range(2, head.outputs - 3):
+    begin, stop = (0, head.outputs) if head.at_places else (1, head.outputs - 3)
+    best, number = load(a, first + begin), spread(np.float32(begin))
+    for token in range(begin + 1, stop):
         value = load(a, first + token)
         number = if_less(best, value, spread(np.float32(token)), number)
         best = larger(best, value)
     store(kept, 0, number)
-    end = head.outputs - 2
+    end = head.outputs - 1 if head.at_places else head.outputs - 2
     store(kept, 1, if_less(best, load(a, first + end), spread(np.float32(end)), number))
 
 
@@ -194,6 +203,14 @@ def token_losses(rows, first, head, a, states, outputs, w, taught, share, traini
             is_taught = is_taught or taught.wanted[row, lane] >= 0
         if not is_taught:
             clear(a, number, outputs.apart)
+            continue
+        if taught.said.size > 0:
+            for token in range(head.outputs):
+                for lane in range(LANES):
+                    said = a[(number + token) * LANES + lane]
+                    taught.said[group, taught.tokens[row], lane, token] = said
+        if taught.sets.size > 0:
+            loss += set_losses(row, number, head, a, taught, share, training)
             continue
         if not training:
             likeliest(head, a, number, kept)
@@ -232,6 +249,39 @@ def token_losses(rows, first, head, a, states, outputs, w, taught, share, traini
             wanted = taught.wanted[row, lane]
             if wanted >= 0:
                 a[(number + wanted % head.outputs) * LANES + lane] -= share
+    return loss
+
+
+@kernel
+def set_losses(row, number, head, a, taught, share, training):
+    """The same of one row where sets of bits are right: the mean over the bits of each set. The
+    head's numbers stand from `number` on, and D of them is left there.
+    """
+    group, kept, loss = taught.strings[row], taught.kept, 0.0
+    for lane in range(LANES):
+        here = taught.wanted[row, lane] >= 0
+        kept[2 * LANES + lane] = share / np.float32(head.outputs) if here else ZERO
+        kept[3 * LANES + lane] = ZERO
+    for token in range(head.outputs):
+        for lane in range(LANES):
+            kept[lane] = taught.sets[max(taught.wanted[row, lane], 0), token]
+        value, bit = load(a, number + token), load(kept, 0)
+        small = exp(ZERO - absolute(value))
+        likely = if_less(value, spread(ZERO), small, spread(ONE)) / (ONE + small)
+        says = if_less(spread(ZERO), value, spread(ONE), spread(ZERO))
+        store(a, number + token, (likely - bit) * load(kept, 2))
+        store(kept, 0, small)
+        store(kept, 1, larger(value, spread(ZERO)) - value * bit)
+        store(kept, 3, load(kept, 3) + absolute(says - bit))
+        for lane in range(LANES):
+            if taught.wanted[row, lane] >= 0:
+                its = np.float64(kept[LANES + lane]) + math.log1p(np.float64(kept[lane]))
+                taught.losses[group, lane] += its / head.outputs
+                loss += its / head.outputs
+    if not training:
+        for lane in range(LANES):
+            is_wrong = taught.wanted[row, lane] >= 0 and kept[3 * LANES + lane] > ZERO
+            taught.missed[group, lane] += is_wrong
     return loss
 
 

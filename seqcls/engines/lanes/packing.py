@@ -31,7 +31,7 @@ def embedded_rows(config: NetworkConfig) -> int:
 
 
 def head_rows(config: NetworkConfig) -> Int64[np.ndarray, " row"]:
-    """Where the rows of the embedding stand, and those of a head that writes.
+    """Where the rows of the embedding stand, and those of a head that writes or is tied to it.
 
     CLS first, then the letters, so that those that are read are one after another, and PAD last.
     """
@@ -40,6 +40,13 @@ def head_rows(config: NetworkConfig) -> Int64[np.ndarray, " row"]:
         return rows
     ids = np.concatenate([[CLS], np.arange(FIRST_LETTER, len(rows)), [PAD]])
     return np.argsort(ids)
+
+
+def output_rows(config: NetworkConfig) -> Int64[np.ndarray, " output"]:
+    """Where the rows of the head stand: as those of the embedding where each is a token's."""
+    if config.writes or config.tied_embeddings:
+        return head_rows(config)
+    return np.arange(config.num_outputs)
 
 
 def one_after_another(sizes: Mapping[str, int], start: int = 0) -> dict[str, int]:

@@ -30,6 +30,7 @@ from seqcls.engines.lanes.batches import (
     empty_outputs,
     epoch_batch,
     epoch_groups,
+    make_batch,
     make_blank,
     scored_batch,
     validation_batch,
@@ -37,9 +38,10 @@ from seqcls.engines.lanes.batches import (
     written_of,
 )
 from seqcls.engines.lanes.loss import OutputBuffers
-from seqcls.engines.lanes.packing import Slots, pack, unpack, vectors
+from seqcls.engines.lanes.packing import Slots, output_rows, pack, unpack, vectors
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import Examples
+from seqcls.kinds.transduction import NO_TARGET
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -55,9 +57,12 @@ class Results(NamedTuple):
     """The sum of all, in nats."""
     losses: Float[np.ndarray, "group lane"]
     missed: Int64[np.ndarray, "group lane"]
-    """Tokens of each output that are not the likeliest; counted where nothing is trained."""
+    """Tokens of each output that are not the likeliest, or wrong answers; counted where nothing is
+    trained."""
     missed_inside: Int64[np.ndarray, "group lane"]
     """The wrong ones before the end and among letters."""
+    said: Float[np.ndarray, "group position lane output"]
+    """The head's numbers where something is to be predicted; nothing where nobody asks."""
 
 
 class LaneCell(ABC):
@@ -74,7 +79,7 @@ class LaneCell(ABC):
     run: ClassVar[Callable[..., float]]
     """The compiled function that trains or answers."""
     run_outputs: ClassVar[Callable[..., float]]
-    """The one that trains or scores what is written."""
+    """The one that trains or scores what is written, or answered at every token."""
     alike = False
     """Whether the strings of a group that is answered have to be of one length."""
 
@@ -143,18 +148,27 @@ class LaneCell(ABC):
         return loss, logits
 
     def teach(
-        self, flat: Flat, taught: TaughtStrings, places: tuple[Any, ...], steps: Steps | None = None
+        self,
+        flat: Flat,
+        taught: TaughtStrings,
+        places: tuple[Any, ...],
+        steps: Steps | None = None,
+        *,
+        asked: bool = False,
     ) -> Results:
-        """Trains on strings, in place, or scores them where no steps are given."""
+        """Trains on strings, in place, or scores them where no steps are given, and says the head's
+        numbers where they are asked for.
+        """
         sizes = self.sizes(scaled_loss=False)
         losses = np.zeros(taught.strings.lengths.shape)
         missed = np.zeros(losses.shape, np.int64)
         missed_inside = np.zeros_like(missed)
+        said = np.zeros((*taught.wanted.shape, self.network.num_outputs * asked), np.float32)
         model = self._model(flat, taught.strings, steps, sizes)
         loss = self.run_outputs(
-            model, taught, *places, *self.own_arguments(), losses, missed, missed_inside
+            model, taught, *places, *self.own_arguments(), losses, missed, missed_inside, said
         )
-        return Results(loss, losses, missed, missed_inside)
+        return Results(loss, losses, missed, missed_inside, said)
 
     def _model(self, flat: Flat, strings: LaneStrings, steps: Steps | None, sizes: Any) -> Model:
         training = steps is not None
@@ -172,6 +186,29 @@ class LaneCell(ABC):
         places = self.positions(groups)
         rows = [self.answer(self.pack(member), groups.strings, places)[1] for member in weights]
         return np.stack([logits.reshape(-1)[groups.places] for logits in rows])
+
+    def answers(
+        self, weights: Sequence[Weights], task: Task, strings: TokenStrings
+    ) -> Float[np.ndarray, "member string place output"]:
+        """What models of this shape answer at every place; NaN after each string's end."""
+        places = np.arange(strings.lengths.max(initial=0) + 1)
+        shape = len(weights), len(strings), len(places), self.network.num_outputs
+        outputs = np.full(shape, np.nan, np.float32)
+        longest_first, size = np.argsort(-strings.lengths, kind="stable"), self.groups * lanes()
+        for first in range(0, len(strings), size):
+            rows = longest_first[first : first + size]
+            there = places <= strings.lengths[rows, None]
+            # Any answer may be right: nothing is made of it.
+            asked = Examples(strings.take(rows), np.where(there, 0, NO_TARGET))
+            lesson = make_batch(self.network, task, asked, [np.arange(len(rows))])
+            of_tokens = self.output_positions(lesson)
+            for member, its in enumerate(weights):
+                said = self.teach(self.pack(its), lesson.taught, of_tokens, asked=True).said
+                by_string = said.transpose(0, 2, 1, 3).reshape(-1, *said.shape[1::2])
+                own = by_string[lesson.groups.places][:, : len(places), output_rows(self.network)]
+                width = own.shape[1]
+                outputs[member, rows, :width] = np.where(there[:, :width, None], own, np.nan)
+        return outputs
 
     def scores(self, weights: Weights, task: Task, examples: Examples) -> tuple[Results, Lesson]:
         """What a model makes of inputs with their targets, and where each stands."""
@@ -241,7 +278,7 @@ class AnswerProgram(LaneProgram):
 
 
 class OutputProgram(LaneProgram):
-    """That of a network which writes."""
+    """That of a network which writes, or answers at every token."""
 
     def __init__(self, problem: Problem, cell: LaneCell) -> None:
         super().__init__(problem, cell)

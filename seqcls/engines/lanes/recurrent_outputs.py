@@ -1,6 +1,8 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""Recurrent networks that write, as compiled functions: training, scoring, greedy decoding."""
+"""Recurrent networks that write or answer at every token, as compiled functions: training, scoring,
+greedy decoding.
+"""
 
 import numpy as np
 
@@ -26,24 +28,24 @@ from seqcls.engines.lanes.recurrent_sizes import LSTM
 from seqcls.engines.lanes.tiles import COLUMNS, Rows, clear
 from seqcls.engines.lanes.vector import LANES, load, store
 
-# Forward, backward and AdamW of a recurrent network that writes, as one compiled function.
+# Forward, backward and AdamW of a recurrent network that is read so, as one compiled function.
 #
 # As `seqcls.engines.lanes.recurrent_kernel`, but the last layer's states are read at every token.
 
 
 @entry(RECURRENT_OUTPUTS)
-def run_outputs(model, taught, table, d_table, losses, missed, missed_inside):
+def run_outputs(model, taught, table, d_table, losses, missed, missed_inside, said):
     """Trains a model on batches of strings, in place, or only scores; the sum of all losses.
 
     Args:
         taught: a `TaughtStrings`.
-        losses: (group, lane), zeros; added to, as are the next two: as in `Taught`.
+        losses: (group, lane), zeros; added to, as are the next two: as in `Taught`, and `said`.
     """
     training, w, gradient, moments, step, update, sizes, parameters, at, a = model
     row, strings = sizes.width + 1, taught.strings
     starts = np.zeros(strings.ids.shape[1] + 1, np.int64)
     wanted = np.zeros((at.rows + COLUMNS, LANES), np.int16)
-    owners = np.zeros(at.rows + COLUMNS, np.int64)
+    owners, places = np.zeros(at.rows + COLUMNS, np.int64), np.zeros(at.rows + COLUMNS, np.int64)
     kept = np.zeros(4 * LANES, np.float32)
     head = head_of(sizes, parameters)
     states = Rows(at.state + (sizes.layers - 1) * at.layer_size, row)
@@ -60,14 +62,16 @@ def run_outputs(model, taught, table, d_table, losses, missed, missed_inside):
         for token in range(tokens):
             for index in range(starts[token], starts[token + 1]):
                 group = first + index - starts[token]
-                owners[index] = group
+                owners[index], places[index] = group, token
                 for lane in range(LANES):
                     wanted[index, lane] = taught.wanted[group, token, lane]
                     if wanted[index, lane] >= 0:
                         begin = min(begin, index)
         for layer in range(sizes.layers):
             run_layer(layer, sizes, parameters, at, w, table, a, batch, at.zero, at.zero)
-        lesson = Taught(wanted, owners, losses, missed, missed_inside, kept)
+        lesson = Taught(
+            wanted, taught.sets, owners, places, losses, missed, missed_inside, said, kept
+        )
         share = taught.shares[number]
         first = end
         total_loss = teach_tokens(

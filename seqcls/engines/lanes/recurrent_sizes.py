@@ -17,6 +17,7 @@ from seqcls.engines.lanes.packing import (
     embedded_rows,
     head_rows,
     one_after_another,
+    output_rows,
     padded_size,
 )
 
@@ -35,6 +36,8 @@ class RecurrentSizes(NamedTuple):
     """Rows of the embedding, filled up: of these, and where the head writes also of PAD."""
     outputs: int
     """Numbers that the head gives of a state."""
+    at_places: bool
+    """Whether these are answers, which are read at every token."""
     tied: bool
     """Whether the embedding is the head's matrix."""
     hidden: int
@@ -108,6 +111,7 @@ def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> RecurrentSi
         types=config.num_letters + 1,
         type_width=padded_size(embedded_rows(config)),
         outputs=config.num_outputs,
+        at_places=config.head == "places",
         tied=config.tied_embeddings,
         hidden=config.hidden_size,
         width=width,
@@ -132,7 +136,8 @@ def parameters_of(config: NetworkConfig) -> RecurrentParameters:
     size, embedding = sum(layer.values()), s.type_width * s.width
     classifier = embedding + s.layers * size
     classified = 0 if s.tied else padded_size(s.outputs)
-    bias = classifier + (1 if s.outputs == 1 else classified) * s.width
+    at_tokens = s.outputs > 1 or s.at_places
+    bias = classifier + (classified if at_tokens else 1) * s.width
     return RecurrentParameters(
         embedding=0,
         layer_size=size,
@@ -166,7 +171,7 @@ def _slots(
             yield f"{inside}state_bias", moved + p.state_bias + gates
     if s.tied:
         return
-    outputs = np.zeros(1, np.int64) if s.outputs == 1 else rows
+    outputs = output_rows(config)
     yield "classifier.weight", p.classifier + np.add.outer(outputs * s.width, hidden)
     if s.biases:
         yield "classifier.bias", p.classifier_bias + outputs
@@ -210,7 +215,8 @@ def states_of(
     if not gru:
         starts["state_gates_gradient"] = starts["input_gates_gradient"]
     layers, end = one_after_another(layer, first), first + s.layers * size
-    outputs = (rows if training else COLUMNS) * (padded_size(s.outputs) + 1) * (s.outputs > 1)
+    outputs = (rows if training else COLUMNS) * (padded_size(s.outputs) + 1)
+    outputs *= s.outputs > 1 or s.at_places
     return RecurrentStates(
         rows=rows, **starts, layer_size=size, **layers, outputs=end, size=end + outputs
     )

@@ -1,6 +1,8 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""Transformers that write, as compiled functions: training, scoring, greedy decoding."""
+"""Transformers that write or answer at every token, as compiled functions: training, scoring,
+greedy decoding.
+"""
 
 from typing import NamedTuple
 
@@ -44,7 +46,7 @@ from seqcls.engines.lanes.transformer_sizes import (
 )
 from seqcls.engines.lanes.vector import LANES, ZERO, kernel, spread, store
 
-# Forward, backward and AdamW of a Transformer that writes, as one compiled function.
+# Forward, backward and AdamW of a Transformer that is read so, as one compiled function.
 
 
 @kernel
@@ -80,13 +82,13 @@ def add_learned_gradient(tokens, width, hidden, a, dx0, row, lengths, gradient, 
 
 
 @entry(TRANSFORMER_OUTPUTS)
-def run_outputs(model, taught, places, by_lane, factor, losses, missed, missed_inside):
+def run_outputs(model, taught, places, by_lane, factor, losses, missed, missed_inside, said):
     """Trains a model on batches of strings, in place, or only scores; the sum of all losses.
 
     Args:
         taught: a `TaughtStrings`.
         by_lane: (group, position, lane), places in a learned table; else empty.
-        losses: (group, lane), zeros; added to, as are the next two: as in `Taught`.
+        losses: (group, lane), zeros; added to, as are the next two: as in `Taught`, and `said`.
     """
     training, w, gradient, moments, step, update, sizes, parameters, at, a = model
     row = sizes.width + 1
@@ -127,7 +129,10 @@ def run_outputs(model, taught, places, by_lane, factor, losses, missed, missed_i
                 read_from, to = rows_from(last, begin), rows_from(normed, begin)
                 norm(predicting, layer, a, read_from, to, final, w)
             owners[:] = number
-            lesson = Taught(taught.wanted[number], owners, losses, missed, missed_inside, kept)
+            lesson = Taught(
+                taught.wanted[number], taught.sets, owners, order, losses, missed, missed_inside,
+                said, kept,
+            )  # fmt: skip
             share = taught.shares[batch]
             total_loss = teach_tokens(
                 training, begin, tokens, head, a, normed, outputs, Rows(at.gradient, row), w,

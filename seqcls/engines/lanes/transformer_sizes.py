@@ -19,6 +19,7 @@ from seqcls.engines.lanes.packing import (
     embedded_rows,
     head_rows,
     one_after_another,
+    output_rows,
     padded_size,
 )
 from seqcls.models.positions import table_size
@@ -53,6 +54,8 @@ class TransformerSizes(NamedTuple):
     """Rows of the embedding, filled up: of these, and where the head writes also of PAD."""
     outputs: int
     """Numbers that the head gives of a state."""
+    at_places: bool
+    """Whether these are answers, which are read at every token."""
     hidden: int
     width: int
     """The hidden size, filled up."""
@@ -166,6 +169,7 @@ def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Transformer
         types=config.num_letters + 1,
         type_width=padded_size(embedded_rows(config)),
         outputs=config.num_outputs,
+        at_places=config.head == "places",
         hidden=config.hidden_size,
         width=padded_size(config.hidden_size),
         heads=heads,
@@ -223,8 +227,8 @@ def parameters_of(config: NetworkConfig) -> TransformerParameters:
     after = {
         "final_norm": s.width * s.final_norm,
         "final_norm_bias": s.width * s.final_norm,
-        # A head of one output has no rows but that.
-        "classifier": (1 if s.outputs == 1 else classified) * s.width,
+        # A head of one answer a string has no rows but one.
+        "classifier": (classified if s.outputs > 1 or s.at_places else 1) * s.width,
         "classifier_bias": classified,
         # Rows of a table of distances are as long as there are heads.
         "table": rows * (s.width if s.scheme == LEARNED else columns),
@@ -279,7 +283,7 @@ def _slots(
     if s.final_norm and config.layer_norm == "nn":
         yield "final_norm.bias", p.final_norm_bias + hidden
     if not s.tied:
-        outputs = np.zeros(1, np.int64) if s.outputs == 1 else head_rows(config)
+        outputs = output_rows(config)
         yield "classifier.weight", rows_of(p.classifier, outputs, hidden, s.width)
     if config.biases and not s.tied:
         yield "classifier.bias", p.classifier_bias + outputs
@@ -323,7 +327,7 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
         "final_scales": tokens * s.final_norm,
         "outputs": (tokens if training else COLUMNS)
         * (padded_size(s.outputs) + 1)
-        * (s.outputs > 1),
+        * (s.outputs > 1 or s.at_places),
     }
     block = {
         "state": tokens * width,

@@ -79,17 +79,13 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
         length. Of tests that no readers were asked about there are no rows.
     """
     found: list[tuple[Any, ...]] = []
-    names = ("reader", "reason", "lengths")
-    for trained, ids, rows in _rows(store, config_ids, names):
+    for trained, ids, rows in _rows(store, config_ids, ("reader", "reason", "lengths")):
         for reader, reason, lengths in rows:
-            each: list[tuple[Any, ...]] = [(None, None, 0, 0)]
-            if lengths is not None:
-                try:
-                    counted = unpacked_lengths(lengths)
-                except (ValueError, TypeError, RecursionError):
-                    # A damaged one is absent, and no reason to show nothing else.
-                    continue
-                each = [(x, x in trained, *counts) for x, *counts in counted]
+            counted = _counted(lengths)
+            if counted is None:
+                continue
+            each = [(x, x in trained, *counts) for x, *counts in counted]
+            each = each or [(None, None, 0, 0)]
             found += [(config_id, reader, reason, *row) for config_id in ids for row in each]
     found.sort(key=lambda row: (row[0], _place(row[1])))
     columns = ["config_id", "reader", "reason", "length", "within", "tested", "right"]
@@ -113,6 +109,17 @@ def best_shortcut(scores: pd.DataFrame) -> pd.DataFrame:
     best = best.sort_values("place").sort_values("right", ascending=False, kind="stable")
     best = best.drop_duplicates("config_id")[["config_id", "reader"]]
     return fitted.merge(best, on=["config_id", "reader"])
+
+
+def _counted(lengths: Any) -> list[Any] | None:
+    """Length, strings and right ones of a reader; none of it where it cannot be fitted.
+
+    Nothing at all where it is damaged, which is no reason to show no other.
+    """
+    try:
+        return [] if lengths is None else list(unpacked_lengths(lengths))
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def _place(reader: str) -> int:
@@ -150,18 +157,25 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
         often as it occurs) and all_read (whether the models were tested on all of them); no row of
         a test that no readers were asked about.
     """
-    alike = {ids[0]: ids for _, ids, _ in _rows(store, config_ids, ("reader",))}
-    best = best_shortcut(shortcut_scores(store, alike))
-    found = shortcut_shares(best).merge(best.groupby("config_id", as_index=False)["tested"].sum())
-    every = [(first, config_id) for first, ids in alike.items() for config_id in ids]
-    found = pd.DataFrame(every, columns=["config_id", "own"]).merge(found)
+    found: list[tuple[Any, ...]] = []
+    for trained, ids, rows in _rows(store, config_ids, ("reader", "lengths")):
+        read = {reader: counted for reader, lengths in rows if (counted := _counted(lengths))}
+        if not read:
+            continue
+        best = min(read, key=lambda x: (-sum(right for *_, right in read[x]), _place(x)))
+        counts = np.array([row[1:] for row in read[best]])  # strings, and right ones
+        within = np.array([row[0] in trained for row in read[best]])
+        sums = [counts[chosen].sum(axis=0) for chosen in (within, ~within, slice(None))]
+        shares = [right / strings if strings else np.nan for strings, right in sums]
+        found += [(config_id, best, *shares, sums[-1][0]) for config_id in ids]
+    types = {"config_id": int, "reader": str, "within": float, "beyond": float, "whole": float}
+    best_of_each = pd.DataFrame(found, columns=[*types, "tested"]).astype({**types, "tested": int})
     query = select(Run.config_id, func.max(Run.tested)).group_by(Run.config_id)
     with store.begin() as connection:
-        rows = connection.execute(query.where(one_of(Run.config_id, found["own"].tolist())))
-        tested = {row[0]: row[1] for row in rows}
-    found = found.assign(all_read=found["own"].map(tested) == found["tested"])
-    found = found.drop(columns="config_id").rename(columns={"own": "config_id"})
-    return found[["config_id", "reader", "within", "beyond", "whole", "tested", "all_read"]]
+        read_of = one_of(Run.config_id, [row[0] for row in found])
+        tested = {row[0]: row[1] for row in connection.execute(query.where(read_of))}
+    all_read = np.array([tested.get(row[0]) == row[-1] for row in found], dtype=bool)
+    return best_of_each.assign(all_read=all_read)
 
 
 def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
