@@ -235,7 +235,8 @@ def language_of(fields: Mapping[str, Any], datasets: Mapping[str, str] | None = 
     _, *names = language_fields(known["task"])
     # What may be left out of a language, and is, says nothing of it.
     names += ["answers"] * (known["answers"] != "string")
-    said = (f"{name}={known[name]}" for name in names if known[name] != "")
+    told = {name: known[name] for name in names if known[name] != ""}
+    said = (f"{x}={str(y).lower() if isinstance(y, bool) else y}" for x, y in told.items())
     return ", ".join([str(known["task"]), *said])
 
 
