@@ -58,25 +58,29 @@ def prove_all(db: str, folder: Path, sweeps: Sequence[str], seconds: float) -> N
     if RESULTS.exists():
         found = pd.read_csv(RESULTS, keep_default_na=False)
         again = (found["outcome"] == "not decided") & (found["seconds"] < seconds)
-        lines = found[~again].to_dict("records")
+        lines = [
+            {str(name): x for name, x in row.items()} for row in found[~again].to_dict("records")
+        ]
     done = {(x["sweep"], x["architecture"], x["language"], x["seed"]) for x in lines}
     folder.mkdir(exist_ok=True)
     for sweep in sweeps:
-        for row in runs(store, sweep=sweep).itertuples():
-            language = LANGUAGES.get(str(row.pattern), str(row.task).replace("_", " "))
-            key = sweep, str(row.architecture), language, int(row.model_seed)
-            if key in done or row.architecture not in GATES:
+        found = runs(store, sweep=sweep)
+        columns = ["id", "pattern", "task", "architecture", "model_seed", "wrong"]
+        for row in found.reindex(columns=columns).to_dict("records"):
+            language = LANGUAGES.get(str(row["pattern"]), str(row["task"]).replace("_", " "))
+            key = sweep, str(row["architecture"]), language, int(row["model_seed"])
+            if key in done or row["architecture"] not in GATES:
                 continue
-            asked = model(store, int(row.id))
+            asked = model(store, int(row["id"]))
             begun = time.process_time()
             proof = prove(asked, budget=ProofBudget(seconds=seconds))
             if proof.certificate is not None:
                 text = to_text(proof.certificate)
-                (folder / f"{sweep}-{row.id}.json").write_text(text, encoding="utf-8")
+                (folder / f"{sweep}-{row['id']}.json").write_text(text, encoding="utf-8")
             lines.append(
                 {
                     **dict(zip(("sweep", "architecture", "language", "seed"), key, strict=True)),
-                    "wrong": int(row.wrong),
+                    "wrong": int(row["wrong"]),
                     "outcome": proof.outcome,
                     "regions": proof.regions,
                     "string": asked.tokenizer.display(proof.string or ""),
@@ -217,7 +221,7 @@ def read(folder: Path, seconds: float) -> None:
 def is_proved_again(certificate: Certificate) -> bool:
     """Whether boxes lead into boxes and answers are right by the prover's own arithmetic."""
     weights = {name: x.astype(np.float64) for name, x in weights_of(certificate).items()}
-    layers = []
+    layers = list[Layer]()
     while (start := f"layers.{len(layers)}.") + "input_weight" in weights:
         none = np.zeros(len(weights[start + "input_weight"]))
         names = ("input_weight", "state_weight", "input_bias", "state_bias")

@@ -149,7 +149,8 @@ def _gru(layer: Layer, given: Given, state: Forms) -> Forms:
         told = linear(given, weight, bias)
     else:
         told = linear(state, np.zeros_like(weight), bias, *(weight * given).T)
-    candidate = tanh(plus(told, times(reset, own)))
+    # Its rest is told of twice below, and shared it is told of by the two together.
+    candidate = tanh(plus(told, times(reset, own))).shared()
     return plus(candidate, times(update, minus(state, candidate)))
 
 

@@ -23,7 +23,7 @@ from seqcls.proofs import checker
 from seqcls.proofs.cells import Cells, why_not_proved
 from seqcls.proofs.certificate import make_certificate
 from seqcls.proofs.closure import Ended, Growth
-from seqcls.proofs.regions import Regions, Samples, SuffixTree, widths_of
+from seqcls.proofs.regions import Regions, Samples, Suffix, SuffixTree, widths_of
 from seqcls.proofs.search import Walker, most_letters, refine, words
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton, language_automaton
@@ -222,6 +222,7 @@ class _Prover:
         tree, most = SuffixTree(self._refined), self._budget.regions
         # The empty string has a region of its own: it may be asked, or not.
         tree.split(self._refined.automaton.start, ())
+        widest: dict[tuple[int, Suffix], float]
         widest = {(state, ()): width for state in range(len(self._refined.states))}
         for _ in range(SPLIT):
             fits = tree.fit(samples, widest, most)

@@ -85,11 +85,14 @@ class Walker:
         most = most_letters(letters)
         repeated = repeat(words(letters, 0, most - 1), words(letters, 1, most), REPEATED)
         runs = [self.run(short, 0), self.run(repeated, most), self.run(draw(letters), 0, SEEN)]
-        parts = zip(
-            *((x.samples.values, x.samples.states, x.samples.last) for x in runs), strict=True
-        )
         errors = {string for x in runs for string in x.errors}
-        seen = Samples(*map(np.concatenate, parts), runs[0].samples.cells)
+        parts = [x.samples for x in runs]
+        seen = Samples(
+            np.concatenate([x.values for x in parts]),
+            np.concatenate([x.states for x in parts]),
+            np.concatenate([x.last for x in parts]),
+            parts[0].cells,
+        )
         return Found(seen, _shortest(errors))
 
     def run(
@@ -128,7 +131,10 @@ class Walker:
         # Of each layer the state, then as many cells.
         is_cell = np.arange(values[0].shape[1]) // int(kept.states[0].shape[1]) % 2 == 1
         samples = Samples(
-            *map(np.concatenate, (values, reached, lasts)), is_cell & (self.kind == "lstm")
+            np.concatenate(values),
+            np.concatenate(reached),
+            np.concatenate(lasts),
+            is_cell & (self.kind == "lstm"),
         )
         return Found(samples, _shortest(errors))
 

@@ -16,7 +16,7 @@ def test_a_thousand_changed_certificates_prove_nothing_wrong() -> None:
     try_changes(1_000)
 
 
-@njit(**OPTIONS)  # type: ignore[untyped-decorator]
+@njit(**OPTIONS)
 def apply(given, of_tanh, of_sigmoid):  # type: ignore[no-untyped-def]
     """Both functions of numbers, a vector of them at a time."""
     for row in range(len(given) // LANES):

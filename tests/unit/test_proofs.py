@@ -236,6 +236,18 @@ def test_a_form_contains_what_the_program_computes_in_float32(
     assert logits.max() <= high[0]
 
 
+def test_a_gate_that_keeps_the_state_keeps_what_is_not_known_of_it_small() -> None:
+    fields = {"hidden_size": 6, "biases": True, "readout": "last", "architecture": "gru"}
+    problem = resolve(configuration({"task": "parity", **fields, **FEW}))
+    weights = untrained(problem, 0.3)
+    weights["layers.0.input_bias"][6:12] = 4
+    cells = Cells.of(TrainedModel(problem, weights))
+    forms = Forms.boxes(np.full((1, 6), -0.3), np.full((1, 6), 0.3))
+    for _ in range(12):
+        forms = cells.after_letter(forms, 0)
+    assert forms.radius.max() < 0.4
+
+
 def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
     x = np.concatenate([np.linspace(-20, 20, 400_001), np.geomspace(1e-30, 90, 50_000)])
     x = x.astype(np.float32)
