@@ -9,7 +9,7 @@ writes the tables between the marks of the pages, and their pictures, from the C
 import json
 import re
 import sys
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,9 @@ class Comparison(WithFresh):
     named: str = "language"
     """What those names are of."""
     page: str = "known_results.md"
+    told: Callable[[Mapping[Hashable, Any]], Mapping[str, str]] | None = None
+    """What a row of its table begins with, given its fields and what theory predicts: a text by
+    column, what is published among them; else names or fields that differ."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,50 @@ ATLASES = (
 
 TOLD = {"flip_flop": "ignore_share", "regular": "pattern"}
 """The fields that are said beside a task's name."""
+
+GENERALIZES, FAILS = "generalizes", "fails beyond"
+NEEDS_PLACES = f"{FAILS} without positions"
+
+NEXT_SYMBOLS = {
+    "(aa)*": ("(aa)\\*", NEEDS_PLACES),
+    "(aaaa)*": ("(aaaa)\\*", NEEDS_PLACES),
+    "(abab)*": ("(abab)\\*", NEEDS_PLACES),
+    "1*": ("Tomita 1", GENERALIZES),
+    "(10)*": ("Tomita 2", GENERALIZES),
+    "0*((11)+0+|1(11)*(00)+)*1*": ("Tomita 3", FAILS),
+    "(1|01|001)*(()|0|00)": ("Tomita 4", GENERALIZES),
+    "(00|11|(01|10)(00|11)*(01|10))*": ("Tomita 5", FAILS),
+    "(01|(1|00)(10)*(0|11))*": ("Tomita 6", FAILS),
+    "0*1*0*1*": ("Tomita 7", GENERALIZES),
+    "a+b+c+d+e+": ("a⁺b⁺c⁺d⁺e⁺", GENERALIZES),
+    "(a|b)*d(b|c)*": ("{a,b}\\*d{b,c}\\*", GENERALIZES),
+    "(0|1|2)*02*": ("{0,1,2}\\*02\\*", NEEDS_PLACES),
+}
+"""By pattern, what a language of `known/next_symbols` is called, and what Huang et al. (2025) say
+of it; of brackets of a depth, which have no pattern, that they generalize."""
+
+
+def tell_language(row: Mapping[Hashable, Any]) -> dict[str, str]:
+    """What the table of `known/next_symbols` says of a language."""
+    if pd.isna(row["pattern"]) or not row["pattern"]:
+        name, published = f"brackets, at most {row['max_depth']:.0f} open", GENERALIZES
+    else:
+        name, published = NEXT_SYMBOLS[row["pattern"]]
+    return {"language": name, "published": published, "theory here": row["predicted"]}
+
+
+def tell_depth(row: Mapping[Hashable, Any]) -> dict[str, str]:
+    """What the table of `known/depth_hierarchy` says of a number of blocks and a language: one of
+    d blocks generalizes to d + 2 blocks of letters (Yang, Cadilhac & Chiang 2025).
+    """
+    letters = str(row["pattern"]).count("+")
+    return {
+        "`num_blocks`": f"{row['num_blocks']}",
+        "blocks of letters": str(letters),
+        "published": GENERALIZES if letters <= row["num_blocks"] + 2 else FAILS,
+        "theory here": row["predicted"],
+    }
+
 
 COMPARISONS = (
     Comparison("majority", ((41, 80), (81, 120))),
@@ -138,6 +185,8 @@ COMPARISONS = (
     Comparison("copying_small", ((21, 40), (41, 60))),
     Comparison("binary_majority_word", ((51, 100), (101, 150))),
     Comparison("addition", ((23, 32), (33, 42))),
+    Comparison("next_symbols", ((51, 100), (101, 150)), told=tell_language),
+    Comparison("depth_hierarchy", ((51, 100), (101, 150)), told=tell_depth),
 )
 
 
@@ -185,20 +234,26 @@ def trained_models(
 
 
 def compared_models(
-    store: Store, sweeps: Sequence[str], ranges: Sequence[tuple[int, int]]
+    store: Store,
+    sweeps: Sequence[str],
+    ranges: Sequence[tuple[int, int]],
+    *,
+    predicted: bool = False,
 ) -> pd.DataFrame:
     """One row a finished run of these sweeps, in their order.
 
     Returns:
         the fields that differ; fresh (whether it is not of the first sweep), model_seed, epochs;
+        predicted, where it is asked for;
         tested and wrong strings, within (of trained lengths), beyond, and of each range of longer
         lengths; solved_length.
     """
     every = [finished_runs(store, name).assign(fresh=name != sweeps[0]) for name in sweeps]
     found = pd.concat(every, ignore_index=True)
     found = counted_in(store, found, ranges)
-    fields = differing_fields(found)
-    return found[[*fields, "fresh", "model_seed", "epochs", *_counts(ranges), "solved_length"]]
+    asked = ["predicted"] if predicted else []
+    named = [*differing_fields(found), "fresh", "model_seed", "epochs", *asked]
+    return found[[*named, *_counts(ranges), "solved_length"]]
 
 
 def counted_in(
@@ -222,13 +277,13 @@ def range_name(ends: tuple[int, int]) -> str:
     return "_".join(map(str, ends))
 
 
-def name_task(run: Mapping[Hashable, Any]) -> str:
+def name_task(run: Mapping[Any, Any]) -> str:
     """What a run's task is called, with the field in which those of one name differ."""
     field = TOLD.get(str(run["task"]))
     return f"{run['task']}, {field}={run[field]}" if field else str(run["task"])
 
 
-def name_model(run: Mapping[Hashable, Any]) -> str:
+def name_model(run: Mapping[Any, Any]) -> str:
     """What a run's model is called, by its architecture, positions, blocks and factors."""
     name = " ".join([str(run["architecture"]).replace("_", " "), str(run["layers"])]).strip()
     if run["architecture"] == "transformer":
@@ -736,7 +791,10 @@ def comparison_table(comparison: Comparison, found: pd.DataFrame) -> str:
     """
     every = with_outcomes(found)
     fields = [str(name) for name in found.columns[: found.columns.get_loc("fresh")]]
-    if comparison.names:
+    if comparison.told is not None:
+        texts = pd.DataFrame(list(map(comparison.told, every.to_dict("records"))), every.index)
+        every, shown = every.join(texts), list(map(str, texts))
+    elif comparison.names:
         codes = every.groupby(fields, sort=False, dropna=False).ngroup()
         every[comparison.named] = [comparison.names[code] for code in codes]
         shown = [comparison.named]
@@ -878,7 +936,9 @@ def write_results(db: str) -> None:
     for own in COMPARISONS:
         if own.name in names:
             held = [name for name in own.sweeps if name in names]
-            compared_models(store, held, own.ranges).to_csv(own.results, index=False)
+            asked = own.told is not None
+            found = compared_models(store, held, own.ranges, predicted=asked)
+            found.to_csv(own.results, index=False)
     for sample in SAMPLES:
         if sample.name in names:
             held = [name for name in sample.sweeps if name in names]

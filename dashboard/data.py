@@ -258,6 +258,7 @@ strings_by_drawn = cached(reading.strings_by_drawn)
 sweep_outcomes = cached(reading.sweep_outcomes)
 sweep_record = cached(reading.sweep_record)
 sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
+sweeps_with_models = cached(reading.sweeps_with_models)
 trials = cached(remedy_trials.trials)
 why_not_learned = cached(failures.why_not_learned)
 worst_models = cached(reading.worst_models)
@@ -429,7 +430,7 @@ def say(error: SeqclsError) -> None:
     if isinstance(error, StoreMissingError):
         st.info(
             "There are no models to show yet. Launch the report's models, or a question of your "
-            "own, from the sidebar; or train the report's, in about a minute, with:"
+            "own, on the page Launch; or train the report's, in about a minute, with:"
         )
         # It names the database, too.
         st.code(without_folder(error.command), language="bash", wrap_lines=True)

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import streamlit as st
 
-from dashboard import actions, data, links
+from dashboard import actions, data, filters, links
 from dashboard.launch import custom, starting_point, strings, variants
 from dashboard.server import visitors
 from dashboard.text import error_text, verbatim
@@ -73,7 +73,7 @@ ABOUT = ("run", "config")
 """What a link says of models, from which a sweep can start."""
 
 KIND = "launch_kind"
-CUSTOM = "Your own"
+CUSTOM, PRESET = "Your own", "Preset"
 DRAWN_ANEW = ("launch_button", "launch_add_variant", "launch_take_near")
 """What has no state."""
 
@@ -114,12 +114,14 @@ def switch(page: str) -> None:
         st.switch_page(links.LAUNCH_PAGE, query_params=_models_of_link())
     if launched and page == PATH:
         state[links.SWITCHED] = True
+        # What is followed from now on may match none of the filters.
+        filters.clear(keep=links.THRESHOLDS)
         st.switch_page(links.SWEEPS_PAGE, query_params={"sweep_id": str(launched[-1])})
 
 
 def show() -> None:
     """Draws the panel."""
-    choices: dict[str, Callable[[], list[SweepSpec]]] = {"Preset": _preset, CUSTOM: custom.show}
+    choices: dict[str, Callable[[], list[SweepSpec]]] = {PRESET: _preset, CUSTOM: custom.show}
     kind = st.segmented_control(
         "What to train",
         list(choices),
@@ -155,6 +157,13 @@ def open_with(start: str) -> None:
     st.session_state[PANEL] = True
     st.session_state[KIND] = CUSTOM
     st.session_state[starting_point.KEY] = start
+
+
+def open_preset(name: str) -> None:
+    """Has the panel opened on a specification that comes with seqcls."""
+    st.session_state[PANEL] = True
+    st.session_state[KIND] = PRESET
+    st.session_state["launch_preset"] = name
 
 
 def clear() -> None:

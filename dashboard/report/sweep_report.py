@@ -286,6 +286,10 @@ def _no_better(table: pd.DataFrame, view: View) -> str:
     return f"<ul>{items}</ul>{quiet(f'{shortcuts.WHEN_NO_BETTER}{more} {decided}'.strip())}"
 
 
+MAY_BE_EMPTY = ("generalize, of those", "95% of generalizing", "95% of accuracy", "solved length")
+"""Columns that are left out where nothing stands in them."""
+
+
 def _table(table: pd.DataFrame, view: View) -> str:
     table = table.head(MOST_LISTED)
     settings = setting_names(table)
@@ -310,6 +314,7 @@ def _table(table: pd.DataFrame, view: View) -> str:
         .where((table["judged"] == 0) | (table["learned"] > 0), ""),
     }
     shown = table[naming].assign(**{name: x.where(tested, "") for name, x in results.items()})
+    shown = shown.drop(columns=[x for x in MAY_BE_EMPTY if (shown[x] == "").all()])
     if table["shortcut_reader"].isna().all():
         del shown["shortcut"]
     if table[list(BORDER_SHARES)].isna().all(axis=None):

@@ -62,6 +62,9 @@ ROOM = 1026
 # Pixels of a column, about, whose width follows from what is in it.
 UNSET = 95
 
+SEEDS, WIDE = ("failing_seeds", "unlearned_seeds", "beyond_seeds"), 220
+"""Columns that list seeds, and the pixels that they have at most."""
+
 SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
 
@@ -173,6 +176,10 @@ def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
     ) | measures.configuration_columns(
         view.below, measures.words_of(table["config_id"]), view.learned_at
     )
+    for name in SEEDS:
+        # Wide enough for what is in it: which seeds these are is not to be guessed.
+        longest = int(table[name].fillna("").str.len().max())
+        columns[name]["width"] = round(min(max(columns[name]["width"], 7 * longest + 20), WIDE))
     every = [CONFIGURATION, *shown]
     if "columns" not in st.query_params:
         # Until columns are chosen those are shown for which there is room.

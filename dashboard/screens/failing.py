@@ -59,8 +59,13 @@ def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
         makes = " and ".join(filters.describe_picked(replace(view, failing=view.kind is None)))
-        which = "that the other filters leave" if view.picks else "that match the filters"
-        st.success(f"None of the {tested:,} tested models {which} {makes}.")
+        match = "matches" if tested == 1 else "match"
+        which = "that the other filters leave" if view.picks else f"that {match} the filters"
+        st.success(
+            f"The only tested model {which} is not one that {makes}."
+            if tested == 1
+            else f"None of the {tested:,} tested models {which} {makes}."
+        )
     else:
         filters.say_none()
 
@@ -235,6 +240,8 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
     st.caption(
         f"{number:,} different {verbatim(words.plural(words.missed))}, the shortest first. Select "
         "one to look at it."
+        if number > 1
+        else f"One {verbatim(words.missed)} {verbatim(words.string)}. Select it to look at it."
     )
     string = links.texts(
         measures.kinds_first(display_strings(table, config), kind),

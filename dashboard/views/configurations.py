@@ -27,7 +27,7 @@ from sweeps.results import Outcome, why_not_known
 from sweeps.statistics.intervals import wilson
 from sweeps.statistics.populations import CLASS
 
-MAX_LISTED = 12
+MAX_LISTED = 100
 """Seeds that are named in a cell of the table."""
 
 SHARES = (
@@ -127,9 +127,16 @@ def _describe_shares(few: "pd.Series[int]", of: "pd.Series[int]") -> list[str | 
 
 
 def _list_seeds(seeds: list[int], number: int) -> str:
-    """The first seeds of so many."""
+    """The first seeds of so many; three in a row and more as specifications write them: `0..4`."""
+    spans: list[list[int]] = []
+    for seed in seeds:
+        if spans and seed == spans[-1][-1] + 1:
+            spans[-1].append(seed)
+        else:
+            spans.append([seed])
+    said = [f"{x[0]}..{x[-1]}" if len(x) > 2 else ", ".join(map(str, x)) for x in spans]
     more = [f"and {number - len(seeds)} more"] if number > len(seeds) else []
-    return ", ".join([*map(str, seeds), *more])
+    return ", ".join([*said, *more])
 
 
 def count_outcomes(table: pd.DataFrame) -> pd.DataFrame:

@@ -77,6 +77,7 @@ from sweeps.store.reads.sweep_queries import (
     sweep_outcomes,
     sweep_record,
     sweeps_of_run,
+    sweeps_with_models,
     views,
 )
 from sweeps.store.reads.test_sets import stored_datasets
@@ -96,5 +97,6 @@ __all__ = [
     "runs_named", "scores_by_length", "sensitivity", "settings", "shortcut_scores",
     "shortcut_shares", "specifications", "stored_datasets", "stored_epochs", "stored_model",
     "string_errors", "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record",
-    "sweeps_of_run", "trained_further", "views", "why_no_weights", "worst_models",
+    "sweeps_of_run", "sweeps_with_models", "trained_further", "views",
+    "why_no_weights", "worst_models",
 ]  # fmt: skip

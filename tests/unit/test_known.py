@@ -244,6 +244,43 @@ def test_memories_stand_beside_what_is_published_of_them() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "published", "first"),
+    [
+        (
+            "next_symbols",
+            {"generalizes": 10, "fails beyond": 3, "fails beyond without positions": 4},
+            "brackets, at most 2 open",
+        ),
+        ("depth_hierarchy", {"generalizes": 6, "fails beyond": 6}, "1"),
+    ],
+)
+def test_what_is_published_stands_beside_every_configuration(
+    name: str, published: dict[str, int], first: str
+) -> None:
+    (own,) = (x for x in COMPARISONS if x.name == name)
+    (spec,) = load_specs(f"known/{name}")
+    fields = ["num_blocks", "max_depth", "pattern"]
+    counts = compared(8, False, (0, 0, 0), (1, 2, 40))
+    ranges = {
+        f"{x}_{known.range_name(ends)}": 400 for x in ("tested", "wrong") for ends in own.ranges
+    }
+    rows = [
+        {**{field: dict(config)[field] for field in fields}, **run, **ranges, "predicted": "can"}
+        for config in spec.configs()
+        for run in counts
+    ]
+    lines = comparison_table(own, pd.DataFrame(rows)).splitlines()
+    cells = [line.strip("| ").split(" | ") for line in lines[2:]]
+    assert cells[0][0] == first
+    assert len({tuple(row[:2]) for row in cells}) == len(cells) == len(rows) // 2
+    at = lines[0].strip("| ").split(" | ").index("published")
+    assert pd.Series([row[at] for row in cells]).value_counts().to_dict() == published
+    assert {(row[at + 1], row[at + 3], row[at + 4]) for row in cells} == {
+        ("can", "2 of 2", "1 of 2")
+    }
+
+
 @pytest.mark.parametrize("own", TRAINED, ids=lambda own: own.name)
 def test_comparisons_have_a_name_for_every_language_and_models_that_are_judged(
     own: Comparison,
