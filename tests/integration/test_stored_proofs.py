@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -33,6 +33,7 @@ from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained, overview, queries
+from sweeps.store.tables import ProofResult
 from sweeps.store.verification import verify
 from tests.app import open_app, rerun, said
 from tests.databases import file_of, load_parity, rows
@@ -72,6 +73,10 @@ def result(store: Store) -> str:
 
 PROVED = {"result": "proved", "regions": 17, "certificate": b"bytes"}
 REFUTED = {"result": "refuted", "string": "10", "said": 1}
+
+
+def test_the_results_that_are_stored_are_those_of_the_prover() -> None:
+    assert tuple(ProofResult) == get_args(prover.Outcome)
 
 
 def test_a_proof_is_read_as_it_was_stored_and_replaced_by_the_next(store: Store) -> None:
@@ -338,6 +343,8 @@ def test_compare_counts_what_is_proved_and_the_page_of_a_refuted_model_says_so(
     assert "Refuted: on 10{12} the model says" in told
     assert "It forgets while one token repeats: as 0 repeats after 1" in told
     assert "from 12 repetitions on it is wrong, as on 10{12}." in told
+    page = open_app(monkeypatch, both_file, "compare_two", run=["1", "2"])
+    assert "**generalizes** (refuted by 10{12})" in said(page).replace("\\", "")
 
 
 def test_a_repetition_that_refutes_a_model_is_told_with_the_causes(

@@ -11,6 +11,7 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, NOT_LEARNED, is_exact
 from seqcls.proofs.checker import digest
 from seqcls.results import Confusion
+from seqcls.weights import from_bytes
 from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome, ProofRecord
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
@@ -183,11 +184,14 @@ def forgettings(store: Store) -> dict[int, dict[str, Any]]:
     """What runs forget while a word repeats, as `seqcls.proofs.forgetting` found it when a string
     of that form refuted them, by their ids.
     """
-    refuted = ProofRow.result == ProofResult.REFUTED
-    query = select(ProofRow.run_id, ProofRow.details).where(refuted, ProofRow.of_language == 1)
+    refuted = select(ProofRow.run_id).where(ProofRow.result == ProofResult.REFUTED)
     with store.begin() as connection:
-        rows = connection.execute(query.order_by(ProofRow.run_id)).all()
-    found = {run_id: json.loads(details).get("forgetting") for run_id, details in rows}
+        proofs = stored_proofs(connection, connection.scalars(refuted).all())
+    found = {
+        run_id: json.loads(row["details"]).get("forgetting")
+        for (run_id, of_language), (row, why) in proofs.items()
+        if of_language and why is None
+    }
     return {run_id: record for run_id, record in found.items() if record}
 
 
@@ -232,9 +236,6 @@ def stored_proofs(
 
 def _digest_of(weights: bytes | None) -> str | None:
     """The digest of weights that can be read."""
-    # Imported where it is used: PyTorch takes long to load.
-    from seqcls.weights import from_bytes
-
     try:
         return None if weights is None else digest(from_bytes(bytes(weights)))
     except SeqclsError:
