@@ -659,7 +659,7 @@ def comparison_table(comparison: Comparison, found: pd.DataFrame) -> str:
     fields = [str(name) for name in found.columns[: found.columns.get_loc("fresh")]]
     if comparison.told is not None:
         texts = pd.DataFrame(list(map(comparison.told, every.to_dict("records"))), every.index)
-        every, shown = every.join(texts), list(texts)
+        every, shown = every.join(texts), list(map(str, texts))
     elif comparison.names:
         codes = every.groupby(fields, sort=False, dropna=False).ngroup()
         every[comparison.named] = [comparison.names[code] for code in codes]

@@ -178,7 +178,7 @@ def test_settings_of_another_gpt2_are_refused(
     save_file(tensors, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps({"n_head": 2, **config}))
     (tmp_path / "vocabulary.json").write_text(json.dumps(tokens))
-    how = {"task": TASK, "settings": {"yes": "1", "no": "0"}}
+    how: dict[str, Any] = {"task": TASK, "settings": {"yes": "1", "no": "0"}}
     if not said:
         assert api.load_weights(tmp_path / "runs.db", tmp_path, **how) == 1
         return
