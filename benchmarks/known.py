@@ -45,7 +45,10 @@ class Atlas:
     name: str
     page: str
     sweeps: tuple[str, ...]
-    """The first has every cell; others those that it does not learn, at another learning rate."""
+    """The first has every cell; others those that it does not learn, at another learning rate, or
+    other seeds."""
+    ranges: tuple[tuple[int, int], ...] = ()
+    """Lengths beyond the trained ones whose strings are counted by themselves, in tokens."""
 
     @property
     def results(self) -> Path:
@@ -98,9 +101,11 @@ ATLASES = (
     Atlas("atlas", "atlas.md", ("atlas", "atlas_rates")),
     Atlas("atlas_memories", "atlas.md", ("atlas_memories",)),
     Atlas("atlas_transductions", "atlas_transductions.md", ("atlas_transductions",)),
+    Atlas("memory", "memory.md", ("memory", "memory_fresh"), ((17, 32), (33, 48))),
 )
 
-MEMORIES = ("DeltaNet", "Gated DeltaNet", "Mamba")
+TOLD = {"flip_flop": "ignore_share", "regular": "pattern"}
+"""The fields that are said beside a task's name."""
 
 GENERALIZES, FAILS = "generalizes", "fails beyond"
 NEEDS_PLACES = f"{FAILS} without positions"
@@ -182,24 +187,6 @@ COMPARISONS = (
     Comparison("addition", ((23, 32), (33, 42))),
     Comparison("next_symbols", ((51, 100), (101, 150)), told=tell_language),
     Comparison("depth_hierarchy", ((51, 100), (101, 150)), told=tell_depth),
-    Comparison(
-        "memory",
-        ((17, 32), (33, 48)),
-        tuple(
-            f"{task}: {model}"
-            for task in (
-                *("parity", "flip-flop, sparse", "flip-flop, dense", "recall"),
-                *("selective copying", "S3", "(ab)\\*", "copying"),
-            )
-            for model in (
-                *("Transformer, rotary", "Transformer, learned", "LSTM"),
-                *(f"{name}, {sign}" for name in MEMORIES for sign in ("positive", "signed")),
-                *("hybrid ga", "hybrid ag", "hybrid gag"),
-            )
-        ),
-        "task and model",
-        "memory.md",
-    ),
 )
 
 
@@ -220,22 +207,25 @@ def finished_runs(store: Store, sweep: str) -> pd.DataFrame:
     return found[found["state"] == "done"].sort_values(["config_id", "model_seed"])
 
 
-def trained_models(store: Store, sweep: str) -> pd.DataFrame:
+def trained_models(
+    store: Store, sweep: str, ranges: Sequence[tuple[int, int]] = ()
+) -> pd.DataFrame:
     """One row a finished run, in the order of the sweep.
 
     Returns:
         task, model (its name), learning_rate, model_seed, predicted; budget (training strings at
         most) and epochs; validation_loss (nats); tested and wrong strings, within (of trained
-        lengths) and beyond; solved_length; what the best shortcut reader reaches on the same test,
-        in [0, 1], within and beyond.
+        lengths), beyond, and of each range of longer lengths; solved_length; what the best shortcut
+        reader reaches on the same test, in [0, 1], within and beyond.
     """
-    found = finished_runs(store, sweep)
+    found = counted_in(store, finished_runs(store, sweep), ranges)
     for part in PARTS:
         found[f"reader_{part}"] = found[f"shortcut_{part}"].round(4)
+    found["task"] = list(map(name_task, found.to_dict("records")))
     found["model"] = list(map(name_model, found.to_dict("records")))
     found["budget"] = found["max_num_epochs"] * found["train_size"]
     found["validation_loss"] = found["best_validation_loss"].round(4)
-    counts = [f"{name}_{part}" for part in PARTS for name in ("tested", "wrong")]
+    counts = _counts(ranges)
     columns = [
         *(*CELL, "learning_rate", "model_seed", "predicted", "budget", "epochs"),
         *("validation_loss", *counts, "solved_length", "reader_within", "reader_beyond"),
@@ -260,15 +250,26 @@ def compared_models(
     """
     every = [finished_runs(store, name).assign(fresh=name != sweeps[0]) for name in sweeps]
     found = pd.concat(every, ignore_index=True)
-    scores = lengths(store, found["id"].tolist())
+    found = counted_in(store, found, ranges)
+    asked = ["predicted"] if predicted else []
+    named = [*differing_fields(found), "fresh", "model_seed", "epochs", *asked]
+    return found[[*named, *_counts(ranges), "solved_length"]]
+
+
+def counted_in(
+    store: Store, found: pd.DataFrame, ranges: Sequence[tuple[int, int]]
+) -> pd.DataFrame:
+    """Runs with tested and wrong strings of each range of lengths."""
+    scores = lengths(store, found["id"].tolist()) if ranges else pd.DataFrame()
     for own in ranges:
         chosen = scores[scores["length"].between(*own)].groupby("run_id")[["tested", "wrong"]].sum()
         found = found.join(chosen.add_suffix(f"_{range_name(own)}"), on="id")
+    return found
+
+
+def _counts(ranges: Sequence[tuple[int, int]]) -> list[str]:
     parts = [*PARTS, *map(range_name, ranges)]
-    counts = [f"{name}_{part}" for part in parts for name in ("tested", "wrong")]
-    asked = ["predicted"] if predicted else []
-    named = [*differing_fields(found), "fresh", "model_seed", "epochs", *asked]
-    return found[[*named, *counts, "solved_length"]]
+    return [f"{name}_{part}" for part in parts for name in ("tested", "wrong")]
 
 
 def range_name(ends: tuple[int, int]) -> str:
@@ -276,9 +277,15 @@ def range_name(ends: tuple[int, int]) -> str:
     return "_".join(map(str, ends))
 
 
-def name_model(run: Mapping[Hashable, Any]) -> str:
+def name_task(run: Mapping[Any, Any]) -> str:
+    """What a run's task is called, with the field in which those of one name differ."""
+    field = TOLD.get(str(run["task"]))
+    return f"{run['task']}, {field}={run[field]}" if field else str(run["task"])
+
+
+def name_model(run: Mapping[Any, Any]) -> str:
     """What a run's model is called, by its architecture, positions, blocks and factors."""
-    name = str(run["architecture"]).replace("_", " ")
+    name = " ".join([str(run["architecture"]).replace("_", " "), str(run["layers"])]).strip()
     if run["architecture"] == "transformer":
         blocks = run["num_blocks"]
         name = f"{run['positions']}, {blocks} block{'s' * (blocks > 1)}"
@@ -387,8 +394,13 @@ def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
     }
     made = {name: table(cells, own, readers=name == "beyond") for name, own in texts.items()}
     made["sums"] = sums(cells, found)
-    made["reading"] = read_atlas(found)
-    if len(atlas.sweeps) > 1:
+    if atlas.ranges:
+        made["beside"] = beside_published(found, atlas.ranges[-1])
+        lines = "\n".join(f"- {text}" for text in read_memories(found))
+        made["reading"] = f"{lines}\n\n![What is learned, and generalizes]({atlas.name}.svg)"
+    else:
+        made["reading"] = read_atlas(found)
+    if found["learning_rate"].nunique() > 1:
         made["rates"] = rates_table(found)
     return {f"{atlas.name}: {name}": text for name, text in made.items()}
 
@@ -416,6 +428,128 @@ def sums(cells: pd.DataFrame, found: pd.DataFrame) -> str:
         for name, own in groups
     ]
     return "\n".join([told, "", "| models | all | learned | generalize |", "|---" * 4 + "|", *rows])
+
+
+# Memories beside what is published of them.
+
+PUBLISHED = {
+    ("parity", "Transformers"): "0 of 104 configurations¹; .022 / .003³",
+    ("parity", "DeltaNet, positive"): ".017 / .010³",
+    ("parity", "DeltaNet, signed"): "1.0 / .999³",
+    ("parity", "Gated DeltaNet, signed"): "11 of 12 configurations¹",
+    ("parity", "Mamba, positive"): ".000 / .000³",
+    ("parity", "Mamba, signed"): "1.0 / 1.0³",
+    ("parity", "hybrids"): "0 of 173 configurations, best .989¹",
+    ("flip_flop", "Transformers"): "0 of 48 configurations, best .976¹; sporadic errors⁴",
+    ("flip_flop", "LSTM"): "no error⁴",
+    ("flip_flop", "Gated DeltaNet, signed"): "12 of 12 configurations¹",
+    ("flip_flop", "hybrids"): "55 of 102 configurations¹",
+    ("associative_recall", "Transformers"): "about .53²",
+    ("associative_recall", "Gated DeltaNet, signed"): "1 / .90 / .77²",
+    ("associative_recall", "hybrids"): "1 / .80 / .62²",
+    ("selective_copy", "Mamba, positive"): "solved⁵",
+    ("word_problem", "DeltaNet, signed"): "two blocks can⁶",
+    ("copy", "Transformers"): "two blocks: 100% / 99.75 to 99.95% / 96.15 to 99.9%⁷",
+}
+"""By the task and the family of models; the page says whose the numbers are, by their marks."""
+
+
+def family(model: str) -> str:
+    """What several models are called together: by the memory that they have, and its factors."""
+    if model.startswith("hybrid"):
+        return "hybrids"
+    if "block" in model:
+        return "Transformers"
+    name = model.removesuffix(", signed")
+    known = {"lstm": "LSTM", "deltanet": "DeltaNet", "gated deltanet": "Gated DeltaNet"}
+    sign = "" if name == "lstm" else ", positive" if name == model else ", signed"
+    return known.get(name, name.capitalize()) + sign
+
+
+def by_family(found: pd.DataFrame) -> pd.DataFrame:
+    """Models with their outcomes and what family they are of."""
+    return with_outcomes(found).assign(family=found["model"].map(family))
+
+
+FAR = 0.99
+"""The share of far longer strings from which on a configuration counts in the study in progress."""
+
+
+def beside_published(found: pd.DataFrame, last: tuple[int, int]) -> str:
+    """A Markdown table: what came of each task and family, and what is predicted and published.
+
+    Args:
+        last: the lengths farthest beyond the trained ones, of which published shares speak.
+    """
+    every = by_family(found)
+    every["far"] = every["learned"] & (accuracy(every, range_name(last)) >= FAR)
+    far = f"{FAR:.0%} of {range_title(last)}"
+    lines = [["task", "models", "seeds", "learned", "generalize", far, "theory", "published"]]
+    for (task, name), own in every.groupby(["task", "family"], sort=False):
+        able, plain = own[own["learned"]], str(task).partition(",")[0]
+        lines.append(
+            [
+                *(f"`{task}`", str(name), own_seeds(own, fresh=False)),
+                f"{len(able)} of {len(own)}",
+                *(f"{able[x].sum()} of {len(able)}" for x in ("generalizes", "far")),
+                ", ".join(own["predicted"].unique()),
+                PUBLISHED.get((plain, str(name)), ""),
+            ]
+        )
+    return markdown(lines)
+
+
+def read_memories(found: pd.DataFrame) -> list[str]:
+    """What the table comes to: sentences whose words are chosen by its numbers."""
+    every = by_family(found)
+    seeds = every.groupby(CELL)["model_seed"].nunique()
+    least, most = int(seeds.min()), int(seeds.max())
+    number = f"{least}" if least == most else f"{least} to {most}"
+    said = [
+        f"**Trained**: {len(every)} models of {len(seeds)} cells, {number} "
+        f"seed{'s' * (most > 1)} each."
+    ]
+    for task, own in every.groupby("task", sort=False):
+        shares = own.groupby("family", sort=False)["generalizes"].mean()
+        parts = {
+            "every seed": shares[shares == 1],
+            "some": shares[shares.between(0, 1, inclusive="neither")],
+            "none": shares[shares == 0],
+        }
+        told = "; ".join(f"{name} of {', '.join(x.index)}" for name, x in parts.items() if len(x))
+        said.append(f"**`{task}`** is right on every test string by {told}.")
+    parity = every[every["task"] == "parity"]
+    asked = ["Gated DeltaNet, signed", "Transformers", "hybrids"]
+    groups = [parity[parity["family"] == name]["generalizes"] for name in asked]
+    if all(map(len, groups)):
+        said.append(f"**Parity at three times the length**: {_read_parity(*groups)}.")
+    return said
+
+
+def _read_parity(
+    gated: "pd.Series[bool]", attending: "pd.Series[bool]", hybrids: "pd.Series[bool]"
+) -> str:
+    """Whether Gated DeltaNet solves it, Transformers do not, and hybrids lose it: which models
+    generalize.
+    """
+    counts = [[int(own.sum()), int((~own).sum())] for own in (gated, hybrids)]
+    p_value = stats.fisher_exact(counts).pvalue
+    if not gated.any():
+        loses = "hybrids have nothing to lose" if not hybrids.any() else "hybrids do"
+    elif p_value >= 0.05:
+        loses = "that hybrids lose it is not shown"
+    else:
+        loses = "hybrids lose it" if hybrids.mean() < gated.mean() else "hybrids do better"
+    solves, fail = ("" if own.any() else " not" for own in (gated, attending))
+    return (
+        f"signed Gated DeltaNet does{solves} solve it ({_of(gated)}), Transformers do{fail} "
+        f"({_of(attending)}), and {loses} ({_of(hybrids)}; Fisher's exact test of the first and "
+        f"the last: {_p(p_value)})"
+    )
+
+
+def _of(own: "pd.Series[bool]") -> str:
+    return f"{int(own.sum())} of {len(own)}"
 
 
 # Samples of languages.
@@ -777,7 +911,7 @@ def put(text: str, tables: Mapping[str, str]) -> str:
 def pages() -> dict[str, str]:
     """The pages as the CSV files have them, by name."""
     made: dict[str, str] = {}
-    for atlas in ATLASES:
+    for atlas in (x for x in ATLASES if x.results.exists()):
         text = made.get(atlas.page) or (DOCS / atlas.page).read_text(encoding="utf-8")
         made[atlas.page] = put(text, tables_of(atlas, pd.read_csv(atlas.results)))
     for own in (x for x in COMPARISONS if x.results.exists()):
@@ -796,7 +930,7 @@ def write_results(db: str) -> None:
     for atlas in ATLASES:
         held = [name for name in atlas.sweeps if name in names]
         if held:
-            found = pd.concat([trained_models(store, name) for name in held])
+            found = pd.concat([trained_models(store, name, atlas.ranges) for name in held])
             atlas.results.parent.mkdir(exist_ok=True)
             found.drop_duplicates().to_csv(atlas.results, index=False)
     for own in COMPARISONS:
@@ -816,7 +950,7 @@ def main(databases: Sequence[str]) -> None:
         write_results(db)
     for name, text in pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
-    for atlas in ATLASES:
+    for atlas in (x for x in ATLASES if x.results.exists()):
         cells = atlas_cells(pd.read_csv(atlas.results))
         (DOCS / f"{atlas.name}.svg").write_text(svg(cells), encoding="utf-8")
 

@@ -15,12 +15,16 @@ from seqcls.pictures.user_pictures import Ink
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import Task
 
+NOTHING = "none"
+"""A value that is the empty text."""
+
 
 def show_chips(settings: Mapping[str, object], *, empty: str = "") -> None:
     """A row of chips.
 
     Args:
-        settings: values by the names of the settings; what is missing has no chip.
+        settings: values by the names of the settings; what is missing has no chip, and where the
+            value is empty the name stands alone.
         empty: what is said where there is none.
     """
     known = {name: value for name, value in settings.items() if not _is_missing(value)}
@@ -39,11 +43,13 @@ def show_chips_apart(fields: Mapping[str, tuple[object, object]]) -> None:
 
 
 def _chip(name: str, value: object) -> str:
-    return f"<span><em>{html.escape(name)}</em> {_value(value)}</span>"
+    told = _value(value) if value != "" else ""
+    return f"<span><em>{html.escape(name)}</em> {told}</span>"
 
 
 def _value(value: object) -> str:
-    return f"<b>{html.escape('not read' if _is_missing(value) else format_value(value))}</b>"
+    said = "not read" if _is_missing(value) else format_value(value) or NOTHING
+    return f"<b>{html.escape(said)}</b>"
 
 
 def _is_missing(value: object) -> bool:

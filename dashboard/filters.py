@@ -1,6 +1,6 @@
 """The state that every page shares, kept in the address bar so that a link reproduces the view."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -261,7 +261,13 @@ NONE_TESTED = (
 
 def say_none(said: str = NONE_TESTED) -> None:
     """Says that a page has nothing to show; where there is no sweep, what to do."""
-    st.info(said if data.progress() else "No sweeps yet. Launch one from the sidebar.")
+    if data.progress():
+        st.info(said)
+        return
+    st.info("No sweeps yet.")
+    # The sidebar, where such a link is too, is folded in a narrow window.
+    if not is_read_only():
+        st.page_link(links.LAUNCH_PAGE, label="Launch a sweep", icon=":material/rocket_launch:")
 
 
 def current() -> View:
@@ -370,7 +376,7 @@ def _say_what_is_left() -> None:
     view = current()
     left, runs = data.count_runs(view), data.count_runs(View())
     st.caption(f"{left:,} of {runs:,} runs match the filters.{_say_what_is_summed(view)}")
-    st.button("Clear filters", key="clear_filters", on_click=_clear, disabled=_is_plain())
+    st.button("Clear filters", key="clear_filters", on_click=clear, disabled=_is_plain())
 
 
 def _say_what_is_summed(view: View) -> str:
@@ -387,10 +393,11 @@ def _is_plain() -> bool:
     return _chosen_values() == PLAIN and not any(st.session_state.get(x) for x in _fields())
 
 
-def _clear() -> None:
+def clear(keep: Collection[str] = ()) -> None:
+    """Takes every filter back but those of these keys."""
     # The parameters of filters are theirs, and are cleared with them.
     for name in {*st.session_state.pop(UNKNOWN, {})} - {*PLAIN, *_fields()}:
         st.query_params.pop(name, None)
-    st.session_state.update(PLAIN)
+    st.session_state.update({key: value for key, value in PLAIN.items() if key not in keep})
     for name in _fields():
         st.session_state[name] = []

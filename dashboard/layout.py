@@ -4,6 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.charts.colors import WRONG
+from dashboard.charts.themes import DARK
 
 SIDEBAR = 300
 """Pixels that Streamlit gives the sidebar."""
@@ -47,6 +48,7 @@ STYLE = f"""
 .st-key-launch_start, .st-key-launch_name, .st-key-launch_seeds, .st-key-launch_variants,
 [class*="st-key-launch-"] [data-testid="stSkeleton"] {{ min-height: 68px; }}
 .st-key-two_what {{ min-height: 60px; }}
+.st-key-controls [role="radiogroup"] {{ flex-wrap: wrap; }}
 .st-key-glance [data-testid="stSkeleton"] {{ width: 130px; }}
 .st-key-differences [data-testid="stSkeleton"] {{ width: 200px; }}
 /* And what is lower. */
@@ -115,6 +117,12 @@ div:has(> [class*="st-key-named-"]) {{ flex: 0 1 230px !important; min-width: 20
 """
 
 
+ON_LIGHT_BUTTONS = f"""
+<style>[data-testid="stBaseButton-primary"]:enabled {{ color: {DARK.background}; }}</style>
+"""
+"""Streamlit writes in white on the accent, which is light on dark ground."""
+
+
 def key_of_place(name: str, height: int, width: int = 0) -> str:
     """A key for what will take so much of the page: its place is kept until it is there.
 
@@ -145,6 +153,8 @@ def set_up(title: str) -> None:
     """The page at its full width; to be called before anything is drawn."""
     name_tab(title)
     st.html(STYLE)
+    if st.context.theme.type == "dark":
+        st.html(ON_LIGHT_BUTTONS)
 
 
 def name_tab(title: str) -> None:

@@ -43,6 +43,9 @@ ANY_SAMPLER = "balanced_strings"
 AS_TRAINED = "as_trained"
 """Said of tests: what they are drawn by is what training is drawn by."""
 
+AS_OTHERS = 1.0
+"""The same, said as a share."""
+
 PARTS = ("train", "validation", "test")
 _SAMPLERS = tuple(f"{part}_sampler" for part in PARTS)
 
@@ -296,6 +299,8 @@ class RunConfig(_NetworkFields):
     ignore_share: Annotated[float, Field(ge=0, lt=1), About("Task", 30, "task")] = 0.8
     """The share of instructions between the first and the last of `flip_flop` and `write_flip_flop`
     that are `i`: 0.98 is sparse, 0.1 dense."""
+    test_ignore_share: Annotated[float, Field(ge=0, le=1), About("Task", 34, "task")] = AS_OTHERS
+    """That share in test strings; 1: the same as in others."""
     data_tokens: Annotated[int, Field(ge=1, le=1_000), About("Task", 31, "task")] = 4
     """Tokens of every input of `selective_copy` that are no noise."""
     neighbor: Annotated[Literal["right", "left"], About("Task", 32, "task")] = "right"

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Int64
 from seqcls.config import (
     ABOUT,
     ANY_SAMPLER,
+    AS_OTHERS,
     AS_TRAINED,
     PARTS,
     RunConfig,
@@ -24,7 +25,7 @@ from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS, settings_of
 from seqcls.models.positions import POSITIONS
 from seqcls.sampling import SAMPLERS, Sampler
-from seqcls.tasks import TASKS
+from seqcls.tasks import TASKS, Task
 from seqcls.text import canonical_json, nearest
 
 READERS = {name: about.readers for name, about in ABOUT.items() if about.readers}
@@ -46,7 +47,7 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
     part_named("architecture", config.architecture, MODELS)
     positions, of_model = part_named("positions", config.positions, POSITIONS), settings_of(config)
     read = {
-        "task": task.reads,
+        "task": read_by_task(task, "test"),
         "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
         "architecture": of_model,
         "positions": positions.reads if "positions" in of_model else frozenset(),
@@ -59,12 +60,21 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
     return read
 
 
+def read_by_task(task: type[Task], part: str) -> frozenset[str]:
+    """The fields that define a task as a part's strings are drawn: `ignore_share`, which tests
+    may have of their own as `test_ignore_share`.
+    """
+    own = {f"test_{name}" for name in task.reads} if part == "test" else set[str]()
+    return task.reads | (own & RunConfig.model_fields.keys())
+
+
 def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
     """The fields of a configuration that determine the strings of a part, sorted."""
     sampler: type[Sampler] = part_named(
         f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS
     )
-    names = {"task", "plugins", f"{part}_sampler", *part_named("task", config.task, TASKS).reads}
+    task = part_named("task", config.task, TASKS)
+    names = {"task", "plugins", f"{part}_sampler", *read_by_task(task, part)}
     names |= {"answers"} & config.changed.keys()
     names |= _fields_of(sampler, part, config)
     if not config.train_lengths:
@@ -225,14 +235,16 @@ def language_of(fields: Mapping[str, Any], datasets: Mapping[str, str] | None = 
     _, *names = language_fields(known["task"])
     # What may be left out of a language, and is, says nothing of it.
     names += ["answers"] * (known["answers"] != "string")
-    said = (f"{name}={known[name]}" for name in names if known[name] != "")
+    told = {name: known[name] for name in names if known[name] != ""}
+    said = (f"{x}={str(y).lower() if isinstance(y, bool) else y}" for x, y in told.items())
     return ", ".join([str(known["task"]), *said])
 
 
 @lru_cache(maxsize=1)
 def _read_by_some() -> frozenset[str]:
     """The fields that some read and others do not."""
-    fields = set(read_by_some_networks() | _read_by_some_tasks() | READ_TO_STOP)
+    fields = set(read_by_some_networks() | READ_TO_STOP)
+    fields = fields.union(*(read_by_task(TASKS[name], "test") for name in TASKS.usable()))
     fields = fields.union(*(KINDS[name].reads for name in KINDS.usable()))
     for sampler in SAMPLERS.values():
         names = frozenset(sampler.reads).union(*sampler.reads_of_part.values())
@@ -260,11 +272,12 @@ def test_set_json(config: RunConfig) -> dict[str, Any]:
     Tests that are drawn alike are the same, whether `negatives` or `test_negatives` says how.
     """
     fields = {name: getattr(config, name) for name in strings_read(config, "test")}
-    tested = fields.pop("test_negatives", AS_TRAINED)
-    if tested == AS_TRAINED:
-        return fields
-    # Where training strings are kept out of the test, it matters how those are drawn, too.
-    return {**fields, ("test_negatives" if config.disjoint else "negatives"): tested}
+    for name, as_trained in {"negatives": AS_TRAINED, "ignore_share": AS_OTHERS}.items():
+        tested = fields.pop(f"test_{name}", as_trained)
+        if tested != as_trained:
+            # Where training strings are kept out of the test, it matters how those are drawn, too.
+            fields[f"test_{name}" if config.disjoint else name] = tested
+    return fields
 
 
 def test_set_key(config: RunConfig) -> str:

@@ -14,6 +14,7 @@ from jaxtyping import Bool
 
 from seqcls.config import (
     ANY_SAMPLER,
+    AS_OTHERS,
     AS_TRAINED,
     COUPLED,
     IMPORTED,
@@ -458,7 +459,7 @@ def _resolve(config: RunConfig) -> Problem:
     else:
         train = _sampler(config, task, "train", None)
         validation = _sampler(config, task, "validation", train)
-        test = _sampler(config, task, "test", train)
+        test = _sampler(config, _tested(config, task), "test", train)
     return Problem(
         config=config,
         task=task,
@@ -468,6 +469,14 @@ def _resolve(config: RunConfig) -> Problem:
         test=test,
         network=_network(config, task, kind, train, test),
     )
+
+
+def _tested(config: RunConfig, task: Task) -> Task:
+    """The task as test strings are drawn of it; what is right of a string is the same."""
+    if config.test_ignore_share == AS_OTHERS:
+        return task
+    own = {**dict(config), "ignore_share": config.test_ignore_share}
+    return at_every_place(language(config.task, own), config.answers, config.task)
 
 
 def _kind(task: Task) -> Kind:

@@ -8,7 +8,7 @@ import ast
 import importlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from seqcls.config import NetworkConfig
@@ -77,16 +77,17 @@ class _Parts:
         """The modules of classes that settings name."""
         self._found: dict[str, tuple[str, _Definition]] = {}
         self._imports: dict[str, tuple[str, str | None]] = {}
+        self._called = set(_CALLED)
+        """Attributes that what is found names; it grows with that."""
+        self._pruned: dict[tuple[str, tuple[int, ...]], _Definition] = {}
 
     def include(self, module: str, name: str) -> None:
         """Takes in a definition, and all that it names, in turn."""
         self._find(module, name)
-        while True:
-            before = len(self._found), self._names_called()
+        before: tuple[int, int] | None = None
+        while before != (before := (len(self._found), len(self._called))):
             for name in list(self._found):
                 self._find_all(name)
-            if before == (len(self._found), self._names_called()):
-                return
 
     def _find(self, module: str, name: str) -> None:
         defined, imported = _module(module)
@@ -101,6 +102,7 @@ class _Parts:
             raise ConfigError(f"a model of its own file: two of its parts are called {name!r}")
         if name in defined and name not in self._found:
             self._found[name] = (module, self._cut(defined[name]))
+            self._call()
 
     def _cut(self, node: _Definition) -> _Definition:
         return _Cut(self._network, self._positions, self._mixers).of(node)
@@ -115,30 +117,31 @@ class _Parts:
         for used in _names(self._prune(name)):
             self._find(self._looked_up.get(used, module), used)
 
-    def _names_called(self) -> set[str]:
-        called = set(_CALLED)
-        while True:
-            kept = [self._prune(name, called) for name in self._found]
-            more = {x.attr for node in kept for x in ast.walk(node) if isinstance(x, ast.Attribute)}
-            if more <= called:
-                return called
-            called |= more
+    def _call(self) -> None:
+        """Takes in the attributes that what is found names, until there are no more."""
+        before = -1
+        while before != (before := len(self._called)):
+            for name in self._found:
+                self._called |= _attributes(self._prune(name))
 
-    def _prune(self, name: str, called: set[str] | None = None) -> _Definition:
+    def _prune(self, name: str) -> _Definition:
         """A definition without the methods and attributes of a class that nothing names."""
         _, node = self._found[name]
         if not isinstance(node, ast.ClassDef) or _is_record(node):
             return node
-        called = self._names_called() if called is None else called
-        body = [x for x in node.body if _is_needed(x, called)]
-        kept = ast.ClassDef(
-            name=node.name,
-            bases=node.bases,
-            keywords=node.keywords,
-            body=body or [ast.Pass()],
-            decorator_list=node.decorator_list,
-        )
-        return ast.fix_missing_locations(kept)
+        needed = [x for x, y in enumerate(node.body) if _is_needed(y, self._called)]
+        key = name, tuple(needed)
+        if key not in self._pruned:
+            self._pruned[key] = ast.fix_missing_locations(
+                ast.ClassDef(
+                    name=node.name,
+                    bases=node.bases,
+                    keywords=node.keywords,
+                    body=[node.body[x] for x in needed] or [ast.Pass()],
+                    decorator_list=node.decorator_list,
+                )
+            )
+        return self._pruned[key]
 
     def text(self) -> str:
         """The text of all, each after what it needs to be defined."""
@@ -171,9 +174,17 @@ class _Parts:
             )
 
 
+# Asked of the same few thousand parts again and again, where each walk takes long.
+@lru_cache(maxsize=2**13)
 def _names(node: ast.AST) -> list[str]:
     """All names that stand in a definition, in their order."""
     return list(dict.fromkeys(x.id for x in ast.walk(node) if isinstance(x, ast.Name)))
+
+
+@lru_cache(maxsize=2**13)
+def _attributes(node: ast.AST) -> frozenset[str]:
+    """The names of all attributes that stand in a definition."""
+    return frozenset(x.attr for x in ast.walk(node) if isinstance(x, ast.Attribute))
 
 
 def _names_to_define(node: _Definition) -> list[str]:

@@ -1,5 +1,6 @@
 """Legends: what colors and shapes mean, once above several charts or beside a chart."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -106,8 +107,8 @@ def _without_legend(name: str, channel: Any) -> Any:
 
 # The names of configurations in their colors, as a chart that stands beside another.
 
-ROW = 24
-"""Pixels from name to name."""
+ROW, ROW_OF_TWO, LETTERS = 24, 32, 34
+"""Pixels from name to name, and where any has two lines; the letters that fit into a line."""
 
 FADED = 0.12
 """Opacity of lines while another configuration is pointed at."""
@@ -120,15 +121,29 @@ def fade_others() -> alt.Opacity:
     )
 
 
+def _break_name(name: str) -> str:
+    """A name in two lines where one is too short: broken after a setting, or between words."""
+    if len(name) <= LETTERS:
+        return name
+    for between in (", ", " "):
+        ends = [x.start() + len(between) for x in re.finditer(between, name)]
+        if ends:
+            end = min(ends, key=lambda x: abs(2 * x - len(name)))
+            return f"{name[:end].rstrip()}\n{name[end:]}"
+    return name
+
+
 def legend(colors: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
     """A row for each name; what is pointed at here is marked in the charts beside it.
 
     Args:
         colors: of each configuration, in order.
     """
-    tops, height = [ROW * place for place in range(len(colors))], ROW * len(colors)
-    bottoms = [x + ROW for x in tops]
-    rows = pd.DataFrame({CONFIGURATION: list(colors), "top": tops, "bottom": bottoms})
+    said = [_break_name(name) for name in colors]
+    row = ROW if said == list(colors) else ROW_OF_TWO
+    tops, height = [row * place for place in range(len(colors))], row * len(colors)
+    bottoms = [x + row for x in tops]
+    rows = pd.DataFrame({CONFIGURATION: list(colors), "said": said, "top": tops, "bottom": bottoms})
     color = alt.Color(
         f"{CONFIGURATION}:N",
         legend=None,
@@ -149,11 +164,15 @@ def legend(colors: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
         color=color, x=alt.value(7), opacity=fade_others()
     )
     names = base.mark_text(
-        align="left", baseline="top", fontSize=12, dy=3, limit={"expr": "width - 20"}
+        align="left",
+        baseline="top",
+        fontSize=alt.ExprRef("indexof(datum.said, '\\n') < 0 ? 12 : 11"),
+        lineBreak="\n",
+        lineHeight=11,
+        dy=alt.ExprRef("indexof(datum.said, '\\n') < 0 ? 3 : 0"),
+        limit={"expr": "width - 20"},
     )
-    texts = names.encode(
-        x=alt.value(20), text=alt.Text(f"{CONFIGURATION}:N"), opacity=fade_others()
-    )
+    texts = names.encode(x=alt.value(20), text=alt.Text("said:N"), opacity=fade_others())
     # Below a chart that states no padding Streamlit leaves some, which the rows would be short of:
     # of a single one nothing was left to point at.
     padding = dict.fromkeys(("left", "top", "right", "bottom"), 0)

@@ -62,7 +62,7 @@ def title_params(
         subtitle: how to read it.
         letters: that fit into a line.
     """
-    lines = textwrap.wrap(subtitle, letters)
+    lines = textwrap.wrap(subtitle, letters, break_on_hyphens=False)
     wrapped = textwrap.wrap(title, letters)
     text = wrapped if len(wrapped) > 1 else title
     return alt.TitleParams(text, subtitle=lines, subtitleFontSize=12, anchor="start")
@@ -83,12 +83,18 @@ def readable_on(field: str) -> Any:
     return alt.when(light).then(alt.value("black")).otherwise(alt.value("white"))
 
 
+LETTERS, NARROW_LETTERS = 46, 30
+"""Of a name beside a chart, as many as fit into a line; in a narrow window."""
+
+
 def rows(names: Collection[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
     """A row for each name, in this order, with a line through it or none."""
     # In a narrow window marks need room, too.
     narrow = f"containerSize()[0] < {2 * LABEL_WIDTH}"
     limit = {"expr": f"{narrow} ? {LABEL_WIDTH * 7 // 10} : {LABEL_WIDTH}"}
-    axis = alt.Axis(labelLimit=limit, labelOverlap=False, grid=grid)
+    # Two names may differ at their ends alone, so that a long one is cut in its middle.
+    said = f"truncate(datum.label, {narrow} ? {NARROW_LETTERS} : {LETTERS}, 'center')"
+    axis = alt.Axis(labelLimit=limit, labelOverlap=False, grid=grid, labelExpr=said)
     spaced = alt.Scale(paddingInner=0.06, domain=list(names))
     return alt.Y(f"{field}:N", title=None, sort=list(names), scale=spaced, axis=axis)
 
@@ -147,8 +153,15 @@ def model_outcome_dash(field: str = "outcome") -> alt.StrokeDash:
 
 # Between powers of ten, lines and ticks of a logarithmic axis are too many to be read.
 _AT_POWERS = {"expr": "substring(format(datum.value, '.0e'), 0, 2) == '1e' ? 1 : 0"}
-LOG_AXIS: dict[str, Any] = {"gridOpacity": _AT_POWERS, "tickOpacity": _AT_POWERS}
-"""What an axis of a logarithmic scale has: a line and a tick at 1, 10, 100, and so on."""
+LOG_AXIS: dict[str, Any] = {
+    "gridOpacity": _AT_POWERS,
+    "tickOpacity": _AT_POWERS,
+    "labelExpr": "indexof('13', format(datum.value, '.0e')[0]) < 0 ? '' : datum.label",
+    "labelOverlap": "greedy",
+}
+"""What an axis of a logarithmic scale has: a line and a tick at 1, 10, 100, and so on, and numbers
+there and at 3, 30, 300.
+"""
 
 
 def share_axis(field: str, title: str, **scale: Any) -> alt.Y:

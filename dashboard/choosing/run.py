@@ -185,7 +185,8 @@ def _say_what_was_found(sweep: str | None) -> None:
         number = len(_search(text, sweep))
         many = f"The {number} least accurate" if number == OFFERED_MODELS else f"{number}"
         st.caption(
-            f"{many} of the models that match {verbatim(repr(text))} are listed. Choose one."
+            f"{many} of the models that match {verbatim(repr(text))} "
+            f"{'is' if number == 1 else 'are'} listed. Choose one."
         )
 
 

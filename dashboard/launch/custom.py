@@ -194,7 +194,8 @@ class _Form:
 
     def head(self) -> None:
         left, right = st.columns(2)
-        self.name = left.text_input("Name", starting_point.FIRST_NAME, key="launch_name")
+        starting_point.begin_name()
+        self.name = left.text_input("Name", key="launch_name")
         self.slots["name"] = st.container()
         self.seeds = right.text_input(
             "Model seeds",

@@ -17,6 +17,7 @@ from seqcls.fields import (
     read_by_kind,
     read_by_network,
     read_by_some_networks,
+    read_by_task,
 )
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
@@ -137,7 +138,8 @@ def offered_fields(values: Values) -> dict[str, list[str]]:
 
 def _read_by_task(values: Values) -> set[str]:
     tasks = TASKS.usable(values("task"))
-    return {"task"} | _by_all(TASKS[name].reads | read_by_kind(name) for name in tasks)
+    every = (read_by_task(TASKS[name], "test") | read_by_kind(name) for name in tasks)
+    return {"task"} | _by_all(every)
 
 
 def _read_by_samplers(values: Values) -> set[str]:

@@ -73,7 +73,7 @@ ABOUT = ("run", "config")
 """What a link says of models, from which a sweep can start."""
 
 KIND = "launch_kind"
-CUSTOM = "Your own"
+CUSTOM, PRESET = "Your own", "Preset"
 DRAWN_ANEW = ("launch_button", "launch_add_variant", "launch_take_near")
 """What has no state."""
 
@@ -100,11 +100,12 @@ def _models_of_link() -> dict[str, list[str]]:
     return {name: st.query_params.get_all(name) for name in ABOUT if name in st.query_params}
 
 
-def switch(page: str) -> None:
+def switch(page: str, clear_filters: Callable[[], None]) -> None:
     """Goes to the panel where something has filled it, and to a sweep that was launched.
 
     Args:
         page: the path of the page that is shown.
+        clear_filters: what is followed from now on may match none of them.
     """
     state = st.session_state
     opened, launched = state.pop(PANEL, False), state.pop(LAUNCHED, [])
@@ -114,12 +115,13 @@ def switch(page: str) -> None:
         st.switch_page(links.LAUNCH_PAGE, query_params=_models_of_link())
     if launched and page == PATH:
         state[links.SWITCHED] = True
+        clear_filters()
         st.switch_page(links.SWEEPS_PAGE, query_params={"sweep_id": str(launched[-1])})
 
 
 def show() -> None:
     """Draws the panel."""
-    choices: dict[str, Callable[[], list[SweepSpec]]] = {"Preset": _preset, CUSTOM: custom.show}
+    choices: dict[str, Callable[[], list[SweepSpec]]] = {PRESET: _preset, CUSTOM: custom.show}
     kind = st.segmented_control(
         "What to train",
         list(choices),
@@ -155,6 +157,13 @@ def open_with(start: str) -> None:
     st.session_state[PANEL] = True
     st.session_state[KIND] = CUSTOM
     st.session_state[starting_point.KEY] = start
+
+
+def open_preset(name: str) -> None:
+    """Has the panel opened on a specification that comes with seqcls."""
+    st.session_state[PANEL] = True
+    st.session_state[KIND] = PRESET
+    st.session_state["launch_preset"] = name
 
 
 def clear() -> None:

@@ -227,6 +227,13 @@ def take_over(taken: Callable[[Start], None]) -> None:
         st.session_state["launch_name"] = st.session_state[GIVEN] = name
 
 
+def begin_name() -> None:
+    """Gives the form a name that no sweep has: launched under a taken one it would replace it."""
+    state = st.session_state
+    if "launch_name" not in state:
+        state["launch_name"] = state[GIVEN] = free_name(FIRST_NAME)
+
+
 def free_name(name: str) -> str:
     """A name that no sweep has: with the next number, where it is taken."""
     # What is wrong with the database is said elsewhere.

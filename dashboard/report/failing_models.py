@@ -12,15 +12,16 @@ from dashboard.report.document import embed_data, quiet
 from dashboard.views import shortcuts
 from dashboard.words import measures
 from dashboard.words.outcomes import describe_outcome
+from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
+from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE, forgetting_text
 from seqcls.interpretability.network import obstacle
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import Store, failures
 from sweeps.api import trials as remedy_trials
-from sweeps.api.presentation import display_strings
+from sweeps.api.presentation import display_of, display_strings
 from sweeps.api.reading import ErrorSearch, View, why_no_weights
 
 MOST_ASKED = 40
@@ -77,9 +78,19 @@ def _of(store: Store, run_id: int, learned_at: float) -> list[dict[str, Any]]:
     ]
 
 
-def causes_list(of_one: pd.DataFrame) -> str:
+def _forgetting(run_id: int, config_id: int) -> str:
+    """What a model forgets, where a proof found that a repetition refutes it."""
+    if (found := data.forgettings().get(run_id)) is None:
+        return ""
+    config = data.some_configs((config_id,))[config_id]
+    return f"<p>{html.escape(forgetting_text(found, display_of(config)))}</p>"
+
+
+def _causes_list(of_one: pd.DataFrame, config: RunConfig) -> str:
     """The causes of one model, the most frequent first."""
     if of_one.empty:
+        if (reason := why_no_weights(config)) is not None:
+            return quiet(f"No causes can be found: {reason}.")
         return quiet("Its causes are not known; `seqcls causes SWEEP` finds and stores them.")
     rows = "".join(
         f"<li>{_share(row)}{html.escape(row['mechanism'])}{_about(row)}</li>"
@@ -186,13 +197,14 @@ def models(
             left -= min(most, len(errors))
             causes_of_it = causes[causes["run_id"] == model["run_id"]]
             came_to = describe_outcome(int(model["run_id"]), config, view)
-            yield _model(model, errors, causes_of_it, kind, came_to, most)
+            yield _model(model, config, errors, causes_of_it, kind, came_to, most)
     if len(failing) > len(shown):
         yield quiet(f"And {len(failing) - len(shown):,} more models fail.")
 
 
 def _model(
     model: Mapping[Hashable, Any],
+    config: RunConfig,
     errors: pd.DataFrame,
     causes: pd.DataFrame,
     kind: Kind,
@@ -215,7 +227,7 @@ def _model(
     return (
         f'<details id="run-{run_id}"><summary>{head}</summary>\n<p>{html.escape(came_to)} '
         f"{shortcuts.describe_border(View(run_ids=(run_id,)))}</p>\n"
-        f"{causes_list(causes)}\n"
+        f"{_causes_list(causes, config)}{_forgetting(run_id, int(model['config_id']))}\n"
         f"<p>The shortest: {shortest}.</p>\n{_strings(run_id, errors, kind, most)}</details>"
     )
 

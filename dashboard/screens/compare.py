@@ -31,7 +31,7 @@ from sweeps.results import BORDER_SHARES, Outcome, setting_names
 MOST_HEIGHT = 388
 
 # Columns that are shown only where they say something.
-RARE = ("unfinished", "failed", "beyond_seeds", "unlearned_seeds")
+RARE = ("unfinished", "failed", "beyond_seeds", "unlearned_seeds", "every_length")
 
 # Of models that are judged on trained and on longer lengths, these say the same less well.
 FAILING = ("failing", "failing_share", "failing_interval", "failing_seeds")
@@ -43,7 +43,7 @@ CELLS = ("false_positives", "false_negatives")
 
 # The columns of results, in order; the settings that differ come after them.
 RESULTS = (
-    "generalize_of", "generalizing_share", "generalizing_interval", "learned_of",
+    "generalize_of", "generalizing_share", "generalizing_interval", "every_length", "learned_of",
     "failing", "failing_share", "failing_interval", "predicted", "median_solved_length",
     "median_accuracy", "interval", "random", "border", "shortcut",
     "beyond_seeds", "unlearned_seeds", "failing_seeds", "seeds", "unfinished", "failed",
@@ -61,6 +61,9 @@ ROOM = 1026
 
 # Pixels of a column, about, whose width follows from what is in it.
 UNSET = 95
+
+SEEDS, WIDE = ("failing_seeds", "unlearned_seeds", "beyond_seeds"), 220
+"""Columns that list seeds, and the pixels that they have at most."""
 
 SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
@@ -173,6 +176,10 @@ def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
     ) | measures.configuration_columns(
         view.below, measures.words_of(table["config_id"]), view.learned_at
     )
+    for name in SEEDS:
+        # Wide enough for what is in it: which seeds these are is not to be guessed.
+        longest = int(table[name].fillna("").str.len().max())
+        columns[name]["width"] = round(min(max(columns[name]["width"], 7 * longest + 20), WIDE))
     every = [CONFIGURATION, *shown]
     if "columns" not in st.query_params:
         # Until columns are chosen those are shown for which there is room.

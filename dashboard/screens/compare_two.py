@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, layout, links
+from dashboard import data, elements, filters, layout, links
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.choosing.pair import STRING, Pair, choose
 from dashboard.text import verbatim
@@ -15,6 +15,7 @@ from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.wording import p_value_text, percent, percents
+from seqcls.kinds import Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import models as questions
 from sweeps.api.comparisons import (
@@ -27,7 +28,7 @@ from sweeps.api.comparisons import (
     seeds_text,
     shown_values,
 )
-from sweeps.api.presentation import display_strings
+from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.api.reading import View
 from sweeps.results import BORDER_SHARES, Outcome
 from sweeps.statistics.chance import Difference
@@ -55,7 +56,7 @@ def of_configurations(compared: Compared, names: tuple[str, str], judged: View) 
             "More than chance?": _brief(found),
             "p": "" if found.p_value is None else p_value_text(found.p_value),
             "Test": found.method,
-            "Seeds": seeds_text(found),
+            "Seeds": seeds_text(found).removesuffix(" seeds"),
         }
         for name, found in compared.questions.items()
         for values in [shown_values(found)]
@@ -104,12 +105,22 @@ def _meaning(config_ids: Sequence[int], judged: View) -> str:
     return verbatim(outcomes.meaning(words, judged.learned_at, judged.below))
 
 
+def _say_refuted(run_id: int) -> str:
+    """What refutes a model, in brackets; nothing where no string does."""
+    row = data.model(run_id)
+    (said,) = describe_proofs(row, data.some_configs(tuple(row["config_id"].tolist())))
+    return f" ({verbatim(said)})" if said.startswith("refuted") else ""
+
+
 def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
     """Strings that both get wrong, or only one, and whether that may be chance."""
-    first, second = compared.outcomes
+    first, second = (
+        f"**{outcome}**{_say_refuted(run_id)}"
+        for outcome, run_id in zip(compared.outcomes, compared.run_ids, strict=True)
+    )
     unlearned = Outcome.NOT_LEARNED in compared.outcomes
     st.markdown(
-        f"Outcome: **{first}** of the first, **{second}** of the second."
+        f"Outcome: {first} of the first, {second} of the second."
         + " Longer strings say nothing about what has not learned the trained ones." * unlearned,
         help=_meaning(pair.config_ids, judged),
     )
@@ -299,16 +310,19 @@ def show_strings(pair: Pair, strings: pd.DataFrame | None) -> str | None:
     if alone.empty:
         st.success("There is none.")
         return None
-    return _strings_table(pair, alone, words.plural(""))
+    return _strings_table(pair, alone, words)
 
 
-def _strings_table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
+def _strings_table(pair: Pair, strings: pd.DataFrame, words: Words) -> str | None:
     first = links.first_of_page(len(strings), A_PAGE, "two_page")
     shown = strings.iloc[first : first + A_PAGE]
     only = "models of only one configuration get" if pair.run_ids is None else "only one model gets"
+    number = len(strings)
     st.caption(
-        f"{len(strings):,} different {verbatim(what)} that {only} wrong, those of most models "
-        "first. Select one to ask both about it."
+        f"{number:,} different {verbatim(words.plural(''))} that {only} wrong, those of most "
+        "models first. Select one to ask both about it."
+        if number > 1
+        else f"The only {verbatim(words.string)} that {only} wrong. Select it to ask both about it."
     )
     (kind, *_) = measures.kinds_of(pair.config_ids)
     counted = {
@@ -372,6 +386,9 @@ def _side(pair: Pair, place: int, text: str) -> None:
     said = display_strings(pd.concat(rows, ignore_index=True), *_configs(pair))
     answers = measures.answers_frame(said).drop(columns="string")
     _say(answers)
+    is_wrong = (~answers["correct"]).fillna(False).to_numpy(dtype=bool)
+    # Of models that were trained elsewhere there may be no logits.
+    answers = answers.dropna(axis="columns", how="all")
     kind = measures.kinds_of((pair.config_ids[place],))[0]
     st.dataframe(
         answers.assign(model_seed=asked["model_seed"].to_numpy())[["model_seed", *answers]],
@@ -389,7 +406,7 @@ def _side(pair: Pair, place: int, text: str) -> None:
     )
     if len(of_side) > MOST_ASKED:
         st.caption(f"The first {MOST_ASKED} of {len(of_side):,} models are asked.")
-    wrong = asked[(~answers["correct"]).fillna(False).to_numpy(dtype=bool)]
+    wrong = asked[is_wrong]
     run_id = int((wrong if len(wrong) else asked)["run_id"].iloc[0])
     links.to_model(run_id, f"Look inside model {run_id} at this string", string=text)
 
@@ -417,7 +434,9 @@ def show() -> None:
     st.title("Do these two differ?")
     judged = links.thresholds()
     pair = choose(judged)
-    if pair is not None:
+    if pair is None:
+        filters.say_none("Two trained models are needed: launch more, or wait for the first.")
+    else:
         _show_comparison(pair, judged)
 
 

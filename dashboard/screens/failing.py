@@ -16,15 +16,15 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind, Words
 from seqcls.problem import obstacle_of, resolve
-from sweeps.api.presentation import display_strings
+from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.api.reading import KINDS, ErrorSearch, View
-from sweeps.results import Outcome
+from sweeps.results import JUDGED_BEYOND, Outcome
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
 RESULTS = [
-    "outcome", "fails_from", "errors", "model_seed", "accuracy_within", "accuracy", "random",
-    "border", *KINDS_OF_ERRORS, "run_id",
+    "outcome", "every_length", "fails_from", "errors", "model_seed", "accuracy_within", "accuracy",
+    "random", "border", *KINDS_OF_ERRORS, "run_id",
 ]  # fmt: skip
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
@@ -59,8 +59,13 @@ def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
         makes = " and ".join(filters.describe_picked(replace(view, failing=view.kind is None)))
-        which = "that the other filters leave" if view.picks else "that match the filters"
-        st.success(f"None of the {tested:,} tested models {which} {makes}.")
+        match = "matches" if tested == 1 else "match"
+        which = "that the other filters leave" if view.picks else f"that {match} the filters"
+        st.success(
+            f"The only tested model {which} is not one that {makes}."
+            if tested == 1
+            else f"None of the {tested:,} tested models {which} {makes}."
+        )
     else:
         filters.say_none()
 
@@ -88,11 +93,14 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     table = _with_first_failures(data.failing_models(view, MODELS_A_PAGE, first))
     table = shortcuts.with_border(table)
     texts = {x: shortcuts.within_and_beyond(table, x) for x in ("random", "border")}
-    table = table.assign(**texts)
     config_ids = table["config_id"].tolist()
+    proved = describe_proofs(table, data.some_configs(tuple(dict.fromkeys(config_ids))))
+    if any(proved):
+        texts["every_length"] = pd.Series(proved, index=table.index)
+    table = table.assign(**texts)
     named = names.configuration_names(list(dict.fromkeys(config_ids)), view)
     # Of tasks that are no languages there are no false positives and negatives.
-    known = [name for name in RESULTS if not table[name].isna().all()]
+    known = [name for name in RESULTS if name in table and not table[name].isna().all()]
     shown = table[known]
     shown.insert(0, CONFIGURATION, table["config_id"].map(named))
     elsewhere = _linked_elsewhere(table["run_id"].tolist(), view)
@@ -124,7 +132,7 @@ def _with_first_failures(models: pd.DataFrame) -> pd.DataFrame:
     Missing of those that have not learned, whatever they did there.
     """
     trained = _trained_lengths(models["config_id"].tolist())
-    asked = models[models["outcome"].isin([Outcome.FAILS_BEYOND, Outcome.GENERALIZES])]
+    asked = models[models["outcome"].isin(JUDGED_BEYOND)]
     longest = asked["config_id"].map({x: lengths[-1] for x, lengths in trained.items()})
     found: dict[int, int] = {}
     for length, some in asked.groupby(longest):
@@ -232,6 +240,8 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
     st.caption(
         f"{number:,} different {verbatim(words.plural(words.missed))}, the shortest first. Select "
         "one to look at it."
+        if number > 1
+        else f"One {verbatim(words.missed)} {verbatim(words.string)}. Select it to look at it."
     )
     string = links.texts(
         measures.kinds_first(display_strings(table, config), kind),

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.choosing.opened import OpenedModel
+from dashboard.launch import panel
 from dashboard.links import COMPARE_PAGE, FAILING_PAGE, to_model
 from dashboard.placement import stretch
 from dashboard.text import verbatim
@@ -25,6 +26,7 @@ from dashboard.views.guide import (
 from dashboard.views.why import explained
 from seqcls.interpretability.family import Curve
 from seqcls.interpretability.sentences import explanation_text, family_text
+from sweeps.access import is_read_only
 
 DEFAULT = "all_initializations"
 WIDER = "increased_dimensionality"
@@ -280,8 +282,11 @@ def show() -> None:
     if of_report(DEFAULT).empty:
         st.info(
             "This database has none of the report's models, which this guide is about. "
-            "`seqcls sweep report` trains them."
+            "`seqcls sweep report` trains them, in about a minute."
         )
+        if not is_read_only():
+            label, icon = "Launch the report's models", ":material/rocket_launch:"
+            st.button(label, icon=icon, on_click=panel.open_preset, args=("report",))
         return
     for number, (title, step) in enumerate(STEPS.items(), start=1):
         st.subheader(f"{number}. {title}", anchor=f"step-{number}")

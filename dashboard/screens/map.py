@@ -52,7 +52,7 @@ def _too_few(fields: list[str]) -> None:
     differs = f"only {verbatim(say_field(fields[0]))} differs" if fields else "no setting differs"
     st.info(
         "A map needs two settings in which the models differ; among those that match the "
-        f"filters, {differs}. Clear the filters, or launch a sweep with two axes from the sidebar."
+        f"filters, {differs}. Clear the filters, or launch a sweep with two axes."
     )
 
 

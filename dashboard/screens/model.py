@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import concurrent_changes, data, layout, links, share
+from dashboard import concurrent_changes, data, filters, layout, links, share
 from dashboard.choosing.opened import open_any, open_model, say
 from dashboard.choosing.run import choose_run, show_missing
 from dashboard.choosing.strings import (
@@ -69,8 +69,7 @@ def show_sections(run_id: int, config: RunConfig) -> None:
     problem = resolve(config)
     if (reason := reading.why_no_weights(config)) is not None:
         st.info(
-            "Imported without weights, so analyses that look inside the model are unavailable: "
-            f"{verbatim(reason)}.",
+            f"Analyses that look inside this model are left out, since {verbatim(reason)}.",
             icon=":material/info:",
         )
         answers.show_results(run_id, config)
@@ -243,8 +242,7 @@ def show() -> None:
         st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
     run_id = choose_run()
     if run_id is None:
-        st.info("No model is trained yet. Train the report's models, in about a minute:")
-        st.code("seqcls sweep report", language="bash")
+        filters.say_none("No model is trained yet. The page Sweeps says how far training is.")
         return
     _model(run_id, reading.run_config(open_reader(), run_id), header)
 

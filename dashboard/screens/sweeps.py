@@ -1,11 +1,12 @@
 """Every sweep: what was asked for, how far it is, what failed; stop, resume, retry, delete."""
 
 from dataclasses import replace
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, data, elements, links, share
+from dashboard import actions, data, elements, filters, links, share
 from dashboard.launch import panel, starting_point, variants
 from dashboard.text import clock, format_value, models_fail, verbatim
 from dashboard.views import annotating, budgets, losses, running, shortcuts
@@ -24,6 +25,9 @@ from sweeps.work.progress import SweepProgress
 
 MAX_FAILURES = 200
 
+SPECIFICATION_LINES, SPECIFICATION = 30, 480
+"""Lines from which on a specification scrolls, and the pixels that it has then."""
+
 
 def show() -> None:
     header = share.header("Sweeps")
@@ -32,14 +36,29 @@ def show() -> None:
     hidden = actions.hidden_sweeps()
     everything = [sweep for sweep in data.progress()[::-1] if sweep.id not in hidden]
     if not everything:
-        st.info("No sweeps yet. Launch one from the sidebar.")
+        filters.say_none()
         return
-    sweeps = _list_sweeps(everything, written)
+    links.say_what_is_not("sweep_id", [sweep.id for sweep in everything])
+    matching = _pass_filters(everything)
+    sweeps = _list_sweeps(matching, written)
     if not sweeps:
-        st.info("All sweeps are archived.")
+        st.info(
+            "All sweeps are archived."
+            if matching
+            else "No sweep has a model that matches the filters. Clear them in the sidebar."
+        )
         return
-    links.say_what_is_not("sweep_id", [sweep.id for sweep in sweeps])
-    st.caption("A sweep is a named set of models. Select one to see its details.")
+    left_out = (
+        f" {len(matching)} of {len(everything)} {'has' if len(matching) == 1 else 'have'} models "
+        "that match the filters; the numbers are of all models of a sweep."
+    )
+    st.caption(
+        "A sweep is a named set of models. Select one to see its details."
+        + left_out * (len(matching) < len(everything))
+    )
+    listed = [sweep.id for sweep in sweeps]
+    if asked := links.numbers_of("sweep_id"):
+        links.put("sweep_id", [x for x in asked if x in listed])
     chosen = _table(sweeps, written)
     sweep = next(sweep for sweep in sweeps if sweep.id == chosen)
     if sweep.done:
@@ -53,6 +72,15 @@ def _models(view: View) -> pd.DataFrame:
     return data.models(view).drop(columns="picked").join(data.settings(), on="config_id")
 
 
+def _pass_filters(sweeps: list[SweepProgress]) -> list[SweepProgress]:
+    """The sweeps that the filters name, if any, and that have a model that matches them."""
+    view = filters.current()
+    if view == replace(links.thresholds(), without=view.without):
+        return sweeps
+    known = data.sweeps_with_models(replace(view, without=()))
+    return [x for x in sweeps if x.id in known and (not view.sweeps or x.name in view.sweeps)]
+
+
 def _list_sweeps(sweeps: list[SweepProgress], written: dict[int, Note]) -> list[SweepProgress]:
     """All sweeps but those archived, which are listed on request or where the link names one."""
     archived = {key for key, note in written.items() if note.archived_at is not None}
@@ -61,6 +89,8 @@ def _list_sweeps(sweeps: list[SweepProgress], written: dict[int, Note]) -> list[
     ):
         return sweeps
     archived -= set(links.numbers_of("sweep_id"))
+    named = {*filters.current().sweeps}
+    archived -= {sweep.id for sweep in sweeps if sweep.name in named}
     return [sweep for sweep in sweeps if sweep.id not in archived]
 
 
@@ -267,7 +297,9 @@ def _specification(name: str, spec: str) -> None:
         st.download_button("Download TOML", toml, file_name, "text/plain", on_click="ignore")
         st.button("Edit as new", key="edit_as_new", on_click=_edit_as_new, args=(name,))
     # Without colors for its syntax, which are too pale on light ground.
-    st.code(toml, language=None, wrap_lines=True)
+    is_long = toml.count("\n") > SPECIFICATION_LINES
+    height: int | Literal["content"] = SPECIFICATION if is_long else "content"
+    st.code(toml, language=None, wrap_lines=True, height=height)
 
 
 def _edit_as_new(name: str) -> None:

@@ -43,7 +43,7 @@ def compare_sweeps(frame: pd.DataFrame) -> Drawing:
             are to stand.
     """
     names = list(dict.fromkeys(frame["sweep"]))
-    color = model_outcome_color(symbolStrokeWidth=1.5)
+    color = model_outcome_color(symbolStrokeWidth=1.5, columns=2)
     chart: alt.Chart = (
         alt.Chart(frame)
         .mark_point(size=110, strokeWidth=1.5)

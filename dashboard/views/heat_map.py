@@ -14,12 +14,13 @@ from dashboard.charts.scales import LOW_TO_HIGH, readable_on, title_params
 from dashboard.text import format_value
 from dashboard.views import shortcuts
 from seqcls.fields import language_fields
+from seqcls.imported import PREFIX
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.api.naming import say_field, say_value
 from sweeps.api.reading import View
 from sweeps.grid.budgets import BUDGET_FIELDS
-from sweeps.results import BORDER_SHARES, Outcome
+from sweeps.results import BORDER_SHARES, GENERALIZING, Outcome
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
 from sweeps.statistics.populations import CLASS, language_shares
 
@@ -31,6 +32,9 @@ MOST_OTHERS = 6
 
 FEW_VALUES = 4
 """The most values of a setting that one cell lists; more are counted."""
+
+NOT_READ = "not read"
+"""A setting of another network, language or program."""
 
 DIFFERS = "differs"
 """What is predicted of a cell whose models are predicted to do different things."""
@@ -52,7 +56,13 @@ def _models(view: View, language: str | None) -> pd.DataFrame:
     if language is not None:
         models = models[models["config_id"].map(data.languages()) == language]
     config_ids = tuple(models["config_id"].drop_duplicates().astype(int))
-    return models.join(data.read_settings(config_ids), on="config_id", how="left")
+    settings = data.read_settings(config_ids)
+    for name in (x for x in map(str, settings) if x.startswith(PREFIX)):
+        # Models that were trained here have cells beside those that were trained elsewhere.
+        if settings[name].isna().any():
+            known = settings[name].map(format_value, na_action="ignore")
+            settings = settings.assign(**{name: known.fillna(NOT_READ)})
+    return models.join(settings, on="config_id", how="left")
 
 
 @data.shared
@@ -64,14 +74,15 @@ def config_ids(view: View, language: str | None) -> list[int]:
 
 @data.shared
 def fields(view: View, language: str | None) -> list[str]:
-    """The settings of few values in which the models differ; of all languages the network and what
-    tells these apart first.
+    """The settings of few values in which the models differ, those first that all of them read; of
+    all languages the network and what tells these apart.
     """
     models = _models(view, language)
     known = models.columns.intersection([*data.settings().columns, CLASS], sort=False)
     few = [str(x) for x in known if 1 < models[x].nunique() <= MAX_VALUES]
     apart = [x for x in ("task", CLASS) if x in few][: language is None]
-    return sorted(few, key=lambda x: x not in ["architecture", *apart] if apart else 0)
+    first = ["architecture", *apart] if apart else []
+    return sorted(few, key=lambda x: (x not in first, bool(models[x].isna().any())))
 
 
 @data.shared
@@ -184,7 +195,7 @@ def _count_outcomes(table: pd.DataFrame, grouped: Any) -> None:
     )
     table["judged"] = grouped["learned"].count().to_numpy()
     table["learned"] = grouped["learned"].sum().astype(int).to_numpy()
-    table["generalize"] = outcomes[Outcome.GENERALIZES.value].to_numpy()
+    table["generalize"] = outcomes[list(GENERALIZING)].sum(axis=1).to_numpy()
     table["judged_beyond"] = table["generalize"] + outcomes[Outcome.FAILS_BEYOND.value].to_numpy()
     table["learned_of"] = _pairs(table["learned"], table["judged"])
     table["generalize_of"] = _pairs(table["generalize"], table["judged_beyond"])
@@ -365,7 +376,7 @@ def _few_values(values: "pd.Series[Any]") -> str:
     """The distinct values of a cell in a line."""
     known = sorted(values.dropna().unique())
     more = [f"{len(known) - FEW_VALUES} more"] if len(known) > FEW_VALUES else []
-    return ", ".join([*map(format_value, known[:FEW_VALUES]), *more]) or "not read"
+    return ", ".join([*map(format_value, known[:FEW_VALUES]), *more]) or NOT_READ
 
 
 def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:

@@ -19,8 +19,10 @@ from dashboard.charts.scales import (
     title_params,
 )
 from dashboard.text import format_value, verbatim
+from dashboard.views.heat_map import NOT_READ
 from dashboard.words import languages, measures
 from seqcls.interpretability.wording import percent
+from sweeps.api.naming import say_value
 from sweeps.api.reading import View
 from sweeps.statistics.differences import MEASURES
 from sweeps.statistics.intervals import FEWEST
@@ -107,10 +109,8 @@ AXIS_HEIGHT, FURNITURE_HEIGHT = 260, 130
 NARROW = 75
 """Pixels between two axes, below which their names do not fit side by side."""
 
-NOT_READ = "not read"
-"""A setting of another network or language; `none` is a value of some settings."""
-
 OUTCOME = "failing share"
+STEPS = 20
 WRITTEN = (0.0, 0.5, 1.0)
 """Where the outcome is written beside its axis."""
 
@@ -133,7 +133,8 @@ def places(table: pd.DataFrame, fields: Sequence[str], outcome: str = OUTCOME) -
         values = sorted(ranks, key=lambda text: ranks[text])
         place_of = {value: i / max(1, len(values) - 1) for i, value in enumerate(values)}
         rows.append(_axis(table, outcome, field, texts.map(place_of), texts))
-    place = (table[_column(outcome)] / _top(table, outcome)).clip(lower=0)
+    low, top = _ends(table, outcome)
+    place = ((table[_column(outcome)] - low) / (top - low)).clip(lower=0)
     texts = pd.Series(
         [_describe_value(x, outcome) for x in table[_column(outcome)]], index=table.index
     )
@@ -147,9 +148,19 @@ def _column(outcome: str) -> str:
     return outcome.replace(" ", "_")
 
 
-def _top(table: pd.DataFrame, outcome: str) -> float:
-    """The value at the end of the outcome's axis: a share of 1, or the greatest length."""
-    return max(1.0, float(table[_column(outcome)].max())) if _is_length(outcome) else 1.0
+def _ends(table: pd.DataFrame, outcome: str) -> tuple[float, float]:
+    """The values at the ends of the outcome's axis: of lengths 0 and the greatest; of shares that
+    lie close together the twentieths around them, so that differences are seen.
+    """
+    values = table[_column(outcome)]
+    if _is_length(outcome):
+        return 0.0, max(1.0, float(values.max()))
+    low, top = float(values.min()), float(values.max())
+    if top - low >= 0.5 or values.isna().all():
+        return 0.0, 1.0
+    # Rounded first: 0.95 is a hair more than 19 twentieths.
+    low = min(math.floor(round(low * STEPS, 9)), STEPS - 1)
+    return low / STEPS, max(math.ceil(round(top * STEPS, 9)), low + 1) / STEPS
 
 
 def _is_length(outcome: str) -> bool:
@@ -157,7 +168,7 @@ def _is_length(outcome: str) -> bool:
 
 
 def _describe_value(value: float, outcome: str) -> str:
-    return f"{value:g}" if _is_length(outcome) else f"{value:.0%}"
+    return f"{value:g}" if _is_length(outcome) else percent(value, 1)
 
 
 def _text(value: object) -> str:
@@ -199,8 +210,8 @@ def parallel_coordinates(
         frame: as `places` makes it.
         outcome: likewise.
     """
-    top, column, said = _top(frame, outcome), _column(outcome), outcome.capitalize()
-    legend, exact = (".1~f", ".1~f") if _is_length(outcome) else (".0%", ".1~%")
+    (low, top), column, said = _ends(frame, outcome), _column(outcome), outcome.capitalize()
+    exact = ".1~f" if _is_length(outcome) else ".1~%"
     x, y = _axes(list(dict.fromkeys(frame["axis"])))
     lines = (
         chart_with_names(frame, list(dict.fromkeys(frame["configuration"])))
@@ -213,9 +224,11 @@ def parallel_coordinates(
             color=alt.Color(
                 f"{column}:Q",
                 title=said,
-                scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, top], reverse=outcome == OUTCOME),
+                scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[low, top], reverse=outcome == OUTCOME),
                 legend=alt.Legend(
-                    format=legend, orient="right", values=[top * place for place in WRITTEN]
+                    format=exact,
+                    orient="right",
+                    values=[low + (top - low) * place for place in WRITTEN],
                 ),
             ),
             tooltip=[
@@ -252,13 +265,19 @@ def _axes(names: list[str]) -> tuple[alt.X, alt.Y]:
 
 
 def _values(frame: pd.DataFrame, x: alt.X, y: alt.Y, outcome: str) -> alt.Chart:
-    """What each place on an axis stands for, right beside it and above the line."""
+    """What each place on an axis stands for, beside it and above the line."""
     marks = frame[frame["axis"] != outcome].drop_duplicates(["axis", "value"])
     # Of a number a scale is enough: shares lie as close together as they like.
     shares = pd.DataFrame({"axis": outcome, "place": WRITTEN})
-    shares["value"] = [_describe_value(place * _top(frame, outcome), outcome) for place in WRITTEN]
+    low, top = _ends(frame, outcome)
+    shares["value"] = [_describe_value(low + (top - low) * x, outcome) for x in WRITTEN]
     marks = pd.concat([marks[shares.columns], shares], ignore_index=True)
-    texts = alt.Chart(marks).mark_text(align="left", dx=5, dy=-7, fontSize=11, clip=False)
+    # No longer than it is to the next axis.
+    between = f"width / {frame['axis'].nunique()} - 8"
+    room = alt.ExprRef(f"datum.axis == '{outcome}' ? 0 : {between}")
+    texts = alt.Chart(marks).mark_text(
+        align="left", dx=5, dy=-7, fontSize=11, clip=False, limit=room
+    )
     return texts.encode(x, y, alt.Text("value:N"))
 
 
@@ -334,7 +353,7 @@ def _say(first: pd.Series, measure: str, language: str) -> None:
     of = OF_WHICH.get(measure, "")
     st.markdown(
         f"In {verbatim(language)}, {names} {verb} the {measure.lower()} most: {worst}{of} with "
-        f"{verbatim(first['worst'])}, {best} with {verbatim(first['best'])} (difference "
+        f"{_values_of(first, 'worst')}, {best} with {_values_of(first, 'best')} (difference "
         f"{effect_text(first['moves'], measure)}, {_interval(first, measure)})."
     )
     kind = "Newcombe" if MEASURES[measure].is_share else "bootstrap over seeds"
@@ -345,6 +364,14 @@ def _say(first: pd.Series, measure: str, language: str) -> None:
         "and best value were chosen from these same models; the interval does not take this choice "
         "into account."
     )
+
+
+def _values_of(first: pd.Series, end: str) -> str:
+    """The values of the settings that move most, in words."""
+    values = first[end].split(", ")
+    if len(values) != len(first["fields"]):
+        return verbatim(first[end])
+    return verbatim(", ".join(map(say_value, first["fields"], values)))
 
 
 def _interval(first: pd.Series, measure: str) -> str:

@@ -31,7 +31,8 @@ def show(run_id: int, config_id: int, config: RunConfig) -> None:
     with st.expander("How it was trained and tested, and all of its settings", key="protocol"):
         st.markdown("\n".join(f"- {verbatim(x)}" for x in _sentences(config_id, (run_id,))))
         st.caption(f"{verbatim(_elsewhere(run_id, config))} All other settings are as usual:")
-        elements.show_chips({x: y for x, y in settings.items() if x not in changed})
+        usual = {x: y for x, y in settings.items() if x not in changed}
+        elements.show_chips({x: elements.NOTHING if y == "" else y for x, y in usual.items()})
 
 
 def _elsewhere(run_id: int, config: RunConfig) -> str:

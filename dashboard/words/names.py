@@ -48,7 +48,7 @@ def names_with_settings(config_ids: Sequence[int], view: View) -> dict[str, str]
 
 def list_settings(settings: Mapping[str, Any]) -> str:
     """Settings as specifications and `--where` name them, in one line."""
-    return ", ".join(f"{name}={format_value(value)}" for name, value in settings.items())
+    return ", ".join(f"{x}={format_value(y) or repr('')}" for x, y in settings.items())
 
 
 def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Series[str]":

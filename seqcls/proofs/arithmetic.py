@@ -33,6 +33,9 @@ SPARE = 12
 OF_FUNCTIONS = 1.0625 * 2.0**-20
 """What tanh and the logistic function of the library may differ by from the exact ones."""
 
+WIDE = 1.0
+"""How far from its center a factor may be whose product is linear in it."""
+
 LEAST = 2.0**-100
 """More than what numbers that are flushed to zero come to in a sum."""
 
@@ -130,10 +133,21 @@ def minus(x: Forms, y: Forms) -> Forms:
 
 
 def times(x: Forms, y: Forms) -> Forms:
-    """The product, unit by unit, of two forms of the same generators."""
+    """The product, unit by unit, of two forms of the same generators.
+
+    Where y is wide (a cell that has added up over a long time) the linear part loses more than it
+    keeps, and the box of the product takes its place.
+    """
     rest = np.abs(x.center) * y.rest + np.abs(y.center) * x.rest + x.radius * y.radius
     generators = x.center[:, None] * y.generators + y.center[:, None] * x.generators
-    return Forms(x.center * y.center, generators, rest + _rounding(x.size * y.size))
+    corners = [end * other for end in x.ends for other in y.ends]
+    low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+    wide = y.radius > WIDE
+    return Forms(
+        np.where(wide, (low + high) / 2, x.center * y.center),
+        np.where(wide[:, None], 0, generators),
+        np.where(wide, (high - low) / 2, rest) + _rounding(x.size * y.size),
+    )
 
 
 def tanh(forms: Forms) -> Forms:

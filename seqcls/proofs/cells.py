@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from seqcls.config import NetworkConfig
 from seqcls.interpretability.trained_model import TrainedModel
@@ -101,6 +101,13 @@ class Cells:
     @property
     def _layer_units(self) -> int:
         return int(self.embedding.shape[1]) * (2 if self.kind == "lstm" else 1)
+
+    @property
+    def cells(self) -> Bool[np.ndarray, " unit"]:
+        """Which numbers of a state are cells: those have no bound."""
+        half = self.embedding.shape[1]
+        own = np.arange(self._layer_units) >= half
+        return np.tile(own, len(self.layers))
 
     def after_letter(self, states: Forms, letter: int) -> Forms:
         """The states after one more letter."""

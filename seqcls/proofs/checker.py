@@ -68,8 +68,12 @@ def add(x: Sets, y: Sets, sign: int = 1) -> Sets:
 
 def multiply(x: Sets, y: Sets) -> Sets:
     rest = np.abs(x[0]) * y[2] + np.abs(y[0]) * x[2] + radius(x) * radius(y)
-    rounding = SPARE * UNIT * size(x) * size(y) + LEAST
-    return x[0] * y[0], x[0] * y[1] + y[0] * x[1], rest + rounding
+    ends = [(x[0] + i * radius(x)) * (y[0] + j * radius(y)) for i in (-1, 1) for j in (-1, 1)]
+    low, high = np.min(ends, axis=0), np.max(ends, axis=0)
+    box = radius(y) > 1  # the box of the product is less than what is left of a linear one
+    rest = np.where(box, (high - low) / 2, rest) + SPARE * UNIT * size(x) * size(y) + LEAST
+    linear = np.where(box, 0, x[0] * y[1] + y[0] * x[1])
+    return np.where(box, (low + high) / 2, x[0] * y[0]), linear, rest
 
 
 def affine(x: Sets, weight: np.ndarray, biases: list[np.ndarray]) -> Sets:
@@ -100,14 +104,9 @@ class Network:
         while (name := f"layers.{len(self.layers)}.") + "input_weight" in w:
             both = np.hstack([w.pop(name + x) for x in ("input_weight", "state_weight")])
             biases = [w.pop(name + x) for x in ("input_bias", "state_bias") if name + x in w]
-            need(
-                both.shape == (GATES[kind] * self.hidden, 2 * self.hidden),
-                "a layer is not of this size",
-            )
-            need(
-                [b.shape for b in biases] in ([], [both.shape[:1]] * 2),
-                "a bias is not of this size",
-            )
+            sizes = GATES[kind] * self.hidden, 2 * self.hidden
+            need(both.shape == sizes, "a layer is not of this size")
+            need([b.shape for b in biases] in ([], [sizes[:1]] * 2), "a bias is not of this size")
             self.layers.append((both, biases))
         need(self.head.shape == (1, self.hidden) and self.layers and not w, "other weights")
         self.units = len(self.layers) * self.kept

@@ -59,6 +59,7 @@ WORDS: Mapping[str, Any] = {
     "num_letters": {"": "{} letters"},
     "required_letters": {"": "all of {}"},
     "data_tokens": {"": "{} data tokens"}, "ignore_share": {"": "{} ignored"},
+    "test_ignore_share": {1.0: "tested as trained", "": "{} ignored in tests"},
     "neighbor": {"": "{} neighbor"}, "occurrence": {"": "{} occurrence"},
     "bracket_types": {1: "1 bracket type", "": "{} bracket types"},
     "max_num_epochs": {1: "1 epoch", "": "{} epochs"}, "learning_rate": {"": "lr {}"},

@@ -140,7 +140,7 @@ def majority(configs: Iterable[RunConfig]) -> str:
     (share, constant, short), (problem, *others) = shares[0], problems.values()
     by_length = "The more frequent answer of each length"
     if others or unseen:
-        ends = f"{min(shares)[0]:.0%} to {max(shares)[0]:.0%}" if others else f"{share:.0%}"
+        ends = " to ".join(dict.fromkeys(f"{x[0]:.0%}" for x in (min(shares), max(shares))))
         every = len(problems) + len(unseen)
         where = f", in {len(problems):,} of {_tests(every)}" if unseen else ""
         return f"{by_length} is right on {ends} of longer test strings{where}."

@@ -314,10 +314,11 @@ class Drawn:
                 for text, number in zip(told, numbers, strict=False):
                     self.value(f"{what}: {name}", text, number)
         if "failing_seeds" in row:
-            seeds = [int(x) for x in re.findall(r"\d+", row["failing_seeds"] or "")]
+            spans = re.findall(r"(\d+)(?:\.\.(\d+))?", row["failing_seeds"] or "")
+            seeds = [x for a, b in spans for x in range(int(a), int(b or a) + 1)]
             listed = true["failing_seeds"]
-            if len(listed) > 12:
-                listed = [*listed[:12], len(listed) - 12]
+            if len(listed) > 100:
+                listed = [*listed[:100], len(listed) - 100]
             self.value(f"{what}: failing seeds", seeds, listed)
 
     def _span(self, what: str, text: Any, true: tuple[float, float] | None) -> None:
@@ -342,12 +343,15 @@ class Drawn:
             return
         true = self.true_configuration(tested[0])
         failing, seeds = numbers_in(row["failing"])
+        # A column of which nothing is known is left out.
         renamed = {
             "failing": failing, "seeds": seeds, "failing_interval": row["95%_of_failing"],
             "failing_seeds": row["failing_seeds"], "median_accuracy": row["median_accuracy"],
-            "interval": row["95%_of_accuracy"], "median_solved_length": row["solved_length"],
-            "learned_of": row["learned"], "generalize_of": row["generalize,_of_those"],
-            "generalizing_interval": row["95%_of_generalizing"],
+            "learned_of": row["learned"],
+            "interval": row.get("95%_of_accuracy", ""),
+            "median_solved_length": row.get("solved_length", ""),
+            "generalize_of": row.get("generalize,_of_those", ""),
+            "generalizing_interval": row.get("95%_of_generalizing", ""),
         }  # fmt: skip
         self._configuration(renamed, true)
 

@@ -35,7 +35,7 @@ class Picture(NamedTuple):
 
 
 PICTURES = {
-    "compare": Picture("", "Do they fail to learn, or to generalize?"),
+    "compare": Picture("", "Do they fail to learn, or to generalize?", 1440),
     "failing": Picture("failing?seed=2&run=5", "Errors by a's and b's"),
     "model": Picture("model?run=5&string=ab{100}c{55}", "The smallest part that still fails", 1280),
 }

@@ -6,7 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -225,6 +225,8 @@ def test_every_page_obeys_its_link(
     came_to, fails = counts(scope), [x for x in filters.picked() if x["failing"]]
     if page == "sweeps":
         shown = {x["name"]: x for x in rows_of(app)}
+        names = [filters.sweep] if filters.sweep else data_sweeps()
+        assert set(shown) == {x for x in names if replace(filters, sweep=x).picked()}
         for name, row in shown.items():
             whole = Filters(name, learned_at=filters.learned_at, below=filters.below).scope()
             judged, came = len(whole), counts(whole)

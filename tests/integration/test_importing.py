@@ -106,6 +106,13 @@ def test_a_report_leaves_cells_of_fields_that_others_do_not_have_empty(both: Sto
     assert ">None<" not in re.sub(r"\s", "", api.report(both, "ours", "theirs"))
 
 
+def test_a_report_on_imported_runs_gives_no_advice_that_is_refused(both: Store) -> None:
+    text = api.report(both, "theirs")
+    assert "No causes can be found: it was trained elsewhere" in text
+    assert "seqcls causes" not in text
+    assert "generalize, of those" not in text, "no column without content"
+
+
 def test_settings_of_others_are_never_fields_of_ours(both: Store) -> None:
     frame = api.runs(both)
     assert frame["config.d_model"].dropna().tolist() == [32, 64, 32, 64]
@@ -139,6 +146,8 @@ def test_every_page_shows_both(both: Store, page: str, monkeypatch: pytest.Monke
     if page == "model":
         assert "weights are not in this database" in shown.info[0].value
         assert "trained elsewhere" in said(shown)
+    if page == "map":
+        assert "in no cell" not in said(shown), "by itself it leaves no model out"
 
 
 NEED_WEIGHTS = (

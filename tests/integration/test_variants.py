@@ -89,6 +89,7 @@ def test_every_task_is_trained_with_every_variant_and_theory_has_a_line_of_each(
         ("parity", "", 1), ("regular", "(ab)*", 1), ("regular", "(ba)*", 1), ("dyck", "", 2)
     }  # fmt: skip
     again = panel(open_app(monkeypatch, db), "Your own")
+    assert again.text_input(key="launch_name").value == "my_sweep_2", "it would replace the first"
     start_from(again, "Sweep my_sweep")
     assert "96 models" in said(again)
     more = parse_spec(launched(again, monkeypatch, db, "my_sweep_2"))

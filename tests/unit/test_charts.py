@@ -271,10 +271,14 @@ def test_outcomes_are_stacked_to_a_whole_and_each_has_its_color_and_not_learned_
     table = pd.DataFrame(
         {
             "seeds": [5, 4, 3], "judged": [5, 4, 0], "learned": [4, 0, 0],
-            "judged_beyond": [3, 0, 0], "generalize": [2, 0, 0],
+            "judged_beyond": [3, 0, 0], "generalize": [2, 0, 0], "proved": [0, 0, 0],
         }
     )  # fmt: skip
-    assert count_outcomes(table).to_numpy().tolist() == [[2, 1, 1, 1], [0, 0, 4, 0], [0, 0, 0, 3]]
+    assert count_outcomes(table).to_numpy().tolist() == [
+        [0, 2, 1, 1, 1], [0, 0, 0, 4, 0], [0, 0, 0, 0, 3]
+    ]  # fmt: skip
+    proved = count_outcomes(table.assign(proved=[1, 0, 0])).iloc[0]
+    assert proved.tolist() == [1, 1, 1, 1, 1]
     spec = outcome_bars(table, ["c", "b", "a"]).to_dict()
     frame = pd.DataFrame(spec["datasets"][spec["data"]["name"]])
     assert frame.groupby("configuration_number")["share"].sum().tolist() == [1, 1, 1]
@@ -284,7 +288,7 @@ def test_outcomes_are_stacked_to_a_whole_and_each_has_its_color_and_not_learned_
     color, dash = (spec["encoding"][x]["scale"] for x in ("color", "strokeDash"))
     assert color["domain"] == dash["domain"]
     assert dash["range"][color["range"].index(GREY)] == list(HATCH)
-    assert len(set(color["range"])) == 4
+    assert len(set(color["range"])) == 5
 
 
 CELLS = pd.DataFrame(
@@ -456,13 +460,17 @@ def test_a_name_is_one_line_in_a_row_of_its_own() -> None:
     names = ["parity, Transformer, sinusoidal positions, 2 blocks, width 64", BLANK, "another"]
     found: Any = rows(names).to_dict()
     assert found["sort"] == found["scale"]["domain"] == names, "a blank one parts two groups"
-    assert "labelExpr" not in found["axis"]
+    said = found["axis"]["labelExpr"]
+    assert "'center'" in said, "a long one is cut where names that differ are alike"
+    assert "split" not in said
     assert str(LABEL_WIDTH) in found["axis"]["labelLimit"]["expr"]
     frame = pd.DataFrame({"configuration": [names[0], names[2]], "x": 1})
     base = alt.Chart(frame).mark_point().encode(x="x:Q", y=rows(names))
     drawn = vl_convert.vegalite_to_svg(base.properties(height=90).to_dict())
     ticks = re.findall(r">([^<]*)</text>", drawn)
-    assert next(x for x in ticks if x.startswith("parity")).endswith("…")
+    (long,) = (x for x in ticks if x.startswith("parity"))
+    assert "…" in long
+    assert long.endswith("width 64")
 
 
 def test_medians_that_would_hide_each_other_lie_apart() -> None:

@@ -135,6 +135,7 @@ def test_tests_that_are_drawn_alike_are_one_test_whatever_was_trained_on() -> No
 
 CHANGES: dict[str, Any] = {
     "ignore_share": 0.5,
+    "test_ignore_share": 0.5,
     "num_letters": 4,
     "required_letters": "ac",
     "train_sampler": "fixed_length",

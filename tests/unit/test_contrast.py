@@ -14,6 +14,7 @@ from dashboard.charts.readout import DIRECTIONS, waterfall
 from dashboard.charts.scales import OUTCOME_COLORS, model_outcome_dash
 from dashboard.charts.themes import DARK, LIGHT, Ground, apply_theme
 from dashboard.figures.whole_model import matrix
+from dashboard.layout import ON_LIGHT_BUTTONS
 from dashboard.views.heat_map import heat_map
 from sweeps.results import Outcome
 from tests.conftest import ROOT
@@ -140,6 +141,8 @@ def test_captions_and_chosen_words_of_the_theme_are_read() -> None:
         assert contrast(light["primaryColor"], ground) >= TEXT
     for ground in (DARK.background, "#21201D"):
         assert contrast(dark["primaryColor"], ground) >= TEXT
+    # What a button of this color does is written in that of the ground.
+    assert DARK.background in ON_LIGHT_BUTTONS
 
 
 def text_marks(spec: Any) -> Iterator[dict[str, Any]]:

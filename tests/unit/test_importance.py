@@ -122,6 +122,16 @@ def test_it_is_drawn_with_its_interval_and_every_configuration_as_a_line() -> No
     assert said == dict(zip(places_of_values, [0, 1] * 3, strict=True)) | {(OUTCOME, "50%"): 0.5}
 
 
+def test_shares_that_lie_close_together_fill_their_axis() -> None:
+    table = SETTINGS.assign(configuration=list("abcd"), median_accuracy=[0.968, 0.972, 0.98, 1])
+    frame = places(table, ["hidden_size"], "median accuracy")
+    lowest = frame.loc[frame["axis"] == "median accuracy", "place"].min()
+    assert lowest == pytest.approx(0.36), "as high above 95% as that is below 100%"
+    chart = parallel_coordinates(frame, "median accuracy").to_dict()
+    shown = [row["value"] for x in chart["datasets"].values() for row in x if "value" in row]
+    assert {"95%", "97.5%", "100%"} <= set(shown)
+
+
 def test_a_setting_may_be_a_number_here_and_a_word_or_nothing_there() -> None:
     mixed = [16, "rotary", None, 2.5, "alibi", float("nan"), 2]
     table = pd.DataFrame({"configuration": list("abcdefg"), "failing_share": 0.5, "any": mixed})

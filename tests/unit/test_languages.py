@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seqcls import fields as of_configs
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, resolve
+from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import CountTask, LanguageTask
 from seqcls.tasks.base import texts
 from seqcls.tasks.drawing import draw_many
+from seqcls.tasks.memory import IGNORE
 from tests.tasks import LANGUAGES
 
 LABELLED = Path(__file__).parents[1] / "assets" / "languages"
@@ -199,8 +202,38 @@ def test_flip_flops_write_first_read_last_and_ignore_as_much_as_they_say() -> No
 
 
 @pytest.mark.parametrize(
+    "own", [{"task": "flip_flop", "answers": "next_symbols"}, {"task": "write_flip_flop"}], ids=str
+)
+def test_tests_may_ignore_more_than_is_trained_on(own: dict[str, Any]) -> None:
+    sizes = {"train_size": 300, "test_size": 300, "test_min_length": 41, "test_max_length": 42}
+    plain, sparse, all_sparse = (
+        resolve(configuration({**own, **sizes, **shares}))
+        for shares in ({}, {"test_ignore_share": 0.98}, {"ignore_share": 0.98})
+    )
+    assert stream(sparse.train).epoch(0).strings.letters.tolist() == (
+        stream(plain.train).epoch(0).strings.letters.tolist()
+    )
+    tested = stream(sparse.test).epoch(0)
+    assert tested.strings.letters.tolist() == (
+        stream(all_sparse.test).epoch(0).strings.letters.tolist()
+    )
+    assert ignored_between(tested.strings.letters) > 0.95
+    assert ignored_between(stream(plain.test).epoch(0).strings.letters) < 0.85
+    assert (sparse.task, sparse.test.lengths) == (plain.task, plain.test.lengths)
+    # As if written with that share: the same strings are one test.
+    keys = [of_configs.test_set_key(x.config) for x in (plain, sparse, all_sparse)]
+    assert keys[1] == keys[2] != keys[0]
+
+
+def ignored_between(letters: np.ndarray) -> float:
+    """The share of ignored instructions between the first and the last of strings of one length."""
+    return float((letters[:, 2:39:2] == IGNORE).mean())
+
+
+@pytest.mark.parametrize(
     ("fields", "said"),
     [
+        ({"task": "parity", "test_ignore_share": 0.5}, "test_ignore_share=0.5: not read by task"),
         ({"task": "flip_flop", "ignore_share": 1.0}, "ignore_share.*less than 1"),
         ({"task": "consistent_pairs", "num_tokens": 126}, "num_tokens=126: expected 2 to 125"),
         ({"task": "associative_recall", "num_tokens": 1}, "num_tokens=1: expected 2 to 125 keys"),

@@ -13,7 +13,14 @@ from sweeps.grid.seeds import SeedCounts
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import HAS_UNTIL, fetch, frame, in_another_sweep, one_of
-from sweeps.store.reads.selection import View, accuracy, fails, outcome_counts
+from sweeps.store.reads.selection import (
+    View,
+    accuracy,
+    condition_of,
+    fails,
+    in_scope,
+    outcome_counts,
+)
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
 from sweeps.store.tables import (
@@ -303,6 +310,13 @@ def sweep_outcomes(store: Store, view: View | None = None) -> dict[int, SweepOut
         )
         for sweep_id, outcomes in groups
     }
+
+
+def sweeps_with_models(store: Store, view: View) -> set[int]:
+    """The sweeps that have a run of those that a view leaves."""
+    members = select(SweepRun.sweep_id).join(Run, Run.id == SweepRun.run_id)
+    with store.begin() as connection:
+        return set(connection.scalars(members.where(in_scope(view), condition_of(view)).distinct()))
 
 
 def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
