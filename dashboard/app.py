@@ -5,6 +5,7 @@ this one, if it is the first page that a new server is asked for.
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -46,7 +47,7 @@ def draw() -> None:
         position="top",
     )
     layout.set_up(page.title)
-    panel.switch(page.url_path)
+    panel.switch(page.url_path, partial(filters.clear, keep=links.THRESHOLDS))
     limit_reads(data.PAGE_SECONDS)
     with visitors.drawing(), concurrent_changes.redraw_if_changed():
         came = links.is_another_page(page.url_path)

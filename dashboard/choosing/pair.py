@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, filters, links
+from dashboard import data, links
 from dashboard.words import names
 from seqcls.interpretability.wording import percent
 from sweeps.api.reading import View
@@ -41,7 +41,6 @@ def choose(judged: View) -> Pair | None:
     models = data.models(judged)
     param, pair = _pair_of_link(models) or _apart(models)
     if len(pair) < 2:
-        filters.say_none("Two trained models are needed: launch more, or wait for the first.")
         return None
     configs = pair if param == CONFIG else [_config_of(models, run_id) for run_id in pair]
     _what(models, param, pair)

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import streamlit as st
 
-from dashboard import actions, data, filters, links
+from dashboard import actions, data, links
 from dashboard.launch import custom, starting_point, strings, variants
 from dashboard.server import visitors
 from dashboard.text import error_text, verbatim
@@ -100,11 +100,12 @@ def _models_of_link() -> dict[str, list[str]]:
     return {name: st.query_params.get_all(name) for name in ABOUT if name in st.query_params}
 
 
-def switch(page: str) -> None:
+def switch(page: str, clear_filters: Callable[[], None]) -> None:
     """Goes to the panel where something has filled it, and to a sweep that was launched.
 
     Args:
         page: the path of the page that is shown.
+        clear_filters: takes back those that a new sweep may not match.
     """
     state = st.session_state
     opened, launched = state.pop(PANEL, False), state.pop(LAUNCHED, [])
@@ -114,8 +115,8 @@ def switch(page: str) -> None:
         st.switch_page(links.LAUNCH_PAGE, query_params=_models_of_link())
     if launched and page == PATH:
         state[links.SWITCHED] = True
-        # What is followed from now on may match none of the filters.
-        filters.clear(keep=links.THRESHOLDS)
+        with data.explaining():
+            clear_filters()
         st.switch_page(links.SWEEPS_PAGE, query_params={"sweep_id": str(launched[-1])})
 
 

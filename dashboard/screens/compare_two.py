@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, layout, links
+from dashboard import data, elements, filters, layout, links
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.choosing.pair import STRING, Pair, choose
 from dashboard.text import verbatim
@@ -424,7 +424,9 @@ def show() -> None:
     st.title("Do these two differ?")
     judged = links.thresholds()
     pair = choose(judged)
-    if pair is not None:
+    if pair is None:
+        filters.say_none("Two trained models are needed: launch more, or wait for the first.")
+    else:
         _show_comparison(pair, judged)
 
 
