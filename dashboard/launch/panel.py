@@ -105,7 +105,8 @@ def switch(page: str, clear_filters: Callable[[], None]) -> None:
 
     Args:
         page: the path of the page that is shown.
-        clear_filters: what is followed from now on may match none of them.
+        with data.explaining():
+            clear_filters()
     """
     state = st.session_state
     opened, launched = state.pop(PANEL, False), state.pop(LAUNCHED, [])
@@ -115,7 +116,12 @@ def switch(page: str, clear_filters: Callable[[], None]) -> None:
         st.switch_page(links.LAUNCH_PAGE, query_params=_models_of_link())
     if launched and page == PATH:
         state[links.SWITCHED] = True
+<<<<<<< HEAD
         clear_filters()
+=======
+        with data.explaining():
+            clear_filters()
+>>>>>>> w/h56
         st.switch_page(links.SWEEPS_PAGE, query_params={"sweep_id": str(launched[-1])})
 
 

@@ -183,7 +183,7 @@ def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
     every = [CONFIGURATION, *shown]
     if "columns" not in st.query_params:
         # Until columns are chosen those are shown for which there is room.
-        empty = {"interval"} if table["interval"].isna().all() else set[str]()
+        empty = {x for x in ("interval", "median_solved_length") if table[x].isna().all()}
         shown = [name for name in shown if name not in {*others[1:], *CELLS, *empty}]
         widths = {name: columns[name].get("width") or UNSET for name in (CONFIGURATION, *shown)}
         shown = _fitting(shown, widths)
@@ -227,7 +227,8 @@ def _fitting(shown: list[str], widths: Mapping[str, int]) -> list[str]:
     """
     too_wide, left_out = sum(widths.values()) - ROOM, set()
     for name in EXPENDABLE:
-        if too_wide > 0 and name in shown:
+        # How many fail says nothing without of how many.
+        if too_wide > 0 and name in shown and not (name == "seeds" and "failing" in shown):
             too_wide -= widths[name]
             left_out.add(name)
     return [name for name in shown if name not in left_out]

@@ -201,7 +201,8 @@ def _in_short(errors: pd.DataFrame, model: "pd.Series[Any]", words: Words) -> No
 
 def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
     words = kind.words
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    right = right.container(horizontal=True, vertical_alignment="center")
     text = left.text_input(
         verbatim(f"Find {words.plural('')} that contain"),
         key="find",

@@ -225,10 +225,10 @@ def configuration_columns(
     }
 
 
-WIDEST, PINNED = 300, 200
+WIDEST, PINNED = 370, 200
 """Pixels of the column that names the rows, at most, and where it stays in sight."""
 
-LETTER = 7.5
+LETTER = 7.0
 """Pixels of a letter in a table, about."""
 
 

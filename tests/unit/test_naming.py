@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqcls.fields import fields_unread
+from seqcls.fields import fields_unread, language_of
 from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.naming import (
@@ -25,6 +25,10 @@ SHIPPED = Path(__file__).parents[2] / "runs.db"
 
 
 BASE = {"task": "parity", "readout": "last", "attention_head_size": 2}
+
+
+def test_a_task_is_called_by_its_settings_as_specifications_write_them() -> None:
+    assert language_of({"task": "copy", "num_tokens": 2}) == "copy, distinct=false, num_tokens=2"
 
 
 def names(*several: Mapping[str, Any]) -> list[str]:
