@@ -105,8 +105,7 @@ def switch(page: str, clear_filters: Callable[[], None]) -> None:
 
     Args:
         page: the path of the page that is shown.
-        with data.explaining():
-            clear_filters()
+        clear_filters: takes back those that a new sweep may not match.
     """
     state = st.session_state
     opened, launched = state.pop(PANEL, False), state.pop(LAUNCHED, [])
@@ -116,12 +115,8 @@ def switch(page: str, clear_filters: Callable[[], None]) -> None:
         st.switch_page(links.LAUNCH_PAGE, query_params=_models_of_link())
     if launched and page == PATH:
         state[links.SWITCHED] = True
-<<<<<<< HEAD
-        clear_filters()
-=======
         with data.explaining():
             clear_filters()
->>>>>>> w/h56
         st.switch_page(links.SWEEPS_PAGE, query_params={"sweep_id": str(launched[-1])})
 
 
