@@ -64,8 +64,8 @@ _FIRST_RUN = 0xF0000
 MOST_KINDS = 0xFFFF
 """Runs that are told apart by such characters."""
 
-DECODED_AT_ONCE = 10_000
-"""Strings: keeps what is known of their places within a few tens of megabytes."""
+PLACES_AT_ONCE = 2**19
+"""Keeps what is known of strings' places, while they are written, within tens of megabytes."""
 
 
 def _written_signs(run: re.Match[str]) -> str:
@@ -243,8 +243,8 @@ class Tokenizer:
         self, letters: UInt8[np.ndarray, "string position"], lengths: Int64[np.ndarray, " string"]
     ) -> list[str]:
         """The texts of many strings by their letters, as `decode` has them."""
-        starts = range(0, len(lengths), DECODED_AT_ONCE)
-        slices = [slice(start, start + DECODED_AT_ONCE) for start in starts]
+        size = max(PLACES_AT_ONCE // max(letters.shape[1], 1), 1)
+        slices = [slice(start, start + size) for start in range(0, len(lengths), size)]
         return [text for own in slices for text in self._decode_some(letters[own], lengths[own])]
 
     def _decode_some(
