@@ -30,7 +30,7 @@ from sweeps.api.reading import View, as_of_now, one_moment
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import retry_lost
-from sweeps.results import Outcome, OutcomeCounts
+from sweeps.results import GENERALIZING, JUDGED_BEYOND, Outcome, OutcomeCounts
 from sweeps.statistics import differences, intervals
 from sweeps.store import trust
 from sweeps.work import progress as progressing
@@ -232,6 +232,7 @@ failing_models = cached(reading.failing_models)
 first_wrong_lengths = cached(reading.first_wrong_lengths)
 first_wrong_places = cached(reading.first_wrong_positions)
 loops = cached(remedy_trials.loops)
+forgettings = cached(reading.forgettings)
 languages = cached(reading.languages, reading.configs_revision)
 median_curves = cached(reading.median_curves)
 memberships = cached(reading.memberships, reading.members_revision)
@@ -376,12 +377,12 @@ def _judged_by(seeds: pd.DataFrame, measure: str) -> pd.DataFrame:
     """The models that a measure is of, with its column."""
     # No length is less than the shortest that is tested: what solves none of those counts as none.
     seeds = seeds.assign(solved_length=seeds["solved_length"].fillna(0))
-    seeds = seeds.assign(generalizes=(seeds["outcome"] == Outcome.GENERALIZES).astype(int))
+    seeds = seeds.assign(generalizes=seeds["outcome"].isin(GENERALIZING).astype(int))
     # Of models that have not learned, nothing is said of longer strings.
     if measure == "Median solved length":
         seeds = seeds[seeds["outcome"] != Outcome.NOT_LEARNED]
     elif measure == "Share that generalizes":
-        seeds = seeds[seeds["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])]
+        seeds = seeds[seeds["outcome"].isin(JUDGED_BEYOND)]
     elif measure == "Share that learned":
         seeds = seeds[seeds["learned"].notna()]
     return seeds

@@ -22,6 +22,7 @@ from sweeps import api
 from sweeps.access import READ_ONLY_VARIABLE
 from sweeps.results import LEARNED_AT, rows_of
 from sweeps.statistics.intervals import wilson
+from sweeps.store.reads.explained import forgettings
 from sweeps.store.reads.selection import as_list
 from sweeps.store.reads.sweep_queries import find_sweep, sweep_outcomes
 
@@ -42,9 +43,10 @@ MOST_CHARACTERS = 30_000
 INSTRUCTIONS = """seqcls trains many small sequence models on formal languages and transductions,
 and tests which generalize to longer strings. A run is one trained model: a configuration and a
 seed. Its outcome is: not learned (too few strings of trained lengths are right), fails beyond
-(learned, wrong on longer strings), generalizes, or not known. Judge generalization of runs that
-learned alone, and give n and the interval with each share. Strings write a repeated letter as a
-power: a{3}b is aaab. Runs are named by id or as SWEEP/SEED."""
+(learned, wrong on longer strings), generalizes, at every length (proved right on every string), or
+not known. Judge generalization of runs that learned alone, and give n and the interval with each
+share; call none that is refuted general. Strings write a repeated letter as a power: a{3}b is
+aaab. Runs are named by id or as SWEEP/SEED."""
 
 Run = Annotated[str, Field(description="A run: its id, or SWEEP/SEED.")]
 Rows = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Rows at most.")]
@@ -133,7 +135,9 @@ class Questions:
         sweep: Annotated[str | None, Field(description="Only of this sweep.")] = None,
         outcome: Annotated[
             str | None,
-            Field(description="not learned, fails beyond, generalizes or not known."),
+            Field(
+                description="not learned, fails beyond, generalizes, at every length or not known."
+            ),
         ] = None,
         where: Annotated[
             Sequence[str], Field(description="Only where fields have values, as hidden_size=16.")
@@ -156,6 +160,7 @@ class Questions:
             *("id", "sweeps", "model_seed", "state", "outcome", "tested", "errors"),
             *("accuracy_within", "accuracy_beyond", "solved_length", "predicted"),
         ]
+        columns += [x for x in ("every_length", "refuted_by") if x in frame]
         shown = frame[[*columns, *(x for x in differing_fields(frame) if x not in columns)]]
         return {"outcomes": counts, **self._rows(rows_of(shown), first, rows)}
 
@@ -173,10 +178,12 @@ class Questions:
         from sweeps.api.failures import causes_of_run
 
         reader = self.store.reader()
-        found = rows_of(causes_of_run(reader, api.find_run(reader, run), learned_at))
+        run_id = api.find_run(reader, run)
+        found = rows_of(causes_of_run(reader, run_id, learned_at))
         n = sum(row["strings"] for row in found)
         rows = [{**row, "share": share(row["strings"], n)} for row in found]
-        return self._rows(rows, 0, MOST_ROWS)
+        forgets = {"forgetting": x} if (x := forgettings(reader).get(run_id)) else {}
+        return {**self._rows(rows, 0, MOST_ROWS), **forgets}
 
     def remedies(self, run: Run, learned_at: Threshold = LEARNED_AT, below: Threshold = 1.0) -> Any:
         """Suggest what to change so that a failing run works, and what came of it where tried."""

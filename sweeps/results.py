@@ -130,6 +130,32 @@ def verdict_digest(config_key: str, model_seed: int, verdict: Verdict) -> str:
     return f"{VERSION}:{_sha256(canonical_json(content).encode())}"
 
 
+@dataclass(frozen=True)
+class ProofRecord:
+    """Whether a run's model answers as an automaton on every string, as it is stored."""
+
+    of_language: int
+    """1 where the automaton is the language's own, 0 where it was learned of the model."""
+    result: str
+    """One of `seqcls.proofs.prover.Outcome`."""
+    states: int
+    regions: int
+    seconds: float
+    string: str | None
+    said: int | None
+    details: str
+    weights: str
+    version: str
+    certificate: bytes | None
+
+    def digest(self, config_key: str, model_seed: int) -> str:
+        """The digest of all this, as it is said of a run."""
+        content: dict[str, Any] = {"config": config_key, "model_seed": model_seed}
+        made = None if self.certificate is None else _sha256(self.certificate)
+        content["proof"] = {**asdict(self), "certificate": made}
+        return f"{VERSION}:{_sha256(canonical_json(content).encode())}"
+
+
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
@@ -247,11 +273,19 @@ class Outcome(StrEnum):
     `sweeps.store.reads.selection.outcome` tells which, from counts and two thresholds.
     """
 
+    AT_EVERY_LENGTH = "at every length"
+    """Proved right on every string, whatever was tested: more than to generalize."""
     GENERALIZES = "generalizes"
     FAILS_BEYOND = "fails beyond"
     NOT_LEARNED = "not learned"
     NOT_KNOWN = "not known"
 
+
+GENERALIZING = (Outcome.AT_EVERY_LENGTH, Outcome.GENERALIZES)
+"""What it means that a run generalizes: by a proof, or by its test."""
+
+JUDGED_BEYOND = (*GENERALIZING, Outcome.FAILS_BEYOND)
+"""Outcomes that say whether a run generalizes."""
 
 LEARNED_AT = 0.99
 """The accuracy on strings of trained lengths from which on a run has learned."""

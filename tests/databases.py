@@ -24,21 +24,29 @@ from sweeps.store.opening import open_writer
 from sweeps.work.progress import counts
 
 
-def load_parity(db: Path) -> None:
-    """Adds a run that is right on every string, `hand/0`: an RNN of two units, made by hand."""
+def save_parity(path: Path, sharpness: float = 8.0) -> None:
+    """Writes an RNN of two units, made by hand: right on every string, or, where it is not sharp,
+    on those in which no 0 repeats for long.
+    """
+    half = sharpness / 2
     weights = {
         "embedding.weight": [[0, 0], [1, 0]],
-        "rnn.weight_ih_l0": [[8, 0], [8, 0]],
-        "rnn.weight_hh_l0": [[4, -4], [4, -4]],
-        "rnn.bias_ih_l0": [-4, -12],
+        "rnn.weight_ih_l0": [[sharpness, 0], [sharpness, 0]],
+        "rnn.weight_hh_l0": [[half, -half], [half, -half]],
+        "rnn.bias_ih_l0": [-half, -3 * half],
         "rnn.bias_hh_l0": [0, 0],
         "head.weight": [[1, -1]],
         "head.bias": [-1],
     }
-    path = db.with_name("parity.safetensors")
     save_file({name: np.array(x, dtype=np.float32) for name, x in weights.items()}, path)
-    task = {"task": "parity", "test_max_length": 40, "test_size": 200}
-    load_weights(open_writer(str(db)), path, task=task, sweep="hand")
+
+
+def load_parity(db: Path, sharpness: float = 8.0, sweep: str = "hand", longest: int = 40) -> None:
+    """Adds that as a run, `hand/0`."""
+    path = db.with_name(f"parity {sharpness}.safetensors")
+    save_parity(path, sharpness)
+    task = {"task": "parity", "test_max_length": longest, "test_size": 200}
+    load_weights(open_writer(str(db)), path, task=task, sweep=sweep)
 
 
 @pytest.fixture(scope="session")

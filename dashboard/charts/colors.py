@@ -26,7 +26,11 @@ FAILS, GENERALIZES = "#D55E00", "#009E73"
 """What became of a model. Neither is the accent of the theme, which is what can be done, or how far
 something is; that a model fails is no success, and that all are trained no alarm."""
 
+PROVED = "#00543D"
+"""Generalizes, and this is proved: the same green, deeper."""
+
 MODEL_OUTCOMES = {
+    Outcome.AT_EVERY_LENGTH: PROVED,
     Outcome.GENERALIZES: GENERALIZES,
     Outcome.FAILS_BEYOND: FAILS,
     Outcome.NOT_LEARNED: GREY,
@@ -70,6 +74,7 @@ ON_DARK = {
     "#0072B2": "#2E8FCC",
     "#C17D00": "#E69F00",
     "#009E73": "#12AD82",
+    "#00543D": "#7FE3C4",
     "#3A93C8": "#56B4E9",
     "#D55E00": "#E2701A",
     "#8F8F2B": "#A9A943",

@@ -96,6 +96,16 @@ class AnyModel:
     model: TrainedModel
 
     @property
+    def run_id(self) -> int:
+        return int(self.key[-2])
+
+    @property
+    def epoch(self) -> int | None:
+        """None where it is the kept one."""
+        epoch: int | None = self.key[-1]
+        return epoch
+
+    @property
     def answerer(self) -> TrainedModel:
         return self.model
 

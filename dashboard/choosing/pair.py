@@ -10,7 +10,7 @@ from dashboard import data, links
 from dashboard.words import names
 from seqcls.interpretability.wording import percent
 from sweeps.api.reading import View
-from sweeps.results import Outcome
+from sweeps.results import GENERALIZING, JUDGED_BEYOND
 
 CONFIGURATIONS, MODELS = "Configurations", "Models"
 CONFIG, RUN = "config", "run"
@@ -85,8 +85,8 @@ def _rank(models: pd.DataFrame, *, best_first: bool) -> list[int]:
 
     Of equal ones that of more seeds is first. Where a share is not known it is last, both ways.
     """
-    judged = models["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])
-    generalizes = (models["outcome"] == Outcome.GENERALIZES).astype(float).where(judged)
+    judged = models["outcome"].isin(JUDGED_BEYOND)
+    generalizes = models["outcome"].isin(GENERALIZING).astype(float).where(judged)
     shares = models.assign(
         generalizes=generalizes,
         learned=models["learned"].astype(float),

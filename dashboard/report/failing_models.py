@@ -14,14 +14,14 @@ from dashboard.words import measures
 from dashboard.words.outcomes import describe_outcome
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
+from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE, forgetting_text
 from seqcls.interpretability.network import obstacle
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import Store, failures
 from sweeps.api import trials as remedy_trials
-from sweeps.api.presentation import display_strings
+from sweeps.api.presentation import display_of, display_strings
 from sweeps.api.reading import ErrorSearch, View, why_no_weights
 
 MOST_ASKED = 40
@@ -76,6 +76,14 @@ def _of(store: Store, run_id: int, learned_at: float) -> list[dict[str, Any]]:
     return [
         {"run_id": run_id, "number": number, **asdict(cause)} for number, cause in enumerate(each)
     ]
+
+
+def _forgetting(run_id: int, config_id: int) -> str:
+    """What a model forgets, where a proof found that a repetition refutes it."""
+    if (found := data.forgettings().get(run_id)) is None:
+        return ""
+    config = data.some_configs((config_id,))[config_id]
+    return f"<p>{html.escape(forgetting_text(found, display_of(config)))}</p>"
 
 
 def _causes_list(of_one: pd.DataFrame, config: RunConfig) -> str:
@@ -219,7 +227,7 @@ def _model(
     return (
         f'<details id="run-{run_id}"><summary>{head}</summary>\n<p>{html.escape(came_to)} '
         f"{shortcuts.describe_border(View(run_ids=(run_id,)))}</p>\n"
-        f"{_causes_list(causes, config)}\n"
+        f"{_causes_list(causes, config)}{_forgetting(run_id, int(model['config_id']))}\n"
         f"<p>The shortest: {shortest}.</p>\n{_strings(run_id, errors, kind, most)}</details>"
     )
 

@@ -29,7 +29,7 @@ from seqcls.theory.table import NOT_KNOWN
 from sweeps.api import Store, reading
 from sweeps.api.reading import Note, SweepRecord, View
 from sweeps.grid.written_spec import toml_of
-from sweeps.results import BORDER_SHARES, Outcome, setting_names
+from sweeps.results import BORDER_SHARES, GENERALIZING, Outcome, setting_names
 
 MOST_SWEEPS = 100
 """That are listed on a page, the latest; a page that leads to the pages of sweeps lists all."""
@@ -243,7 +243,7 @@ def _count_learned(models: pd.DataFrame) -> tuple[str, str]:
     came_to = models["outcome"].value_counts().to_dict()
     judged = int(models["learned"].notna().sum())
     learned = int((models["learned"] == 1).sum())
-    right = came_to.get(Outcome.GENERALIZES, 0)
+    right = sum(came_to.get(each, 0) for each in GENERALIZING)
     beyond = right + came_to.get(Outcome.FAILS_BEYOND, 0)
     return (
         f"{learned:,} of {judged:,}" if judged else "not known",
@@ -300,6 +300,7 @@ def _table(table: pd.DataFrame, view: View) -> str:
     results = {
         "learned": table["learned_of"].fillna("not known"),
         "generalize, of those": table["generalize_of"].fillna(""),
+        **({"every length": table["every_length"]} if table["every_length"].any() else {}),
         "95% of generalizing": table["generalizing_interval"].fillna(""),
         "failing": (table["failing"].astype(str) + " of " + table["seeds"].astype(str)),
         "95% of failing": table["failing_interval"].fillna(""),

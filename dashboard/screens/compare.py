@@ -31,7 +31,7 @@ from sweeps.results import BORDER_SHARES, Outcome, setting_names
 MOST_HEIGHT = 388
 
 # Columns that are shown only where they say something.
-RARE = ("unfinished", "failed", "beyond_seeds", "unlearned_seeds")
+RARE = ("unfinished", "failed", "beyond_seeds", "unlearned_seeds", "every_length")
 
 # Of models that are judged on trained and on longer lengths, these say the same less well.
 FAILING = ("failing", "failing_share", "failing_interval", "failing_seeds")
@@ -43,7 +43,7 @@ CELLS = ("false_positives", "false_negatives")
 
 # The columns of results, in order; the settings that differ come after them.
 RESULTS = (
-    "generalize_of", "generalizing_share", "generalizing_interval", "learned_of",
+    "generalize_of", "generalizing_share", "generalizing_interval", "every_length", "learned_of",
     "failing", "failing_share", "failing_interval", "predicted", "median_solved_length",
     "median_accuracy", "interval", "random", "border", "shortcut",
     "beyond_seeds", "unlearned_seeds", "failing_seeds", "seeds", "unfinished", "failed",

@@ -28,7 +28,7 @@ from sweeps.api.comparisons import (
     seeds_text,
     shown_values,
 )
-from sweeps.api.presentation import display_strings
+from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.api.reading import View
 from sweeps.results import BORDER_SHARES, Outcome
 from sweeps.statistics.chance import Difference
@@ -105,12 +105,22 @@ def _meaning(config_ids: Sequence[int], judged: View) -> str:
     return verbatim(outcomes.meaning(words, judged.learned_at, judged.below))
 
 
+def _say_refuted(run_id: int) -> str:
+    """What refutes a model, in brackets; nothing where no string does."""
+    row = data.model(run_id)
+    (said,) = describe_proofs(row, data.some_configs(tuple(row["config_id"].tolist())))
+    return f" ({verbatim(said)})" if said.startswith("refuted") else ""
+
+
 def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
     """Strings that both get wrong, or only one, and whether that may be chance."""
-    first, second = compared.outcomes
+    first, second = (
+        f"**{outcome}**{_say_refuted(run_id)}"
+        for outcome, run_id in zip(compared.outcomes, compared.run_ids, strict=True)
+    )
     unlearned = Outcome.NOT_LEARNED in compared.outcomes
     st.markdown(
-        f"Outcome: **{first}** of the first, **{second}** of the second."
+        f"Outcome: {first} of the first, {second} of the second."
         + " Longer strings say nothing about what has not learned the trained ones." * unlearned,
         help=_meaning(pair.config_ids, judged),
     )

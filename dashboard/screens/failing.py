@@ -16,15 +16,15 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind, Words
 from seqcls.problem import obstacle_of, resolve
-from sweeps.api.presentation import display_strings
+from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.api.reading import KINDS, ErrorSearch, View
-from sweeps.results import Outcome
+from sweeps.results import JUDGED_BEYOND, Outcome
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
 RESULTS = [
-    "outcome", "fails_from", "errors", "model_seed", "accuracy_within", "accuracy", "random",
-    "border", *KINDS_OF_ERRORS, "run_id",
+    "outcome", "every_length", "fails_from", "errors", "model_seed", "accuracy_within", "accuracy",
+    "random", "border", *KINDS_OF_ERRORS, "run_id",
 ]  # fmt: skip
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
@@ -93,11 +93,14 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     table = _with_first_failures(data.failing_models(view, MODELS_A_PAGE, first))
     table = shortcuts.with_border(table)
     texts = {x: shortcuts.within_and_beyond(table, x) for x in ("random", "border")}
-    table = table.assign(**texts)
     config_ids = table["config_id"].tolist()
+    proved = describe_proofs(table, data.some_configs(tuple(dict.fromkeys(config_ids))))
+    if any(proved):
+        texts["every_length"] = pd.Series(proved, index=table.index)
+    table = table.assign(**texts)
     named = names.configuration_names(list(dict.fromkeys(config_ids)), view)
     # Of tasks that are no languages there are no false positives and negatives.
-    known = [name for name in RESULTS if not table[name].isna().all()]
+    known = [name for name in RESULTS if name in table and not table[name].isna().all()]
     shown = table[known]
     shown.insert(0, CONFIGURATION, table["config_id"].map(named))
     elsewhere = _linked_elsewhere(table["run_id"].tolist(), view)
@@ -129,7 +132,7 @@ def _with_first_failures(models: pd.DataFrame) -> pd.DataFrame:
     Missing of those that have not learned, whatever they did there.
     """
     trained = _trained_lengths(models["config_id"].tolist())
-    asked = models[models["outcome"].isin([Outcome.FAILS_BEYOND, Outcome.GENERALIZES])]
+    asked = models[models["outcome"].isin(JUDGED_BEYOND)]
     longest = asked["config_id"].map({x: lengths[-1] for x, lengths in trained.items()})
     found: dict[int, int] = {}
     for length, some in asked.groupby(longest):

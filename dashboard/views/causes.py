@@ -20,13 +20,14 @@ from dashboard.text import error_text, verbatim
 from dashboard.views.running import SECONDS
 from dashboard.words import measures, names
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.mechanisms import FORM, NOT_LEARNED, SAMPLE
+from seqcls.interpretability.mechanisms import FORM, NOT_LEARNED, SAMPLE, forgetting_text
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
 from sweeps.access import control
 from sweeps.api import failures, open_reader
 from sweeps.api.failures import CauseSearch
+from sweeps.api.presentation import display_of
 from sweeps.api.reading import NO_WEIGHTS, View, why_no_weights
 
 ROW_HEIGHT = 40
@@ -163,12 +164,27 @@ def show(view: View) -> None:
             st.caption(f"Of imported models no causes can be found: each {reason[3:]}.")
         else:
             st.caption(f"Causes are found for languages and transductions, and {verbatim(reason)}.")
+    _say_what_is_forgotten(failing)
     waiting = waiting[~waiting["config_id"].isin(reasons)]
     offer_search([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
     if leading.empty:
         return
     _grid(failing, mechanisms, view)
     _models_of_one(failing, leading, mechanisms, view)
+
+
+MOST_FORGET = 8
+"""Models of which it is told what they forget."""
+
+
+def _say_what_is_forgotten(models: pd.DataFrame) -> None:
+    """What proofs found of models that a repetition refutes."""
+    found = data.forgettings()
+    refuted = models[models["run_id"].isin(found)].head(MOST_FORGET)
+    configs = data.some_configs(tuple(refuted["config_id"].drop_duplicates().tolist()))
+    for run_id, config_id in zip(refuted["run_id"], refuted["config_id"], strict=True):
+        said = forgetting_text(found[run_id], display_of(configs[config_id]))
+        st.markdown(f"- Model {run_id}: {verbatim(said)}")
 
 
 def _without_causes(models: pd.DataFrame) -> dict[int, str]:

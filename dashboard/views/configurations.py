@@ -50,7 +50,7 @@ def table(view: View) -> pd.DataFrame:
         generalize_of (as text, such as 3 of 4), beyond_seeds and unlearned_seeds (that fail beyond
         trained lengths, that have not learned); failing, failing_share, failing_interval,
         failing_seeds; median_accuracy, interval, median_solved_length (not of models that have not
-        learned); false_positives,
+        learned); every_length (what proofs found, as text; empty without any); false_positives,
         false_negatives; sweeps (names, joined), predicted, the columns of
         `shortcuts.best_readers`, `shortcuts.border_medians` and `shortcuts.judge`, and the settings
         that differ. What no finished run tells is missing. Shares and medians are of all seeds in
@@ -64,6 +64,14 @@ def table(view: View) -> pd.DataFrame:
         kind="stable",
         ignore_index=True,
     )
+    summed["every_length"] = [
+        ", ".join(
+            f"{number:,} {said}"
+            for number, said in zip(row, ("proved", "refuted", "not decided"), strict=True)
+            if number
+        )
+        for row in summed[["proved", "refuted", "undecided"]].to_numpy().tolist()
+    ]
     config_ids = summed["config_id"].tolist()
     summed["sweeps"] = names.sweep_names(config_ids, data.memberships()).to_numpy()
     predicted = data.predictions(tuple(config_ids))
@@ -135,11 +143,13 @@ def count_outcomes(table: pd.DataFrame) -> pd.DataFrame:
     """How many seeds of each row came to what: a column for each `Outcome`, in their order.
 
     Args:
-        table: seeds, judged, learned, judged_beyond and generalize, a row a configuration or more.
+        table: seeds, judged, learned, judged_beyond, generalize and proved, a row a configuration
+            or more.
     """
     return pd.DataFrame(
         {
-            Outcome.GENERALIZES: table["generalize"],
+            Outcome.AT_EVERY_LENGTH: table["proved"],
+            Outcome.GENERALIZES: table["generalize"] - table["proved"],
             Outcome.FAILS_BEYOND: table["judged_beyond"] - table["generalize"],
             Outcome.NOT_LEARNED: table["judged"] - table["learned"],
             Outcome.NOT_KNOWN: (

@@ -20,7 +20,7 @@ from seqcls.kinds import ACCURACY, Measure
 from sweeps.api.naming import say_field, say_value
 from sweeps.api.reading import View
 from sweeps.grid.budgets import BUDGET_FIELDS
-from sweeps.results import BORDER_SHARES, Outcome
+from sweeps.results import BORDER_SHARES, GENERALIZING, Outcome
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
 from sweeps.statistics.populations import CLASS, language_shares
 
@@ -195,7 +195,7 @@ def _count_outcomes(table: pd.DataFrame, grouped: Any) -> None:
     )
     table["judged"] = grouped["learned"].count().to_numpy()
     table["learned"] = grouped["learned"].sum().astype(int).to_numpy()
-    table["generalize"] = outcomes[Outcome.GENERALIZES.value].to_numpy()
+    table["generalize"] = outcomes[list(GENERALIZING)].sum(axis=1).to_numpy()
     table["judged_beyond"] = table["generalize"] + outcomes[Outcome.FAILS_BEYOND.value].to_numpy()
     table["learned_of"] = _pairs(table["learned"], table["judged"])
     table["generalize_of"] = _pairs(table["generalize"], table["judged_beyond"])

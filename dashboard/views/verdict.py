@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dashboard.charts.colors import FAILS, GENERALIZES, GREY
 from dashboard.charts.scales import (
     AXIS,
     KIND_COLORS,
@@ -32,6 +33,7 @@ from seqcls.interpretability.certification import (
     errors_up_to,
 )
 from seqcls.interpretability.domains import MAX_STRINGS, multisets_of
+from seqcls.interpretability.mechanisms import forgetting_text
 from seqcls.interpretability.network import Network, obstacle
 from seqcls.interpretability.sentences import certification_text
 from seqcls.interpretability.trained_model import TrainedModel
@@ -44,9 +46,12 @@ from seqcls.interpretability.verdicts import (
 )
 from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.results import ErrorKind
+from seqcls.tasks.automaton import language_automaton
+from sweeps.api import every_length, open_reader
 from sweeps.api.presentation import display_strings
 
 if TYPE_CHECKING:
+    from seqcls.proofs.forgetting import Forgetting
     from seqcls.proofs.prover import Proof
 
 KINDS = tuple(KIND_COLORS)
@@ -309,35 +314,98 @@ def _row(proof: SupportProof) -> dict[str, object]:
 # Of a recurrent model: every string there is.
 
 
-def _prove(model: TrainedModel) -> "Proof":
+def _prove(model: TrainedModel, run_id: int, epoch: int | None) -> "Proof":
     # Imported where it is used: PyTorch takes a second or two to load.
-    from seqcls.proofs.prover import prove
+    from seqcls.proofs.prover import ProofBudget
 
-    return prove(model)
+    return every_length.prove_model(open_reader(), run_id, model, epoch, ProofBudget())
+
+
+def _read_proof(model: TrainedModel, run_id: int, epoch: int | None) -> "Proof | None":
+    return every_length.stored_proof(open_reader(), run_id, model, epoch)
+
+
+def _forgetting(model: TrainedModel, string: str) -> "Forgetting | None":
+    from seqcls.proofs.forgetting import find_forgetting
+
+    automaton = language_automaton(model.task)
+    return None if automaton is None else find_forgetting(model, automaton, string)
 
 
 every_string = remembered(_prove, "Proving")
+stored_proof = remembered(_read_proof)
+forgetting = remembered(_forgetting)
+
+
+def moves_by_repetition(found: "Forgetting") -> Drawing:
+    """How far a model's state moves away while a word repeats, and where its answer turns."""
+    frame = pd.DataFrame(
+        {
+            "repetitions": range(len(found.distances)),
+            "distance": found.distances,
+            "logit": found.margins,
+            "answer": np.where(found.margins > 0, "right", "wrong"),
+        }
+    )
+    base = alt.Chart(frame).encode(
+        x=alt.X("repetitions:Q", title="Repetitions"),
+        y=alt.Y("distance:Q", title="Largest change of a unit"),
+    )
+    points = base.mark_point(filled=True, size=45, opacity=1).encode(
+        color=class_color("answer", {"right": GENERALIZES, "wrong": FAILS}, "Answer"),
+        tooltip=[
+            alt.Tooltip("repetitions:Q", title="Repetitions"),
+            alt.Tooltip("distance:Q", title="Change", format=".3~g"),
+            alt.Tooltip("logit:Q", title="Logit, where right above 0", format=".3~f"),
+            alt.Tooltip("answer:N", title="Answer"),
+        ],
+    )
+    return alt.layer(base.mark_line(color=GREY), points).properties(
+        height=HEIGHT,
+        title=title_params(
+            "Its state moves away",
+            subtitle="From the first state after which the rest of the string should be answered "
+            "the same; color: the answer to the whole string.",
+        ),
+        **reserve_height(HEIGHT, legend=True),
+    )
+
+
+def _show_forgetting(opened: AnyModel, string: str) -> None:
+    if (found := forgetting(opened, string)) is None:
+        return
+    st.markdown(verbatim(forgetting_text(found.record(), opened.model.tokenizer.display)))
+    stretch(moves_by_repetition(found), "moves_by_repetition")
 
 
 def show_every_string(opened: AnyModel) -> None:
-    """Whether a recurrent model is right on every string; it takes up to a minute, so it is asked
-    for.
+    """Whether a recurrent model is right on every string: as it is stored; else it takes up to a
+    minute, so it is asked for.
     """
     st.caption(
         "Regions of the network's states are looked for that every token leads into each other, "
         "with the right answer in each; or a string on which the model is wrong."
     )
-    if not st.toggle("Prove it", key="every_string", bind="query-params"):
-        return
+    of_model = opened.run_id, opened.epoch
+    proof = stored_proof(opened, *of_model)
+    if proof is None:
+        if not st.toggle("Prove it", key="every_string", bind="query-params"):
+            return
+        proof = every_string(opened, *of_model)
     from seqcls.proofs.certificate import to_text
     from seqcls.proofs.prover import proof_text
 
-    proof = every_string(opened)
     for said in proof_text(opened.model, proof):
         st.markdown(verbatim(said))
     if proof.certificate is not None:
         text = to_text(proof.certificate)
         st.download_button("Certificate", text, "proof.json", "application/json", on_click="ignore")
+    if proof.string is not None:
+        _show_forgetting(opened, proof.string)
+    if proof.outcome == "not decided":
+        st.caption(
+            f"`seqcls prove {opened.run_id} --seconds 600` tries longer, and keeps the answer."
+        )
     if proof.attempts:
         with st.expander("What was tried in vain"):
             st.dataframe(pd.DataFrame(map(asdict, proof.attempts)), hide_index=True)

@@ -115,6 +115,10 @@ OUTCOME = (
     "What it came to at the thresholds in the sidebar: first whether it learned the lengths that "
     "it was trained on, and only then whether it generalizes to longer ones."
 )
+EVERY_LENGTH = (
+    "What stored proofs found: whether a recurrent model is right on every string. One that is "
+    "refuted may be right on all that was tested."
+)
 OCCURRENCES = "How often the string is in the test set."
 NOT_KNOWN = "not known"
 """What is right of a string that is not in the file, or too long to be read token by token."""
@@ -197,6 +201,7 @@ def configuration_columns(
             help=f"Which seeds fail beyond the trained lengths. {came_to}",
             width=110,
         ),
+        "every_length": TextColumn("Every length", help=EVERY_LENGTH, width=110),
         "unlearned_seeds": TextColumn(
             "Not learned", help="Which seeds have not learned the trained lengths.", width=90
         ),
@@ -256,6 +261,7 @@ def model_columns(spoken: KindWords) -> dict[str, Any]:
     within = f"Share of {words.plural('')} of trained lengths that it is right on."
     return {
         "outcome": TextColumn("Outcome", help=OUTCOME, width=95),
+        "every_length": TextColumn("Every length", help=EVERY_LENGTH, width=130),
         "fails_from": NumberColumn(
             "Fails from", help=verbatim(fails_from(words)), format="%d", width=80
         ),

@@ -15,6 +15,7 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent, percents
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.problem import obstacle_of, resolve
+from sweeps.api.presentation import describe_proofs
 from sweeps.api.reading import View
 from sweeps.results import (
     LEARNED_AT,
@@ -40,7 +41,8 @@ def meaning(words: Words = MISCLASSIFIED, learned_at: float = LEARNED_AT, below:
     return (
         f"Not learned: right on less than {percent(learned_at, 1)} of {strings} of trained "
         f"lengths. Generalizes: learned, and right on {longer} longer {strings}. Fails beyond: "
-        f"learned, but does not generalize. Not known: there are no such {strings} to judge by."
+        f"learned, but does not generalize. Not known: there are no such {strings} to judge by. "
+        "At every length: proved right on every string."
     )
 
 
@@ -94,6 +96,7 @@ def describe_outcomes(outcomes: Iterable[str]) -> str:
     """How many models came to what, as a clause: `14 fail beyond, 2 have not learned`."""
     counts = Counter(outcomes)
     said = {
+        Outcome.AT_EVERY_LENGTH: ("is right at every length", "are right at every length"),
         Outcome.GENERALIZES: ("generalizes", "generalize"),
         Outcome.FAILS_BEYOND: ("learned and fails beyond", "learned and fail beyond"),
         Outcome.NOT_LEARNED: ("has not learned", "have not learned"),
@@ -127,7 +130,7 @@ def describe_outcome(run_id: int, config: RunConfig, view: View | None = None) -
     fails_from = None
     if trained is not None and model["outcome"] != Outcome.NOT_LEARNED:
         fails_from = data.first_wrong_lengths((run_id,), trained[-1]).get(run_id)
-    return describe_model(
+    said = describe_model(
         {str(name): value for name, value in model.items()},
         trained,
         fails_from,
@@ -136,6 +139,8 @@ def describe_outcome(run_id: int, config: RunConfig, view: View | None = None) -
         learned_at=view.learned_at,
         below=view.below,
     )
+    (proved,) = describe_proofs(rows, {int(model["config_id"]): config})
+    return f"{said} It is {proved}." if proved.startswith("refuted") else said
 
 
 def describe_model(
@@ -162,6 +167,8 @@ def describe_model(
         below: the accuracy on longer lengths below which it fails.
     """
     outcome = model["outcome"]
+    if outcome == Outcome.AT_EVERY_LENGTH:
+        return "Right at every length: it is proved right on every string."
     within = None if pd.isna(model["tested_within"]) else int(model["tested_within"])
     why = why_not_known(within, knows_trained_lengths=knows_trained_lengths)
     if not within:

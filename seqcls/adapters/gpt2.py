@@ -18,6 +18,7 @@ from seqcls.adapters.base import (
     Tensors,
     Vocabulary,
     readout_of,
+    short,
     transformer_fields,
 )
 from seqcls.config import NetworkConfig
@@ -69,6 +70,15 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         weights[f"final_norm.{name}"] = tensors.take(f"{prefix}ln_f.{name}", hidden)
     head_name = next((x for x in ("lm_head.weight", "score.weight") if tensors.has(x)), None)
     head = table if head_name is None else tensors.take(head_name, None, hidden)
+    _check_tying(settings, head_name, table, head)
+    _check_sizes(
+        settings,
+        n_layer=blocks,
+        n_embd=hidden,
+        n_inner=inner,
+        n_positions=len(weights[TABLE]),
+        vocab_size=len(table),
+    )
     if not vocabulary.at_places and head_name != "score.weight":
         vocabulary.embedding(head, readout, head_name or "wte.weight")
         head = head[[vocabulary.answer_id(settings, answer) for answer in ("no", "yes")]]
@@ -85,6 +95,39 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         "readout": readout,
     }
     return Loaded(fields, weights)
+
+
+def _check_sizes(settings: Settings, **found: int) -> None:
+    """Refuses settings of a network of other sizes: they are not of these tensors.
+
+    Raises:
+        ConfigError: they name another size.
+    """
+    for name, size in found.items():
+        said = settings.get(name, None)
+        if said is not None and said != size:
+            raise ConfigError(
+                f"{name}={short(said)}, and by its tensors it is {size}: a tensor is missing, or "
+                "the settings are of another model"
+            )
+
+
+def _check_tying(settings: Settings, name: str | None, table: np.ndarray, head: np.ndarray) -> None:
+    """Refuses a head of which tensors and settings say two things.
+
+    Raises:
+        ConfigError: it is to be of its own and is missing, or to be the embeddings and differs.
+    """
+    # Where Hugging Face's settings say nothing, it takes the embeddings.
+    default = True if settings.of_folder.get("model_type") == "gpt2" else None
+    tied = settings.get("tie_word_embeddings", default, (True, False, None))
+    if tied is False and name is None:
+        raise ConfigError("tensor 'lm_head.weight' is missing, and tie_word_embeddings=False")
+    if tied and name == "lm_head.weight" and not np.array_equal(head, table):
+        raise ConfigError(
+            "tensor 'lm_head.weight' differs from 'wte.weight', which is the head with "
+            "tie_word_embeddings=True: expected False, or the same numbers"
+        )
 
 
 _LAYERS = {
@@ -191,7 +234,7 @@ GPT2 = Adapter(
     "wte.weight",
     (
         *("n_head", "activation_function", "layer_norm_epsilon", "scale_attn_weights"),
-        *("readout", "yes", "no", "position_offset"),
+        *("readout", "yes", "no", "position_offset", "tie_word_embeddings"),
     ),
     read,
 )

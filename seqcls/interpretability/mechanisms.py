@@ -1,7 +1,8 @@
 """What errors come from, or have in common."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 MechanismName = Literal[
     "dilution",
@@ -51,6 +52,10 @@ ANOTHER = "another language"
 ONE_EDIT = "one edit away"
 LONGER = "longer than in training"
 AS_SHORT = "not only longer than in training"
+
+FORGETS = "forgets while one token repeats"
+FORGETS_WORD = "forgets while a word repeats"
+"""What a refuted proof shows of a recurrent network; it is of the model, not of its test errors."""
 
 NOT_LEARNED = "not learned"
 """The cause of a model that is not right on the trained lengths; it says nothing of longer ones."""
@@ -107,3 +112,24 @@ def spread_evenly(number: int, most: int) -> list[int]:
     if number <= most:
         return list(range(number))
     return [number * place // most for place in range(most)]
+
+
+# What a model forgets.
+
+
+def forgetting_text(stored: Mapping[str, Any], display: Callable[[str], str]) -> str:
+    """What a model forgets, in a sentence.
+
+    Args:
+        stored: as `seqcls.proofs.forgetting.Forgetting.record` has it.
+        display: shows a string.
+    """
+    after = f" after {display(stored['before'])}" if stored["before"] else ""
+    moved = ", ".join(
+        f"unit {unit} of layer {layer} by {by:.2g}" for layer, unit, by in stored["units"]
+    )
+    return (
+        f"It {stored['mechanism']}: as {display(stored['word'])} repeats{after}, its state moves "
+        f"away ({moved}); from {stored['repetitions']:,} repetitions on it is wrong, as on "
+        f"{display(stored['string'])}."
+    )

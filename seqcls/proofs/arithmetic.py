@@ -33,6 +33,9 @@ SPARE = 12
 OF_FUNCTIONS = 1.0625 * 2.0**-20
 """What tanh and the logistic function of the library may differ by from the exact ones."""
 
+WIDE = 1.0
+"""How far from its center a factor may be whose product is linear in it."""
+
 LEAST = 2.0**-100
 """More than what numbers that are flushed to zero come to in a sum."""
 
@@ -90,8 +93,22 @@ class Forms:
         return type(self)(self.center, generators, np.zeros_like(self.rest))
 
 
+def align(*parts: Forms) -> tuple[Forms, ...]:
+    """Forms that have the first generators in common, with as many: further ones of 0."""
+    most = max(x.generators.shape[1] for x in parts)
+    return tuple(
+        Forms(
+            x.center,
+            np.pad(x.generators, ((0, 0), (0, most - x.generators.shape[1]), (0, 0))),
+            x.rest,
+        )
+        for x in parts
+    )
+
+
 def beside(*parts: Forms) -> Forms:
-    """The units of forms of the same generators beside one another."""
+    """The units of forms of the same first generators beside one another."""
+    parts = align(*parts)
     return Forms(
         np.concatenate([x.center for x in parts], axis=1),
         np.concatenate([x.generators for x in parts], axis=2),
@@ -119,21 +136,34 @@ def linear(
 
 
 def plus(x: Forms, y: Forms) -> Forms:
-    """The sum of two forms of the same generators."""
+    """The sum of two forms of the same first generators."""
+    x, y = align(x, y)
     rest = x.rest + y.rest + _rounding(x.size + y.size)
     return Forms(x.center + y.center, x.generators + y.generators, rest)
 
 
 def minus(x: Forms, y: Forms) -> Forms:
-    """The difference of two forms of the same generators."""
+    """The difference of two forms of the same first generators."""
     return plus(x, Forms(-y.center, -y.generators, y.rest))
 
 
 def times(x: Forms, y: Forms) -> Forms:
-    """The product, unit by unit, of two forms of the same generators."""
+    """The product, unit by unit, of two forms of the same first generators.
+
+    Where y is wide (a cell that has added up over a long time) the linear part loses more than it
+    keeps, and the box of the product takes its place.
+    """
+    x, y = align(x, y)
     rest = np.abs(x.center) * y.rest + np.abs(y.center) * x.rest + x.radius * y.radius
     generators = x.center[:, None] * y.generators + y.center[:, None] * x.generators
-    return Forms(x.center * y.center, generators, rest + _rounding(x.size * y.size))
+    corners = [end * other for end in x.ends for other in y.ends]
+    low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+    wide = y.radius > WIDE
+    return Forms(
+        np.where(wide, (low + high) / 2, x.center * y.center),
+        np.where(wide[:, None], 0, generators),
+        np.where(wide, (high - low) / 2, rest) + _rounding(x.size * y.size),
+    )
 
 
 def tanh(forms: Forms) -> Forms:

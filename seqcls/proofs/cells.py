@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from seqcls.config import NetworkConfig
 from seqcls.interpretability.trained_model import TrainedModel
@@ -102,6 +102,13 @@ class Cells:
     def _layer_units(self) -> int:
         return int(self.embedding.shape[1]) * (2 if self.kind == "lstm" else 1)
 
+    @property
+    def cells(self) -> Bool[np.ndarray, " unit"]:
+        """Which numbers of a state are cells: those have no bound."""
+        half = self.embedding.shape[1]
+        own = np.arange(self._layer_units) >= half
+        return np.tile(own, len(self.layers))
+
     def after_letter(self, states: Forms, letter: int) -> Forms:
         """The states after one more letter."""
         return self._step(states, letter + FIRST_LETTER)
@@ -142,7 +149,8 @@ def _gru(layer: Layer, given: Given, state: Forms) -> Forms:
         told = linear(given, weight, bias)
     else:
         told = linear(state, np.zeros_like(weight), bias, *(weight * given).T)
-    candidate = tanh(plus(told, times(reset, own)))
+    # Its rest is told of twice below, and shared it is told of by the two together.
+    candidate = tanh(plus(told, times(reset, own))).shared()
     return plus(candidate, times(update, minus(state, candidate)))
 
 

@@ -15,6 +15,8 @@ from seqcls.tasks.automaton import Automaton
 from seqcls.weights import from_bytes
 
 FORMAT = "seqcls certificate 1"
+MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
+"""What the checker raises where a file is no certificate at all."""
 
 
 def make_certificate(
@@ -94,7 +96,7 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
         raise ConfigError(f"{weights}: {error}; expected a safetensors file") from None
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}; expected a file") from None
-    except (OverflowError, *checker.MALFORMED) as error:
+    except MALFORMED as error:
         raise ConfigError(
             f"{path.name}: rejected: it is no certificate ({type(error).__name__}); expected a "
             "file that `seqcls prove` wrote"

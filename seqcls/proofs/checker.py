@@ -1,13 +1,11 @@
 """Checks a certificate that a recurrent network answers as an automaton on every string.
 
-It needs NumPy alone and shares no code with what finds certificates. Run it as a script, too:
-`python checker.py CERTIFICATE [WEIGHTS.npz]`.
-
+`python checker.py CERTIFICATE [WEIGHTS.npz]` needs NumPy alone, and no code of what finds these.
 Regions stand for states of the automaton, say to which region every letter leads, and have a box of
 network states, or none. What is checked: the empty string's state is in the first box; from every
 box letters lead into the boxes that they should, and on the way and there the answer is right. By
 induction it is on every string (docs/proofs.md). Sets of vectors are (c, G, r): all c + e G + d
-with e in [-1, 1]^k and |d| <= r.
+with e in [-1, 1]^k and |d| <= r; of two sets the first generators are the same.
 """
 
 import hashlib
@@ -24,7 +22,6 @@ SPARE = 8  # roundings of a sum that are allowed for beside one for each term
 FUNCTION = 2.0**-20  # what the library's tanh and logistic function may be off by
 LEAST = 2.0**-100  # more than what is flushed to zero
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
-MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 
 class RejectedError(Exception):
@@ -45,31 +42,43 @@ def digest(weights: dict[str, np.ndarray]) -> str:
     return made.hexdigest()
 
 
-def radius(x: Sets) -> Any:
-    return np.abs(x[1]).sum(axis=0) + x[2]
-
-
-def size(x: Sets) -> Any:
-    return np.abs(x[0]) + radius(x)
+def size(x: Sets, center: int = 1) -> Any:
+    return center * np.abs(x[0]) + np.abs(x[1]).sum(axis=0) + x[2]
 
 
 def part(x: Sets, start: int, end: int) -> Sets:
     return x[0][start:end], x[1][:, start:end], x[2][start:end]
 
 
+def align(x: Sets, y: Sets) -> Any:
+    most = max(len(x[1]), len(y[1]))
+    return [(c, np.pad(g, ((0, most - len(g)), (0, 0))), r) for c, g, r in (x, y)]
+
+
+def share(x: Sets) -> Sets:
+    return x[0], np.concatenate([x[1], np.diag(x[2])]), np.zeros_like(x[2])
+
+
 def join(x: Sets, y: Sets) -> Sets:
+    x, y = align(x, y)
     return np.hstack([x[0], y[0]]), np.hstack([x[1], y[1]]), np.hstack([x[2], y[2]])
 
 
 def add(x: Sets, y: Sets, sign: int = 1) -> Sets:
+    x, y = align(x, y)
     rounding = SPARE * UNIT * (size(x) + size(y)) + LEAST
     return x[0] + sign * y[0], x[1] + sign * y[1], x[2] + y[2] + rounding
 
 
 def multiply(x: Sets, y: Sets) -> Sets:
-    rest = np.abs(x[0]) * y[2] + np.abs(y[0]) * x[2] + radius(x) * radius(y)
-    rounding = SPARE * UNIT * size(x) * size(y) + LEAST
-    return x[0] * y[0], x[0] * y[1] + y[0] * x[1], rest + rounding
+    x, y = align(x, y)
+    rest = np.abs(x[0]) * y[2] + np.abs(y[0]) * x[2] + size(x, 0) * size(y, 0)
+    ends = [(x[0] + i * size(x, 0)) * (y[0] + j * size(y, 0)) for i in (-1, 1) for j in (-1, 1)]
+    low, high = np.min(ends, axis=0), np.max(ends, axis=0)
+    box = size(y, 0) > 1  # the box of the product is less than what is left of a linear one
+    rest = np.where(box, (high - low) / 2, rest) + SPARE * UNIT * size(x) * size(y) + LEAST
+    linear = np.where(box, 0, x[0] * y[1] + y[0] * x[1])
+    return np.where(box, (low + high) / 2, x[0] * y[0]), linear, rest
 
 
 def affine(x: Sets, weight: np.ndarray, biases: list[np.ndarray]) -> Sets:
@@ -80,8 +89,7 @@ def affine(x: Sets, weight: np.ndarray, biases: list[np.ndarray]) -> Sets:
 
 
 def squash(x: Sets, logistic: bool) -> Sets:
-    """A function as a line with its least slope between both ends, and what is left of it."""
-    low, high = x[0] - radius(x), x[0] + radius(x)
+    low, high = x[0] - size(x, 0), x[0] + size(x, 0)
     a, b = (np.tanh(v / 2) / 2 + 0.5 if logistic else np.tanh(v) for v in (low, high))
     slope = np.minimum(*(v * (1 - v) if logistic else 1 - v * v for v in (a, b)))
     least, most = a - slope * low, b - slope * high
@@ -100,23 +108,16 @@ class Network:
         while (name := f"layers.{len(self.layers)}.") + "input_weight" in w:
             both = np.hstack([w.pop(name + x) for x in ("input_weight", "state_weight")])
             biases = [w.pop(name + x) for x in ("input_bias", "state_bias") if name + x in w]
-            need(
-                both.shape == (GATES[kind] * self.hidden, 2 * self.hidden),
-                "a layer is not of this size",
-            )
-            need(
-                [b.shape for b in biases] in ([], [both.shape[:1]] * 2),
-                "a bias is not of this size",
-            )
+            sizes = GATES[kind] * self.hidden, 2 * self.hidden
+            need(both.shape == sizes, "a layer is not of this size")
+            need([b.shape for b in biases] in ([], [sizes[:1]] * 2), "a bias is not of this size")
             self.layers.append((both, biases))
         need(self.head.shape == (1, self.hidden) and self.layers and not w, "other weights")
         self.units = len(self.layers) * self.kept
 
     def step(self, x: Sets, token: int) -> Sets:
-        """The states after one more token."""
-        h, x = self.hidden, (x[0], np.concatenate([x[1], np.diag(x[2])]), np.zeros_like(x[2]))
-        given: Sets = (self.embedding[token], np.zeros((len(x[1]), h)), np.zeros(h))
-        after = part(x, 0, 0)
+        h, x = self.hidden, share(x)
+        given, after = (self.embedding[token], np.zeros((0, h)), np.zeros(h)), part(x, 0, 0)
         for number, (weight, biases) in enumerate(self.layers):
             kept = part(x, number * self.kept, (number + 1) * self.kept)
             read, state = join(given, part(kept, 0, h)), part(kept, 0, h)
@@ -126,7 +127,7 @@ class Network:
                 gates = squash(affine(read, weight[: 2 * h], [b[: 2 * h] for b in biases]), True)
                 own = affine(state, weight[2 * h :, h:], [b[2 * h :] for b in biases[1:]])
                 told = affine(given, weight[2 * h :, :h], [b[2 * h :] for b in biases[:1]])
-                new = squash(add(told, multiply(part(gates, 0, h), own)), False)
+                new = share(squash(add(told, multiply(part(gates, 0, h), own)), False))
                 made = add(new, multiply(part(gates, h, 2 * h), add(state, new, -1)))
             else:
                 gates = affine(read, weight, biases)
@@ -138,11 +139,10 @@ class Network:
         return after
 
     def answer(self, x: Sets, end: int | None) -> tuple[Any, Any]:
-        """The least and the greatest logit."""
         x = x if end is None else self.step(x, end)
         start = (len(self.layers) - 1) * self.kept
         logit = affine(part(x, start, start + self.hidden), self.head, self.offset)
-        return logit[0] - radius(logit), logit[0] + radius(logit)
+        return logit[0] - size(logit, 0), logit[0] + size(logit, 0)
 
 
 def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = None) -> int:
@@ -189,7 +189,7 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
             y = net.step(x, token)
             if "low" not in regions[to]:
                 enter(to, y, carried + 1)
-            inside = (y[0] - radius(y) >= low[to]) & (y[0] + radius(y) <= high[to])
+            inside = (y[0] - size(y, 0) >= low[to]) & (y[0] + size(y, 0) <= high[to])
             need("low" not in regions[to] or inside.all(), f"region {number} leads out of {to}")
     return len(regions)
 

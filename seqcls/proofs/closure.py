@@ -1,7 +1,12 @@
-"""Boxes that grow until letters lead from boxes into boxes, and the answer is right in each."""
+"""Boxes that grow until letters lead from boxes into boxes, and the answer is right in each.
+
+From a box affine forms follow every letter, as far as it takes until they lie in the box of the
+region where they are: one letter where states come together, dozens where they spread before. A
+form that lies in no box after the most letters is joined to that of the region where it ends.
+"""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -9,13 +14,23 @@ from jaxtyping import Bool, Int64
 from seqcls.cancellation import check
 from seqcls.proofs.arithmetic import Forms
 from seqcls.proofs.cells import Cells
-from seqcls.proofs.regions import Regions, widths_of
+from seqcls.proofs.regions import BEGINNING, SATURATED, Regions, widths_of
 
 DIGITS = 6
 """Decimals of a box's ends."""
 
-ROWS_AT_ONCE = 2**22
+NUMBERS_AT_ONCE = 2**22
 """Numbers in the generators of the forms that are carried at once."""
+
+MARGIN, LEAST_MARGIN = 0.2, 0.02
+"""How far a box goes beyond the states that were seen: shares of each unit's width, and of the
+width that boxes may have at first.
+"""
+
+STEPS = 10.0 ** np.arange(1, 8)
+"""Ends of a box for cells that still grow: in the end what is forgotten of a cell at each letter is
+as much as what is added.
+"""
 
 PADDING = 0.5
 """The share of what a region lacks that it is given besides, each time."""
@@ -32,7 +47,7 @@ class Ended:
     """Whether every letter leads into boxes, and the answer is right everywhere."""
     why: str
     growing: Int64[np.ndarray, " region"]
-    """Regions that grew in the last rounds, or on which the answer is open; the worst first."""
+    """Regions from which the answer is open, or that grew in the last round."""
 
 
 @dataclass(eq=False)
@@ -41,61 +56,123 @@ class Growth:
 
     cells: Cells
     regions: Regions
+    """Each with the box of what was seen."""
     accepting: Bool[np.ndarray, " state"]
     asks_empty: bool
-    """Whether the answer to the empty string, the first region's, must be right."""
+    """Whether the answer to the empty string must be right; no other leads to the first region."""
+    width: float
+    """How wide boxes may be at first."""
+    most_letters: int
+    """Letters that a form is carried over at most."""
+    most_carried: int
+    """Forms that are carried further, of each region on average, at most."""
     deadline: float
-    """By the monotonic clock."""
+    """Of the time that this thread has computed."""
+
+    def __post_init__(self) -> None:
+        # Whoever grows the same regions otherwise finds them as they were.
+        self.regions = regions = replace(
+            self.regions, low=self.regions.low.copy(), high=self.regions.high.copy()
+        )
+        low, high = (np.clip(x, -SATURATED, SATURATED) for x in (regions.low, regions.high))
+        width = np.maximum(high - low, 0)
+        margin = MARGIN * width + LEAST_MARGIN * self.width
+        # One string has one state, and where it leads is followed as it is.
+        margin[[BEGINNING in suffix for suffix in regions.suffixes]] = 0
+        self._set(np.arange(len(regions)), regions.low - margin, regions.high + margin)
+        # What is carried, after the regions: where it is, and where letters lead from each.
+        self._at = list(range(len(regions)))
+        self._next = [[0] * regions.next.shape[1] for _ in self._at]
+        self._carried = np.zeros(len(regions), dtype=np.int64)
 
     def grow(self) -> Ended:
         """Grows the regions until they are closed, or cannot be."""
-        regions, none = self.regions, np.zeros(0, dtype=np.int64)
-        changed = np.flatnonzero(regions.boxed & np.isfinite(regions.low[:, 0]))
-        widths = self._widths()
-        given_up = np.maximum(8 * np.nan_to_num(widths, posinf=0, neginf=0), 1.5)
-        grown_last = none
-        for number in range(MOST_ROUNDS):
-            check()
-            if time.monotonic() > self.deadline:
-                return Ended(False, "the seconds are over", grown_last)
-            wrong = self._open(changed)
+        regions, pending = self.regions, np.zeros(1, dtype=np.int64)
+        done = np.zeros(len(regions), dtype=bool)
+        given_up = np.maximum(8 * self._widths(), 1.5)
+        for _ in range(MOST_ROUNDS):
+            low, high = regions.low.copy(), regions.high.copy()
+            reached, wrong, joined = self._carry(pending, low, high)
             if len(wrong):
                 return Ended(False, "the answer is open", wrong)
-            low, high = regions.low.copy(), regions.high.copy()
-            open_carried = self._carry(changed, low, high)
-            if len(open_carried):
-                return Ended(False, "the answer is open", open_carried)
-            grown = (low < regions.low) | (high > regions.high)
-            changed = np.flatnonzero(grown.any(axis=1))
-            if not len(changed):
-                return Ended(True, "", none)
-            self._pad(changed, low, high, PADDING if number < 12 else 2 * PADDING)
-            grown_last = changed
-            widths = self._widths()
-            beyond = np.flatnonzero((widths > given_up).any(axis=1) & regions.boxed)
+            if self._too_many:
+                often = np.flatnonzero(self._carried > self.most_carried)
+                return Ended(False, "too many forms are carried", often)
+            if time.thread_time() > self.deadline:
+                return Ended(False, "the seconds are over", pending)
+            done[pending] = True
+            grown = np.flatnonzero(((low < regions.low) | (high > regions.high)).any(axis=1))
+            done[grown] = False
+            self._pad(grown, low[grown], high[grown])
+            endless = np.isinf(regions.low) | np.isinf(regions.high)
+            beyond = grown[((self._widths() > given_up) | endless)[grown].any(axis=1)]
             if len(beyond):
-                return Ended(False, "they grow without end", beyond)
-        return Ended(False, f"they still grow after {MOST_ROUNDS} rounds", grown_last)
+                leads = joined[np.isin(joined[:, 1], beyond), 0]
+                return Ended(False, "they grow without end", np.union1d(beyond, leads))
+            # What was reached before and has not grown since is done.
+            again = np.zeros(len(regions), dtype=bool)
+            again[grown] = again[reached] = True
+            pending = np.flatnonzero(again & ~done)
+            if not len(pending):
+                return Ended(True, "", pending)
+        return Ended(False, f"they still grow after {MOST_ROUNDS} rounds", pending)
 
-    def _pad(self, changed: np.ndarray, low: np.ndarray, high: np.ndarray, padding: float) -> None:
+    def closed(self) -> Regions:
+        """The regions that letters lead to, with those between them that have no box."""
+        numbers, order = {0: 0}, [0]
+        for node in order:
+            for after in self._next[node]:
+                if after not in numbers:
+                    numbers[after] = len(order)
+                    order.append(after)
+        regions, at = self.regions, np.array(self._at)[order]
+        return Regions(
+            regions.state[at],
+            [regions.suffixes[x] for x in at],
+            np.array([[numbers[x] for x in self._next[node]] for node in order]),
+            regions.low[at],
+            regions.high[at],
+            np.array(order) < len(regions),
+        )
+
+    def _set(self, numbers: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        self.regions.low[numbers] = np.floor(low * 10**DIGITS) / 10**DIGITS
+        self.regions.high[numbers] = np.ceil(high * 10**DIGITS) / 10**DIGITS
+
+    def _pad(self, grown: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
         """Takes new boxes over, a little larger than they must be, so that growing ends."""
-        regions = self.regions
-        low, high, before = low[changed], high[changed], regions.low[changed]
+        before, after = self.regions.low[grown], self.regions.high[grown]
         fresh = ~np.isfinite(before)
-        before = np.where(fresh, low, before)
-        after = np.where(fresh, high, regions.high[changed])
-        least, most = low - padding * (before - low), high + padding * (high - after)
-        regions.low[changed] = np.floor(least * 10**DIGITS) / 10**DIGITS
-        regions.high[changed] = np.ceil(most * 10**DIGITS) / 10**DIGITS
+        before, after = np.where(fresh, low, before), np.where(fresh, high, after)
+        least, most = low - PADDING * (before - low), high + PADDING * (high - after)
+        cells = self.cells.cells
+        for ends, new, old, sign in ((least, low, before, -1), (most, high, after, 1)):
+            far = cells & (sign * new > SATURATED) & (sign * (new - old) > 0)
+            steps = np.append(STEPS, np.inf)[np.searchsorted(STEPS, sign * new)]
+            ends[far] = sign * steps[far]
+        self._set(grown, least, most)
+
+    def _inside(
+        self, to: np.ndarray, least: np.ndarray, most: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which forms lie in a region's box, and which would if cells had no more than saturated
+        values.
+        """
+        low, high = self.regions.low[to], self.regions.high[to]
+        inside = ((least >= low) & (most <= high)).all(axis=1)
+        cells = self.cells.cells
+        enough = (least >= low) | cells & (least > SATURATED) | cells & (low <= -SATURATED)
+        enough &= (most <= high) | cells & (most < -SATURATED) | cells & (high >= SATURATED)
+        return inside, enough.all(axis=1) & ~inside
+
+    @property
+    def _too_many(self) -> bool:
+        return int(self._carried.sum()) > self.most_carried * len(self.regions)
 
     def _widths(self) -> np.ndarray:
         regions = self.regions
-        return np.where(np.isfinite(regions.low), widths_of(regions.low, regions.high), 0)
-
-    def _open(self, numbers: np.ndarray) -> np.ndarray:
-        regions = self.regions
-        forms = Forms.boxes(regions.low[numbers], regions.high[numbers])
-        return np.asarray(numbers[~self._right(numbers, forms)])
+        width = widths_of(regions.low, regions.high, self.cells.cells)
+        return np.where(np.isfinite(regions.low), width, 0)
 
     def _right(self, numbers: np.ndarray, forms: Forms) -> np.ndarray:
         """Whether the answer is right on all of each form."""
@@ -103,30 +180,70 @@ class Growth:
         right = np.where(self.accepting[self.regions.state[numbers]], least > 0, most < 0)
         return right if self.asks_empty else right | (numbers == 0)
 
-    def _carry(self, numbers: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Joins to boxes what letters make of some of them; carried regions on whose forms the
-        answer is open.
+    def _carry(
+        self, numbers: np.ndarray, low: np.ndarray, high: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Follows letters from some boxes into boxes, and joins what lies in none in the end.
+
+        Returns:
+            The regions that were reached, boxes from which the answer is open, and pairs of a box
+            and a region to which was joined what followed from it.
         """
-        regions, wrong = self.regions, list[np.ndarray]()
+        regions, units = self.regions, self.cells.units
         boxes = Forms.boxes(regions.low[numbers], regions.high[numbers])
-        pending = [(numbers, boxes)]
+        reached, joined = [numbers[:0]], [np.zeros((0, 2), dtype=np.int64)]
+        right = self._right(numbers, boxes)
+        wrong = [numbers[~right]]
+        # Where letters lead from, the region there, the box where it began, and over how many.
+        some = numbers[right]
+        self._carried[some] = 0
+        pending = [(some, some, some, 0, boxes.rows(right))]
         while pending:
-            at, forms = pending.pop()
-            units = self.cells.units
-            rows = max(ROWS_AT_ONCE // ((forms.generators.shape[1] + units) * units * 4), 1)
-            for start in range(0, len(at), rows):
-                part = slice(start, start + rows)
-                for letter in range(regions.next.shape[1]):
-                    after = self.cells.after_letter(forms.rows(part), letter)
-                    to = regions.next[at[part], letter]
-                    ends = after.ends
-                    is_box = regions.boxed[to]
-                    np.minimum.at(low, to[is_box], ends[0][is_box])
-                    np.maximum.at(high, to[is_box], ends[1][is_box])
-                    carried = np.flatnonzero(~is_box)
-                    if len(carried):
-                        further = after.rows(carried)
-                        right = self._right(to[carried], further)
-                        wrong.append(to[carried][~right])
-                        pending.append((to[carried], further))
-        return np.unique(np.concatenate(wrong)) if wrong else np.zeros(0, dtype=np.int64)
+            check()
+            nodes, at, begun, letters, forms = pending.pop()
+            rows = max(NUMBERS_AT_ONCE // ((forms.generators.shape[1] + units) * units * 4), 1)
+            if len(at) > rows:
+                halves = slice(rows), slice(rows, None)
+                pending += [
+                    (nodes[x], at[x], begun[x], letters, forms.rows(x)) for x in reversed(halves)
+                ]
+                continue
+            if self._too_many or time.thread_time() > self.deadline:
+                break
+            for letter in range(regions.next.shape[1]):
+                after = self.cells.after_letter(forms, letter)
+                to, (least, most) = regions.next[at, letter], after.ends
+                inside, saturated = self._inside(to, least, most)
+                # Another cell of the same sign, however large, is joined at once.
+                np.minimum.at(low, to[saturated], least[saturated])
+                np.maximum.at(high, to[saturated], most[saturated])
+                inside |= saturated
+                out = np.flatnonzero(~inside)
+                target = to.copy()
+                if letters + 1 < self.most_letters and len(out):
+                    target[out] = len(self._at) + np.arange(len(out))
+                    self._at += to[out].tolist()
+                    self._next += [[0] * regions.next.shape[1] for _ in out]
+                    further = after.rows(out)
+                    right = self._right(to[out], further)
+                    wrong.append(begun[out[~right]])
+                    out = out[right]
+                    np.add.at(self._carried, begun[out], 1)
+                    # Where answers are open already, what is at hand is looked at and no more.
+                    if not any(map(len, wrong)):
+                        pending.append(
+                            (target[out], to[out], begun[out], letters + 1, further.rows(right))
+                        )
+                    reached.append(to[inside])
+                else:
+                    np.minimum.at(low, to[out], least[out])
+                    np.maximum.at(high, to[out], most[out])
+                    reached.append(to)
+                    joined.append(np.stack([begun[out], to[out]], axis=1))
+                for node, goal in zip(nodes.tolist(), target.tolist(), strict=True):
+                    self._next[node][letter] = goal
+        return (
+            np.unique(np.concatenate(reached)),
+            np.unique(np.concatenate(wrong)),
+            np.concatenate(joined),
+        )

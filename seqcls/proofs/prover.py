@@ -1,13 +1,12 @@
 """Whether a recurrent network is right on every string there is: proved, refuted, or not decided.
 
 Strings on which it may fail are tried first. Then boxes of states are grown around those that were
-seen until they are closed: with few last letters told apart, then more; letter by letter, then over
-several letters at once, which keeps what boxes lose where one letter or a short word repeats. Words
-that repeat in a region that does not close are tried as well.
+seen until they are closed: with few last letters told apart, then more, first where it fails. Words
+that repeat in a region that does not close are tried in the end.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
@@ -24,29 +23,26 @@ from seqcls.proofs import checker
 from seqcls.proofs.cells import Cells, why_not_proved
 from seqcls.proofs.certificate import make_certificate
 from seqcls.proofs.closure import Ended, Growth
-from seqcls.proofs.regions import Regions, Samples, SuffixTree
+from seqcls.proofs.regions import Regions, Samples, Suffix, SuffixTree, widths_of
 from seqcls.proofs.search import Walker, most_letters, refine, words
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton, language_automaton
 
 Outcome = Literal["proved", "refuted", "not decided"]
 
-WAYS = (
-    *((width, (1, 8)) for width in (0.5, 0.25, 0.12)),
-    *((width, (2, 4, 32)) for width in (0.5, 0.25)),
-    *((width, (1, 8, 2, 4)) for width in (0.06, 0.03, 0.015)),
-)
+WAYS = ((0.5, 24), (0.25, 24), (0.12, 40), (0.06, 40), (0.03, 40))
 """How far apart the states of a region may be at first, and over how many letters these are
-carried: from few regions to many."""
+carried at most: from little work to much.
+"""
 
-LONGEST_CYCLE = 3
-"""Letters of the words whose repetitions are carried over many letters."""
+SPLIT = 2
+"""How often regions are grown: those that do not close are split, before all are narrower."""
 
-FEW = 6
-"""Attempts after which words are repeated for long where regions do not close, as in the end."""
+CARRIED = 24
+"""Forms that are carried further, of each region on average, at most."""
 
 MOST_REPEATED = 32
-"""Such words."""
+"""Words that are repeated for long where regions do not close, when nothing else is left."""
 
 LONG = 2_000
 """Letters of the longest repetition that is tried."""
@@ -57,6 +53,7 @@ class ProofBudget:
     """Bounds, each of which ends a proof."""
 
     seconds: float = 60.0
+    """Of the core that computes it."""
     regions: int = 3_000
     """Regions of states at most."""
 
@@ -101,6 +98,7 @@ class Proof:
     attempts: tuple[Attempt, ...] = ()
     """What was tried in vain."""
     seconds: float = 0.0
+    """Of the core that computed it."""
 
     @property
     def regions(self) -> int:
@@ -192,7 +190,7 @@ class _Prover:
     ) -> None:
         steps = PrefixStates.of(model)
         assert steps is not None
-        self._begun = time.monotonic()
+        self._begun = time.thread_time()
         self._model, self._wanted = model, automaton
         self._budget, self._tell = budget, tell
         kind = str(model.config.architecture)
@@ -212,46 +210,68 @@ class _Prover:
         found = self._walker.search()
         if refuted := self._refutation([*self._tested_wrong(), *found.errors]):
             return refuted
-        for width, over, regions in self._regions(found.samples):
-            self._tell(f"{len(regions):,} regions, {over} tokens at once")
-            accepting = self._refined.automaton.accepting
-            growth = Growth(self._cells, regions, accepting, self._empty, self._deadline)
-            ended = growth.grow()
-            if ended.closed:
-                certificate = make_certificate(self._model, self._wanted, self._refined, regions)
-                checker.check(certificate)
-                return self._proof("proved", certificate=certificate)
-            self._note(width, over, regions, ended)
-            if len(self._attempts) == FEW and (refuted := self._refutation(self._repeat())):
-                return refuted
-            if time.monotonic() > self._deadline:
+        for width, over in WAYS:
+            if proof := self._grow(found.samples, width, over):
+                return proof
+            if time.thread_time() > self._deadline:
                 break
         return self._refutation(self._repeat()) or self._proof("not decided")
 
+    def _grow(self, samples: Samples, width: float, over: int) -> Proof | None:
+        """Grows regions, and splits those that do not close; a proof where they do."""
+        tree, most = SuffixTree(self._refined), self._budget.regions
+        # The empty string has a region of its own: it may be asked, or not.
+        tree.split(self._refined.automaton.start, ())
+        widest: dict[tuple[int, Suffix], float]
+        widest = {(state, ()): width for state in range(len(self._refined.states))}
+        for _ in range(SPLIT):
+            fits = tree.fit(samples, widest, most)
+            regions = Regions.of(self._refined, tree, samples, most) if fits else None
+            if regions is None:
+                return None
+            self._tell(f"{len(regions):,} regions, up to {over} tokens at once")
+            growth = Growth(
+                self._cells,
+                regions,
+                self._refined.automaton.accepting,
+                self._empty,
+                width,
+                over,
+                CARRIED,
+                self._deadline,
+            )
+            ended = growth.grow()
+            if ended.closed:
+                certificate = make_certificate(
+                    self._model, self._wanted, self._refined, growth.closed()
+                )
+                return self._proved(certificate)
+            self._note(width, over, growth.regions, ended)
+            if time.thread_time() > self._deadline:
+                break
+            widest = {}
+            for region in ended.growing.tolist():
+                key = (int(regions.state[region]), regions.suffixes[region])
+                low, high = regions.low[region], regions.high[region]
+                seen = widths_of(low, high, samples.cells).max()
+                widest[key] = 0.4 * float(seen) if np.isfinite(seen) else 0.0
+        return None
+
+    def _proved(self, certificate: dict[str, Any]) -> Proof | None:
+        """The proof of a certificate; None where the checker, whose bounds are its own, rejects it:
+        a product may be as wide as it takes here to be a box, and a trace narrower there.
+        """
+        try:
+            checker.check(certificate)
+        except checker.RejectedError:
+            return None
+        return self._proof("proved", certificate=certificate)
+
     def _proof(self, outcome: Outcome, **what: Any) -> Proof:
-        seconds, attempts = time.monotonic() - self._begun, tuple(self._attempts)
+        seconds, attempts = time.thread_time() - self._begun, tuple(self._attempts)
         return Proof(
             outcome, self._wanted, True, self._budget, attempts=attempts, seconds=seconds, **what
         )
-
-    def _regions(self, samples: Samples) -> Iterator[tuple[float, int, Regions]]:
-        """Regions to grow, what is cheap first, with their width and over how many letters."""
-        most = self._budget.regions
-        for width, ways in WAYS:
-            tree = SuffixTree(self._refined)
-            if not tree.fit(samples, width, most):
-                return
-            leaves = Regions.of(self._refined, tree, samples, most)
-            if leaves is None:
-                return
-            everywhere = dict.fromkeys(range(len(leaves)), 0)
-            for over in ways:
-                # A few letters are carried everywhere, many where short words repeat.
-                within = everywhere if over < 5 else leaves.cycles(LONGEST_CYCLE)
-                carried = {region: (number, over) for region, number in within.items()}
-                regions = leaves.unroll(carried if over > 1 else {})
-                if len(regions) <= most:
-                    yield width, over, regions
 
     def _note(self, width: float, over: int, regions: Regions, ended: Ended) -> None:
         """Remembers what was tried in vain."""
@@ -273,7 +293,7 @@ class _Prover:
                 after = region
                 for letter in word:
                     after = int(regions.next[after, letter])
-                if regions.origin[after] == regions.origin[region]:
+                if after == region:
                     self._repeated.setdefault((access[region], word))
 
     def _repeat(self) -> list[Letters]:

@@ -8,11 +8,10 @@ where a suffix ending in a letter is split, what it ends in before that letter i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from seqcls.tasks.automaton import Automaton
 
@@ -26,9 +25,22 @@ Suffix = tuple[int, ...]
 """Last letters, the last of all first; `BEGINNING` ends one that is the whole string."""
 
 
-def widths_of(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """How wide boxes are, unit by unit: as they are near 0, in proportion where cells are large."""
-    return np.asarray(np.arcsinh(high) - np.arcsinh(low))
+SATURATED = 9.0
+"""The size of a cell beyond which its hyperbolic tangent is 1 in float32: growing changes no more
+than how long it takes to come back.
+"""
+
+
+OF_CELLS = 0.2
+"""What a cell's width counts, next to that of a state."""
+
+
+def widths_of(low: np.ndarray, high: np.ndarray, cells: Bool[np.ndarray, " unit"]) -> np.ndarray:
+    """How wide boxes are, unit by unit: as they are near 0, in proportion where cells are larger,
+    and up to where these are saturated.
+    """
+    ends = (np.arcsinh(np.clip(x, -SATURATED, SATURATED)) for x in (high, low))
+    return np.asarray((next(ends) - next(ends)) * np.where(cells, OF_CELLS, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +69,8 @@ class Samples:
     """The automaton's states."""
     last: Int64[np.ndarray, "sample back"]
     """The last letters as `Refined.mark` has them, the last of all first, then `BEGINNING`."""
+    cells: Bool[np.ndarray, " unit"]
+    """Which numbers of a state are an LSTM's cells."""
 
     @property
     def most_letters(self) -> int:
@@ -119,8 +133,11 @@ class SuffixTree:
             keys += [(keys[n][0], (*keys[n][1], rest + BEGINNING)) for n, rest in pairs]
         return keys, numbers
 
-    def fit(self, samples: Samples, widest: float, most: int) -> bool:
-        """Splits leaves until the states of none are further apart than `widest`.
+    def fit(self, samples: Samples, widest: dict[tuple[int, Suffix], float], most: int) -> bool:
+        """Splits leaves until the states of none are further apart than they may be.
+
+        Args:
+            widest: how far apart those of some suffixes, and of all that end in these, may be.
 
         Returns:
             Whether there are no more than `most` leaves; else it ended before.
@@ -129,10 +146,13 @@ class SuffixTree:
         for _ in range(samples.most_letters - 1):
             keys, numbers = self.leaves(samples)
             low, high = hulls(samples.values, numbers, len(keys))
-            widths = widths_of(low, high).max(axis=1)
+            widths = widths_of(low, high, samples.cells).max(axis=1)
             wide = []
-            for number in np.flatnonzero(widths > widest).tolist():
+            for number in np.flatnonzero(widths > min(widest.values())).tolist():
                 state, suffix = keys[number]
+                ends = ((state, suffix[:length]) for length in range(len(suffix), -1, -1))
+                if widths[number] <= next((widest[x] for x in ends if x in widest), np.inf):
+                    continue
                 seen[state, suffix] = width = float(widths[number])
                 # More letters do not help where they have not helped for long.
                 before = (
@@ -174,8 +194,6 @@ class Regions:
     high: Float64[np.ndarray, "region unit"]
     boxed: np.ndarray
     """Which have a box; what else there is, forms are carried through."""
-    origin: Int64[np.ndarray, " region"]
-    """The leaf that each stands for."""
 
     def __len__(self) -> int:
         return len(self.state)
@@ -219,32 +237,7 @@ class Regions:
             lows,
             highs,
             np.ones(len(order), dtype=bool),
-            np.arange(len(order)),
         )
-
-    def cycles(self, longest: int) -> dict[int, int]:
-        """The regions that are met again and again while a short word repeats, each with the number
-        of its cycle.
-        """
-        found, number = dict[int, int](), 0
-        for length in range(1, longest + 1):
-            for word in product(range(self.next.shape[1]), repeat=length):
-                passed = [np.arange(len(self))]
-                for letter in word:
-                    passed.append(self.next[passed[-1], letter])
-                # After as many repetitions as there are regions only those of cycles are left.
-                leads, power = passed[-1], passed[-1]
-                for _ in range(len(self).bit_length()):
-                    power = power[power]
-                for region in np.unique(power).tolist():
-                    cycle, at = list[int](), region
-                    while not cycle or at != region:
-                        cycle += [int(x[at]) for x in passed[:-1]]
-                        at = int(leads[at])
-                    if not found.keys() & set(cycle):
-                        found |= dict.fromkeys(cycle, number)
-                        number += 1
-        return found
 
     def access(self) -> list[tuple[int, ...]]:
         """A shortest string to each region."""
@@ -256,28 +249,3 @@ class Regions:
                     reached[after] = (*reached[region], letter)
                     order.append(after)
         return [reached.get(region, ()) for region in range(len(self))]
-
-    def unroll(self, letters: dict[int, tuple[int, int]]) -> "Regions":
-        """The same, where forms are carried over several letters before they are boxed again.
-
-        Args:
-            letters: of some regions, within which of several sets of them, and over how many.
-        """
-        numbers = {(region, 0): region for region in range(len(self))}
-        order, rows = list(numbers), list[list[int]]()
-        for region, phase in order:
-            row = []
-            for after in self.next[region].tolist():
-                together, m = letters.get(after, (-1, 1))
-                goes_on = letters.get(region, (-2, 1))[0] == together
-                key = (after, (phase + 1) % m if goes_on else 0)
-                if key not in numbers:
-                    numbers[key] = len(order)
-                    order.append(key)
-                row.append(numbers[key])
-            rows.append(row)
-        origin = np.array([region for region, _ in order])
-        boxed = np.array([phase == 0 for _, phase in order])
-        suffixes = [self.suffixes[x] for x in origin]
-        low, high = self.low[origin], self.high[origin]
-        return Regions(self.state[origin], suffixes, np.array(rows), low, high, boxed, origin)

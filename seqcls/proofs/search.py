@@ -1,8 +1,9 @@
 """Strings on which a model may fail, and the states that it is seen in meanwhile.
 
 A random string hardly ever repeats a few letters for long, and that is where recurrent networks
-drift: so words u v{n} w are tried for all short u, v and w, next to all short strings and to random
-ones. Steps are taken in double precision; whoever reports an error asks the model itself.
+drift: so words u v{n} w are tried for all short u, v and w, next to all short strings, random ones,
+and random ones of longer words that repeat. Steps are taken in double precision; whoever reports an
+error asks the model itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,8 +30,13 @@ REMEMBERED = 40
 SHORT = 2_048
 """Short strings, all of which are tried, at most."""
 
-RANDOM, RANDOM_LENGTH = 16, 400
-"""Random strings, and letters of each."""
+RANDOM, BLOCKS, SEEN, DRAWN_LENGTH = 32, 1_600, 200, 300
+"""Random strings, with them those of random words that repeat, of how many states are kept, and
+letters of each.
+"""
+
+LONGEST_WORD, MOST_TIMES = 8, 60
+"""Letters of such a word, and how often it is repeated at most."""
 
 REPEATED = 256
 """Letters of the words that repeat."""
@@ -76,21 +82,30 @@ class Walker:
             length += 1
         # All strings of a length: their prefixes are all shorter ones.
         short = np.array(list(product(range(letters), repeat=length)))
-        drawn = np.random.default_rng(0).integers(letters, size=(RANDOM, RANDOM_LENGTH))
         most = most_letters(letters)
         repeated = repeat(words(letters, 0, most - 1), words(letters, 1, most), REPEATED)
-        runs = [self.run(short, 0), self.run(drawn, 0), self.run(repeated, most)]
-        parts = zip(
-            *((x.samples.values, x.samples.states, x.samples.last) for x in runs), strict=True
-        )
+        runs = [self.run(short, 0), self.run(repeated, most), self.run(draw(letters), 0, SEEN)]
         errors = {string for x in runs for string in x.errors}
-        return Found(Samples(*map(np.concatenate, parts)), _shortest(errors))
+        parts = [x.samples for x in runs]
+        seen = Samples(
+            np.concatenate([x.values for x in parts]),
+            np.concatenate([x.states for x in parts]),
+            np.concatenate([x.last for x in parts]),
+            parts[0].cells,
+        )
+        return Found(seen, _shortest(errors))
 
-    def run(self, strings: Int64[np.ndarray, "string position"], most_after: int) -> Found:
+    def run(
+        self,
+        strings: Int64[np.ndarray, "string position"],
+        most_after: int,
+        seen: int | None = None,
+    ) -> Found:
         """All prefixes of strings of one length, each held against the automaton.
 
         Args:
             most_after: each prefix is tried with all words of up to so many letters after it, too.
+            seen: of how many strings states are kept; None: of all.
         """
         kept = map_kept(lambda x: x.expand(len(strings), *x.shape[1:]), self.steps.start)
         automaton = self.refined.automaton
@@ -105,15 +120,22 @@ class Walker:
                 states = automaton.table[states, letters]
                 marked = self.refined.mark(letters, states)
                 last = np.concatenate([marked[:, None], last[:, :-1]], axis=1)
-                values.append(flat(kept, self.kind))
-                reached.append(states)
-                lasts.append(last)
+                values.append(flat(kept, self.kind)[:seen])
+                reached.append(states[:seen])
+                lasts.append(last[:seen])
             for row, after in self._wrong(kept, states, most_after):
                 if place or after or self.asks_empty:
                     errors.add((*strings[row, :place].tolist(), *after))
             if len(errors) >= MOST_ERRORS:
                 break
-        samples = Samples(np.concatenate(values), np.concatenate(reached), np.concatenate(lasts))
+        # Of each layer the state, then as many cells.
+        is_cell = np.arange(values[0].shape[1]) // int(kept.states[0].shape[1]) % 2 == 1
+        samples = Samples(
+            np.concatenate(values),
+            np.concatenate(reached),
+            np.concatenate(lasts),
+            is_cell & (self.kind == "lstm"),
+        )
         return Found(samples, _shortest(errors))
 
     def _wrong(self, kept: Kept, states: np.ndarray, most_after: int) -> list[tuple[int, Letters]]:
@@ -226,6 +248,23 @@ def most_letters(letters: int) -> int:
 def words(letters: int, least: int, most: int) -> list[Letters]:
     """All words of some lengths, the shortest first."""
     return [x for length in range(least, most + 1) for x in product(range(letters), repeat=length)]
+
+
+def draw(letters: int) -> Int64[np.ndarray, "string position"]:
+    """Random strings, and after them those of random words, each repeated a random number of
+    times.
+    """
+    rng = np.random.default_rng(0)
+    rows = rng.integers(letters, size=(BLOCKS, DRAWN_LENGTH))
+    for row in rows[RANDOM:]:
+        filled = 0
+        while filled < DRAWN_LENGTH:
+            word = rng.integers(letters, size=rng.integers(1, LONGEST_WORD + 1))
+            times = int(np.exp(rng.uniform(0, np.log(MOST_TIMES))))
+            block = np.tile(word, times)[: DRAWN_LENGTH - filled]
+            row[filled : filled + len(block)] = block
+            filled += len(block)
+    return rows
 
 
 def repeat(

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         automaton_inside,
         minimal,
         patch,
-        prove,
         rules,
         shortest,
         states,
@@ -94,7 +93,8 @@ _NAMES = {
     "sweeps.api.exports": "export",
     "sweeps.api.giving": "give",
     "sweeps.api.importing": "import_predictions log_results",
-    "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch prove "
+    "sweeps.api.every_length": "prove",
+    "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch "
     "rules shortest states",
     "sweeps.api.models": "config explain family model predict proofs verdict",
     "sweeps.api.comparisons": "compare",

@@ -14,7 +14,7 @@ from seqcls.problem import differing_starts
 from seqcls.text import with_nulls
 from sweeps.api.configurations import checked_threshold, config_named
 from sweeps.api.naming import names_of, settings_of
-from sweeps.results import BORDER_SHARES, LEARNED_AT, Outcome, rows_of
+from sweeps.results import BORDER_SHARES, GENERALIZING, JUDGED_BEYOND, LEARNED_AT, Outcome, rows_of
 from sweeps.statistics.chance import (
     Difference,
     agreeing,
@@ -384,9 +384,9 @@ def _learning_of(runs: pd.DataFrame) -> dict[str, Outcomes]:
         runs: a configuration's, each seed once: model_seed, accuracy_within and outcome.
     """
     judged = runs[runs["accuracy_within"].notna()]
-    beyond = runs[runs["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])]
+    beyond = runs[runs["outcome"].isin(JUDGED_BEYOND)]
     learned = judged.assign(learned=judged["outcome"] != Outcome.NOT_LEARNED)
-    right = beyond.assign(right=beyond["outcome"] == Outcome.GENERALIZES)
+    right = beyond.assign(right=beyond["outcome"].isin(GENERALIZING))
     return {"learned": Outcomes.of(learned, "learned"), "generalizes": Outcomes.of(right, "right")}
 
 

@@ -4,7 +4,6 @@ PyTorch and AALpy are imported where they are used: they take a second or two to
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqcls.errors import ConfigError, InvalidStringError, Parameter
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from seqcls.interpretability.patching import Patched
     from seqcls.interpretability.states_by_strings import Path, Patterns, Prefixes, Units
     from seqcls.interpretability.states_of_outputs import OutputToken
-    from seqcls.proofs.prover import Proof
 
 
 class Reduced(NamedTuple):
@@ -334,43 +332,3 @@ def automaton_inside(
     from seqcls.interpretability.automaton_inside import look_inside
 
     return look_inside(model(store, run, epoch), learned.main_hypothesis.automaton)
-
-
-def prove(
-    store: Store,
-    run: int | str,
-    epoch: int | None = None,
-    *,
-    learned: bool = False,
-    seconds: float | None = None,
-    regions: int | None = None,
-    on_progress: "Callable[[str], None] | None" = None,
-) -> "Proof":
-    """Whether a recurrent network is right on every string: proved, refuted, or not decided.
-
-    Args:
-        learned: hold it against the automaton that is learned of its answers, not the language's.
-        seconds: after which it is not decided; this and what follows as the `ProofBudget` has it,
-            if not named.
-        regions: regions of states at most.
-        on_progress: told what is tried.
-
-    Raises:
-        UnknownRunError: there is no such run, or it has no such weights.
-        ConfigError: nothing can be proved of such a model, or no automaton is known of it.
-    """
-    from seqcls.interpretability.automaton_learning import learn
-    from seqcls.proofs import prover
-
-    budget = prover.ProofBudget()
-    if seconds is not None:
-        budget = replace(budget, seconds=seconds)
-    if regions is not None:
-        budget = replace(budget, regions=regions)
-    opened = model(store, run, epoch)
-    if not learned:
-        return prover.prove(opened, budget=budget, on_progress=on_progress)
-    found = learn(opened)
-    if not found.found:
-        raise ConfigError(f"no automaton of the model was found: {found.ended}")
-    return prover.prove(opened, found.automaton, budget, on_progress)

@@ -1,5 +1,6 @@
 """A model's answers in sentences, and its states as data frames, one a figure. Pure functions."""
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +51,32 @@ def display_strings(frame: "pd.DataFrame", *configs: RunConfig) -> "pd.DataFrame
         return frame
     shown = frame[texts].map(tokenizer.display, na_action="ignore")
     return frame.assign(**{name: shown[name] for name in texts})
+
+
+def display_of(config: RunConfig) -> Callable[[str], str]:
+    """What shows a string of a configuration's task; as it is where that is not known here."""
+    tokenizer = tokenizer_of(config)
+    return str if tokenizer is None else tokenizer.display
+
+
+def describe_proofs(runs: "pd.DataFrame", configs: Mapping[int, RunConfig]) -> list[str]:
+    """What proofs found of each run, as `refuted by 10{25}`; empty where none is stored.
+
+    Args:
+        runs: config_id and, where any proof is stored, every_length and refuted_by.
+        configs: theirs, by id; a string is shown as it is where its configuration is not there.
+    """
+    if "every_length" not in runs:
+        return [""] * len(runs)
+    said = []
+    for row in runs[["config_id", "every_length", "refuted_by"]].to_dict("records"):
+        result, string = row["every_length"], row["refuted_by"]
+        if isinstance(string, str):
+            known = configs.get(row["config_id"])
+            shown = string if known is None else display_of(known)(string)
+            result = f"{result} by {shown or 'the empty string'}"
+        said.append(result if isinstance(result, str) else "")
+    return said
 
 
 def said_of(answer: Answer) -> str:

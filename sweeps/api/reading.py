@@ -12,7 +12,7 @@ from sweeps.store.reads.errors import (
     error_kinds_by_length,
     first_wrong_positions,
 )
-from sweeps.store.reads.explained import causes, not_learned, sensitivity
+from sweeps.store.reads.explained import causes, forgettings, not_learned, sensitivity
 from sweeps.store.reads.overview import (
     configs_revision,
     configurations,
@@ -89,8 +89,8 @@ __all__ = [
     "accuracy_by_drawn", "as_of_now", "best_shortcut", "best_shortcuts", "border_accuracies",
     "breaking_strings", "budget_models", "causes", "configs", "configs_revision", "configurations",
     "count_failing_models", "count_runs", "count_string_errors", "epochs", "error_kinds_by_length",
-    "failing_models", "failures", "find_run", "first_wrong_lengths",
-    "first_wrong_positions", "languages", "last_lengths", "learned_by_budget", "length_scores",
+    "failing_models", "failures", "find_run", "first_wrong_lengths", "first_wrong_positions",
+    "forgettings", "languages", "last_lengths", "learned_by_budget", "length_scores",
     "limit_reads", "losses_in_training", "median_curves", "members_revision", "memberships",
     "model", "model_seeds", "models", "newest_losses", "not_learned", "notes", "of_run",
     "one_moment", "output_shares", "predictions", "revision", "run_config", "run_status",

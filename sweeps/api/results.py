@@ -166,7 +166,9 @@ def runs(
 ) -> pd.DataFrame:
     """One row a run: its results, `accuracy` in [0, 1] and its configuration.
 
-    `outcome` is what a run has come to: not learned, fails beyond, generalizes or not known;
+    `outcome` is what a run has come to: not learned, fails beyond, generalizes, at every length
+    (proved right on every string) or not known; where a proof is stored, `every_length` is proved,
+    refuted or not decided, and `refuted_by` a string that refutes;
     `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths. `predicted`
     is what theory says of the language and the network: can, cannot or not known; `shortcut_within`
     and `shortcut_beyond` what the best shortcut reader reaches on the same test, on strings of
@@ -179,8 +181,8 @@ def runs(
         sweep: only this sweep's, or these sweeps'.
         model_seeds: only this, or these; all where it is empty.
         failing: only runs whose accuracy is below `below`.
-        outcome: only runs that have come to this, or one of these: `generalizes`, `fails beyond`,
-            `not learned`, `not known`.
+        outcome: only runs that have come to this, or one of these: `generalizes` (by its test or a
+            proof), `at every length`, `fails beyond`, `not learned`, `not known`.
         learned_at: the accuracy on strings of trained lengths from which on a run has learned.
         below: the accuracy below which a run fails on longer ones, or on its whole test.
         fields: values that columns must have, as `hidden_size=16` or `state="failed"`.

@@ -26,7 +26,7 @@ from seqcls.text import canonical_json
 from sweeps.api.comparisons import chance_of, why_unpaired
 from sweeps.api.failures import LEAD, leading_causes
 from sweeps.grid.spec import SweepSpec, parse_spec
-from sweeps.results import Outcome
+from sweeps.results import GENERALIZING, Outcome
 from sweeps.statistics.chance import Difference, compare_shares
 from sweeps.statistics.differences import Outcomes
 from sweeps.store.databases.engine import Store
@@ -290,7 +290,7 @@ def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
     if mechanism == NOT_LEARNED:
         return runs.assign(judged=runs["accuracy_within"].notna(), lacks=unlearned)
     unknown = runs["outcome"] == Outcome.NOT_KNOWN.value
-    lacks = (runs["outcome"] != Outcome.GENERALIZES.value) & (~unknown | (runs["failing"] == 1))
+    lacks = ~runs["outcome"].isin(GENERALIZING) & (~unknown | (runs["failing"] == 1))
     return runs.assign(judged=~unlearned, lacks=lacks.astype(bool))
 
 

@@ -95,12 +95,18 @@ def prove(
     ] = False,
     seconds: Annotated[float, typer.Option(help="Give up after this many seconds.")] = 60.0,
     regions: Annotated[int, typer.Option(help="At most this many regions of states.")] = 3_000,
+    again: Annotated[
+        bool, typer.Option("--again", help="Prove it anew, whatever is stored.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a certificate.")] = False,
     db: Db = None,
     epoch: Epoch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prove that a recurrent network is right on every string, or find one on which it is not."""
+    """Prove that a recurrent network is right on every string, or find one on which it is not.
+
+    What is found is kept.
+    """
     from rich.console import Console
 
     from seqcls.proofs.certificate import to_text
@@ -120,6 +126,7 @@ def prove(
             learned=learned,
             seconds=seconds,
             regions=regions,
+            again=again,
             on_progress=status.update,
         )
     said = [f"run {run_id}", *proof_text(api.model(store, run_id, epoch), proof)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
+from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE, forgetting_text
 from sweeps import api
 from sweeps.cli.parameters import AsJson, Db, Force, Run, SweepName, filtered
 from sweeps.cli.printing import (
@@ -52,18 +52,43 @@ def causes(
     runs = stored_runs(store, (sweep,), **{**chosen, "failing": True})
     stored = api.causes(store, sweep, sample, **chosen)
     table = by_configuration(runs, stored)
+    forgotten = list(_find_forgetting(store, sweep, chosen))
     if as_json:
         record = {"sweep": sweep, "failing": len(runs), "causes": rows_of(stored)}
-        print_record({**record, "by_configuration": rows_of(table)})
+        record |= {"by_configuration": rows_of(table), "forgetting": [x for x, _ in forgotten]}
+        print_record(record)
         return
     if runs.empty:
         ids = stored_runs(store, (sweep,))["config_id"].unique().tolist()
         words = words_of(*api.configs(store, ids).values())
         said = words.misses.format(f"a test {words.string}")
         say(f"no finished run of sweep {sweep!r} {said if chosen['below'] >= 1 else 'fails'}")
+    else:
+        print_table(_shown_table(store, table), f"{count(len(runs), 'failing run')} of {sweep}")
+        print_table(_shown_causes(runs, stored), "by run, of the errors that were looked at")
+    for _, sentence in forgotten:
+        say(sentence)
+
+
+def _find_forgetting(
+    store: "api.Store", sweep: str, chosen: dict[str, Any]
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """What runs forget while a word repeats, where proofs found that: as JSON, and in a sentence.
+
+    Of runs without a test error, too.
+    """
+    from sweeps.api.presentation import display_of
+    from sweeps.api.reading import forgettings
+    from sweeps.api.results import stored_runs
+
+    if not (found := forgettings(store.reader())):
         return
-    print_table(_shown_table(store, table), f"{count(len(runs), 'failing run')} of {sweep}")
-    print_table(_shown_causes(runs, stored), "by run, of the errors that were looked at")
+    runs = stored_runs(store, (sweep,), **{**chosen, "failing": False})
+    for run_id, config_id in zip(runs["id"].tolist(), runs["config_id"].tolist(), strict=True):
+        if run_id in found:
+            shown = display_of(api.configs(store, [config_id])[config_id])
+            said = f"run {run_id}: {forgetting_text(found[run_id], shown)}"
+            yield {"run_id": run_id, **found[run_id]}, said
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls remedies all_initializations/2")

@@ -190,6 +190,7 @@ def runs(
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.naming import names_of
     from sweeps.api.overlaps import trained_on
+    from sweeps.api.presentation import describe_proofs
     from sweeps.api.results import call_datasets, stored_runs
     from sweeps.results import BORDER_SHARES, differing_fields, solved_or_none
 
@@ -215,6 +216,10 @@ def runs(
     shown["sweeps"] = shown["sweeps"].map(_in_short if is_fitted(look) else ", ".join)
     shown["outcome"] = shown["outcome"].fillna("")
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
+    if "every_length" in frame:
+        refuted = frame.loc[frame["refuted_by"].notna(), "config_id"].unique().tolist()
+        proved = describe_proofs(frame, api.configs(store, refuted))
+        shown.insert(3, "every length", proved)
     if (frame["state"] != api.RunState.DONE).any():
         shown.insert(4, "state", frame["state"])
     foreign = [MODEL] if MODEL in frame else []

@@ -109,8 +109,8 @@ def _choose(
         list[str] | None,
         typer.Option(
             "--outcome",
-            help="Only runs of this outcome: generalizes, 'fails beyond', 'not learned' or "
-            "'not known'; repeatable.",
+            help="Only runs of this outcome: generalizes, 'at every length', 'fails beyond', "
+            "'not learned' or 'not known'; repeatable.",
         ),
     ] = None,
     learned_at: LearnedAt = LEARNED_AT,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from seqcls.fields import language_fields
-from sweeps.results import BORDER_SHARES, Outcome
+from sweeps.results import BORDER_SHARES, GENERALIZING, JUDGED_BEYOND
 from sweeps.statistics.intervals import clustered_wilson, median_intervals, wilson
 
 CLASS = "language_class"
@@ -72,8 +72,8 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
         `clustered_wilson`); learned_languages and generalize_languages, those of which it is
         known. A share is missing where there is none.
     """
-    beyond = models["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])
-    generalize = (models["outcome"] == Outcome.GENERALIZES).where(beyond).astype("Float64")
+    beyond = models["outcome"].isin(JUDGED_BEYOND)
+    generalize = models["outcome"].isin(GENERALIZING).where(beyond).astype("Float64")
     known = models.assign(learned=models["learned"].astype("Float64"), generalize=generalize)
     grouped = known.groupby([*by, "language"])
     languages = grouped.size().rename("seeds").reset_index()

@@ -137,6 +137,12 @@ CONTRADICTIONS = (
         "it needs either counts and bits, or a reason",
         "(lengths IS NULL) <> (correct IS NULL) OR (lengths IS NULL) = (reason IS NULL)",
     ),
+    Contradiction(
+        ("proof",),
+        "it needs a certificate where it is proved, and a string where it is refuted",
+        "(result = 'proved') <> (certificate IS NOT NULL) OR (result = 'refuted') <> "
+        "(string IS NOT NULL) OR (result = 'refuted') <> (said IS NOT NULL)",
+    ),
 )
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from alembic.command import upgrade as alembic_upgrade
 from alembic.config import Config
-from sqlalchemy import text
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect, text
 
 from seqcls.errors import StoreBusyError
 from sweeps.store.databases import sqlite
@@ -45,6 +46,10 @@ def upgrade(store: Store) -> None:
         take_turns(connection)
         config.attributes["connection"] = connection
         alembic_upgrade(config, "head")
+        if "proof" not in inspect(connection).get_table_names():
+            # As a database has it that was made before the migration was finished.
+            newest = ScriptDirectory.from_config(config).get_revision("head")
+            newest.module.make_proofs(connection)
         fill_from_lengths(connection)
 
 

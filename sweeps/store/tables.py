@@ -63,6 +63,14 @@ class JudgedBy(StrEnum):
     TEST, VALIDATION = get_args(RangeSource)
 
 
+class ProofResult(StrEnum):
+    """What came of trying to prove a run right on every string."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    NOT_DECIDED = "not decided"
+
+
 class Unit(StrEnum):
     """What an exhaustive check went through: counts of letters, or strings."""
 
@@ -423,6 +431,35 @@ class VerdictRow(Base):
     false_negatives: Mapped[int] = mapped_column(big())
     shortest_error: Mapped[str | None] = mapped_column(text())
     digest: Mapped[str] = mapped_column(text())
+
+
+class ProofRow(Base):
+    """Whether the model of a run's best epoch answers as an automaton on every string."""
+
+    __tablename__ = "proof"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = _key_part("run")
+    of_language: Mapped[int] = mapped_column(whole(columns.whole_kind(0, 1)), primary_key=True)
+    """1 where the automaton is the language's own, 0 where it was learned of the model."""
+    result: Mapped[str] = mapped_column(text(columns.one_word_of(ProofResult)))
+    states: Mapped[int] = mapped_column(whole(columns.SOME))
+    """The automaton's."""
+    regions: Mapped[int] = mapped_column(whole())
+    """Those of the certificate."""
+    seconds: Mapped[float] = mapped_column(real(columns.SECONDS))
+    string: Mapped[str | None] = mapped_column(text())
+    """One that refutes it."""
+    said: Mapped[int | None] = mapped_column(whole(columns.whole_kind(0, 1)))
+    """Whether the model takes that string for one of the language."""
+    details: Mapped[str] = mapped_column(text(columns.JSON))
+    """The budget, what was tried in vain, and an automaton that was learned."""
+    weights: Mapped[str] = mapped_column(text(columns.DIGEST))
+    """The digest of the weights that it is about."""
+    version: Mapped[str] = mapped_column(text(columns.WORD))
+    """That of seqcls."""
+    digest: Mapped[str] = mapped_column(text())
+    certificate: Mapped[bytes | None] = mapped_column(packed_bytes())
+    """JSON, compressed by zlib; last, so that no other column is read through it."""
 
 
 class CauseRow(Base):

@@ -112,7 +112,7 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
             Damage(f"configuration {config_id}", "its sums by length are wrong")
             for config_id in wrong_sums(connection)
         ),
-        "causes and perturbations": lambda connection: (
+        "causes, perturbations and proofs": lambda connection: (
             Damage(what, how) for what, how in inconsistencies(connection)
         ),
     }

@@ -11,7 +11,7 @@ from sweeps.store.writes.claiming import (
     release,
     release_dead,
 )
-from sweeps.store.writes.explained import record_causes, record_perturbations
+from sweeps.store.writes.explained import record_causes, record_perturbations, record_proof
 from sweeps.store.writes.recording import (
     ClaimLosses,
     record,
@@ -36,6 +36,7 @@ from sweeps.store.writes.sweep_actions import (
 __all__ = [
     "GRACE_SECONDS", "LONGEST_NAME", "LONGEST_NOTE", "Claim", "ClaimLosses", "Merged", "archive",
     "beat", "claim", "delete", "delete_view", "end_worker", "merge", "record", "record_causes",
-    "record_losses", "record_lost", "record_perturbations", "record_verdict", "register_worker",
-    "release", "release_dead", "resume", "retry", "save_view", "stop", "submit", "write_note",
+    "record_losses", "record_lost", "record_perturbations", "record_proof", "record_verdict",
+    "register_worker", "release", "release_dead", "resume", "retry", "save_view", "stop", "submit",
+    "write_note",
 ]  # fmt: skip

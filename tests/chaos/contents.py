@@ -40,6 +40,8 @@ _QUERIES = {
             "error_pack": "numbers, logits",
             "output_pack": "outputs",
             "checkpoint": "epoch, weights",
+            "proof": "of_language, result, states, regions, string, said, details, weights, "
+            "version, certificate",
             "verdict": "max_length, unit, inputs, false_positives, false_negatives, shortest_error",
         }.items()
     },

@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from seqcls.proofs.checker import digest
 from seqcls.strings.datasets import Dataset
 from seqcls.strings.token_strings import TokenStrings
+from seqcls.weights import from_bytes
 from sweeps.grid.spec import parse_spec
+from sweeps.results import ProofRecord
 from sweeps.store import writer
 from sweeps.store.opening import open_writer, pack
+from sweeps.store.reads import queries
 from sweeps.store.reads.explained import SHORT_TRIED
 from sweeps.store.tables import Base
 from sweeps.store.writes.test_sets import store_dataset
@@ -105,6 +109,9 @@ def make(path: Path) -> Path:
     work(store, [writer.submit(store, parse_spec(OTHER))], WorkOptions(0))
     writer.submit(store, parse_spec({**SPEC, "name": "waiting", "model_seeds": [7]}))
     fit_readers(store)
+    weights = digest(from_bytes(queries.weights(store, 1)))
+    found = ("refuted", 2, 0, 1.5, "ab", 1, '{"budget": {}, "attempts": []}', weights, "0.3", None)
+    writer.record_proof(store, 1, ProofRecord(1, *found))
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE test_string SET drawn = 'positive' WHERE label = 1")
         store_dataset(connection, dataset())

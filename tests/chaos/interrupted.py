@@ -22,6 +22,9 @@ from sweeps.store.opening import open_reader
 from tests.chaos.contents import contents
 from tests.commands import run_main
 from tests.conftest import ASSETS, SHORT
+from tests.databases import save_parity
+
+PARITY = '{"task": "parity", "test_max_length": 40, "test_size": 200}'
 
 KILL, FULL_ONCE, FULL_FROM_NOW = 1, 2, 3
 
@@ -67,6 +70,7 @@ COMMANDS: dict[str, list[str]] = {
     "remedies": ["remedies", "done/0", "--save", "out", "--db", "runs.db"],
     "causes": ["causes", "done", "--db", "runs.db"],
     "verdict": ["verdict", "done/1", "--db", "runs.db"],
+    "prove": ["prove", "hand/0", "--certificate", "proof.json", "--db", "hand.db"],
     "readers": ["db", "readers", "--db", "runs.db"],
     "outcomes": ["db", "outcomes", "--db", "unjudged.db"],
     "more": [
@@ -87,7 +91,7 @@ COMMANDS: dict[str, list[str]] = {
 ONLY_READING = {
     *("engines", "runs", "errors", "predict", "compare", "theory", "cache", "dashboard", "status"),
     *("estimate", "draw", "shortcuts", "data", "explain", "family", "minimal", "rules", "states"),
-    *("prove", "patch", "ablate", "automaton", "verify", "check", "populations", "mcp"),
+    *("patch", "ablate", "automaton", "verify", "check", "populations", "mcp"),
 }
 """Commands that change no file but those of the cache."""
 
@@ -161,6 +165,7 @@ def prepare(folder: Path) -> None:
     (folder / "stopped.toml").write_text(SPEC.format(name="stopped", seeds="6..7"))
     (folder / "tested.csv").write_text(TESTED)
     (folder / "predicted.csv").write_text(PREDICTED)
+    save_parity(folder / "parity.safetensors")
     shutil.copy(ASSETS / "databases" / "0004.db", folder / "old.db")
     steps = [
         ["sweep", "done.toml", "--workers", "0", "--db", "runs.db"],
@@ -168,8 +173,8 @@ def prepare(folder: Path) -> None:
         # Which is kept, so that it is there before and after.
         ["verdict", "done/0", "--db", "runs.db"],
         ["give", "done/0", "given", "--db", "runs.db"],
-        ["pack", "--db", "runs.db"],
-        ["pack", "--db", "other.db"],
+        ["load", "parity.safetensors", "--sweep", "hand", "--task", PARITY, "--db", "hand.db"],
+        *(["pack", "--db", f"{name}.db"] for name in ("runs", "other", "hand")),
     ]
     said, _ = in_fork(folder, steps)
     assert not any(status for status, _ in said), said

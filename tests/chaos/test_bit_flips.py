@@ -43,6 +43,7 @@ RESULTS = {
     "output_pack": "*",
     "checkpoint": "*",
     "verdict": "*",
+    "proof": "*",
 }
 
 

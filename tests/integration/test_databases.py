@@ -314,7 +314,7 @@ def test_a_database_of_the_version_before_is_upgraded(tmp_path: Path) -> None:
     before["alembic_version"] = [(SCHEMA_VERSION,)]
     # How older test strings were drawn is not known, and no readers were asked about them.
     before["test_string"] = [(*row, None) for row in before["test_string"]]
-    before["shortcut"] = []
+    before["shortcut"] = before["proof"] = []
     ranges = rows(store, f"SELECT {', '.join(RANGE_COLUMNS)} FROM run ORDER BY id")
     before["run"] = [(*row, *own) for row, own in zip(before["run"], ranges, strict=True)]
     assert {table: rows(store, f"SELECT * FROM {table}") for table in tables(path)} == before

@@ -151,6 +151,43 @@ def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path) -> None:
         assert logit == pytest.approx(float(yes - no), rel=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("config", "head", "said"),
+    [
+        ({"n_layer": 3}, None, "n_layer=3, and by its tensors it is 2"),
+        ({"n_embd": 16}, None, "n_embd=16, and by its tensors it is 8"),
+        ({"n_inner": 32}, None, "n_inner=32, and by its tensors it is 20"),
+        ({"n_positions": 1024}, None, "n_positions=1024, and by its tensors it is 20"),
+        ({"vocab_size": "7"}, None, "vocab_size='7', and by its tensors it is 6"),
+        ({"tie_word_embeddings": False}, None, "'lm_head.weight' is missing"),
+        ({"tie_word_embeddings": True}, "own", "'lm_head.weight' differs from 'wte.weight'"),
+        ({"model_type": "gpt2"}, "own", "'lm_head.weight' differs from 'wte.weight'"),
+        ({"tie_word_embeddings": "yes"}, None, "tie_word_embeddings='yes': expected True or"),
+        ({"model_type": "gpt2", "n_inner": None, "n_layer": 2}, "same", ""),
+        ({"model_type": "gpt2", "tie_word_embeddings": False}, "own", ""),
+        ({}, "own", ""),
+    ],
+)
+def test_settings_of_another_gpt2_are_refused(
+    config: dict[str, Any], head: str | None, said: str, tmp_path: Path
+) -> None:
+    tokens = ["0", "1", "<bos>", "<sep>", "<eos>", "<pad>"]
+    tensors = gpt2_tensors(6, 20)
+    if head is not None:
+        tensors["lm_head.weight"] = tensors["wte.weight"].clone() * (1 if head == "same" else 2)
+    save_file(tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"n_head": 2, **config}))
+    (tmp_path / "vocabulary.json").write_text(json.dumps(tokens))
+    how: dict[str, Any] = {"task": TASK, "settings": {"yes": "1", "no": "0"}}
+    if not said:
+        assert api.load_weights(tmp_path / "runs.db", tmp_path, **how) == 1
+        return
+    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
+        api.load_weights(tmp_path / "runs.db", tmp_path, **how)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "runs.db").exists()
+
+
 @pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.module.", "model."])
 def test_a_network_that_was_wrapped_for_training_is_read(wrapper: str, tmp_path: Path) -> None:
     tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})

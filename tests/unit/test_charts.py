@@ -271,10 +271,14 @@ def test_outcomes_are_stacked_to_a_whole_and_each_has_its_color_and_not_learned_
     table = pd.DataFrame(
         {
             "seeds": [5, 4, 3], "judged": [5, 4, 0], "learned": [4, 0, 0],
-            "judged_beyond": [3, 0, 0], "generalize": [2, 0, 0],
+            "judged_beyond": [3, 0, 0], "generalize": [2, 0, 0], "proved": [0, 0, 0],
         }
     )  # fmt: skip
-    assert count_outcomes(table).to_numpy().tolist() == [[2, 1, 1, 1], [0, 0, 4, 0], [0, 0, 0, 3]]
+    assert count_outcomes(table).to_numpy().tolist() == [
+        [0, 2, 1, 1, 1], [0, 0, 0, 4, 0], [0, 0, 0, 0, 3]
+    ]  # fmt: skip
+    proved = count_outcomes(table.assign(proved=[1, 0, 0])).iloc[0]
+    assert proved.tolist() == [1, 1, 1, 1, 1]
     spec = outcome_bars(table, ["c", "b", "a"]).to_dict()
     frame = pd.DataFrame(spec["datasets"][spec["data"]["name"]])
     assert frame.groupby("configuration_number")["share"].sum().tolist() == [1, 1, 1]
@@ -284,7 +288,7 @@ def test_outcomes_are_stacked_to_a_whole_and_each_has_its_color_and_not_learned_
     color, dash = (spec["encoding"][x]["scale"] for x in ("color", "strokeDash"))
     assert color["domain"] == dash["domain"]
     assert dash["range"][color["range"].index(GREY)] == list(HATCH)
-    assert len(set(color["range"])) == 4
+    assert len(set(color["range"])) == 5
 
 
 CELLS = pd.DataFrame(

@@ -90,7 +90,7 @@ PUBLIC = {
         *("Claim", "ClaimLosses", "GRACE_SECONDS", "LONGEST_NAME", "LONGEST_NOTE", "Merged"),
         *("archive", "beat", "claim", "delete", "delete_view"),
         *("end_worker", "merge", "record", "record_causes", "record_losses", "record_lost"),
-        *("record_perturbations", "record_verdict"),
+        *("record_perturbations", "record_proof", "record_verdict"),
         *("register_worker", "release", "release_dead", "resume", "retry", "save_view", "stop"),
         *("submit", "write_note"),
     ],

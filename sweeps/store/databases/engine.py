@@ -31,6 +31,9 @@ SCHEMA_VERSIONS = ("0004", "0005")
 
 SCHEMA_VERSION = SCHEMA_VERSIONS[-1]
 
+UNFINISHED = f"{SCHEMA_VERSION}-dev"
+"""What a database is said to be of that was made while the last migration was not finished."""
+
 OLDER = (
     'seqcls 0.2 (`pip install "seqcls<0.3"`) upgrades it to 0004 with `seqcls db upgrade`, '
     "and this version goes on from there"
@@ -322,4 +325,6 @@ def schema_version(store: Store) -> str | None:
             f"{store.name!r} was made by a newer version of seqcls (its schema is "
             f"{str(version)[:40]!r}, this one's {SCHEMA_VERSION!r}); upgrade seqcls"
         )
+    if version == SCHEMA_VERSION and "proof" not in tables:
+        return UNFINISHED
     return str(version)

@@ -1,17 +1,31 @@
-"""Why finished runs fail and whether rounding decides them, as it was found and stored."""
+"""Why runs fail, whether rounding decides them, what is proved of them: as found and stored."""
 
+import json
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, exists, func, or_, select
+from sqlalchemy import Connection, Select, and_, exists, func, or_, select
 
+from seqcls.errors import SeqclsError
 from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, NOT_LEARNED, is_exact
+from seqcls.proofs.checker import digest
 from seqcls.results import Confusion
-from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome
+from seqcls.weights import from_bytes
+from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome, ProofRecord
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
 from sweeps.store.reads.selection import View, condition_of, fails, in_scope, outcome
-from sweeps.store.tables import CauseRow, Perturbation, Run, RunState
+from sweeps.store.tables import (
+    CauseRow,
+    Checkpoint,
+    Config,
+    Perturbation,
+    ProofResult,
+    ProofRow,
+    Run,
+    RunState,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,9 +142,112 @@ def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataF
     return summary.reset_index()
 
 
+RECORDED = [field.name for field in fields(ProofRecord)]
+
+
+def proof(store: Store, run_id: int, *, of_language: bool) -> ProofRecord | None:
+    """What is stored of a run's proof by the language's automaton, or by a learned one; None where
+    nothing is, or nothing that holds of the run.
+    """
+    with store.begin() as connection:
+        found = stored_proofs(connection, [run_id]).get((run_id, int(of_language)))
+    if found is None or found[1]:
+        return None
+    return ProofRecord(**{name: found[0][name] for name in RECORDED})
+
+
+FEW = 1000
+"""Runs whose proofs are asked for by their ids; of more all proofs are read."""
+
+
+def with_proofs(store: Store, runs: "pd.DataFrame", run_id: str) -> "pd.DataFrame":
+    """Runs with `every_length`, what came of proving each by its language's automaton (one of
+    `ProofResult`), and `refuted_by`, a string; as they are where no proof is stored.
+
+    Args:
+        run_id: the column of their ids.
+    """
+    columns = (ProofRow.run_id, ProofRow.result, ProofRow.string)
+    query = select(*columns).where(ProofRow.of_language == 1)
+    if len(runs) <= FEW:
+        query = query.where(one_of(ProofRow.run_id, runs[run_id].tolist()))
+    found = frame(store, query).set_index("run_id")
+    if found.empty:
+        return runs
+    told = {"every_length": "result", "refuted_by": "string"}
+    return runs.assign(
+        **{name: runs[run_id].map(found[of]).astype("string") for name, of in told.items()}
+    )
+
+
+def forgettings(store: Store) -> dict[int, dict[str, Any]]:
+    """What runs forget while a word repeats, as `seqcls.proofs.forgetting` found it when a string
+    of that form refuted them, by their ids.
+    """
+    refuted = select(ProofRow.run_id).where(ProofRow.result == ProofResult.REFUTED)
+    with store.begin() as connection:
+        proofs = stored_proofs(connection, connection.scalars(refuted).all())
+    found = {
+        run_id: json.loads(row["details"]).get("forgetting")
+        for (run_id, of_language), (row, why) in proofs.items()
+        if of_language and why is None
+    }
+    return {run_id: record for run_id, record in found.items() if record}
+
+
+ProofKey = tuple[int, int]
+"""A run's id, and whether its proof is by the language's own automaton."""
+
+
+def stored_proofs(
+    connection: Connection, run_ids: Collection[int] | None = None
+) -> dict[ProofKey, tuple[dict[str, Any], str | None]]:
+    """The rows of these runs' proofs, or of all, and why each does not hold of its run; None where
+    it does.
+    """
+    is_kept = and_(Checkpoint.run_id == Run.id, Checkpoint.epoch == Run.best_epoch)
+    of_run = (Config.key, Run.model_seed, Run.wrong, Checkpoint.weights.label("kept"))
+    query = (
+        select(ProofRow.__table__, *of_run)
+        .join(Run, Run.id == ProofRow.run_id)
+        .join(Config, Config.id == Run.config_id)
+        .outerjoin(Checkpoint, is_kept)
+        .order_by(ProofRow.run_id, ProofRow.of_language)
+    )
+    if run_ids is not None:
+        query = query.where(one_of(ProofRow.run_id, run_ids))
+    found: dict[ProofKey, tuple[dict[str, Any], str | None]] = {}
+    for values in connection.execute(query).mappings():
+        row = dict(values)
+        key, seed, wrong, kept = (row.pop(x) for x in ("key", "model_seed", "wrong", "kept"))
+        if row["certificate"] is not None:
+            row["certificate"] = bytes(row["certificate"])
+        record = ProofRecord(**{name: row[name] for name in RECORDED})
+        why = None
+        if record.digest(key, seed) != row["digest"]:
+            why = "its proof does not fit its digest"
+        elif _digest_of(kept) not in (None, record.weights):
+            why = "its proof is of other weights"
+        elif record.of_language and record.result == ProofResult.PROVED and wrong:
+            why = "it is proved right on every string, and got test strings wrong"
+        found[row["run_id"], row["of_language"]] = row, why
+    return found
+
+
+def _digest_of(weights: bytes | None) -> str | None:
+    """The digest of weights that can be read."""
+    try:
+        return None if weights is None else digest(from_bytes(bytes(weights)))
+    except SeqclsError:
+        return None
+
+
 def inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """What does not fit the runs that it is about: what, and how that shows."""
-    for table in (CauseRow, Perturbation):
+    for (run_id, _), (_, why) in stored_proofs(connection).items():
+        if why is not None:
+            yield f"run {run_id}", why
+    for table in (CauseRow, Perturbation, ProofRow):
         is_done = exists().where(Run.id == table.run_id, Run.state == RunState.DONE)
         lost = select(table.run_id).where(~is_done).distinct()
         for run_id in connection.scalars(lost.order_by(table.run_id)):

@@ -22,6 +22,7 @@ from sweeps.results import (
 )
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
+from sweeps.store.reads.explained import with_proofs
 from sweeps.store.reads.queries import config_texts, with_outputs
 from sweeps.store.reads.selection import (
     View,
@@ -31,6 +32,7 @@ from sweeps.store.reads.selection import (
     in_scope,
     model_columns,
     outcome_counts,
+    proof_counts,
 )
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.test_sets import names_of_datasets
@@ -117,7 +119,7 @@ def configurations(store: Store, view: View) -> pd.DataFrame:
         config_id; seeds (done), unfinished, failed (in training); failing (of those done),
         picked (runs that the view leaves); judged (done, and known on trained lengths), learned (of
         those judged), judged_beyond (of those that learned, known on longer lengths), generalize
-        (of those judged beyond);
+        (of those judged beyond); proved, refuted, undecided (of those done, by stored proofs);
         false_positives and false_negatives (strings, summed
         over the seeds; missing where no run is done).
     """
@@ -132,6 +134,7 @@ def configurations(store: Store, view: View) -> pd.DataFrame:
             count.filter(fails(view)).label("failing"),
             count.filter(condition_of(view)).label("picked"),
             *outcome_counts(view),
+            *proof_counts(),
             cast(func.sum(Run.fp).filter(done), BigInteger).label("false_positives"),
             cast(func.sum(Run.fn).filter(done), BigInteger).label("false_negatives"),
         )
@@ -152,14 +155,14 @@ def models(store: Store, view: View) -> pd.DataFrame:
         false_negatives, solved_length (missing where no test string is so short), failing and
         picked (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
         not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
-        and on longer lengths.
+        and on longer lengths; the columns of `with_proofs`, where a proof is stored.
     """
     query = (
         select(*model_columns(view))
         .where(in_scope(view), Run.state == RunState.DONE)
         .order_by(Run.config_id, Run.model_seed)
     )
-    return _correct_solved_length(store, frame(store, query))
+    return _complete(store, frame(store, query))
 
 
 def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
@@ -168,12 +171,12 @@ def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.
     If the view is about errors of one kind, the share of these counts.
     """
     query = _worst_first(view).where(condition_of(view), fails(view))
-    return _correct_solved_length(store, frame(store, query.limit(limit).offset(offset)))
+    return _complete(store, frame(store, query.limit(limit).offset(offset)))
 
 
 def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
     """Finished runs in scope, as `models`, the least accurate first."""
-    return _correct_solved_length(store, frame(store, _worst_first(view).limit(limit)))
+    return _complete(store, frame(store, _worst_first(view).limit(limit)))
 
 
 def count_failing_models(store: Store, view: View) -> int:
@@ -194,7 +197,7 @@ def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
     counts = (getattr(Run, name) for name in RANGE_COLUMNS)
     query = select(*model_columns(view or View()), *counts)
     query = query.where(Run.id == run_id, Run.state == RunState.DONE)
-    return _correct_solved_length(store, frame(store, query))
+    return _complete(store, frame(store, query))
 
 
 def first_wrong_lengths(
@@ -221,6 +224,10 @@ def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]
     query = query.where(one_of(LengthSum.config_id, config_ids)).group_by(LengthSum.config_id)
     with store.begin() as connection:
         return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _complete(store: Store, models: pd.DataFrame) -> pd.DataFrame:
+    return with_proofs(store, _correct_solved_length(store, models), "run_id")
 
 
 def _correct_solved_length(store: Store, models: pd.DataFrame) -> pd.DataFrame:

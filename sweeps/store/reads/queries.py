@@ -16,6 +16,7 @@ from sweeps.results import OUTPUT_COUNTS, RANGE_COLUMNS, accuracy, exact_type
 from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of, read
+from sweeps.store.reads.explained import with_proofs
 from sweeps.store.reads.selection import (
     View,
     WrittenValue,
@@ -65,7 +66,7 @@ def runs(
 
     Columns of results are missing where a run is not done. `accuracy_within` and
     `accuracy_beyond` are those on trained and on longer lengths, `outcome` is one of `Outcome`.
-    `sweeps` is a tuple of names.
+    `sweeps` is a tuple of names. Where a proof is stored, there are the columns of `with_proofs`.
 
     Args:
         fields: values that fields of the configuration must have, as they are or `WrittenValue`.
@@ -105,6 +106,7 @@ def runs(
         index=runs.index,
         dtype=object if any(foreign) else None,
     )
+    runs = with_proofs(store, runs, "id")
     if not any(foreign):
         return runs.join(settings)
     # Of every field what it is: whole values of a field of fractions stay fractions.

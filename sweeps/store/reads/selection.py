@@ -8,9 +8,9 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Float, and_, case, cast, func, or_, select, true
 
 from seqcls.text import canonical_json
-from sweeps.results import LEARNED_AT, Outcome
+from sweeps.results import GENERALIZING, LEARNED_AT, Outcome
 from sweeps.store.databases.statements import one_of
-from sweeps.store.tables import Run, RunState, Sweep, SweepRun
+from sweeps.store.tables import ProofResult, ProofRow, Run, RunState, Sweep, SweepRun
 
 Kind = Literal["false positives", "false negatives"]
 
@@ -39,7 +39,7 @@ class View:
     failing: bool = False
     """Only failing runs."""
     outcomes: tuple[Outcome, ...] = ()
-    """Only runs that have come to one of these."""
+    """Only runs that have come to one of these; what is right at every length generalizes, too."""
     kind: Kind | None = None
     """Only runs that made at least one error of this kind."""
 
@@ -103,7 +103,7 @@ def model_columns(view: View) -> list[ColumnElement[Any]]:
         Run.solved_length.label("solved_length"),
         case((fails(view), 1), else_=0).label("failing"),
         outcome(view).label("outcome"),
-        case((Run.tested_within > 0, case((has_learned(view), 1), else_=0))).label("learned"),
+        case((has_learned(view), 1), (Run.tested_within > 0, 0)).label("learned"),
         share_right(Run.tested_within, Run.wrong_within).label("accuracy_within"),
         share_right(Run.tested_beyond, Run.wrong_beyond).label("accuracy_beyond"),
         case((condition_of(view), 1), else_=0).label("picked"),
@@ -134,12 +134,22 @@ def share_right(tested: Any, wrong: Any) -> ColumnElement[Any]:
     return cast(tested - wrong, Float) / func.nullif(tested, 0)
 
 
+def has_come_to(result: ProofResult) -> ColumnElement[bool]:
+    """Whether what is stored of a run's proof by its language's automaton is this result."""
+    found = select(ProofRow.run_id).where(ProofRow.of_language == 1, ProofRow.result == result)
+    return Run.id.in_(found)
+
+
 def outcome(view: View) -> ColumnElement[str]:
-    """What a run has come to, one of `Outcome`; missing where it is not tested."""
+    """What a run has come to, one of `Outcome`; missing where it is not tested.
+
+    By its test, but where it is proved right on every string.
+    """
     within = share_right(Run.tested_within, Run.wrong_within)
     beyond = share_right(Run.tested_beyond, Run.wrong_beyond)
     return case(
         (Run.state != RunState.DONE, None),
+        (has_come_to(ProofResult.PROVED), Outcome.AT_EVERY_LENGTH.value),
         (within.is_(None), Outcome.NOT_KNOWN.value),
         (within < view.learned_at, Outcome.NOT_LEARNED.value),
         (beyond.is_(None), Outcome.NOT_KNOWN.value),
@@ -151,19 +161,33 @@ def outcome(view: View) -> ColumnElement[str]:
 def has_learned(view: View) -> ColumnElement[bool]:
     """Whether a finished run is right on enough strings of trained lengths."""
     within = share_right(Run.tested_within, Run.wrong_within)
-    return and_(Run.state == RunState.DONE, within >= view.learned_at)
+    is_right = or_(within >= view.learned_at, has_come_to(ProofResult.PROVED))
+    return and_(Run.state == RunState.DONE, is_right)
 
 
 def outcome_counts(view: View) -> list[ColumnElement[int]]:
     """How many runs of a group are judged on trained lengths (judged), have learned (learned), are
-    tested on longer strings besides (judged_beyond), and generalize (generalize).
+    tested on longer strings besides (judged_beyond), and generalize (generalize). One that is
+    proved right on every string is all of these.
     """
     count, learned = func.count(Run.id), has_learned(view)
+    proved = has_come_to(ProofResult.PROVED)
+    within, beyond = or_(Run.tested_within > 0, proved), or_(Run.tested_beyond > 0, proved)
     return [
-        count.filter(Run.state == RunState.DONE, Run.tested_within > 0).label("judged"),
+        count.filter(Run.state == RunState.DONE, within).label("judged"),
         count.filter(learned).label("learned"),
-        count.filter(learned, Run.tested_beyond > 0).label("judged_beyond"),
-        count.filter(outcome(view) == Outcome.GENERALIZES.value).label("generalize"),
+        count.filter(learned, beyond).label("judged_beyond"),
+        count.filter(outcome(view).in_(GENERALIZING)).label("generalize"),
+    ]
+
+
+def proof_counts() -> list[ColumnElement[int]]:
+    """How many finished runs of a group are proved, refuted, and not decided (undecided)."""
+    done = func.count(Run.id).filter
+    names = {"proved": "PROVED", "refuted": "REFUTED", "undecided": "NOT_DECIDED"}
+    return [
+        done(Run.state == RunState.DONE, has_come_to(ProofResult[result])).label(name)
+        for name, result in names.items()
     ]
 
 
@@ -196,7 +220,9 @@ def condition_of(view: View) -> ColumnElement[bool]:
     if view.failing:
         conditions.append(fails(view))
     if view.outcomes:
-        conditions.append(outcome(view).in_([each.value for each in view.outcomes]))
+        proved = (Outcome.AT_EVERY_LENGTH,) * (Outcome.GENERALIZES in view.outcomes)
+        wanted = [each.value for each in (*view.outcomes, *proved)]
+        conditions.append(outcome(view).in_(wanted))
     if view.kind is not None:
         cell = Run.fp if view.kind == KINDS[0] else Run.fn
         conditions.append(and_(Run.state == RunState.DONE, cell > 0))

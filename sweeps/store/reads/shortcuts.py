@@ -81,7 +81,7 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     found: list[tuple[Any, ...]] = []
     for trained, ids, rows in _rows(store, config_ids, ("reader", "reason", "lengths")):
         for reader, reason, lengths in rows:
-            counted = _counted(lengths)
+            counted = _unpack_counts(lengths)
             if counted is None:
                 continue
             each = [(x, x in trained, *counts) for x, *counts in counted]
@@ -111,7 +111,7 @@ def best_shortcut(scores: pd.DataFrame) -> pd.DataFrame:
     return fitted.merge(best, on=["config_id", "reader"])
 
 
-def _counted(lengths: Any) -> list[Any] | None:
+def _unpack_counts(lengths: Any) -> list[Any] | None:
     """Length, strings and right ones of a reader; none of it where it cannot be fitted.
 
     Nothing at all where it is damaged, which is no reason to show no other.
@@ -159,7 +159,7 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     """
     found: list[tuple[Any, ...]] = []
     for trained, ids, rows in _rows(store, config_ids, ("reader", "lengths")):
-        read = {reader: counted for reader, lengths in rows if (counted := _counted(lengths))}
+        read = {reader: counted for reader, lengths in rows if (counted := _unpack_counts(lengths))}
         if not read:
             continue
         best = min(read, key=lambda x: (-sum(right for *_, right in read[x]), _place(x)))

@@ -1,7 +1,8 @@
-"""Stores why finished runs fail and whether rounding decides them, as later analyses find."""
+"""Stores why runs fail, whether rounding decides them, what is proved of them, as it is found."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -9,14 +10,19 @@ from seqcls.errors import UnknownRunError
 from seqcls.interpretability.mechanisms import is_exact
 from seqcls.results import Cause as FoundCause
 from seqcls.results import Confusion
+from sweeps.results import ProofRecord
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import insert_new, one_of
-from sweeps.store.reads.explained import SHORT_TRIED
-from sweeps.store.tables import CauseRow, Perturbation, Run, RunState
-
-if TYPE_CHECKING:
-    pass
-
+from sweeps.store.reads.explained import SHORT_TRIED, stored_proofs
+from sweeps.store.tables import (
+    CauseRow,
+    Config,
+    Perturbation,
+    ProofResult,
+    ProofRow,
+    Run,
+    RunState,
+)
 
 Row = dict[str, Any]
 
@@ -57,8 +63,26 @@ def record_perturbations(store: Store, run_id: int, perturbations: Sequence[Conf
     _replace(store, Perturbation, run_id, rows)
 
 
+def record_proof(store: Store, run_id: int, proof: ProofRecord) -> None:
+    """Stores what is proved of a finished run, in place of what was of the same kind of automaton.
+
+    Raises:
+        UnknownRunError: as `record_causes`.
+    """
+    query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
+    with store.change() as connection:
+        _require_done(connection, run_id)
+        key, model_seed = connection.execute(query.where(Run.id == run_id)).one()
+        _forget_proof(connection, run_id, proof.of_language)
+        row = {"run_id": run_id, **asdict(proof), "digest": proof.digest(key, model_seed)}
+        connection.execute(insert(ProofRow).values(row))
+
+
 def copy_causes(source: Connection, target: Connection, target_ids: Mapping[int, int]) -> None:
-    """Copies causes and perturbations of runs that have the same results in both databases.
+    """Copies causes, perturbations and proofs of runs that have the same results in both databases.
+
+    Of two proofs one that decided replaces one that did not; those that do not hold of
+    their run are not copied.
 
     Args:
         target: the database that is written; what it has of a run stays.
@@ -71,6 +95,15 @@ def copy_causes(source: Connection, target: Connection, target_ids: Mapping[int,
         theirs = [(target_ids[row["run_id"]], row) for row in rows.mappings()]
         new = [{**row, "run_id": target_id} for target_id, row in theirs if target_id not in known]
         insert_new(target, table, new)
+    proofs = stored_proofs(source, target_ids)
+    holding = {key: row for key, (row, why) in proofs.items() if why is None}
+    ours = stored_proofs(target, [target_ids[run_id] for run_id, _ in holding])
+    for (run_id, of_language), row in holding.items():
+        key = target_ids[run_id], of_language
+        if key in ours and not (ours[key][0]["result"] == ProofResult.NOT_DECIDED != row["result"]):
+            continue
+        _forget_proof(target, *key)
+        target.execute(insert(ProofRow).values({**row, "run_id": key[0]}))
 
 
 def _replace(
@@ -80,9 +113,18 @@ def _replace(
     rows: Sequence[Row],
 ) -> None:
     with store.change() as connection:
-        state = select(Run.state).where(Run.id == run_id).with_for_update(key_share=True)
-        if connection.scalar(state) != RunState.DONE:
-            raise UnknownRunError(f"run {run_id} is no finished run; `seqcls runs` lists those")
+        _require_done(connection, run_id)
         connection.execute(delete(table).where(table.run_id == run_id))
         if rows:
             connection.execute(insert(table), list(rows))
+
+
+def _forget_proof(connection: Connection, run_id: int, of_language: int) -> None:
+    same = (ProofRow.run_id == run_id, ProofRow.of_language == of_language)
+    connection.execute(delete(ProofRow).where(*same))
+
+
+def _require_done(connection: Connection, run_id: int) -> None:
+    state = select(Run.state).where(Run.id == run_id).with_for_update(key_share=True)
+    if connection.scalar(state) != RunState.DONE:
+        raise UnknownRunError(f"run {run_id} is no finished run; `seqcls runs` lists those")

@@ -38,6 +38,7 @@ from sweeps.store.tables import (
     LengthScore,
     OutputPack,
     Perturbation,
+    ProofRow,
     Run,
     RunState,
     SavedView,
@@ -127,7 +128,7 @@ def _replace(connection: Connection, sweep_id: int, **values: str | None) -> Non
 
 RESULTS = (
     *(Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint),
-    *(VerdictRow, CauseRow, Perturbation, Failure),
+    *(VerdictRow, ProofRow, CauseRow, Perturbation, Failure),
 )
 """The tables whose rows belong to one run."""
 

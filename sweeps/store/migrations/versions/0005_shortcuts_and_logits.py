@@ -1,11 +1,12 @@
 """How test strings were drawn, what shortcut readers make of them, how runs do on trained and on
-longer lengths, and logits of wrong strings as they are stored: infinite ones too, and none where
-there is NaN.
+longer lengths, proofs, and logits of wrong strings as they are stored: infinite ones too, and none
+where there is NaN.
 
 What the new columns of runs hold, `sweeps.store.writes.outcomes` works out after the migration.
 """
 
 from alembic import op
+from sqlalchemy import Connection
 
 from sweeps.store.migrations.packed_views import views
 
@@ -28,6 +29,29 @@ CREATE TABLE shortcut (
 ){strict}
 """
 
+_PROOF = """
+CREATE TABLE proof (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    of_language INTEGER NOT NULL CHECK (of_language IN (0, 1)),
+    result TEXT NOT NULL CHECK (result IN ('proved', 'refuted', 'not decided')),
+    states INTEGER NOT NULL CHECK (states >= 1),
+    regions INTEGER NOT NULL CHECK (regions >= 0),
+    seconds {real} NOT NULL CHECK (seconds >= 0),
+    string TEXT,
+    said INTEGER CHECK (said IN (0, 1)),
+    details TEXT NOT NULL CHECK ({details_are_object}),
+    weights TEXT NOT NULL CHECK (length(weights) = 64),
+    version TEXT NOT NULL CHECK (version <> ''),
+    digest TEXT NOT NULL,
+    certificate {bytes},
+    PRIMARY KEY (run_id, of_language),
+    CONSTRAINT as_it_ended CHECK (
+        (result = 'proved') = (certificate IS NOT NULL)
+        AND (result = 'refuted') = (string IS NOT NULL)
+        AND (result = 'refuted') = (said IS NOT NULL)
+    )
+){strict}
+"""
 
 _DATASET = """
 CREATE TABLE dataset_0005 (
@@ -72,12 +96,32 @@ def upgrade() -> None:
             bytes="BYTEA" if is_server else "BLOB", strict="" if is_server else " STRICT"
         )
     )
+    make_proofs(connection)
     for name, kind in _RANGES.items():
         connection.exec_driver_sql(f"ALTER TABLE run ADD COLUMN {name} {kind}")
     real = "double precision" if is_server else "REAL"
     connection.exec_driver_sql(_GENERALIZATION.format(real=real))
     _keep_automata(is_server)
     _make_views_anew()
+
+
+def make_proofs(connection: Connection) -> None:
+    """Makes the table `proof`, which a database that was made before it was added lacks."""
+    words = {
+        "sqlite": {
+            "real": "REAL",
+            "bytes": "BLOB",
+            "strict": " STRICT",
+            "details_are_object": "json_valid(details) AND json_type(details) = 'object'",
+        },
+        "postgresql": {
+            "real": "DOUBLE PRECISION",
+            "bytes": "BYTEA",
+            "strict": "",
+            "details_are_object": "json_typeof(details::json) = 'object'",
+        },
+    }
+    connection.exec_driver_sql(_PROOF.format(**words[connection.dialect.name]))
 
 
 def _keep_automata(is_server: bool) -> None:

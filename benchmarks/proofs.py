@@ -1,0 +1,350 @@
+"""Which recurrent networks of a database are proved, which refuted, and what proved models read.
+
+python -m benchmarks.proofs DATABASE FOLDER SWEEP ... [SECONDS]
+python -m benchmarks.proofs read FOLDER SECONDS
+python -m benchmarks.proofs change FOLDER COUNT
+
+The first writes a line for each model to `docs/results/proofs.csv`, its certificate to the folder,
+and the table of `docs/proofs.md`. Models that have a line are left, but for those that were not
+decided within fewer seconds of a core. The second has the models of the certificates read strings
+for so long, random ones and words that repeat, and judges every prefix. The third changes a number
+of a certificate, and a weight of a model by 0.01.
+"""
+
+import itertools
+import json
+import sys
+import time
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from benchmarks.known import DOCS, markdown, put
+from seqcls.proofs import checker
+from seqcls.proofs.arithmetic import Forms
+from seqcls.proofs.cells import GATES, Cells, Layer
+from seqcls.proofs.certificate import to_text
+from seqcls.proofs.prover import ProofBudget, prove
+from sweeps.api import model, open_store, runs
+
+RESULTS = DOCS / "results" / "proofs.csv"
+
+SECONDS = 12.0
+"""Of one core, for each model, where none are named."""
+
+MOST_REGIONS = 100
+"""Of the certificates that are changed."""
+
+LANGUAGES = {
+    "1*": "Tomita 1",
+    "(10)*": "Tomita 2",
+    "0*((11)+0+|1(11)*(00)+)*1*": "Tomita 3",
+    "(1|01|001)*(()|0|00)": "Tomita 4",
+    "(00|11|(01|10)(00|11)*(01|10))*": "Tomita 5",
+    "(01|(1|00)(10)*(0|11))*": "Tomita 6",
+    "0*1*0*1*": "Tomita 7",
+}
+
+
+def prove_all(db: str, folder: Path, sweeps: Sequence[str], seconds: float) -> None:
+    """Proves what has no line yet, and writes lines and certificates."""
+    torch.set_num_threads(1)
+    store, lines = open_store(db), list[dict[str, Any]]()
+    if RESULTS.exists():
+        found = pd.read_csv(RESULTS, keep_default_na=False)
+        again = (found["outcome"] == "not decided") & (found["seconds"] < seconds)
+        lines = [
+            {str(name): x for name, x in row.items()} for row in found[~again].to_dict("records")
+        ]
+    done = {(x["sweep"], x["architecture"], x["language"], x["seed"]) for x in lines}
+    folder.mkdir(exist_ok=True)
+    for sweep in sweeps:
+        found = runs(store, sweep=sweep)
+        columns = ["id", "pattern", "task", "architecture", "model_seed", "wrong"]
+        for row in found.reindex(columns=columns).to_dict("records"):
+            language = LANGUAGES.get(str(row["pattern"]), str(row["task"]).replace("_", " "))
+            key = sweep, str(row["architecture"]), language, int(row["model_seed"])
+            if key in done or row["architecture"] not in GATES:
+                continue
+            asked = model(store, int(row["id"]))
+            begun = time.process_time()
+            proof = prove(asked, budget=ProofBudget(seconds=seconds))
+            if proof.certificate is not None:
+                text = to_text(proof.certificate)
+                (folder / f"{sweep}-{row['id']}.json").write_text(text, encoding="utf-8")
+            lines.append(
+                {
+                    **dict(zip(("sweep", "architecture", "language", "seed"), key, strict=True)),
+                    "wrong": int(row["wrong"]),
+                    "outcome": proof.outcome,
+                    "regions": proof.regions,
+                    "string": asked.tokenizer.display(proof.string or ""),
+                    "took": round(time.process_time() - begun, 1),
+                    "seconds": seconds,
+                }
+            )
+            pd.DataFrame(lines).to_csv(RESULTS, index=False)
+            print(lines[-1], flush=True)
+
+
+def table(lines: pd.DataFrame) -> str:
+    """What came of each language's models, of the sweeps' own seeds and of fresh ones."""
+    heads = ["network", "language", "proved", "refuted, without a test error", "refuted, with one"]
+    rows = []
+    fresh = lines["sweep"].str.endswith("_fresh")
+    for (architecture, language), own in lines.groupby(["architecture", "language"], sort=False):
+        row = [str(architecture).upper(), str(language)]
+        found = own["outcome"]
+        counted = (
+            found == "proved",
+            (found == "refuted") & (own["wrong"] == 0),
+            (found == "refuted") & (own["wrong"] > 0),
+            found == "not decided",
+        )
+        rows.append(
+            [*row, *(f"{int((x & ~fresh).sum())} + {int((x & fresh).sum())}" for x in counted)]
+        )
+    return markdown([[*heads, "not decided"], *rows])
+
+
+def write_page() -> None:
+    """Writes the table and what it comes to into the page."""
+    lines = pd.read_csv(RESULTS, keep_default_na=False)
+    page = DOCS / "proofs.md"
+    text = put(page.read_text(encoding="utf-8"), {"proofs: models": table(lines)})
+    page.write_text(text, encoding="utf-8")
+
+
+Certificate = dict[str, Any]
+
+
+def weights_of(certificate: Certificate) -> dict[str, np.ndarray]:
+    return {
+        name: np.array(x["values"], dtype=x["type"]).reshape(x["shape"])
+        for name, x in certificate["weights"].items()
+    }
+
+
+def with_digest(certificate: Certificate) -> Certificate:
+    """A certificate that calls its weights its own."""
+    return {**certificate, "weights_sha256": checker.digest(weights_of(certificate))}
+
+
+def draw_strings(count: int, length: int, letters: int, seed: int) -> np.ndarray:
+    """Strings (string, place): a quarter of random letters, the others of words that repeat, each
+    of up to 12 letters and up to a thousand times.
+    """
+    rng = np.random.default_rng(seed)
+    strings = rng.integers(letters, size=(count, length), dtype=np.int8)
+    for row in strings[count // 4 :]:
+        filled = 0
+        while filled < length:
+            word = rng.integers(letters, size=rng.integers(1, 13), dtype=np.int8)
+            block = np.tile(word, int(10 ** rng.uniform(0, 3)))[: length - filled]
+            row[filled : filled + len(block)] = block
+            filled += len(block)
+    return strings
+
+
+def errors_on(certificate: Certificate, strings: np.ndarray) -> int:
+    """How many prefixes of strings the model of a certificate answers unlike its automaton, in
+    float32 by NumPy.
+    """
+    given = {name: torch.from_numpy(x) for name, x in weights_of(certificate).items()}
+    hidden, cell = given["embedding.weight"].shape[1], certificate["cell"]
+    depth = sum(name.endswith("input_weight") for name in given)
+    made = {"rnn": torch.nn.RNNCell, "gru": torch.nn.GRUCell, "lstm": torch.nn.LSTMCell}[cell]
+    layers = []
+    for number in range(depth):
+        biases = f"layers.{number}.input_bias" in given
+        layers.append(made(hidden, hidden, bias=biases))
+        names = {"weight_ih": "input_weight", "weight_hh": "state_weight"}
+        names |= {"bias_ih": "input_bias", "bias_hh": "state_bias"} if biases else {}
+        layers[-1].load_state_dict(
+            {own: given[f"layers.{number}.{name}"] for own, name in names.items()}
+        )
+
+    def step(states: list[Any], tokens: torch.Tensor) -> list[Any]:
+        read, after = given["embedding.weight"][tokens], []
+        for layer, state in zip(layers, states, strict=True):
+            after.append(layer(read, state))
+            read = after[-1][0] if cell == "lstm" else after[-1]
+        return after
+
+    ids, end = torch.tensor(certificate["letter_ids"]), certificate["end_id"]
+    table = np.array(certificate["automaton"]["transitions"])
+    accepting = np.isin(np.arange(len(table)), certificate["automaton"]["accepting"])
+    zero = torch.zeros(len(strings), hidden)
+    states: list[Any] = [(zero, zero) if cell == "lstm" else zero for _ in layers]
+    machine, errors = np.full(len(strings), certificate["automaton"]["start"]), 0
+    ends = None if end is None else torch.full((len(strings),), end)
+    with torch.no_grad():
+        for column in strings.T:
+            states = step(states, ids[torch.from_numpy(column.astype(np.int64))])
+            machine = table[machine, column]
+            last = (states if ends is None else step(states, ends))[-1]
+            logits = (last[0] if cell == "lstm" else last) @ given["classifier.weight"][0]
+            logits += given.get("classifier.bias", torch.zeros(1))
+            errors += int(((logits > 0).numpy() != accepting[machine]).sum())
+    return errors
+
+
+def read(folder: Path, seconds: float) -> None:
+    """Has the certificates' models read strings for so long, each as many; prints how many."""
+    torch.set_num_threads(1)
+    paths = sorted(folder.glob("*.json"))
+    begun, lines = time.monotonic(), list[tuple[int, int, int]]()
+    shapes = itertools.cycle([(2_048, 1_000), (2_048, 1_000), (1_024, 5_000), (16, 100_000)])
+    for seed, (count, length) in enumerate(shapes):
+        for path in paths:
+            certificate = json.loads(path.read_text(encoding="utf-8"))
+            drawn = draw_strings(count, length, len(certificate["letters"]), seed)
+            lines.append((count, count * length, errors_on(certificate, drawn)))
+            if time.monotonic() - begun > seconds:
+                break
+        strings, prefixes, errors = (sum(each) for each in zip(*lines, strict=True))
+        models = min(len(lines), len(paths))
+        print(
+            f"{models} models, {strings:,} strings of up to {length:,} letters, {prefixes:,} "
+            f"prefixes: {errors} errors",
+            flush=True,
+        )
+        if time.monotonic() - begun > seconds:
+            return
+
+
+def is_proved_again(certificate: Certificate) -> bool:
+    """Whether boxes lead into boxes and answers are right by the prover's own arithmetic."""
+    weights = {name: x.astype(np.float64) for name, x in weights_of(certificate).items()}
+    layers = list[Layer]()
+    while (start := f"layers.{len(layers)}.") + "input_weight" in weights:
+        none = np.zeros(len(weights[start + "input_weight"]))
+        names = ("input_weight", "state_weight", "input_bias", "state_bias")
+        layers.append(Layer(*(weights.get(start + name, none) for name in names)))
+    head = weights["classifier.weight"], weights.get("classifier.bias", np.zeros(1))
+    kind, end = certificate["cell"], certificate["end_id"]
+    cells = Cells(kind, weights["embedding.weight"], layers, head, end)
+    regions, accepting = certificate["regions"], certificate["automaton"]["accepting"]
+
+    def is_right(number: int, forms: Forms) -> bool:
+        if number == 0 and not certificate["empty"]:
+            return True
+        (low,), (high,) = cells.logits(forms)
+        return bool(low > 0 if regions[number]["state"] in accepting else high < 0)
+
+    def box(number: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([regions[number]["low"]]), np.array([regions[number]["high"]])
+
+    pending = [(n, Forms.boxes(*box(n))) for n, each in enumerate(regions) if "low" in each]
+    while pending:
+        number, forms = pending.pop()
+        if not is_right(number, forms):
+            return False
+        for letter, after in enumerate(regions[number]["next"]):
+            further = cells.after_letter(forms, letter)
+            if "low" not in regions[after]:
+                pending.append((after, further))
+                continue
+            (least, most), (low, high) = further.ends, box(after)
+            if not ((least >= low) & (most <= high)).all():
+                return False
+    return True
+
+
+def change_number(certificate: Certificate, rng: np.random.Generator) -> Certificate:
+    """A certificate of which one number is another: of a box, a region, the automaton, a weight."""
+    changed = deepcopy(certificate)
+    regions, machine = changed["regions"], changed["automaton"]
+    region = regions[rng.integers(len(regions))]
+    kind = rng.choice(["low", "high", "next", "state", "transitions", "accepting", "weight"])
+    if kind in ("low", "high"):
+        boxed = [x for x in regions if "low" in x]
+        side = boxed[rng.integers(len(boxed))][kind]
+        side[rng.integers(len(side))] += float(rng.normal() * 10 ** rng.uniform(-4, 0))
+    elif kind == "next":
+        region["next"][rng.integers(len(region["next"]))] = int(rng.integers(len(regions)))
+    elif kind == "state":
+        region["state"] = int(rng.integers(len(machine["transitions"])))
+    elif kind == "transitions":
+        row = machine["transitions"][rng.integers(len(machine["transitions"]))]
+        row[rng.integers(len(row))] = int(rng.integers(len(machine["transitions"])))
+    elif kind == "accepting":
+        machine["accepting"] = sorted(
+            {*machine["accepting"]} ^ {int(rng.integers(len(machine["transitions"])))}
+        )
+    else:
+        move_weight(changed, rng)
+    return changed
+
+
+def move_weight(changed: Certificate, rng: np.random.Generator) -> None:
+    """Moves one of a certificate's weights by 0.01, up or down."""
+    name = rng.choice(sorted(changed["weights"]))
+    values = changed["weights"][name]["values"]
+    place = rng.integers(len(values))
+    values[place] = float(np.float32(values[place] + rng.choice([-0.01, 0.01])))
+
+
+def is_accepted(certificate: Certificate) -> bool:
+    try:
+        checker.check(certificate)
+    except checker.RejectedError:
+        return False
+    return True
+
+
+def change(folder: Path, count: int) -> None:
+    """Changes a number of certificates, and a weight of models whose digest is made anew, so many
+    times each; prints how many are accepted, of these proved again by the prover's arithmetic,
+    and wrong on strings.
+    """
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(0)
+    found = (json.loads(x.read_text(encoding="utf-8")) for x in sorted(folder.glob("*.json")))
+    # Small ones: each is checked many times.
+    certificates = [x for x in found if len(x["regions"]) <= MOST_REGIONS]
+    strings = draw_strings(256, 400, 2, 0)
+    for what in ("certificates with one number changed", "models with one weight moved by 0.01"):
+        accepted = again = wrong = 0
+        for _ in range(count):
+            before = certificates[rng.integers(len(certificates))]
+            if what.startswith("models"):
+                changed = deepcopy(before)
+                move_weight(changed, rng)
+                assert not is_accepted(changed)
+                changed = with_digest(changed)
+            else:
+                changed = before
+                while changed == before:
+                    changed = change_number(before, rng)
+            if is_accepted(changed):
+                accepted += 1
+                again += is_proved_again(changed)
+                wrong += errors_on(changed, strings) > 0
+        print(
+            f"{count} {what}, of {len(certificates)} proofs: {accepted} accepted, {again} of them "
+            f"proved again, {wrong} wrong on {len(strings)} strings",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "read":
+        read(Path(sys.argv[2]), float(sys.argv[3]))
+    elif sys.argv[1] == "change":
+        change(Path(sys.argv[2]), int(sys.argv[3]))
+    else:
+        *names, last = sys.argv[3:]
+        given = last.isdigit()
+        prove_all(
+            sys.argv[1],
+            Path(sys.argv[2]),
+            names if given else [*names, last],
+            float(last) if given else SECONDS,
+        )
+        write_page()

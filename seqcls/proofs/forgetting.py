@@ -1,0 +1,153 @@
+"""How a recurrent network forgets while a token or a word repeats: its states after u v{n} w, by n.
+
+A string that refutes it says which word repeats; the model itself says the rest.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int64
+
+from seqcls.interpretability.automaton_answers import PrefixStates
+from seqcls.interpretability.mechanisms import FORGETS, FORGETS_WORD
+from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.proofs.search import flat
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.automaton import Automaton
+
+LONGEST_WORD = 3
+"""Tokens of the longest word whose repetitions are looked for."""
+
+FEWEST = 5
+"""Repetitions at least: a string that repeats a word less often need not be about that."""
+
+BEYOND = 2
+"""States are followed for so many times as many repetitions as refute the model."""
+
+MOST_UNITS = 3
+"""Units that are named."""
+
+
+class MovedUnit(NamedTuple):
+    """A number of what the network keeps, and how far it has moved."""
+
+    layer: int
+    unit: int
+    """Its place in the layer's state, counted from 0; after that come an LSTM's cells."""
+    moved: float
+
+
+@dataclass(frozen=True, eq=False)
+class Forgetting:
+    """What becomes of a model's states while a word repeats."""
+
+    mechanism: str
+    before: str
+    word: str
+    repetitions: int
+    """After so many the model is wrong on the string, and after fewer it is right."""
+    string: str
+    """The whole string with so many."""
+    units: tuple[MovedUnit, ...]
+    """Those that have moved most by then, the one that has moved furthest first."""
+    distances: Float[np.ndarray, " repetition"]
+    """After 0, 1, … repetitions, how far the state is from the first one after which the automaton
+    is in the same state: the largest difference of any unit."""
+    margins: Float[np.ndarray, " repetition"]
+    """The logit of the whole string, negative where the model is wrong."""
+
+    def record(self) -> dict[str, Any]:
+        """The same as it is stored: without the pictures' numbers."""
+        names = ("mechanism", "before", "word", "repetitions", "string")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "units": list(map(list, self.units)),
+        }
+
+
+def repeated_word(letters: Letters) -> tuple[int, int, int] | None:
+    """Where a word begins that repeats, its length and how often: what covers most of a string."""
+    found = []
+    for length in range(1, LONGEST_WORD + 1):
+        same = [x == y for x, y in zip(letters, letters[length:], strict=False)]
+        start = 0
+        while start < len(same):
+            end = start
+            while end < len(same) and same[end]:
+                end += 1
+            times = (end - start) // length + 1
+            if times >= FEWEST:
+                found.append((times * length, -length, -start, times))
+            start = end + 1
+    if not found:
+        return None
+    _, length, start, times = max(found)
+    return -start, -length, times
+
+
+def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> Forgetting | None:
+    """How a model forgets while a word repeats, from a string that refutes it; None where no word
+    does, or where fewer repetitions are answered wrongly, too.
+
+    Args:
+        automaton: whose answers the model should give.
+        string: one on which the two differ.
+    """
+    letters = tuple(model.letters(string))
+    place, steps = repeated_word(letters), PrefixStates.of(model)
+    if place is None or steps is None:
+        return None
+    start, length, times = place
+    before, word = letters[:start], letters[start : start + length]
+    after = letters[start + length * times :]
+    most = min(BEYOND * times, (MAX_LENGTH - len(before) - len(after)) // length)
+    strings = [(*before, *word * n, *after) for n in range(most + 1)]
+    asked = TokenStrings.of_lists(model.num_letters, strings)
+    answers = model.ask(asked)
+    wanted = automaton.accepting[automaton.states(asked)]
+    wrong = np.flatnonzero(np.asarray(answers.predicted, dtype=bool) != wanted)
+    if not len(wrong) or wrong[0] < FEWEST:
+        return None
+    first = int(wrong[0])
+    kept, states = steps.after(before), list[np.ndarray]()
+    for n in range(most + 1):
+        for letter in word * (n > 0):
+            kept = steps.step(kept, [letter])
+        states.append(flat(kept, str(model.config.architecture))[0])
+    values = np.array(states)
+    moved = np.abs(values - values[_first_of_phase(automaton, before, word, most)])
+    return Forgetting(
+        mechanism=FORGETS if length == 1 else FORGETS_WORD,
+        before=model.text(before),
+        word=model.text(word),
+        repetitions=first,
+        string=model.text(strings[first]),
+        units=_most_moved(moved[first], int(model.config.num_blocks)),
+        distances=moved.max(axis=1),
+        margins=np.where(wanted, 1.0, -1.0) * np.asarray(answers.score, dtype=np.float64),
+    )
+
+
+def _first_of_phase(
+    automaton: Automaton, before: Letters, word: Letters, most: int
+) -> Int64[np.ndarray, " repetition"]:
+    """After how few repetitions the automaton is first in the state that it is in after each."""
+    num_letters = automaton.table.shape[1]
+    (state,) = automaton.states(TokenStrings.of_lists(num_letters, [before]))
+    seen: dict[int, int] = {}
+    first = []
+    for n in range(most + 1):
+        first.append(seen.setdefault(int(state), n))
+        for letter in word:
+            state = automaton.table[state, letter]
+    return np.array(first)
+
+
+def _most_moved(moved: Float[np.ndarray, " value"], layers: int) -> tuple[MovedUnit, ...]:
+    # Of each layer the state, then an LSTM's cell, which is as wide.
+    order = np.argsort(-moved, kind="stable")[:MOST_UNITS]
+    # Beside the one that moved most, those that moved half as far.
+    far = [int(n) for n in order if moved[n] >= moved[order[0]] / 2]
+    width = len(moved) // layers
+    return tuple(MovedUnit(n // width + 1, n % width, float(moved[n])) for n in far)

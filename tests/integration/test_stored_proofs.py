@@ -1,0 +1,392 @@
+"""Proofs of recurrent networks as they are stored with their runs."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dashboard.report.command import written
+from seqcls.errors import StoreVersionError, UnknownRunError
+from seqcls.proofs import checker, prover
+from seqcls.proofs.certificate import to_text
+from seqcls.proofs.checker import digest
+from seqcls.proofs.forgetting import find_forgetting, repeated_word
+from seqcls.tasks.automaton import language_automaton
+from seqcls.weights import from_bytes, to_bytes
+from sweeps import api
+from sweeps.api.every_length import stored_proof
+from sweeps.api.exports import export
+from sweeps.api.models import trained_model
+from sweeps.api.presentation import describe_proofs
+from sweeps.api.reading import View
+from sweeps.cli.app import app
+from sweeps.results import ProofRecord
+from sweeps.store import writer
+from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
+from sweeps.store.migrate import upgrade_with_backup
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import explained, overview, queries
+from sweeps.store.tables import ProofResult
+from sweeps.store.verification import verify
+from tests.app import open_app, rerun, said
+from tests.databases import file_of, load_parity, rows
+from tests.unit.test_proofs import by_hand
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with one recurrent network that is right on every string."""
+    path = tmp_path_factory.mktemp("loaded") / "loaded.db"
+    load_parity(path)
+    return path
+
+
+@pytest.fixture
+def store(loaded: Path, tmp_path: Path) -> Store:
+    return open_writer(str(shutil.copy(loaded, tmp_path / "runs.db")))
+
+
+def record_of(store: Store, **changes: Any) -> ProofRecord:
+    weights = digest(from_bytes(queries.weights(store, 1)))
+    undecided = ProofRecord(
+        *(1, "not decided", 2, 0, 1.5, None, None, '{"budget": {}, "attempts": []}'),
+        *(weights, "0.3.0", None),
+    )
+    return replace(undecided, **changes)
+
+
+def kept(store: Store) -> ProofRecord | None:
+    return explained.proof(store, 1, of_language=True)
+
+
+def result(store: Store) -> str:
+    found = kept(store)
+    return "" if found is None else found.result
+
+
+PROVED = {"result": "proved", "regions": 17, "certificate": b"bytes"}
+REFUTED = {"result": "refuted", "string": "10", "said": 1}
+
+
+def test_the_results_that_are_stored_are_those_of_the_prover() -> None:
+    assert tuple(ProofResult) == get_args(prover.Outcome)
+
+
+def test_a_proof_is_read_as_it_was_stored_and_replaced_by_the_next(store: Store) -> None:
+    for changes in ({}, PROVED, REFUTED):
+        writer.record_proof(store, 1, record_of(store, **changes))
+        assert kept(store) == record_of(store, **changes)
+        assert verify(store).damages == []
+    learned = record_of(store, of_language=0)
+    writer.record_proof(store, 1, learned)
+    assert explained.proof(store, 1, of_language=False) == learned
+    assert kept(store) == record_of(store, **REFUTED), "one by a learned automaton is another"
+    with pytest.raises(UnknownRunError, match="run 9 is no finished run"):
+        writer.record_proof(store, 9, learned)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE proof SET regions = 18", "its proof does not fit its digest"),
+        ("UPDATE proof SET certificate = x'00'", "its proof does not fit its digest"),
+        ("UPDATE run SET state = 'queued'", "it has rows of run 1, which is not finished"),
+    ],
+)
+def test_a_proof_that_was_changed_is_damage(store: Store, damage: str, said: str) -> None:
+    writer.record_proof(store, 1, record_of(store, **PROVED))
+    with store.begin() as connection:
+        connection.exec_driver_sql(damage)
+    assert said in [found.how for found in verify(store).damages]
+
+
+def test_a_proof_of_other_weights_and_one_that_tests_contradict_are_damage(store: Store) -> None:
+    writer.record_proof(store, 1, record_of(store, **PROVED, weights="0" * 64))
+    assert [x.how for x in verify(store).damages] == ["its proof is of other weights"]
+    writer.record_proof(store, 1, record_of(store, **PROVED))
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET wrong = 1")
+    assert "it is proved right on every string, and got test strings wrong" in [
+        x.how for x in verify(store).damages
+    ]
+
+
+def test_a_deleted_run_loses_its_proof(store: Store) -> None:
+    writer.record_proof(store, 1, record_of(store))
+    writer.delete(store, 1)
+    assert rows(store, "SELECT count(*) FROM proof") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "merged"),
+    [
+        (None, PROVED, PROVED),
+        ({}, REFUTED, REFUTED),
+        (PROVED, {}, PROVED),
+        (PROVED, REFUTED, PROVED),
+        (None, {}, {}),
+    ],
+)
+def test_merging_takes_over_proofs_and_prefers_those_that_decided(
+    store: Store,
+    loaded: Path,
+    tmp_path: Path,
+    ours: dict[str, Any] | None,
+    theirs: dict[str, Any],
+    merged: dict[str, Any],
+) -> None:
+    source = open_writer(str(shutil.copy(loaded, tmp_path / "theirs.db")))
+    if ours is not None:
+        writer.record_proof(store, 1, record_of(store, **ours))
+    writer.record_proof(source, 1, record_of(source, **theirs))
+    writer.merge(store, source.reader())
+    assert kept(store) == record_of(store, **merged)
+    empty = open_writer(str(tmp_path / "new.db"))
+    writer.merge(empty, source.reader())
+    assert kept(empty) == record_of(source, **theirs)
+    assert verify(empty).damages == verify(store).damages == []
+
+
+def test_a_proof_that_does_not_fit_its_digest_is_not_merged(store: Store, tmp_path: Path) -> None:
+    writer.record_proof(store, 1, record_of(store, **PROVED))
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE proof SET regions = 18")
+    empty = open_writer(str(tmp_path / "new.db"))
+    assert writer.merge(empty, store.reader()).results == 1
+    assert kept(empty) is None
+
+
+def test_a_database_without_the_table_is_upgraded(store: Store, tmp_path: Path) -> None:
+    assert store.path is not None
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.execute("DROP TABLE proof")
+    for opened in (open_reader, open_writer):
+        with pytest.raises(StoreVersionError, match=r"'0005-dev'.*`seqcls db upgrade") as refused:
+            opened(str(store.path))
+        assert "\n" not in str(refused.value)
+    upgraded = upgrade_with_backup(open_writer(str(store.path), any_version=True))
+    assert upgraded is not None
+    assert upgraded.backup == tmp_path / "runs.db.schema-0005-dev"
+    assert schema_version(open_reader(str(store.path))) == SCHEMA_VERSION
+    assert rows(store, "SELECT * FROM proof") == []
+    assert upgrade_with_backup(open_writer(str(store.path), any_version=True)) is None
+
+
+@pytest.fixture(scope="module")
+def proved_file(loaded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same database, once the model is proved."""
+    path = tmp_path_factory.mktemp("proved") / "proved.db"
+    shutil.copy(loaded, path)
+    assert api.prove(open_reader(str(path)), "hand/0").outcome == "proved"
+    return path
+
+
+@pytest.fixture
+def proved(proved_file: Path, tmp_path: Path) -> Store:
+    return open_writer(str(shutil.copy(proved_file, tmp_path / "runs.db")))
+
+
+def never(*_: object, **__: object) -> None:
+    raise AssertionError("it is proved anew")
+
+
+def test_what_is_proved_is_kept_with_its_certificate(
+    proved: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prover, "prove", never)
+    store = proved.reader()
+    for found in (api.prove(store, "hand/0"), api.prove(store, 1, seconds=999.0)):
+        assert (found.outcome, found.of_language, len(found.automaton.table)) == ("proved", True, 2)
+        assert checker.check(found.certificate) == found.regions > 0
+    assert verify(store).damages == []
+    path = tmp_path / "proof.json"
+    arguments = ["hand/0", "--db", str(proved.path)]
+    ended = CliRunner().invoke(app, ["prove", *arguments, "--certificate", str(path)])
+    assert ended.exit_code == 0, ended.output
+    assert path.read_text() == to_text(found.certificate)
+    asked = CliRunner().invoke(app, ["verdict", *arguments, "--every-length", "--json"])
+    assert json.loads(asked.stdout)["seconds"] == found.seconds
+    with pytest.raises(AssertionError, match="proved anew"):
+        api.prove(store, 1, again=True)
+    with pytest.raises(AssertionError, match="proved anew"):
+        api.prove(store, 1, learned=True)
+
+
+def test_what_was_not_decided_is_tried_again_with_a_larger_budget(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = api.prove(store, 1, regions=1)
+    assert (first.outcome, result(store)) == ("not decided", "not decided")
+    with monkeypatch.context() as patched:
+        patched.setattr(prover, "prove", never)
+        assert api.prove(store, 1, regions=1).record() == first.record()
+    assert api.prove(store, 1, regions=100).outcome == "proved"
+    assert api.prove(store, 1, regions=1, again=True).outcome == "not decided"
+    assert result(store) == "proved", "what was decided stays so"
+
+
+def test_a_proof_of_other_weights_counts_for_nothing(proved: Store) -> None:
+    weights = from_bytes(queries.weights(proved, 1))
+    weights["classifier.bias"] = weights["classifier.bias"] + np.float32(0.01)
+    with proved.begin() as connection:
+        connection.exec_driver_sql("UPDATE checkpoint SET weights = ?", (to_bytes(weights),))
+    opened = trained_model(proved.reader(), 1)
+    assert stored_proof(proved.reader(), 1, opened) is None
+    assert "its proof is of other weights" in [x.how for x in verify(proved).damages]
+    again = api.prove(proved.reader(), 1)
+    assert again.outcome == "proved"
+    now = kept(proved)
+    assert now is not None
+    assert now.weights == digest(weights)
+
+
+def test_a_proof_by_a_learned_automaton_is_kept_beside(store: Store) -> None:
+    learned = api.prove(store, 1, learned=True)
+    assert kept(store) is None
+    opened = trained_model(store, 1)
+    again = stored_proof(store, 1, opened, learned=True)
+    assert again is not None
+    assert again.record() == learned.record()
+    assert (again.automaton.table == learned.automaton.table).all()
+
+
+def test_nothing_is_stored_where_nothing_may_be_written(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    assert api.prove(store.reader(), 1).outcome == "proved"
+    assert kept(store) is None
+
+
+def test_all_strings_shows_what_is_stored_and_keeps_what_is_proved(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the page: it asks before it proves, then keeps it, and proves nothing that is kept."""
+    page = open_app(monkeypatch, file_of(store), "model", run="1", view="All strings")
+    assert "Proved" not in said(page).replace("\\", "")
+    page.toggle(key="every_string").set_value(True)
+    rerun(page)
+    assert "Proved: the model answers as the language's automaton" in said(page).replace("\\", "")
+    assert result(store) == "proved"
+    monkeypatch.setattr(prover, "prove", never)
+    page = open_app(monkeypatch, file_of(store), "model", run="1", view="All strings")
+    assert "Proved: the model answers as the language's automaton" in said(page).replace("\\", "")
+    assert "Certificate" in [getattr(x, "label", "") for x in page.get("download_button")]
+    assert "every_string" not in [x.key for x in page.toggle]
+
+
+@pytest.fixture(scope="module")
+def both_file(proved_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That model, and one without a test error that a repetition refutes; both judged by tests."""
+    path = tmp_path_factory.mktemp("both") / "both.db"
+    shutil.copy(proved_file, path)
+    load_parity(path, 2.1, "soft", 8)
+    assert api.prove(open_reader(str(path)), "soft/0").outcome == "refuted"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "UPDATE run SET tested_within = 100, wrong_within = 0, within_from = 'test', "
+            "tested_beyond = 100, wrong_beyond = 0 WHERE id = 2"
+        )
+        connection.commit()
+    return path
+
+
+def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_be(
+    both_file: Path,
+) -> None:
+    store = open_reader(str(both_file))
+    frame = api.runs(store).set_index("id")
+    assert frame["errors"].tolist() == [0, 0]
+    assert frame["outcome"].tolist() == ["at every length", "generalizes"]
+    assert frame["every_length"].tolist() == ["proved", "refuted"]
+    assert frame["refuted_by"].fillna("").tolist() == ["", "10{12}"]
+    assert api.runs(store, outcome="at every length")["id"].tolist() == [1]
+    assert api.runs(store, outcome="generalizes")["id"].tolist() == [1, 2]
+    assert api.runs(store, outcome="not known").empty, "its trained lengths are not known"
+    counted = overview.configurations(store, View()).set_index("config_id")
+    names = ["seeds", "judged", "learned", "judged_beyond", "generalize", "proved", "refuted"]
+    assert counted[names].to_numpy().tolist() == [[1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0, 1]]
+    listed = CliRunner().invoke(app, ["runs", "--wide", "--db", str(both_file)]).stdout
+    assert "refuted by 10{12}" in listed
+    assert "at every length" in listed
+    config = api.config(store, 2)
+    assert describe_proofs(frame, {int(frame["config_id"][2]): config}) == [
+        "proved",
+        "refuted by 10{12}",
+    ]
+
+
+def test_without_a_proof_nothing_is_said_of_every_length(
+    loaded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "every_length" not in api.runs(open_reader(str(loaded)))
+    assert "every length" not in CliRunner().invoke(app, ["runs", "--db", str(loaded)]).stdout
+    assert "every_length" not in open_app(monkeypatch, loaded).dataframe[0].value
+
+
+def test_compare_counts_what_is_proved_and_the_page_of_a_refuted_model_says_so(
+    both_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_app(monkeypatch, both_file)
+    assert sorted(page.dataframe[0].value["every_length"]) == ["1 proved", "1 refuted"]
+    page = open_app(monkeypatch, both_file, "model", run="2", view="All strings")
+    told = said(page).replace("\\", "")
+    assert "Learned and generalizes" in told
+    assert "It is refuted by 10{12}." in told
+    assert "Refuted: on 10{12} the model says" in told
+    assert "It forgets while one token repeats: as 0 repeats after 1" in told
+    assert "from 12 repetitions on it is wrong, as on 10{12}." in told
+    page = open_app(monkeypatch, both_file, "compare_two", run=["1", "2"])
+    assert "**generalizes** (refuted by 10{12})" in said(page).replace("\\", "")
+
+
+def test_a_repetition_that_refutes_a_model_is_told_with_the_causes(
+    both_file: Path, tmp_path: Path
+) -> None:
+    asked = CliRunner().invoke(app, ["causes", "soft", "--db", str(both_file)])
+    assert asked.exit_code == 0, asked.output
+    assert "run 2: It forgets while one token repeats: as 0 repeats after 1" in asked.stdout
+    asked = CliRunner().invoke(app, ["causes", "soft", "--db", str(both_file), "--json"])
+    (found,) = json.loads(asked.stdout)["forgetting"]
+    assert (found["run_id"], found["word"], found["repetitions"]) == (2, "0", 12)
+    export(open_reader(str(both_file)), tmp_path, "csv")
+    assert "10{12}" in (tmp_path / "runs.csv").read_text()
+    report = written(open_reader(str(both_file)), "hand", "soft")
+    for told in ("<th>every length</th>", "1 proved", "1 refuted"):
+        assert told in report
+
+
+def test_a_state_moves_away_until_the_answer_turns() -> None:
+    model = by_hand(2.1)
+    automaton = language_automaton(model.task)
+    assert automaton is not None
+    found = find_forgetting(model, automaton, "1" + "0" * 40)
+    assert found is not None
+    assert model.answer(found.string).is_wrong
+    assert not model.answer("1" + "0" * (found.repetitions - 1)).is_wrong
+    assert found.distances[0] == 0
+    assert found.distances[found.repetitions] > 0.1
+    assert (found.margins[: found.repetitions] > 0).all()
+    assert (found.margins[found.repetitions :] < 0).all()
+    assert {unit.layer for unit in found.units} == {1}
+    assert find_forgetting(model, automaton, "1001") is None
+
+
+@pytest.mark.parametrize(
+    ("letters", "place"),
+    [
+        ("1" + "0" * 12, (1, 1, 12)),
+        ("1000" + "10" * 12 + "1", (3, 2, 13)),
+        ("0" * 4, None),
+        ("0110" + "1" * 9 + "0", (4, 1, 9)),
+    ],
+)
+def test_the_word_that_repeats_is_found(letters: str, place: tuple[int, int, int] | None) -> None:
+    assert repeated_word(tuple(map(int, letters))) == place
