@@ -35,10 +35,10 @@ from sweeps.api import model, open_store, runs
 RESULTS = DOCS / "results" / "proofs.csv"
 
 SECONDS = 12.0
-"""Of one core, for each model, where none are named."""
+"""Time of one core for each model, where none is named."""
 
 MOST_REGIONS = 100
-"""Of the certificates that are changed."""
+"""Regions at most of certificates that are changed."""
 
 LANGUAGES = {
     "1*": "Tomita 1",

@@ -67,7 +67,7 @@ class Growth:
     most_carried: int
     """Forms that are carried further, of each region on average, at most."""
     deadline: float
-    """Of the time that this thread has computed."""
+    """The time that this thread may have computed by then, in seconds."""
 
     def __post_init__(self) -> None:
         # Whoever grows the same regions otherwise finds them as they were.
@@ -117,7 +117,7 @@ class Growth:
                 return Ended(True, "", pending)
         return Ended(False, f"they still grow after {MOST_ROUNDS} rounds", pending)
 
-    def closed(self) -> Regions:
+    def closed_regions(self) -> Regions:
         """The regions that letters lead to, with those between them that have no box."""
         numbers, order = {0: 0}, [0]
         for node in order:

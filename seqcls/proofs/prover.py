@@ -53,7 +53,7 @@ class ProofBudget:
     """Bounds, each of which ends a proof."""
 
     seconds: float = 60.0
-    """Of the core that computes it."""
+    """Time that one core computes."""
     regions: int = 3_000
     """Regions of states at most."""
 
@@ -98,7 +98,7 @@ class Proof:
     attempts: tuple[Attempt, ...] = ()
     """What was tried in vain."""
     seconds: float = 0.0
-    """Of the core that computed it."""
+    """Time that one core computed."""
 
     @property
     def regions(self) -> int:
@@ -243,9 +243,9 @@ class _Prover:
             ended = growth.grow()
             if ended.closed:
                 certificate = make_certificate(
-                    self._model, self._wanted, self._refined, growth.closed()
+                    self._model, self._wanted, self._refined, growth.closed_regions()
                 )
-                return self._proved(certificate)
+                return self._proof_by(certificate)
             self._note(width, over, growth.regions, ended)
             if time.thread_time() > self._deadline:
                 break
@@ -257,7 +257,7 @@ class _Prover:
                 widest[key] = 0.4 * float(seen) if np.isfinite(seen) else 0.0
         return None
 
-    def _proved(self, certificate: dict[str, Any]) -> Proof | None:
+    def _proof_by(self, certificate: dict[str, Any]) -> Proof | None:
         """The proof of a certificate; None where the checker, whose bounds are its own, rejects it:
         a product may be as wide as it takes here to be a box, and a trace narrower there.
         """
