@@ -12,7 +12,8 @@ from torch.nn import functional
 from benchmarks.plain import STEPS, medians
 from seqcls.config import RunConfig
 from seqcls.engines.pytorch.computations import trimmed_ids
-from seqcls.models.base import read_states
+from seqcls.models.attention import AttentionMixer
+from seqcls.models.base import Recorder, read_states
 from seqcls.models.initialization import make_model
 from seqcls.models.mixing import Mixing
 from seqcls.problem import configuration, resolve
@@ -28,6 +29,7 @@ CASES: dict[str, dict[str, Any]] = {
     "mamba": {"architecture": "mamba", "feed_forward_size": 0},
     "deltanet": {"architecture": "deltanet", **HEADS},
     "gated_deltanet": {"architecture": "gated_deltanet", **HEADS},
+    "hybrid ga": {"architecture": "hybrid", "layers": "ga", "positions": "rotary", **HEADS},
     "deltaproduct": {"architecture": "deltaproduct", **HEADS},
     "slstm": {"architecture": "slstm", **HEADS},
     "linear_attention": {"architecture": "linear_attention", **HEADS},
@@ -57,7 +59,7 @@ def _config(fields: dict[str, Any]) -> RunConfig:
             "task": "parity",
             "readout": "last",
             "hidden_size": 32,
-            "num_blocks": 2,
+            **({} if "layers" in fields else {"num_blocks": 2}),
             "feed_forward_size": 64,
             "train_max_length": 40,
             "train_size": 64 * STEPS // SHARE,
@@ -88,7 +90,7 @@ class _Package(nn.Module):
 
 
 class _Loop(nn.Module):
-    """The same model, token after token by each mixer's formula."""
+    """The same model, token after token by each mixer's formula; attention is no loop anywhere."""
 
     def __init__(self, config: RunConfig) -> None:
         super().__init__()
@@ -100,14 +102,17 @@ class _Loop(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         model = self.model
-        kept = [block.mixer.nothing(model.embedding(ids[:, 0])) for block in model.blocks]
-        states = []
-        for place in range(ids.shape[1]):
-            state = model.embedding(ids[:, place])
-            for number, block in enumerate(model.blocks):
-                state, kept[number] = block.step(state, kept[number])
-            states.append(state)
-        return model.head(read_states(model.config, torch.stack(states, dim=1), ids))
+        states = model.embedding(ids)
+        for block in model.blocks:
+            if isinstance(block.mixer, AttentionMixer):
+                states = block(states, Recorder())
+                continue
+            kept, given = block.mixer.nothing(states[:, 0]), []
+            for state in states.unbind(dim=1):
+                after, kept = block.step(state, kept)
+                given.append(after)
+            states = torch.stack(given, dim=1)
+        return model.head(read_states(model.config, states, ids))
 
 
 def _epoch(config: RunConfig, model: nn.Module) -> None:

@@ -112,12 +112,10 @@ def table(lines: pd.DataFrame) -> str:
     return markdown([[*heads, "not decided"], *rows])
 
 
-def write_page() -> None:
-    """Writes the table and what it comes to into the page."""
-    lines = pd.read_csv(RESULTS, keep_default_na=False)
-    page = DOCS / "proofs.md"
-    text = put(page.read_text(encoding="utf-8"), {"proofs: models": table(lines)})
-    page.write_text(text, encoding="utf-8")
+def page() -> str:
+    """The page, with the table that the lines make."""
+    text = (DOCS / "proofs.md").read_text(encoding="utf-8")
+    return put(text, {"proofs: models": table(pd.read_csv(RESULTS, keep_default_na=False))})
 
 
 Certificate = dict[str, Any]
@@ -347,4 +345,4 @@ if __name__ == "__main__":
             names if given else [*names, last],
             float(last) if given else SECONDS,
         )
-        write_page()
+        (DOCS / "proofs.md").write_text(page(), encoding="utf-8")

@@ -98,18 +98,30 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     # Strings that were drawn by counts differ in nothing else.
     strings = drawn.strings
     rows: np.ndarray = strings.counts if strings.is_counted else strings.letters
-    _, first, string, occurrences = np.unique(
-        rows, axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
+    first, string, occurrences = _distinct_rows(rows)
     distinct = drawn.take(first)
     ways = None
     if drawn.drawn is not None:
         ways = np.zeros(len(first), dtype=np.uint8)
-        np.maximum.at(ways, string.ravel(), drawn.drawn)
+        np.maximum.at(ways, string, drawn.drawn)
     texts = texts_of(Tokenizer(sampler.task.alphabet), distinct.strings)
     kind = KINDS[kind_name(sampler.task)]()
     targets = kind.texts(sampler.task, distinct.targets)
     return DistinctStrings(distinct.strings, occurrences, distinct.targets, texts, targets, ways)
+
+
+def _distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first of each distinct row, in their order; which of these each is; how often it is."""
+    if rows.dtype != np.uint8 or not rows.size:
+        found = np.unique(rows, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        return found[1], found[2].ravel(), found[3]
+    # Eight letters are one number whose order is theirs: many times as fast.
+    wide = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 8))).view(">u8")
+    order = np.lexsort(wide.T[::-1])
+    is_new = np.append(True, (wide[order[1:]] != wide[order[:-1]]).any(axis=1))
+    string = np.empty(len(rows), dtype=np.int64)
+    string[order] = is_new.cumsum() - 1
+    return order[is_new], string, np.bincount(string)
 
 
 def texts_of(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
@@ -117,7 +129,7 @@ def texts_of(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
     # Strings by their counts have their letters in order, and need not be spelled out.
     if strings.is_counted:
         return [tokenizer.text_of_counts(counts) for counts in strings.counts.tolist()]
-    return [tokenizer.decode(ids) for ids in strings.ids.tolist()]
+    return tokenizer.decode_all(strings.letters, strings.lengths)
 
 
 def logits_of(

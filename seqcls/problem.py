@@ -459,7 +459,7 @@ def _resolve(config: RunConfig) -> Problem:
     else:
         train = _sampler(config, task, "train", None)
         validation = _sampler(config, task, "validation", train)
-        test = _sampler(config, _tested(config, task), "test", train)
+        test = _sampler(config, _task_of_test(config, task), "test", train)
     return Problem(
         config=config,
         task=task,
@@ -471,7 +471,7 @@ def _resolve(config: RunConfig) -> Problem:
     )
 
 
-def _tested(config: RunConfig, task: Task) -> Task:
+def _task_of_test(config: RunConfig, task: Task) -> Task:
     """The task as test strings are drawn of it; what is right of a string is the same."""
     if config.test_ignore_share == AS_OTHERS:
         return task

@@ -84,7 +84,7 @@ def readable_on(field: str) -> Any:
 
 
 LETTERS, NARROW_LETTERS = 46, 30
-"""Of a name beside a chart, as many as fit into a line; in a narrow window."""
+"""Letters of a name that fit into a line beside a chart; in a narrow window."""
 
 
 def rows(names: Collection[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:

@@ -164,7 +164,7 @@ def heads_of(patterns: Patterns) -> dict[str, tuple[int, int]]:
     """The block and the number of each head, by what it is called."""
     blocks, heads = patterns.weights.shape[:2]
     places = product(range(blocks), range(heads))
-    return {f"block {block}, head {head}": (block, head) for block, head in places}
+    return {f"block {patterns.number_of(x)}, head {head}": (x, head) for x, head in places}
 
 
 def draw_output_head(
@@ -255,13 +255,13 @@ def _of_string(states: StringStates) -> Iterator[Figure]:
             yield figure("Attention weights", name, note, weights, drawn)
     if states.has_units:
         word, units = layer_word(model), states.units
-        for layer, state in product(range(len(units.states)), sorted(["state", *units.gates])):
-            frame = states.layer(layer, state)
-            title = f"{word} {layer}: {state.replace('_', ' ')}"
+        for name, state in product(units.layers, sorted(["state", *units.gates])):
+            frame = states.layer(units.layers[name], state)
+            title = f"{word} {name}: {state.replace('_', ' ')}"
             drawn = token_states.unit_states(frame, states.names, title).chart
             yield figure("Units", title, "Each unit after every token.", frame, drawn)
-        for layer in range(len(units.states)):
+        for name, layer in units.layers.items():
             part = states.draw_path(layer)
             note = "The state after every token, in its first two principal components."
-            panel = f"{word} {layer}"
+            panel = f"{word} {name}"
             yield figure("Path of the state", panel, note, part.data["path"], part.chart)

@@ -126,7 +126,10 @@ def _maps(states: "StringStates") -> tuple[list[LiveMap], list[str]]:
     if len(states.read) > DRAWN + 2:
         return [], [f"Attention and units are drawn up to {DRAWN} tokens; this string has more."]
     try:
-        maps = list(_attention(states) if states.names_attention else _units(states))
+        maps = list(_attention(states)) if states.names_attention else []
+        # Blocks of a hybrid have one or the other.
+        if states.has_units and (states.model.config.layers or not states.names_attention):
+            maps += _units(states)
     except ConfigError as error:
         return [], [f"{error}."]
     left = len(maps) - MOST_MAPS
@@ -153,8 +156,8 @@ def _units(states: "StringStates") -> Iterator[LiveMap]:
     from seqcls.interpretability.states_by_strings import layer_word
 
     word, units = layer_word(states.model).capitalize(), states.units
-    for layer, values in enumerate(units.states):
-        shown = values.T[:MOST_UNITS]
+    for layer, place in units.layers.items():
+        shown = units.states[place].T[:MOST_UNITS]
         reach = max(1.0, float(np.abs(shown).max(initial=0.0)))
         yield LiveMap(
             name=f"{word} {layer}, units",

@@ -18,7 +18,7 @@ from dashboard.figures.string_states import Answer, StringStates, heads_of
 from dashboard.placement import ground, stretch
 from dashboard.text import verbatim
 from dashboard.views import error_places
-from seqcls.interpretability.states_by_strings import layer_word, prefix_logits
+from seqcls.interpretability.states_by_strings import layer_word, prefix_logits, units_obstacle
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from sweeps.api import presentation
 
@@ -159,12 +159,11 @@ def _say_how_to_read(models: Sequence[StringResults], several: bool) -> None:
     if any(results.is_long for results in models):
         st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
     for results in models:
-        if not (results.has_attention or results.has_units):
-            config = results.model.config
-            reason = f"{verbatim(config.architecture)} names no attention and no units."
-            if len(set(config.layers)) > 1:
-                reason = "Blocks of several kinds have no attention or states to set side by side."
-            st.caption(reason)
+        if units_obstacle(results.model.config):
+            st.caption("Memories of several kinds have no states to set side by side.")
+        elif not (results.has_attention or results.has_units):
+            name = verbatim(results.model.config.architecture)
+            st.caption(f"{name} names no attention and no units.")
     if several:
         every = "every figure of both models" if len(models) > 1 else "every figure"
         st.caption(f"Hover over a token to mark it in {every}.")
@@ -265,11 +264,12 @@ def _units(results: StringResults, look: FigureStyle) -> None:
     left, right = st.columns(2)
     with left:
         state = one_of("State", ["state", *units.gates], "state", "state", look)
-    layers = [str(layer) for layer in range(len(units.states))]
+    layers = list(units.layers)
     with right:
         word = layer_word(results.model).capitalize()
-        layer = int(one_of(word, layers, layers[-1], "layer", look))
-    title = f"{word} {layer}: {verbatim(state.replace('_', ' '))}"
+        name = one_of(word, layers, layers[-1], "layer", look)
+    layer = units.layers[name]
+    title = f"{word} {name}: {verbatim(state.replace('_', ' '))}"
     reach = look.reaches.get(state)
     drawn = token_states.unit_states(results.layer(layer, state), results.names, title, reach)
     with layout.grid(f"units {look.name}"):

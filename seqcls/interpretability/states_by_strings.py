@@ -21,6 +21,7 @@ from seqcls.interpretability.readable_model import (
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.places import PlacesKind
 from seqcls.models.base import Classifier
+from seqcls.models.hybrid import blocks_of
 from seqcls.models.pictures import memory_shape
 from seqcls.models.positions import longest_readable
 from seqcls.strings.token_strings import TokenStrings
@@ -44,6 +45,12 @@ class Patterns:
     is nothing to attend to."""
     apart: tuple[str, ...] | None = None
     """The tokens that attend, where they are read apart from those attended to."""
+    blocks: tuple[int, ...] = ()
+    """The number of each block, where others do not attend."""
+
+    def number_of(self, block: int) -> int:
+        """What a block is called."""
+        return self.blocks[block] if self.blocks else block
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -74,6 +81,14 @@ class Units:
     states: Float[np.ndarray, "layer position hidden"]
     gates: dict[str, Float[np.ndarray, "layer position _"]]
     """By name; an LSTM's `cell` among them. None for a plain network."""
+    numbers: tuple[int, ...] = ()
+    """What each layer is called, where others have no units."""
+
+    @property
+    def layers(self) -> dict[str, int]:
+        """The layers' places by what they are called."""
+        numbers = self.numbers or tuple(range(len(self.states)))
+        return {str(number): layer for layer, number in enumerate(numbers)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +116,11 @@ def has_decoder(model: TrainedModel) -> bool:
 
 
 def layer_word(model: TrainedModel) -> str:
-    """What each layer of `recurrent_units` is called: layer, decoder layer, or decoder block."""
+    """What each layer of `recurrent_units` is called: layer or block, of the decoder where it has
+    one.
+    """
     if not has_decoder(model):
-        return "layer"
+        return "block" if model.config.layers else "layer"
     in_layers = any(part.of_layer for part in plain_model(model).parts())
     return "decoder layer" if in_layers else "decoder block"
 
@@ -139,7 +156,6 @@ def attention_patterns(
     plain, config, in_two = plain_model(model), model.config, has_decoder(model)
     blocks = _of_decoder(plain, kind) if in_two else plain.attention()
     if not blocks:
-        _refuse_mixed(config)
         given = f"attention={config.attention!r} with " if in_two else ""
         raise ConfigError(
             f"{given}architecture={config.architecture!r} has no "
@@ -154,7 +170,7 @@ def attention_patterns(
     weights = torch.stack([kept[block][0] for block in blocks]).numpy()
     tokens = tuple(token_names(model, letters, output))
     if not in_two:
-        return Patterns(tokens, weights)
+        return Patterns(tokens, weights, blocks=blocks_of(config.layers, True))
     start = len(letters) + 1
     read = tokens[:start] if kind == "cross-attention" else tokens[start:]
     return Patterns(read, weights, tokens[start:])
@@ -245,7 +261,8 @@ def recurrent_units(
         return Units(tuple(tokens), torch.stack([kept[x][0] for x in states]).numpy(), {})
     layers = plain_model(model).units()
     if not layers:
-        _refuse_mixed(model.config)
+        if reason := units_obstacle(model.config):
+            raise ConfigError(reason)
         raise ConfigError(
             f"architecture={model.config.architecture!r} is not recurrent; look at its attention "
             "and at what its parts add to the logit instead"
@@ -256,15 +273,20 @@ def recurrent_units(
         return torch.stack([kept[layer[name]][0] for layer in layers]).numpy()
 
     gates = {name: of_layers(name) for name in layers[0] if name != "state"}
-    return Units(tuple(token_names(model, letters, output)), of_layers("state"), gates)
+    tokens, numbers = token_names(model, letters, output), blocks_of(model.config.layers, False)
+    return Units(tuple(tokens), of_layers("state"), gates, numbers)
 
 
-def _refuse_mixed(config: RunConfig) -> None:
-    if len(set(config.layers)) > 1:
-        raise ConfigError(
-            f"layers={config.layers!r}: its blocks keep different things, which cannot stand side "
-            "by side; take its parts away, or carry their states over from another string, instead"
-        )
+def units_obstacle(config: RunConfig) -> str | None:
+    """Why the memories of blocks of several kinds have no states; None where they have, or where
+    there is none.
+    """
+    if len({*config.layers} - {"a"}) < 2:
+        return None
+    return (
+        f"layers={config.layers!r}: its blocks keep memories of several kinds, which cannot stand "
+        "side by side; take its parts away, or carry their states over from another string, instead"
+    )
 
 
 def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:

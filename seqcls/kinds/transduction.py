@@ -248,8 +248,7 @@ class TransductionKind(Kind):
 
 def output_texts(tokenizer: Tokenizer, outputs: np.ndarray) -> list[str]:
     """Outputs, as targets are written, in the notation of strings."""
-    rows = zip(_ids(outputs).tolist(), target_lengths(outputs).tolist(), strict=True)
-    return [tokenizer.decode(ids[:length]) for ids, length in rows]
+    return tokenizer.decode_all(outputs, target_lengths(outputs))
 
 
 def writable(outputs: "Float[Tensor, '*token output']") -> "Float[Tensor, '*token output']":

@@ -18,16 +18,21 @@ class Hybrid(Mixing):
         return mixers_of(self.config)
 
     def attention(self) -> tuple[str, ...]:
-        """Implements `Classifier.attention`, where all blocks attend."""
-        blocks = range(len(self.config.layers)) if set(self.config.layers) == {"a"} else ()
-        return tuple(f"blocks.{block}.mixer.weights" for block in blocks)
+        """Implements `Classifier.attention`, of the blocks that attend."""
+        return tuple(f"blocks.{x}.mixer.weights" for x in blocks_of(self.config.layers, True))
 
     def units(self) -> tuple[Mapping[str, str], ...]:
-        """Implements `Classifier.units`, where all blocks are of one memory: side by side others
-        have no common size.
+        """Implements `Classifier.units`, of the blocks with a memory, where it is the same: side
+        by side others have no common size.
         """
-        one = len(set(self.config.layers)) == 1 and "a" not in self.config.layers
-        return super().units() if one else ()
+        every, memories = super().units(), blocks_of(self.config.layers, False)
+        is_one = len({self.config.layers[block] for block in memories}) == 1
+        return tuple(every[block] for block in memories) if is_one else ()
+
+
+def blocks_of(layers: str, attending: bool) -> tuple[int, ...]:
+    """The numbers of the blocks that attend, or of those with a memory of a fixed size."""
+    return tuple(block for block, x in enumerate(layers) if (x == "a") == attending)
 
 
 def mixers_of(config: NetworkConfig) -> Sequence[type[Mixer]]:

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+import numpy as np
+from jaxtyping import Bool, Int64, UInt8
+
 from seqcls.errors import InvalidStringError
 from seqcls.strings.alphabets import MAX_TOKEN, NOTATION, has_names, listed_tokens
 
@@ -47,6 +50,9 @@ _IN_BRACES = re.compile(r"\{([<>{}])\}")
 _REPEATED = re.compile(r"(..)\1{3,}|(.{3,5}?)\2{2,}|(.{6,16}?)\3+", re.DOTALL)
 """Runs that repeat often enough to be shorter as a group, one character a run."""
 
+LONGEST_REPEATED = 16
+"""Runs of a group, at most."""
+
 _SIGNS = re.compile(r"([^\w\s<>{}])\{(\d+)\}")
 
 MOST_SIGNS = 10
@@ -54,6 +60,12 @@ MOST_SIGNS = 10
 
 _FIRST_RUN = 0xF0000
 """Characters that no alphabet needs stand for runs while repetitions are looked for."""
+
+MOST_KINDS = 0xFFFF
+"""Runs that are told apart by such characters."""
+
+PLACES_AT_ONCE = 2**19
+"""Keeps what is known of strings' places, while they are written, within tens of megabytes."""
 
 
 def _written_signs(run: re.Match[str]) -> str:
@@ -227,6 +239,48 @@ class Tokenizer:
         row = "".join([chr(_FIRST_RUN + numbers.setdefault(run, len(numbers))) for run in runs])
         return _group_runs(row, texts, self.separator)
 
+    def decode_all(
+        self, letters: UInt8[np.ndarray, "string position"], lengths: Int64[np.ndarray, " string"]
+    ) -> list[str]:
+        """The texts of many strings by their letters, as `decode` has them."""
+        size = max(PLACES_AT_ONCE // max(letters.shape[1], 1), 1)
+        slices = [slice(start, start + size) for start in range(0, len(lengths), size)]
+        return [text for own in slices for text in self._decode_some(letters[own], lengths[own])]
+
+    def _decode_some(
+        self, letters: UInt8[np.ndarray, "string position"], lengths: Int64[np.ndarray, " string"]
+    ) -> list[str]:
+        width = letters.shape[1]
+        begins = np.arange(width) < lengths[:, None]
+        begins[:, 1:] &= letters[:, 1:] != letters[:, :-1]
+        rows, places = np.nonzero(begins)
+        is_last = np.diff(rows, append=-1) != 0
+        ends = np.where(is_last, lengths[rows], np.append(places[1:], 0)[: len(rows)])
+        kinds, run = np.unique(
+            letters[rows, places] * np.int64(width + 1) + ends - places, return_inverse=True
+        )
+        if len(kinds) > MOST_KINDS:
+            pairs = zip(letters, lengths.tolist(), strict=True)
+            return [
+                self.decode((row[:end] + np.int64(FIRST_LETTER)).tolist()) for row, end in pairs
+            ]
+        numbers = begins.sum(axis=1)
+        by_string = np.full((len(lengths), int(numbers.max(initial=0))), -1)
+        by_string[rows, begins.cumsum(axis=1)[rows, places] - 1] = run
+        names = [self._piece(*divmod(kind, width + 1)) for kind in kinds.tolist()]
+        texts = [names[number] for number in run.tolist()]
+        characters = (run + _FIRST_RUN).astype("<u4").tobytes().decode("utf-32-le")
+        found, stop = [], 0
+        for number, repeats in zip(numbers.tolist(), _may_repeat(by_string).tolist(), strict=True):
+            start, stop = stop, stop + number
+            own = texts[start:stop]
+            found.append(
+                _group_runs(characters[start:stop], own, self.separator)
+                if repeats
+                else self.separator.join(own)
+            )
+        return found
+
     def text_of_counts(self, counts: Sequence[int]) -> str:
         """The text of the string that has these counts and its letters in order."""
         return self.separator.join(
@@ -351,6 +405,21 @@ def _written_out(pieces: list[_Piece], text: str) -> list[tuple[int, int]]:
         else:
             written.append((what, count))
     return written
+
+
+def _may_repeat(runs: Int64[np.ndarray, "string run"]) -> Bool[np.ndarray, " string"]:
+    """Which strings `_REPEATED` may match in: six runs in a row are as those some places before.
+
+    Args:
+        runs: their numbers, -1 after each string's end.
+    """
+    found = np.zeros(len(runs), dtype=bool)
+    for back in range(2, min(LONGEST_REPEATED, runs.shape[1] - 6) + 1):
+        same = (runs[:, back:] == runs[:, :-back]) & (runs[:, back:] >= 0)
+        two = same[:, 1:] & same[:, :-1]
+        six = two[:, :-4] & two[:, 2:-2] & two[:, 4:]
+        found |= six.any(axis=1)
+    return found
 
 
 def _group_runs(row: str, texts: list[str], separator: str) -> str:

@@ -204,7 +204,7 @@ def pattern_runs(patterns: "Patterns") -> pd.DataFrame:
     level = levels[block, head, query, first]
     pieces = pd.DataFrame(
         {
-            "block": block,
+            "block": [patterns.number_of(x) for x in block.tolist()],
             "head": head,
             "query": query,
             "rows": 1,

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from dashboard.figures.string_states import figures_of_strings, heads_of
 from seqcls.config import NetworkConfig
 from seqcls.decode import KeepingStepper, start
 from seqcls.engines.choice import choose_engine
@@ -12,8 +14,8 @@ from seqcls.errors import ConfigError
 from seqcls.fields import fields_unread
 from seqcls.interpretability.states_by_strings import (
     attention_patterns,
-    has_attention,
     has_units,
+    layer_word,
     recurrent_units,
 )
 from seqcls.models import MODELS, architectures_by_letter
@@ -26,6 +28,7 @@ from seqcls.standalone import network_json, source_of
 from seqcls.strings.tokenizer import PAD
 from seqcls.theory.predictions import theory_of
 from seqcls.training import train_group
+from sweeps.api.presentation import pattern_runs
 from tests.unit.asked import untrained
 from tests.unit.networks import plain_model
 
@@ -194,11 +197,32 @@ def test_what_cannot_stand_side_by_side_is_absent_with_the_reason() -> None:
     def of(layers: str) -> Any:
         return untrained(**SIZES, task="parity", architecture="hybrid", layers=layers)
 
-    mixed = of("ga")
+    mixed = of("gad")
     assert not has_units(mixed)
-    assert not has_attention(mixed)
-    for ask in (recurrent_units, attention_patterns):
-        with pytest.raises(ConfigError, match="layers='ga': its blocks keep different things"):
-            ask(mixed, [0, 1])
+    with pytest.raises(ConfigError, match="layers='gad': its blocks keep memories of several"):
+        recurrent_units(mixed, [0, 1])
+    with pytest.raises(ConfigError, match="architecture='hybrid' has no attention"):
+        attention_patterns(of("gd"), [0, 1])
+    with pytest.raises(ConfigError, match="architecture='hybrid' is not recurrent"):
+        recurrent_units(of("aa"), [0, 1])
     assert recurrent_units(of("gg"), [0, 1]).states.shape[0] == 2
     assert len(attention_patterns(of("aa"), [0, 1]).weights) == 2
+
+
+def test_a_hybrids_blocks_show_their_attention_or_their_memory() -> None:
+    model = untrained(**SIZES, task="parity", architecture="hybrid", layers="gaga")
+    letters = [0, 1, 1]
+    patterns, units = attention_patterns(model, letters), recurrent_units(model, letters)
+    assert np.allclose(patterns.weights.sum(axis=3), 1)
+    assert [name.split(",")[0] for name in heads_of(patterns)] == ["block 1"] * 2 + ["block 3"] * 2
+    assert sorted({*pattern_runs(patterns)["block"]}) == [1, 3]
+    assert units.layers == {"0": 0, "2": 1}
+    assert layer_word(model) == "block"
+    # A memory is what is kept of all tokens so far, whatever comes after them.
+    earlier = recurrent_units(model, letters[:2])
+    assert earlier.tokens[:2] == units.tokens[:2]
+    assert np.allclose(units.states[:, :2], earlier.states[:, :2])
+    assert not np.allclose(units.states[:, 1], units.states[:, 2])
+    drawn = [figure.panel for figure in figures_of_strings(model, ["011"])]
+    assert "block 3, head 1, 011" in drawn
+    assert "block 2: eigenvalue, 011" in drawn

@@ -14,12 +14,14 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
+from benchmarks.known import DOCS
 from benchmarks.proofs import (
     change_number,
     draw_strings,
     errors_on,
     is_accepted,
     is_proved_again,
+    page,
     with_digest,
 )
 from seqcls.errors import ConfigError
@@ -333,3 +335,7 @@ def test_the_checker_is_small_and_stands_alone() -> None:
     source = Path(checker.__file__).read_text()
     assert len(source.splitlines()) <= 200
     assert "seqcls." not in source.replace("seqcls certificate", "")
+
+
+def test_the_page_counts_the_models_of_the_file_of_results() -> None:
+    assert (DOCS / "proofs.md").read_text(encoding="utf-8") == page()

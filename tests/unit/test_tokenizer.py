@@ -1,14 +1,16 @@
 """Strings as text, as ids and as counts."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
 from seqcls.strings.alphabets import alphabet_obstacle
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import (
     CLS,
     FIRST_LETTER,
@@ -114,6 +116,21 @@ def test_ids_outside_the_vocabulary_are_refused() -> None:
 
 
 BITS = Tokenizer("01")
+
+
+@pytest.mark.parametrize("alphabet", ["a", "ab", "01wri", "a<{", ("k0", "v0", "x")])
+@pytest.mark.parametrize("width", [0, 1, 40])
+def test_many_strings_are_written_as_each_is_alone(alphabet: Sequence[str], width: int) -> None:
+    tokenizer, rng = Tokenizer(alphabet), np.random.default_rng(width)
+    letters = rng.integers(len(alphabet), size=(300, width), dtype=np.uint8)
+    for row in letters[100:] if width == 40 else []:
+        # Repeated up to a point.
+        row[:35] = np.resize(row[: rng.integers(1, 18)], 35)
+    lengths = rng.integers(width + 1, size=300)
+    strings = TokenStrings.of_letters(len(alphabet), letters, lengths)
+    alone = [tokenizer.decode(ids) for ids in strings.ids.tolist()]
+    assert tokenizer.decode_all(strings.letters, strings.lengths) == alone
+    assert width < 40 or len(alphabet) < 2 or any("<" in text for text in alone)
 
 
 def test_groups_are_repeated() -> None:

@@ -17,6 +17,7 @@ from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, LanguageTask
+from seqcls.tasks.base import BulkInputs
 from seqcls.tasks.memory import WriteFlipFlop
 from seqcls.tasks.transductions import Transduction
 from tests.tasks import TRANSDUCTIONS
@@ -214,6 +215,23 @@ def test_inputs_of_a_length_are_drawn_uniformly(
         freedom = len(inputs) - 1
         # Six standard deviations: such a seed would be found once in a billion.
         assert statistic <= freedom + 6 * (2 * freedom) ** 0.5, (length, statistic)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "right"), [x for x in CASES if hasattr(TASKS[x[0]], "draw_inputs")], ids=str
+)
+def test_inputs_of_many_lengths_are_drawn_and_answered_as_each_is_alone(
+    name: str, fields: dict[str, Any], right: Callable[[str], str]
+) -> None:
+    task, rng = task_of(name, fields), np.random.default_rng(5)
+    assert isinstance(task, BulkInputs)
+    lengths = rng.choice([x for x in range(1, 12) if task.has_input(x)], size=50)
+    letters = task.draw_inputs(rng, lengths)
+    strings = TokenStrings.of_letters(len(task.alphabet), letters, lengths)
+    each = [task.target(row[:end]) for row, end in zip(strings.letters, lengths, strict=True)]
+    for target, alone in zip(task.targets(strings), each, strict=True):
+        assert target[: len(alone)].tolist() == alone.tolist(), right
+        assert (target[len(alone) :] == NO_LETTER).all()
 
 
 def split_of(task: Transduction, letters: np.ndarray) -> int:
