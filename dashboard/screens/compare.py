@@ -178,7 +178,7 @@ def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
     )
     for name in SEEDS:
         # Wide enough for what is in it: which seeds these are is not to be guessed.
-        longest = int(table[name].fillna("").str.len().max())
+        longest = max((len(x) for x in table[name] if isinstance(x, str)), default=0)
         columns[name]["width"] = round(min(max(columns[name]["width"], 7 * longest + 20), WIDE))
     every = [CONFIGURATION, *shown]
     if "columns" not in st.query_params:

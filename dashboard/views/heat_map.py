@@ -60,7 +60,7 @@ def _models(view: View, language: str | None) -> pd.DataFrame:
     for name in (x for x in map(str, settings) if x.startswith(PREFIX)):
         # Models that were trained here have cells beside those that were trained elsewhere.
         if settings[name].isna().any():
-            known = settings[name].map(format_value, na_action="ignore")
+            known = settings[name].map(format_value, na_action="ignore").astype(object)
             settings = settings.assign(**{name: known.fillna(NOT_READ)})
     return models.join(settings, on="config_id", how="left")
 

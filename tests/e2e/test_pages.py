@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, WebSocket, expect
 from playwright.sync_api import TimeoutError as TooLateError
 
 from benchmarks.served import serve
-from dashboard.charts.legend import ROW
+from dashboard.charts.legend import ROW_OF_TWO
 from dashboard.views import running
 from tests.e2e.server import AT_REST, PATIENCE_MS, models_tested, new_page, no_traceback, open_page
 
@@ -50,12 +50,12 @@ def test_it_opens_on_the_report_draws_it_and_prints_it_without_the_sidebar(
     expect(lines).to_contain_text("end of training")
     # The names stand beside it.
     names = page.get_by_test_id("stVegaLiteChart").nth(2)
-    expect(names).to_contain_text("width 16, attention init output fan out")
+    expect(names).to_contain_text("attention init output fan out")
     # Each can be pointed at over all of its row.
     heights = names.locator('path[aria-roledescription="rect mark"]').evaluate_all(
         "rows => rows.map(row => row.getBBox().height)"
     )
-    assert heights == [ROW] * 7
+    assert heights == [ROW_OF_TWO] * 7
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(7)
     no_traceback(page)
 
@@ -171,7 +171,7 @@ def test_without_a_database_it_says_what_to_run(browser: Browser, tmp_path: Path
 def test_a_sweep_s_links_filter_by_it_whatever_was_filtered_before(
     browser: Browser, shipped: str
 ) -> None:
-    page = open_page(browser, f"{shipped}/sweeps?sweep_id=9&sweep=attend_cls")
+    page = open_page(browser, f"{shipped}/sweeps?sweep_id=9&sweep=attend_cls&sweep=walkthrough")
     page.get_by_role("link", name="Compare: this sweep").click()
     models_tested(page, 1)
     sidebar = page.get_by_test_id("stSidebar")
