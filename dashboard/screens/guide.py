@@ -3,6 +3,8 @@
 Every number in it is read off the database.
 """
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -285,8 +287,8 @@ def show() -> None:
             "`seqcls sweep report` trains them, in about a minute."
         )
         if not is_read_only():
-            label, icon = "Launch the report's models", ":material/rocket_launch:"
-            st.button(label, icon=icon, on_click=panel.open_preset, args=("report",))
+            fill = partial(panel.open_preset, "report")
+            st.button("Fill the launch panel", icon=":material/rocket_launch:", on_click=fill)
         return
     for number, (title, step) in enumerate(STEPS.items(), start=1):
         st.subheader(f"{number}. {title}", anchor=f"step-{number}")
