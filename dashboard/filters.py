@@ -79,9 +79,25 @@ def _show(offered: dict[str, list[Any]]) -> None:
     sweeps = [name for name in offered.pop("sweep") if name not in hidden]
     tags, seeds, came_to = offered.pop("tag"), offered.pop("seed"), offered.pop("outcome")
     if tags:
-        st.multiselect("Tags", tags, key="tag", placeholder="Any", bind="query-params")
-    st.multiselect("Sweeps", sweeps, key="sweep", placeholder="All sweeps", bind="query-params")
-    st.multiselect("Model seeds", seeds, key="seed", placeholder="All seeds", bind="query-params")
+        st.multiselect(
+            "Tags", tags, select_all=False, key="tag", placeholder="Any", bind="query-params"
+        )
+    st.multiselect(
+        "Sweeps",
+        sweeps,
+        select_all=False,
+        key="sweep",
+        placeholder="All sweeps",
+        bind="query-params",
+    )
+    st.multiselect(
+        "Model seeds",
+        seeds,
+        select_all=False,
+        key="seed",
+        placeholder="All seeds",
+        bind="query-params",
+    )
     _results(came_to)
     if offered:
         chosen = sum(bool(st.session_state.get(name)) for name in offered)
@@ -89,7 +105,14 @@ def _show(offered: dict[str, list[Any]]) -> None:
             for name, values in offered.items():
                 # Settings of models trained elsewhere have any signs in their names.
                 label = verbatim(name) if name.startswith(PREFIX) else name
-                st.multiselect(label, values, key=name, placeholder="Any", bind="query-params")
+                st.multiselect(
+                    label,
+                    values,
+                    select_all=False,
+                    key=name,
+                    placeholder="Any",
+                    bind="query-params",
+                )
     _say_what_is_left()
 
 
@@ -301,6 +324,7 @@ def _results(came_to: Sequence[str]) -> None:
     st.multiselect(
         "Outcome",
         came_to,
+        select_all=False,
         key="outcome",
         placeholder="Any",
         bind="query-params",

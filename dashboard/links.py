@@ -185,6 +185,7 @@ def columns(offered: Sequence[str], always: str) -> list[str]:
         chosen = st.multiselect(
             f"Columns beside {verbatim(always)}",
             list(offered),
+            select_all=False,
             key="columns",
             placeholder="Those that fit",
             bind="query-params",

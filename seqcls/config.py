@@ -340,9 +340,9 @@ class RunConfig(_NetworkFields):
     language_seed: Annotated[SamplerSeed, About("Task", 28, "task")] = 0
     """Which of the languages of these fields."""
     answers: Annotated[Answered, About("Task", 29, "kind")] = "string"
-    """What is asked of a language: whether the string is in it, or at every place whether the
-    `prefixes` so far is, which `next_symbols` may follow, or in which of its automaton's `states`
-    the string is."""
+    """What is asked of a language: whether the string is in it, or at every place whether the prefix
+    is (`prefixes`), which tokens may follow (`next_symbols`), or in which state its automaton is
+    (`states`)."""
     loss_on: Annotated[Literal["output", "all"], About("Training", 16, "kind")] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
     decoding: Annotated[Literal["greedy", "beam"], About("Task", 21, "kind")] = "greedy"
@@ -362,7 +362,7 @@ class RunConfig(_NetworkFields):
     `train_max_length`. Nothing: all lengths from the start."""
     train_alpha: Annotated[Alpha, About("Strings", 11)] = 1.0
     train_size: Annotated[BatchSize, About("Strings", 12)] = 10_000
-    """Strings an epoch for `variable_length`, rounded down to whole batches."""
+    """Strings of an epoch, at least a batch; `variable_length` rounds down to whole batches."""
     sequence_length: Annotated[int, Field(ge=2, le=100), About("Strings", 13)] = 10
     """Tokens of each string of `fixed_length`, `CLS` counted."""
     train_batch_size: Annotated[BatchSize, About("Strings", 14)] = 64

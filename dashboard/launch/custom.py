@@ -81,6 +81,8 @@ def _axis(field: str, key: str, values: fields.Values, unchosen: Sequence[Any]) 
     return st.multiselect(
         field,
         offered,
+        # Enter takes what was typed, as in every such box; else it would take all that is like it.
+        select_all=False,
         key=key,
         placeholder=placeholder,
         accept_new_options=is_open,
@@ -328,6 +330,7 @@ class _Form:
         return st.multiselect(
             f"More settings: {group.lower()}",
             others,
+            select_all=False,
             key=key,
             placeholder=f"More settings: {group.lower()}",
             label_visibility="collapsed",
@@ -344,6 +347,7 @@ class _Form:
             st.multiselect(
                 more,
                 [x for x in alike if x != self.task],
+                select_all=False,
                 key=OTHER_TASKS,
                 placeholder=f"{more}, each with the same networks",
                 label_visibility="collapsed",

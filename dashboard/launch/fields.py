@@ -246,7 +246,7 @@ OF_PARTS = {
     "max_length": "Tokens of the longest {} string.",
     "min_length": "Tokens of the shortest {} string.",
     "alpha": "How evenly letters are mixed in {} strings; if small, one letter dominates.",
-    "size": "Number of {} strings; in each epoch, where they are drawn anew.",
+    "size": "Number of {} strings.",
     "batch_size": "Strings in a {} batch.",
     "seed": "Seed of the generator that draws {} strings.",
 }

@@ -75,6 +75,7 @@ def choose(task: Mapping[str, Any]) -> list[Variant]:
     names = st.multiselect(
         "Variants",
         [*named, *free],
+        select_all=False,
         key=KEY,
         placeholder="None: one network with the settings below",
         help="Each variant is trained with every seed. The settings below apply to all variants "
@@ -203,6 +204,7 @@ def show(
         added = st.multiselect(
             f"Settings of {verbatim(variant.name)}",
             settings,
+            select_all=False,
             key=place,
             placeholder="Settings for this variant only",
             label_visibility="collapsed",

@@ -325,6 +325,7 @@ def _parts(column: DeltaGenerator, name: str, options: tuple[Part, ...]) -> list
     chosen = column.multiselect(
         label,
         numbers,
+        select_all=False,
         key=name,
         placeholder="None",
         help=help_text,

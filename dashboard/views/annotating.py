@@ -38,6 +38,7 @@ def form(sweep_id: int, note: Note, known: list[str]) -> None:
             "Tags",
             sorted({*known, *note.tags}),
             default=list(note.tags),
+            select_all=False,
             key=f"tags {sweep_id}",
             accept_new_options=True,
             placeholder="None",

@@ -30,7 +30,9 @@ def show(run_id: int, config_id: int, config: RunConfig) -> None:
     elements.show_chips(changed)
     with st.expander("How it was trained and tested, and all of its settings", key="protocol"):
         st.markdown("\n".join(f"- {verbatim(x)}" for x in _sentences(config_id, (run_id,))))
-        st.caption(f"{verbatim(_elsewhere(run_id, config))} All other settings are as usual:")
+        st.caption(
+            f"{verbatim(_elsewhere(run_id, config))} All other settings have their defaults:"
+        )
         usual = {x: y for x, y in settings.items() if x not in changed}
         elements.show_chips({x: elements.NOTHING if y == "" else y for x, y in usual.items()})
 

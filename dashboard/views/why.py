@@ -186,7 +186,11 @@ def show_figures(chosen: Chosen) -> None:
     if len(heads) > 4:
         suggested = heads_for(chosen.model, explained(chosen.model, chosen.string))
         heads = st.multiselect(
-            "Heads", heads, default=suggested, key=f"heads {chosen.model.run_id}"
+            "Heads",
+            heads,
+            default=suggested,
+            select_all=False,
+            key=f"heads {chosen.model.run_id}",
         )
     st.caption(
         "Axis limits cover all epochs: move the epoch slider above to animate the figures. Hover "

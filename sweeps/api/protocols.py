@@ -194,7 +194,7 @@ def _budget(problem: Problem) -> str:
         )
     if config.patience < epochs:
         earlier.append(f"after {config.patience:,} epochs without a lower validation loss{since}")
-    return f"{said}; {', or '.join(earlier)}." if earlier else f"{said}."
+    return f"{said}, or earlier: {', or '.join(earlier)}." if earlier else f"{said}."
 
 
 def _longer(problem: Problem) -> str:
