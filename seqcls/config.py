@@ -340,9 +340,9 @@ class RunConfig(_NetworkFields):
     language_seed: Annotated[SamplerSeed, About("Task", 28, "task")] = 0
     """Which of the languages of these fields."""
     answers: Annotated[Answered, About("Task", 29, "kind")] = "string"
-    """What is asked of a language: whether the string is in it, or at every place whether the prefix
-    is (`prefixes`), which tokens may follow (`next_symbols`), or in which state its automaton is
-    (`states`)."""
+    """What is asked of a language: whether the string is in it, or at every place whether the
+    prefix is (`prefixes`), which tokens may follow (`next_symbols`), or in which state its
+    automaton is (`states`)."""
     loss_on: Annotated[Literal["output", "all"], About("Training", 16, "kind")] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
     decoding: Annotated[Literal["greedy", "beam"], About("Task", 21, "kind")] = "greedy"
