@@ -82,6 +82,8 @@ REGISTERED: dict[str, Mapping[str, Any]] = {
 }
 
 SIZES = [1, 2, 4, 8, 16, 32]
+NUMBERS = [1_000, 2_000, 5_000, 10_000, 100_000]
+BATCHES = [32, 64, 128, 256]
 LENGTHS = [10, 20, 40, 50, 100, 200, 500]
 OF_CLASSES = {
     "width": [2, 3, 4, 6],
@@ -180,6 +182,10 @@ def options(field: str, values: Values) -> list[Any]:
         return OF_CLASSES[field]
     if field.endswith("_max_length"):
         return LENGTHS
+    if field in {f"{part}_size" for part in PARTS}:
+        return NUMBERS
+    if field.endswith("_batch_size"):
+        return BATCHES
     return SIZES if field.endswith(("_size", "_heads", "_blocks", "_types")) else [default]
 
 

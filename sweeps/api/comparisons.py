@@ -123,10 +123,10 @@ class Compared:
         wanted = [(x.to_decide, name) for name, x in asked.items() if x.to_decide is not None]
         if not wanted:
             return "Chance alone may explain what differs."
-        seeds, name = min(wanted)
+        told = "; ".join(f"{seeds:,} for {QUESTIONS[name]}" for seeds, name in sorted(wanted))
         return (
-            "Chance alone may explain what differs. If more seeds come out as these, about "
-            f"{seeds:,} of each would decide: {QUESTIONS[name]}."
+            "Chance alone may explain what differs. Seeds of each that would decide, if more come "
+            f"out as these: about {told}."
         )
 
     def shortcut_of(self, config_id: int) -> pd.DataFrame:

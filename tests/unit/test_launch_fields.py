@@ -62,6 +62,16 @@ def test_what_is_offered_for_a_random_language_can_be_had() -> None:
             configuration({**fields, field: value})
 
 
+@pytest.mark.parametrize(
+    "field", ["train_size", "validation_size", "test_size", "train_batch_size"]
+)
+def test_every_number_of_strings_that_is_offered_can_be_trained_with(field: str) -> None:
+    offered = options(field, lambda name: [default_value(name, "parity")])
+    assert len(offered) > 3
+    for value in offered:
+        resolve(configuration({"task": "parity", "train_batch_size": 128, field: value}))
+
+
 def test_only_settings_that_the_network_reads_are_offered() -> None:
     assert {"positions", "num_attention_heads", "no_attend_cls"} <= chosen()
     assert "position_range" not in chosen()
