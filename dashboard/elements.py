@@ -1,7 +1,7 @@
 """Chips of settings, and pictures of inputs."""
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,14 @@ from seqcls.tasks import Task
 
 NOTHING = "none"
 """A value that is the empty text."""
+
+
+def choose_several(label: str, offered: Sequence[Any], **given: Any) -> list[Any]:
+    """A box for several values, given what `st.multiselect` is.
+
+    Enter takes what was typed; by itself Streamlit would take all that is like it.
+    """
+    return st.multiselect(label, offered, select_all=False, **given)
 
 
 def show_chips(settings: Mapping[str, object], *, empty: str = "") -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data, links
+from dashboard import data, elements, links
 from dashboard.text import verbatim, without_folder
 from dashboard.views import annotating
 from dashboard.words import measures, outcomes
@@ -79,21 +79,17 @@ def _show(offered: dict[str, list[Any]]) -> None:
     sweeps = [name for name in offered.pop("sweep") if name not in hidden]
     tags, seeds, came_to = offered.pop("tag"), offered.pop("seed"), offered.pop("outcome")
     if tags:
-        st.multiselect(
-            "Tags", tags, select_all=False, key="tag", placeholder="Any", bind="query-params"
-        )
-    st.multiselect(
+        elements.choose_several("Tags", tags, key="tag", placeholder="Any", bind="query-params")
+    elements.choose_several(
         "Sweeps",
         sweeps,
-        select_all=False,
         key="sweep",
         placeholder="All sweeps",
         bind="query-params",
     )
-    st.multiselect(
+    elements.choose_several(
         "Model seeds",
         seeds,
-        select_all=False,
         key="seed",
         placeholder="All seeds",
         bind="query-params",
@@ -105,10 +101,9 @@ def _show(offered: dict[str, list[Any]]) -> None:
             for name, values in offered.items():
                 # Settings of models trained elsewhere have any signs in their names.
                 label = verbatim(name) if name.startswith(PREFIX) else name
-                st.multiselect(
+                elements.choose_several(
                     label,
                     values,
-                    select_all=False,
                     key=name,
                     placeholder="Any",
                     bind="query-params",
@@ -321,10 +316,9 @@ def describe_picked(view: View) -> list[str]:
 def _results(came_to: Sequence[str]) -> None:
     words = measures.words_of(data.languages()).words
     missed = words.misses.format(f"at least one of its {words.plural('test')}")
-    st.multiselect(
+    elements.choose_several(
         "Outcome",
         came_to,
-        select_all=False,
         key="outcome",
         placeholder="Any",
         bind="query-params",

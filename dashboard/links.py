@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dashboard import layout
+from dashboard import elements, layout
 from dashboard.text import verbatim
 from sweeps.api.reading import View
 from sweeps.results import LEARNED_AT
@@ -182,10 +182,9 @@ def columns(offered: Sequence[str], always: str) -> list[str]:
         told = verbatim(", ".join(unknown))
         st.caption(f"The link names columns that this table does not have: {told}.")
     with st.popover("Columns", icon=":material/view_column:"):
-        chosen = st.multiselect(
+        chosen = elements.choose_several(
             f"Columns beside {verbatim(always)}",
             list(offered),
-            select_all=False,
             key="columns",
             placeholder="Those that fit",
             bind="query-params",

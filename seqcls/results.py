@@ -114,6 +114,9 @@ class OutputResults:
 
 
 RangeSource = Literal["test", "validation"]
+
+ProofOutcome = Literal["proved", "refuted", "not decided"]
+"""What comes of trying to prove a model right on every string."""
 """Where the strings of trained lengths are from that a model is judged by."""
 
 

@@ -4,13 +4,13 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 
 from seqcls.config import default_fields
 from seqcls.imported import PREFIX
-from seqcls.results import Confusion, Evaluation, RangeCounts, Verdict
+from seqcls.results import Confusion, Evaluation, ProofOutcome, RangeCounts, Verdict
 from seqcls.text import canonical_json
 
 if TYPE_CHECKING:
@@ -130,6 +130,12 @@ def verdict_digest(config_key: str, model_seed: int, verdict: Verdict) -> str:
     return f"{VERSION}:{_sha256(canonical_json(content).encode())}"
 
 
+class ProofResult(StrEnum):
+    """What came of trying to prove a run right on every string."""
+
+    PROVED, REFUTED, NOT_DECIDED = get_args(ProofOutcome)
+
+
 @dataclass(frozen=True)
 class ProofRecord:
     """Whether a run's model answers as an automaton on every string, as it is stored."""
@@ -137,7 +143,7 @@ class ProofRecord:
     of_language: int
     """1 where the automaton is the language's own, 0 where it was learned of the model."""
     result: str
-    """One of `seqcls.proofs.prover.Outcome`."""
+    """One of `ProofResult`."""
     states: int
     regions: int
     seconds: float

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard import elements
 from dashboard.launch import fields, language, starting_point, variants
 from dashboard.launch.fields import meanings
 from dashboard.launch.language import show_language
@@ -78,11 +79,9 @@ def _axis(field: str, key: str, values: fields.Values, unchosen: Sequence[Any]) 
         return st.selectbox(field, offered, index=None, key=key, placeholder=placeholder)
     is_open = fields.is_open_ended(field)
     more = ", or type your own: 2, 4, 8." if is_open else "."
-    return st.multiselect(
+    return elements.choose_several(
         field,
         offered,
-        # Enter takes what was typed, as in every such box; else it would take all that is like it.
-        select_all=False,
         key=key,
         placeholder=placeholder,
         accept_new_options=is_open,
@@ -327,10 +326,9 @@ class _Form:
             return []
         key = f"launch_more {group}"
         st.session_state[key] = [x for x in st.session_state.get(key, []) if x in others]
-        return st.multiselect(
+        return elements.choose_several(
             f"More settings: {group.lower()}",
             others,
-            select_all=False,
             key=key,
             placeholder=f"More settings: {group.lower()}",
             label_visibility="collapsed",
@@ -344,10 +342,9 @@ class _Form:
         if field == "task":
             alike = [x for x in TASKS if fields.writes(x) == fields.writes(self.task)]
             more = "More transductions" if fields.writes(self.task) else "More languages"
-            st.multiselect(
+            elements.choose_several(
                 more,
                 [x for x in alike if x != self.task],
-                select_all=False,
                 key=OTHER_TASKS,
                 placeholder=f"{more}, each with the same networks",
                 label_visibility="collapsed",

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard import elements
 from dashboard.launch import fields
 from dashboard.launch.starting_point import Start, format_values
 from dashboard.text import verbatim
@@ -72,10 +73,9 @@ def choose(task: Mapping[str, Any]) -> list[Variant]:
     """
     named = offered_variants(task)
     free = [FREE.format(number + 1) for number in range(st.session_state.get(ADDED, 0))]
-    names = st.multiselect(
+    names = elements.choose_several(
         "Variants",
         [*named, *free],
-        select_all=False,
         key=KEY,
         placeholder="None: one network with the settings below",
         help="Each variant is trained with every seed. The settings below apply to all variants "
@@ -201,10 +201,9 @@ def show(
         place = key(variant.name, "")
         if kept := _sort_out(variant, settings):
             st.caption(verbatim(f"Kept, but not used by this variant: {_format_settings(kept)}."))
-        added = st.multiselect(
+        added = elements.choose_several(
             f"Settings of {verbatim(variant.name)}",
             settings,
-            select_all=False,
             key=place,
             placeholder="Settings for this variant only",
             label_visibility="collapsed",

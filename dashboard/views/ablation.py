@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import links
+from dashboard import elements, links
 from dashboard.charts.colors import GREY, OKABE_ITO
 from dashboard.charts.scales import Drawing, class_color, reserve_height, share_axis, title_params
 from dashboard.choosing.opened import AnyModel, OpenedModel, remembered, say
@@ -322,15 +322,15 @@ def _parts(column: DeltaGenerator, name: str, options: tuple[Part, ...]) -> list
     numbers = range(len(options))
     st.session_state[name] = [part for part in links.numbers_of(name) if part in numbers]
     label, help_text = LABELS[name]
-    chosen = column.multiselect(
-        label,
-        numbers,
-        select_all=False,
-        key=name,
-        placeholder="None",
-        help=help_text,
-        on_change=lambda: links.put(name, st.session_state[name]),
-    )
+    with column:
+        chosen = elements.choose_several(
+            label,
+            numbers,
+            key=name,
+            placeholder="None",
+            help=help_text,
+            on_change=lambda: links.put(name, st.session_state[name]),
+        )
     return [options[number] for number in chosen]
 
 

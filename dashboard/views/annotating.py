@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
-from dashboard import data, links
+from dashboard import data, elements, links
 from dashboard.actions import write
 from dashboard.text import verbatim
 from sweeps.access import control
@@ -34,11 +34,10 @@ def form(sweep_id: int, note: Note, known: list[str]) -> None:
         title, text = f"title {sweep_id}", f"note_text {sweep_id}"
         st.text_input("Title", note.title, key=title, max_chars=writer.LONGEST_NAME, **control())
         st.text_area("Note", note.note, key=text, max_chars=writer.LONGEST_NOTE, **control())
-        st.multiselect(
+        elements.choose_several(
             "Tags",
             sorted({*known, *note.tags}),
             default=list(note.tags),
-            select_all=False,
             key=f"tags {sweep_id}",
             accept_new_options=True,
             placeholder="None",

@@ -23,7 +23,7 @@ from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.reading import View
 from sweeps.api.trials import Loop, RemedyTrial, sentences, why_left_out
-from sweeps.results import Outcome, why_not_known
+from sweeps.results import Outcome, ProofResult, why_not_known
 from sweeps.statistics.intervals import wilson
 from sweeps.statistics.populations import CLASS
 
@@ -66,9 +66,7 @@ def table(view: View) -> pd.DataFrame:
     )
     summed["every_length"] = [
         ", ".join(
-            f"{number:,} {said}"
-            for number, said in zip(row, ("proved", "refuted", "not decided"), strict=True)
-            if number
+            f"{number:,} {said}" for number, said in zip(row, ProofResult, strict=True) if number
         )
         for row in summed[["proved", "refuted", "undecided"]].to_numpy().tolist()
     ]

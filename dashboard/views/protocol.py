@@ -11,6 +11,7 @@ from dashboard.text import error_text, verbatim
 from dashboard.words import names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
+from seqcls.problem import resolve
 from sweeps.api.naming import settings_changed
 from sweeps.api.protocols import protocols
 
@@ -18,7 +19,7 @@ _protocols = data.cached(protocols)
 
 
 def show(run_id: int, config_id: int, config: RunConfig) -> None:
-    """Chips of what is not usual; folded, how the model was trained and tested, and all settings.
+    """Chips of what is not usual, and lengths; folded, the whole protocol, and all settings.
 
     Args:
         run_id: the model.
@@ -28,6 +29,7 @@ def show(run_id: int, config_id: int, config: RunConfig) -> None:
     settings = names.settings_of((config_id,))[config_id]
     changed = settings_changed(settings)
     elements.show_chips(changed)
+    st.caption(verbatim(_in_short(run_id, config)))
     with st.expander("How it was trained and tested, and all of its settings", key="protocol"):
         st.markdown("\n".join(f"- {verbatim(x)}" for x in _sentences(config_id, (run_id,))))
         st.caption(
@@ -35,6 +37,22 @@ def show(run_id: int, config_id: int, config: RunConfig) -> None:
         )
         usual = {x: y for x, y in settings.items() if x not in changed}
         elements.show_chips({x: elements.NOTHING if y == "" else y for x, y in usual.items()})
+
+
+def _in_short(run_id: int, config: RunConfig) -> str:
+    """Which run it is, and how long the strings are that it was trained and tested on."""
+    try:
+        problem = resolve(config)
+    except SeqclsError:  # Of a package that is not here nothing is known.
+        return f"Run {run_id}."
+    parts = {"trained": problem.train.lengths, "tested": problem.test.lengths}
+    if problem.is_imported:
+        del parts["trained"]
+    said = (
+        f"{word} on strings of {' to '.join(map(str, sorted({x[0], x[-1]})))} tokens"
+        for word, x in parts.items()
+    )
+    return f"Run {run_id}: {', '.join(said)}."
 
 
 def _elsewhere(run_id: int, config: RunConfig) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links
+from dashboard import data, elements, links
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.pointing import hint
 from dashboard.charts.scales import SIDE
@@ -185,11 +185,10 @@ def show_figures(chosen: Chosen) -> None:
     heads = list(range(chosen.model.config.num_attention_heads))
     if len(heads) > 4:
         suggested = heads_for(chosen.model, explained(chosen.model, chosen.string))
-        heads = st.multiselect(
+        heads = elements.choose_several(
             "Heads",
             heads,
             default=suggested,
-            select_all=False,
             key=f"heads {chosen.model.run_id}",
         )
     st.caption(

@@ -126,7 +126,7 @@ def forgetting_text(stored: Mapping[str, Any], display: Callable[[str], str]) ->
     """
     after = f" after {display(stored['before'])}" if stored["before"] else ""
     moved = ", ".join(
-        f"unit {unit} of layer {layer} by {by:.2g}" for layer, unit, by in stored["units"]
+        f"{name} of layer {layer} by {float(f'{by:.2g}'):,g}" for layer, name, by in stored["units"]
     )
     return (
         f"It {stored['mechanism']}: as {display(stored['word'])} repeats{after}, its state moves "

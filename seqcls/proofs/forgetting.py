@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int64
 
+from seqcls.config import RunConfig
 from seqcls.interpretability.automaton_answers import PrefixStates
 from seqcls.interpretability.mechanisms import FORGETS, FORGETS_WORD
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
@@ -33,8 +34,8 @@ class MovedUnit(NamedTuple):
     """A number of what the network keeps, and how far it has moved."""
 
     layer: int
-    unit: int
-    """Its place in the layer's state, counted from 0; after that come an LSTM's cells."""
+    name: str
+    """Such as `unit 3`, or an LSTM's `cell 3`, counted from 0."""
     moved: float
 
 
@@ -123,7 +124,7 @@ def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> F
         word=model.text(word),
         repetitions=first,
         string=model.text(strings[first]),
-        units=_most_moved(moved[first], int(model.config.num_blocks)),
+        units=_most_moved(moved[first], model.config),
         distances=moved.max(axis=1),
         margins=np.where(wanted, 1.0, -1.0) * np.asarray(answers.score, dtype=np.float64),
     )
@@ -144,10 +145,17 @@ def _first_of_phase(
     return np.array(first)
 
 
-def _most_moved(moved: Float[np.ndarray, " value"], layers: int) -> tuple[MovedUnit, ...]:
-    # Of each layer the state, then an LSTM's cell, which is as wide.
+def _most_moved(moved: Float[np.ndarray, " value"], config: RunConfig) -> tuple[MovedUnit, ...]:
     order = np.argsort(-moved, kind="stable")[:MOST_UNITS]
     # Beside the one that moved most, those that moved half as far.
     far = [int(n) for n in order if moved[n] >= moved[order[0]] / 2]
-    width = len(moved) // layers
-    return tuple(MovedUnit(n // width + 1, n % width, float(moved[n])) for n in far)
+    # Of each layer the state, then an LSTM's cell, which is as wide.
+    hidden, width = config.hidden_size, len(moved) // config.num_blocks
+    return tuple(
+        MovedUnit(
+            n // width + 1,
+            f"{('unit', 'cell')[n % width // hidden]} {n % hidden}",
+            float(moved[n]),
+        )
+        for n in far
+    )

@@ -8,7 +8,7 @@ that repeat in a region that does not close are tried in the end.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +25,9 @@ from seqcls.proofs.certificate import make_certificate
 from seqcls.proofs.closure import Ended, Growth
 from seqcls.proofs.regions import Regions, Samples, Suffix, SuffixTree, widths_of
 from seqcls.proofs.search import Walker, most_letters, refine, words
+from seqcls.results import ProofOutcome
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton, language_automaton
-
-Outcome = Literal["proved", "refuted", "not decided"]
 
 WAYS = ((0.5, 24), (0.25, 24), (0.12, 40), (0.06, 40), (0.03, 40))
 """How far apart the states of a region may be at first, and over how many letters these are
@@ -84,7 +83,7 @@ class Attempt:
 class Proof:
     """What came out of trying to prove a model right on every string."""
 
-    outcome: Outcome
+    outcome: ProofOutcome
     automaton: Automaton
     """What its answers were held against."""
     of_language: bool
@@ -196,8 +195,8 @@ class _Prover:
         kind = str(model.config.architecture)
         self._refined = refine(steps, automaton, kind)
         self._empty = model.problem.tries_empty
-        self._walker = Walker(steps, self._refined, kind, self._empty)
         self._cells = Cells.of(model)
+        self._walker = Walker(steps, self._refined, kind, self._empty, self._cells.cells)
         self._attempts = list[Attempt]()
         self._repeated = dict[tuple[Letters, Letters], None]()
 
@@ -267,7 +266,7 @@ class _Prover:
             return None
         return self._proof("proved", certificate=certificate)
 
-    def _proof(self, outcome: Outcome, **what: Any) -> Proof:
+    def _proof(self, outcome: ProofOutcome, **what: Any) -> Proof:
         seconds, attempts = time.thread_time() - self._begun, tuple(self._attempts)
         return Proof(
             outcome, self._wanted, True, self._budget, attempts=attempts, seconds=seconds, **what

@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 import torch
-from jaxtyping import Int64
+from jaxtyping import Bool, Int64
 
 from seqcls.cancellation import check
 from seqcls.interpretability.automaton_answers import PrefixStates
@@ -73,6 +73,8 @@ class Walker:
     """The architecture: says what of a state is a sample's."""
     asks_empty: bool
     """Whether the empty string is asked."""
+    cells: Bool[np.ndarray, " unit"]
+    """Which numbers of a state are an LSTM's cells."""
 
     def search(self) -> Found:
         """All short strings, random ones, and short words that repeat."""
@@ -86,14 +88,11 @@ class Walker:
         repeated = repeat(words(letters, 0, most - 1), words(letters, 1, most), REPEATED)
         runs = [self.run(short, 0), self.run(repeated, most), self.run(draw(letters), 0, SEEN)]
         errors = {string for x in runs for string in x.errors}
-        parts = [x.samples for x in runs]
-        seen = Samples(
-            np.concatenate([x.values for x in parts]),
-            np.concatenate([x.states for x in parts]),
-            np.concatenate([x.last for x in parts]),
-            parts[0].cells,
+        parts = zip(
+            *((x.samples.values, x.samples.states, x.samples.last) for x in runs), strict=True
         )
-        return Found(seen, _shortest(errors))
+        values, states, last = map(np.concatenate, parts)
+        return Found(Samples(values, states, last, self.cells), _shortest(errors))
 
     def run(
         self,
@@ -128,14 +127,8 @@ class Walker:
                     errors.add((*strings[row, :place].tolist(), *after))
             if len(errors) >= MOST_ERRORS:
                 break
-        # Of each layer the state, then as many cells.
-        is_cell = np.arange(values[0].shape[1]) // int(kept.states[0].shape[1]) % 2 == 1
-        samples = Samples(
-            np.concatenate(values),
-            np.concatenate(reached),
-            np.concatenate(lasts),
-            is_cell & (self.kind == "lstm"),
-        )
+        joined = map(np.concatenate, (values, reached, lasts))
+        samples = Samples(next(joined), next(joined), next(joined), self.cells)
         return Found(samples, _shortest(errors))
 
     def _wrong(self, kept: Kept, states: np.ndarray, most_after: int) -> list[tuple[int, Letters]]:

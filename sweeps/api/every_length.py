@@ -13,6 +13,7 @@ from seqcls import __version__
 from seqcls.errors import ConfigError, StoreUnavailableError
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.proofs.checker import digest
+from seqcls.results import ProofOutcome
 from seqcls.tasks.automaton import Automaton, language_automaton
 from sweeps.access import is_read_only
 from sweeps.api.models import trained_model
@@ -23,7 +24,7 @@ from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, queries
 
 if TYPE_CHECKING:
-    from seqcls.proofs.prover import Outcome, Proof, ProofBudget
+    from seqcls.proofs.prover import Proof, ProofBudget
 
 Bounds = TypeVar("Bounds")
 
@@ -197,7 +198,7 @@ def _proof_of(record: ProofRecord, opened: TrainedModel) -> "Proof | None":
     if automaton is None:
         return None
     return Proof(
-        outcome=cast("Outcome", record.result),
+        outcome=cast(ProofOutcome, record.result),
         automaton=automaton,
         of_language=bool(record.of_language),
         budget=budget,

@@ -84,11 +84,11 @@ def _find_forgetting(
     if not (found := forgettings(store.reader())):
         return
     runs = stored_runs(store, (sweep,), **{**chosen, "failing": False})
+    runs = runs[runs["id"].isin(found)]
+    configs = api.configs(store, runs["config_id"].unique().tolist())
     for run_id, config_id in zip(runs["id"].tolist(), runs["config_id"].tolist(), strict=True):
-        if run_id in found:
-            shown = display_of(api.configs(store, [config_id])[config_id])
-            said = f"run {run_id}: {forgetting_text(found[run_id], shown)}"
-            yield {"run_id": run_id, **found[run_id]}, said
+        said = forgetting_text(found[run_id], display_of(configs[config_id]))
+        yield {"run_id": run_id, **found[run_id]}, f"run {run_id}: {said}"
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls remedies all_initializations/2")

@@ -13,7 +13,7 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
 from seqcls.results import DRAWN, RangeSource
-from sweeps.results import OUTPUT_COUNTS
+from sweeps.results import OUTPUT_COUNTS, ProofResult
 from sweeps.store import columns
 from sweeps.store.columns import big, packed_bytes, real, text, unpacked_outputs, whole
 
@@ -61,14 +61,6 @@ class JudgedBy(StrEnum):
     """Where the strings of trained lengths are from that a run is judged by."""
 
     TEST, VALIDATION = get_args(RangeSource)
-
-
-class ProofResult(StrEnum):
-    """What came of trying to prove a run right on every string."""
-
-    PROVED = "proved"
-    REFUTED = "refuted"
-    NOT_DECIDED = "not decided"
 
 
 class Unit(StrEnum):

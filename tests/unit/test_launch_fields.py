@@ -1,5 +1,6 @@
 """Which settings the launch panel offers, and how what is typed is understood."""
 
+import re
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from seqcls.problem import configuration, resolve
 from seqcls.tasks import TASKS
 from seqcls.tasks.regular import Regular
 from sweeps.grid.spec import parse_spec
+from tests.conftest import ROOT
 from tests.tasks import LANGUAGES
 
 
@@ -70,6 +72,13 @@ def test_every_number_of_strings_that_is_offered_can_be_trained_with(field: str)
     assert len(offered) > 3
     for value in offered:
         resolve(configuration({"task": "parity", "train_batch_size": 128, field: value}))
+
+
+def test_enter_takes_what_was_typed_in_every_box_for_several_values() -> None:
+    for path in (ROOT / "dashboard").rglob("*.py"):
+        boxes = re.findall(r"\.multiselect\(\s*label, offered, (.*?),", path.read_text())
+        assert boxes == ["select_all=False"] * (path.name == "elements.py"), path
+        assert len(boxes) == path.read_text().count(".multiselect("), path
 
 
 def test_only_settings_that_the_network_reads_are_offered() -> None:

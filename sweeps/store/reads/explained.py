@@ -12,7 +12,7 @@ from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, NOT_LEARNED, 
 from seqcls.proofs.checker import digest
 from seqcls.results import Confusion
 from seqcls.weights import from_bytes
-from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome, ProofRecord
+from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome, ProofRecord, ProofResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
 from sweeps.store.reads.selection import View, condition_of, fails, in_scope, outcome
@@ -21,7 +21,6 @@ from sweeps.store.tables import (
     Checkpoint,
     Config,
     Perturbation,
-    ProofResult,
     ProofRow,
     Run,
     RunState,

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Float, and_, case, cast, func, or_, select, true
 
 from seqcls.text import canonical_json
-from sweeps.results import GENERALIZING, LEARNED_AT, Outcome
+from sweeps.results import GENERALIZING, LEARNED_AT, Outcome, ProofResult
 from sweeps.store.databases.statements import one_of
-from sweeps.store.tables import ProofResult, ProofRow, Run, RunState, Sweep, SweepRun
+from sweeps.store.tables import ProofRow, Run, RunState, Sweep, SweepRun
 
 Kind = Literal["false positives", "false negatives"]
 

@@ -84,7 +84,7 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
             counted = _unpack_counts(lengths)
             if counted is None:
                 continue
-            each = [(x, x in trained, *counts) for x, *counts in counted]
+            each: list[tuple[Any, ...]] = [(x, x in trained, *row) for x, *row in counted]
             each = each or [(None, None, 0, 0)]
             found += [(config_id, reader, reason, *row) for config_id in ids for row in each]
     found.sort(key=lambda row: (row[0], _place(row[1])))
@@ -104,22 +104,26 @@ def best_shortcut(scores: pd.DataFrame) -> pd.DataFrame:
         scores: as `shortcut_scores` gives them.
     """
     fitted = scores[scores["length"].notna()]
-    best = fitted.groupby(["config_id", "reader"])["right"].sum().reset_index()
-    best["place"] = best["reader"].map(_place)
-    best = best.sort_values("place").sort_values("right", ascending=False, kind="stable")
-    best = best.drop_duplicates("config_id")[["config_id", "reader"]]
+    rights = fitted.groupby(["config_id", "reader"])["right"].sum()
+    ranked = sorted(rights.index, key=lambda key: _rank(key[1], rights[key]))
+    best = pd.DataFrame(ranked, columns=["config_id", "reader"]).drop_duplicates("config_id")
     return fitted.merge(best, on=["config_id", "reader"])
 
 
-def _unpack_counts(lengths: Any) -> list[Any] | None:
+def _unpack_counts(lengths: Any) -> list[tuple[int, int, int]] | None:
     """Length, strings and right ones of a reader; none of it where it cannot be fitted.
 
     Nothing at all where it is damaged, which is no reason to show no other.
     """
     try:
-        return [] if lengths is None else list(unpacked_lengths(lengths))
+        return [] if lengths is None else unpacked_lengths(lengths)
     except (ValueError, TypeError, RecursionError):
         return None
+
+
+def _rank(reader: str, right: int) -> tuple[int, int]:
+    """What readers are ordered by, the best first, by the strings that they are right on."""
+    return -right, _place(reader)
 
 
 def _place(reader: str) -> int:
@@ -162,7 +166,7 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
         read = {reader: counted for reader, lengths in rows if (counted := _unpack_counts(lengths))}
         if not read:
             continue
-        best = min(read, key=lambda x: (-sum(right for *_, right in read[x]), _place(x)))
+        best = min(read, key=lambda x: _rank(x, sum(right for *_, right in read[x])))
         counts = np.array([row[1:] for row in read[best]])  # strings, and right ones
         within = np.array([row[0] in trained for row in read[best]])
         sums = [counts[chosen].sum(axis=0) for chosen in (within, ~within, slice(None))]

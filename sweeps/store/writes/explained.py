@@ -10,7 +10,7 @@ from seqcls.errors import UnknownRunError
 from seqcls.interpretability.mechanisms import is_exact
 from seqcls.results import Cause as FoundCause
 from seqcls.results import Confusion
-from sweeps.results import ProofRecord
+from sweeps.results import ProofRecord, ProofResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import insert_new, one_of
 from sweeps.store.reads.explained import SHORT_TRIED, stored_proofs
@@ -18,7 +18,6 @@ from sweeps.store.tables import (
     CauseRow,
     Config,
     Perturbation,
-    ProofResult,
     ProofRow,
     Run,
     RunState,
