@@ -198,7 +198,9 @@ OF_MIXING = frozenset(
 """Fields that every network of blocks with a mixer reads."""
 
 
-def _mixing(letter: str, path: str, sizes: Sizes, *reads: str) -> Entry:
+def _mixing(
+    letter: str, path: str, sizes: Sizes, *reads: str, compiled: Compiled | None = None
+) -> Entry:
     """Blocks of a mixer, which reads these settings beside those of every such block."""
     return Entry(
         f"{_HERE}.{path}",
@@ -206,6 +208,7 @@ def _mixing(letter: str, path: str, sizes: Sizes, *reads: str) -> Entry:
         no_mixing,
         several_outputs=True,
         sizes=sizes,
+        compiled=compiled,
         letter=letter,
     )
 
@@ -326,8 +329,10 @@ _OWN: Mapping[str, Entry] = {
     "rnn": _recurrent("RNN", gates=1),
     "gru": _recurrent("GRU", gates=3),
     "lstm": replace(_recurrent("LSTM", gates=4), letter="r", mixer=f"{_HERE}.lstm_mixer:LSTMMixer"),
-    "deltanet": _mixing("d", "deltanet:DeltaNet", DELTANET, *_DELTA),
-    "gated_deltanet": _mixing("g", "gated_deltanet:GatedDeltaNet", GATED_DELTANET, *_DELTA),
+    "deltanet": _mixing("d", "deltanet:DeltaNet", DELTANET, *_DELTA, compiled="transformer"),
+    "gated_deltanet": _mixing(
+        "g", "gated_deltanet:GatedDeltaNet", GATED_DELTANET, *_DELTA, compiled="transformer"
+    ),
     "deltaproduct": _mixing("p", "deltaproduct:DeltaProduct", DELTAPRODUCT, *_DELTA, _STEPS),
     "mamba": _mixing("m", "mamba:Mamba", MAMBA, "eigenvalue_range", "expand", "state_size"),
     "slstm": _mixing("s", "slstm:SLSTM", SLSTM, *_HEADS),
@@ -346,6 +351,7 @@ _OWN: Mapping[str, Entry] = {
                 x.sizes.scores(y, tokens) for x, y in _blocks(config)
             ),
         ),
+        compiled="transformer",
     ),
 }
 

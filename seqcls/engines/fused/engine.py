@@ -10,7 +10,6 @@ from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.engine import CompiledEngine
 from seqcls.engines.compiled.machine_code import FUSED, MEAN, TABLES
 from seqcls.engines.fused.packing import ADDED, SCHEMES, parameter_shapes
-from seqcls.models import compiled_program
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -71,7 +70,7 @@ class Fused(CompiledEngine):
 
 
 def _why_not_compiled(config: NetworkConfig) -> str | None:
-    if compiled_program(config) != "transformer":
+    if config.architecture != "transformer":
         return f"architecture={config.architecture!r} is not compiled"
     if config.num_blocks > 1:
         return f"num_blocks={config.num_blocks}: one block is compiled"

@@ -15,6 +15,7 @@ from seqcls.engines.compiled.machine_code import (
     TRANSFORMER_OUTPUTS,
 )
 from seqcls.engines.lanes.packing import shapes
+from seqcls.engines.lanes.transformer_sizes import MIXERS, MOST_BLOCKS, mixers_of
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
 from seqcls.models import compiled_program
@@ -166,11 +167,22 @@ class Lanes(CompiledEngine):
         return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
 
 
+def _no_blocks(config: NetworkConfig) -> str | None:
+    letters = mixers_of(config)
+    if unknown := sorted(set(letters) - set(MIXERS.values())):
+        return f"layers={config.layers!r}: blocks of {unknown[0]!r} are not compiled"
+    if len(letters) > MOST_BLOCKS and config.architecture != "transformer":
+        return f"{len(letters)} blocks of mixers: up to {MOST_BLOCKS} are compiled"
+    return None
+
+
 def _why_not_compiled(config: NetworkConfig) -> str | None:
     if (program := compiled_program(config)) is None:
         return f"architecture={config.architecture!r} is not compiled"
     if config.positions not in POSITIONS:
         return f"positions={config.positions!r} are not compiled"
+    if program == "transformer" and (reason := _no_blocks(config)) is not None:
+        return reason
     if config.precision != "float32":
         return f"precision={config.precision!r} has half the lanes, and is not compiled"
     if config.dropout_rate > 0:

@@ -5,12 +5,22 @@ r"""One block over a group of strings, forward and backward.
     norms before:  y = x + Wo attend(norm(x)) + bo       z = y + W2 act(W1 norm(y) + b1) + b2
     norms after:   y = norm(x + Wo attend(x) + bo)       z = norm(y + W2 act(W1 y + b1) + b2)
 
-In the last block only what is read is computed where that is one token of each string: its state
-takes the place of x in the sums, and its (normed) state makes the one query.
+A block that remembers has a memory's mixing instead of `attend`, without biases there. In the last
+block only what is read is computed where that is one token of each string: its state takes the
+place of x in the sums, and its (normed) state makes the one query.
 """
 
 from typing import NamedTuple
 
+from seqcls.engines.lanes.delta_memory import (
+    gradients_of,
+    memory_layers,
+    memory_rooms,
+    project,
+    project_gradient,
+    remember,
+    remember_gradient,
+)
 from seqcls.engines.lanes.elementary import (
     NONE,
     Norm,
@@ -65,6 +75,13 @@ class Rooms(NamedTuple):
     read_state: Rows
     """The state of the one token of each string that is read."""
     read_normed: Rows
+    read_mixed: Rows
+
+
+@kernel
+def remembers(number, sizes):
+    """Whether the block of that number remembers instead of attending."""
+    return (sizes.memories >> number) & 1 == 1
 
 
 @kernel
@@ -75,7 +92,8 @@ def layers_of(number, sizes, parameters):
     weight, joined, width = p + parameters.query_key_value, sizes.joined, sizes.width
     # -1 stands for no bias: without biases all of them begin before the first parameter.
     b = p if sizes.biases else -(10**15)
-    bias = b + parameters.query_key_value_bias
+    of_mixer = -(10**15) if remembers(number, sizes) else b
+    bias = of_mixer + parameters.query_key_value_bias
     return BlockLayers(
         has_norm and not sizes.norms_last,
         has_norm and sizes.norms_last,
@@ -86,7 +104,7 @@ def layers_of(number, sizes, parameters):
         LinearLayer(width, 3 * joined, weight, bias),
         LinearLayer(width, joined, weight, bias),
         LinearLayer(width, 2 * joined, weight + joined * width, bias + joined),
-        LinearLayer(joined, width, p + parameters.output, b + parameters.output_bias),
+        LinearLayer(joined, width, p + parameters.output, of_mixer + parameters.output_bias),
         Norm(
             sizes.norm, sizes.hidden, sizes.eps, p + parameters.feed_forward_norm,
             p + parameters.feed_forward_norm_bias,
@@ -117,6 +135,7 @@ def rooms_of(number, sizes, at):
         Rows(at.last_state if number == sizes.blocks - 1 else x + at.block_size, row),
         Rows(at.read_state, row),
         Rows(at.read_normed, row),
+        Rows(at.read_mixed, sizes.joined + 1),
     )
 
 
@@ -149,21 +168,16 @@ def forward(number, last, tokens, keep, sizes, parameters, at, w, a, group):
         norm(tokens, layers.attention_norm, a, its.x, its.read, its.attention_kept, w)
     if last:
         gather(sizes.width, a, its.x, group.read, at.read_state)
-        gather(sizes.width, a, its.read, group.read, at.read_normed)
-        keys = Rows(its.heads.first + sizes.joined, its.heads.apart)
-        apply(1, layers.query, a, its.read_normed, its.heads, w, False)
-        apply(tokens, layers.key_value, a, its.read, keys, w, False)
+    mixed = its.mixed
+    if remembers(number, sizes):
+        mix_by_memory(number, tokens, keep, sizes, parameters, at, w, a, its)
+        if last:
+            gather(sizes.joined, a, its.mixed, group.read, at.read_mixed)
+            mixed = its.read_mixed
     else:
-        apply(tokens, layers.query_key_value, a, its.read, its.heads, w, False)
-    if sizes.scheme == ROTARY:
-        rotate_heads(tokens, last, sizes, at, a, its.heads, group.forward)
-    scale(queries, sizes.joined, a, its.heads, at.factor + (at.tokens if last else 0))
-    attend(
-        tokens, last, keep, sizes, a, its.heads, its.scores, its.mixed, at.mask, group, w,
-        parameters.table,
-    )  # fmt: skip
+        mix_by_attention(last, tokens, keep, sizes, parameters, at, w, a, group, layers, its)
     copy(queries, sizes.width, a, its.read_state if last else its.x, its.y)
-    apply(queries, layers.output, a, its.mixed, its.y, w, True)
+    apply(queries, layers.output, a, mixed, its.y, w, True)
     if layers.after:
         norm(queries, layers.attention_norm, a, its.y, its.y, its.attention_kept, w)
 
@@ -178,6 +192,36 @@ def forward(number, last, tokens, keep, sizes, parameters, at, w, a, group):
 
 
 @kernel
+def mix_by_attention(last, tokens, keep, sizes, parameters, at, w, a, group, layers, its):
+    """Writes what the heads mix, of all tokens or of the one that is read."""
+    queries = 1 if last else tokens
+    if last:
+        gather(sizes.width, a, its.read, group.read, at.read_normed)
+        keys = Rows(its.heads.first + sizes.joined, its.heads.apart)
+        apply(1, layers.query, a, its.read_normed, its.heads, w, False)
+        apply(tokens, layers.key_value, a, its.read, keys, w, False)
+    else:
+        apply(tokens, layers.query_key_value, a, its.read, its.heads, w, False)
+    if sizes.scheme == ROTARY:
+        rotate_heads(tokens, last, sizes, at, a, its.heads, group.forward)
+    scale(queries, sizes.joined, a, its.heads, at.factor + (at.tokens if last else 0))
+    attend(
+        tokens, last, keep, sizes, a, its.heads, its.scores, its.mixed, at.mask, group, w,
+        parameters.table,
+    )  # fmt: skip
+
+
+@kernel
+def mix_by_memory(number, tokens, keep, sizes, parameters, at, w, a, its):
+    """Writes what a memory mixes, of all tokens."""
+    memory, rooms = memory_layers(number, sizes, parameters), memory_rooms(number, sizes, at)
+    project(
+        tokens, memory, a, its.read, rooms.given, rooms.strengths, rooms.log_kept, rooms.gate, w
+    )
+    remember(0, tokens, keep, tokens, sizes, memory, a, rooms, w)
+
+
+@kernel
 def backward(number, last, tokens, sizes, parameters, at, w, gradient, a, group):
     """Replaces D z at `at.gradient` by D x and adds to the gradient of the parameters.
 
@@ -187,10 +231,7 @@ def backward(number, last, tokens, sizes, parameters, at, w, gradient, a, group)
     queries, sums = 1 if last else tokens, at.norm_sums
     dx, dn = Rows(at.gradient, its.x.apart), Rows(at.normed_gradient, its.x.apart)
     dinner = Rows(at.inner_gradient, its.inner.apart)
-    dmixed, dheads = (
-        Rows(at.mixed_gradient, its.mixed.apart),
-        Rows(at.heads_gradient, its.heads.apart),
-    )
+    dmixed = Rows(at.mixed_gradient, its.mixed.apart)
     # Without a norm between, D of what a half of the block reads adds to D of its input at once.
     to, add = (dn, False) if layers.before else (dx, True)
 
@@ -209,7 +250,40 @@ def backward(number, last, tokens, sizes, parameters, at, w, gradient, a, group)
     if layers.after:
         kept = its.attention_kept
         norm_gradient(queries, layers.attention_norm, a, dx, dx, kept, sums, w, gradient, False)
-    apply_gradient(queries, layers.output, a, its.mixed, dx, dmixed, w, gradient, False)
+    remembered = remembers(number, sizes)
+    mixed = its.read_mixed if last and remembered else its.mixed
+    apply_gradient(queries, layers.output, a, mixed, dx, dmixed, w, gradient, False)
+    if last:
+        # D of the one state that is read moves to where it was read.
+        copy(1, sizes.width, a, dx, its.read_state)
+        clear(a, dx.first, tokens * dx.apart)
+        scatter(sizes.width, a, at.read_state, dx, group.read)
+    if remembered:
+        if last:
+            copy(1, sizes.joined, a, dmixed, its.read_mixed)
+            clear(a, dmixed.first, tokens * dmixed.apart)
+            scatter(sizes.joined, a, at.read_mixed, dmixed, group.read)
+        memory, rooms = memory_layers(number, sizes, parameters), memory_rooms(number, sizes, at)
+        given = gradients_of(sizes, at)
+        remember_gradient(tokens, sizes, memory, a, rooms, given, w, gradient)
+        project_gradient(tokens, memory, a, its.read, given, to, w, gradient, add)
+    else:
+        mix_by_attention_gradient(
+            last, tokens, sizes, at, w, gradient, a, group, layers, its, to, add
+        )
+    if layers.before:
+        kept = its.attention_kept
+        norm_gradient(tokens, layers.attention_norm, a, dn, dx, kept, sums, w, gradient, True)
+
+
+@kernel
+def mix_by_attention_gradient(last, tokens, sizes, at, w, gradient, a, group, layers, its, to, add):
+    """From D of what is mixed to D of what queries, keys and values are made of: writes it in rows
+    of `to`, or adds to it.
+    """
+    queries = 1 if last else tokens
+    dmixed = Rows(at.mixed_gradient, its.mixed.apart)
+    dheads = Rows(at.heads_gradient, its.heads.apart)
     attend_gradient(
         tokens, last, sizes, a, its.heads, its.scores, dmixed, dheads, at.scores_gradient,
         at.distance_gradient, group,
@@ -218,10 +292,6 @@ def backward(number, last, tokens, sizes, parameters, at, w, gradient, a, group)
     if sizes.scheme == ROTARY:
         rotate_heads(tokens, last, sizes, at, a, dheads, -group.forward)
     if last:
-        # D of the one state that is read moves to where it was read.
-        copy(1, sizes.width, a, dx, its.read_state)
-        clear(a, dx.first, tokens * dx.apart)
-        scatter(sizes.width, a, at.read_state, dx, group.read)
         dkeys = Rows(dheads.first + sizes.joined, dheads.apart)
         apply_gradient(tokens, layers.key_value, a, its.read, dkeys, to, w, gradient, add)
         normed = its.read_normed
@@ -229,9 +299,6 @@ def backward(number, last, tokens, sizes, parameters, at, w, gradient, a, group)
         scatter(sizes.width, a, at.read_normed, to, group.read)
     else:
         apply_gradient(tokens, layers.query_key_value, a, its.read, dheads, to, w, gradient, add)
-    if layers.before:
-        kept = its.attention_kept
-        norm_gradient(tokens, layers.attention_norm, a, dn, dx, kept, sums, w, gradient, True)
 
 
 @kernel

@@ -11,6 +11,7 @@ import numpy as np
 from seqcls.engines.compiled.arithmetic import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import TRANSFORMER_OUTPUTS
+from seqcls.engines.lanes.delta_memory import DeltaRooms, memory_layers, project, remember
 from seqcls.engines.lanes.elementary import Norm, NormStates, norm, norm_gradient
 from seqcls.engines.lanes.loss import (
     Taught,
@@ -35,6 +36,7 @@ from seqcls.engines.lanes.transformer_block import (
     copy,
     forward,
     layers_of,
+    remembers,
     scale,
 )
 from seqcls.engines.lanes.transformer_kernel import Group, embed, embed_gradient
@@ -184,9 +186,27 @@ class WrittenStates(NamedTuple):
     mask: int
     scores: int
     outputs: int
+    gate: int
+    """From here on what a memory needs of one place: what each is, `DeltaRooms` says."""
+    convolved: int
+    lengths: int
+    fading_slopes: int
+    recalled: int
+    units: int
+    head_scales: int
+    pairs: int
+    since: int
     heads: int
-    """Keys and values of every place; in the row of the first, the queries of the last."""
+    """Keys and values of every place; in the row of the first, the queries of the last. Where a
+    block remembers, all of every place, and after them what else is kept of it.
+    """
     apart: int
+    given: int
+    """How far from a group's first row the projections of a memory stand; so of what follows."""
+    written: int
+    strengths: int
+    log_kept: int
+    sums: int
     block_size: int
     size: int
 
@@ -195,7 +215,17 @@ def written_states_of(sizes: TransformerSizes, tokens: int, groups: int) -> Writ
     """Where the states of so many groups stand, of which so many places are kept."""
     # One vector more in every row: rows that are a power of two apart share lines of the cache.
     width, inner = sizes.width + 1, sizes.inner + 1
-    apart = tokens * (3 * sizes.joined + 1)
+    heads, joined, gates = 3 * sizes.joined + 1, sizes.joined + 1, sizes.gates + 1
+    remembering, fading = sizes.memories > 0, sizes.fading > 0
+    kept = {
+        "heads": tokens * heads,
+        "given": tokens * heads * remembering,
+        "written": tokens * joined * remembering,
+        "strengths": tokens * gates * remembering,
+        "log_kept": tokens * gates * fading,
+        "sums": tokens * gates * fading,
+    }
+    apart = sum(kept.values())
     parts = {
         "state": groups * width,
         "normed": groups * width,
@@ -210,14 +240,26 @@ def written_states_of(sizes: TransformerSizes, tokens: int, groups: int) -> Writ
         "mask": tokens,
         "scores": tokens + 1,
         "outputs": groups * (padded_size(sizes.outputs) + 1),
+        "gate": groups * joined * fading,
+        "convolved": heads * remembering,
+        "lengths": 2 * sizes.heads * remembering,
+        "fading_slopes": gates * fading,
+        "recalled": joined * remembering,
+        "units": joined * remembering,
+        "head_scales": int(remembering),
+        "pairs": (tokens + 1) * remembering,
+        "since": (tokens + 1) * fading,
         "heads": sizes.blocks * groups * apart,
     }
+    inside = one_after_another(kept)
+    del inside["heads"]
     return WrittenStates(
         groups=groups,
         apart=apart,
         block_size=groups * apart,
         size=sum(parts.values()),
         **one_after_another(parts),
+        **inside,
     )
 
 
@@ -265,6 +307,43 @@ def attend_to_positions(place, groups, sizes, parameters, at, a, w, layers, head
             Rows(at.mixed + number * (sizes.joined + 1), sizes.joined + 1), at.mask, group, w,
             parameters.table,
         )  # fmt: skip
+
+
+@kernel
+def remember_positions(place, groups, block, sizes, parameters, at, a, w, heads, x):
+    """Writes what the memory of a block mixes at a place, `x` being what is read."""
+    layers = memory_layers(block, sizes, parameters)
+    row, joined, gates = 3 * sizes.joined + 1, sizes.joined + 1, sizes.gates + 1
+    given, strengths = heads.first + at.given, heads.first + at.strengths
+    project(
+        groups, layers, a, x, Rows(given + place * row, at.apart),
+        Rows(strengths + place * gates, at.apart),
+        Rows(heads.first + at.log_kept + place * gates, at.apart), Rows(at.gate, joined), w,
+    )  # fmt: skip
+    for number in range(groups):
+        first = heads.first + number * at.apart
+        of_group = Rows(first + at.given, row)
+        # What is of one place alone has one row.
+        rooms = DeltaRooms(
+            of_group,
+            Rows(at.convolved, 0) if sizes.convolved else of_group,
+            Rows(first, row),
+            Rows(at.lengths, 0),
+            Rows(first + at.strengths, gates),
+            Rows(first + at.log_kept, gates),
+            Rows(at.fading_slopes, 0),
+            Rows(first + at.sums, gates),
+            Rows(first + at.written, joined),
+            Rows(at.gate + number * joined, 0),
+            Rows(at.recalled, 0),
+            at.units,
+            at.head_scales - place,
+            Rows(at.mixed + number * joined, 0),
+            Rows(at.pairs, 0),
+            Rows(at.scores, 0),
+            Rows(at.since, 0),
+        )
+        remember(place, 1, False, 0, sizes, layers, a, rooms, w)
 
 
 @entry(TRANSFORMER_OUTPUTS)
@@ -315,10 +394,15 @@ def write(w, sizes, parameters, at, a, outputs, places, by_lane, factors):
                 heads = Rows(at.heads + block * at.block_size, at.apart)
                 if layers.before:
                     norm(groups, layers.attention_norm, a, x, normed, kept, w)
-                attend_to_positions(
-                    place, groups, sizes, parameters, at, a, w, layers, heads,
-                    normed if layers.before else x, group,
-                )  # fmt: skip
+                read_from = normed if layers.before else x
+                if remembers(block, sizes):
+                    remember_positions(
+                        place, groups, block, sizes, parameters, at, a, w, heads, read_from
+                    )
+                else:
+                    attend_to_positions(
+                        place, groups, sizes, parameters, at, a, w, layers, heads, read_from, group
+                    )
                 copy(groups, width, a, x, y)
                 apply(groups, layers.output, a, mixed, y, w, True)
                 if layers.after:

@@ -43,6 +43,12 @@ SCHEMES = {
 
 QUERIES = 32
 """Queries whose scores are computed at once."""
+WINDOW = 4
+"""Tokens that a short convolution reads."""
+MOST_BLOCKS = 62
+"""Blocks of which it is known whether they attend or remember."""
+MIXERS = {"transformer": "a", "deltanet": "d", "gated_deltanet": "g"}
+"""The letters of what mixes tokens in a block."""
 
 
 class TransformerSizes(NamedTuple):
@@ -81,6 +87,14 @@ class TransformerSizes(NamedTuple):
     """Whether the embedding is the head's matrix."""
     scheme: int
     scaled_loss: bool
+    memories: int
+    """The blocks that remember instead of attending, a bit each, the first block's the lowest."""
+    fading: int
+    """Those of them whose memory fades."""
+    signed: bool
+    convolved: bool
+    gates: int
+    """Numbers of heads, filled up, that say how much is written and kept."""
 
 
 class TransformerParameters(NamedTuple):
@@ -101,6 +115,14 @@ class TransformerParameters(NamedTuple):
     inner_bias: int
     outer: int
     outer_bias: int
+    strength: int
+    convolution: int
+    """Of each query's, key's and value's number so many as the window has."""
+    head_norm: int
+    fading: int
+    log_rate: int
+    fading_offset: int
+    gate: int
     final_norm: int
     final_norm_bias: int
     classifier: int
@@ -131,12 +153,20 @@ class TransformerStates(NamedTuple):
     read_gradient: int
     read_state: int
     read_normed: int
+    read_mixed: int
     gradient: int
     normed_gradient: int
     mixed_gradient: int
     inner_gradient: int
     heads_gradient: int
     scores_gradient: int
+    given_gradient: int
+    gate_gradient: int
+    strengths_gradient: int
+    log_kept_gradient: int
+    pairs_gradient: int
+    reads_gradient: int
+    head_sums: int
     norm_sums: int
     final_normed: int
     final_units: int
@@ -157,14 +187,42 @@ class TransformerStates(NamedTuple):
     feed_forward_scales: int
     inner: int
     inner_slopes: int
+    given: int
+    """Of a memory: what each of these is, `DeltaRooms` says."""
+    convolved: int
+    lengths: int
+    strengths: int
+    log_kept: int
+    slopes: int
+    sums: int
+    written: int
+    gate: int
+    recalled: int
+    units: int
+    scales: int
+    pairs: int
+    since: int
     last_state: int
     """The output of the last block."""
     size: int
 
 
+def mixers_of(config: NetworkConfig) -> str:
+    """The letter of what mixes tokens in each block, as those of `layers`."""
+    if config.architecture == "hybrid":
+        return config.layers
+    return MIXERS[config.architecture] * config.num_blocks
+
+
+def _bits(letters: str, of: str) -> int:
+    return sum(1 << number for number, letter in enumerate(letters) if letter in of)
+
+
 def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> TransformerSizes:
     """A network's sizes and switches."""
     heads, head_width = config.num_attention_heads, padded_size(config.attention_head_size)
+    letters, alone = mixers_of(config), config.architecture == "transformer"
+    memories = _bits(letters, "dg") if not alone else 0
     return TransformerSizes(
         types=config.num_letters + 1,
         type_width=padded_size(embedded_rows(config)),
@@ -177,20 +235,26 @@ def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Transformer
         head_width=head_width,
         joined=heads * head_width,
         inner=padded_size(config.feed_forward_size),
-        blocks=config.num_blocks,
+        blocks=len(letters),
         norm=NORMS[config.layer_norm if config.has_norms else "none"],
         eps=config.layer_norm_eps,
         norms_last=config.norm_placement == "post",
         activation=ACTIVATIONS[config.activation],
         biases=config.biases,
-        causal=config.attention_mask == "causal",
-        no_attend_cls=config.no_attend_cls,
+        # Blocks of mixers all read from left to right.
+        causal=config.attention_mask == "causal" or not alone,
+        no_attend_cls=config.no_attend_cls and alone,
         log_length=config.attention_scale == "log_length",
         readout=READOUTS[config.readout],
         final_norm=config.final_norm,
         tied=config.tied_embeddings,
         scheme=SCHEMES[config.positions],
         scaled_loss=scaled_loss,
+        memories=memories,
+        fading=_bits(letters, "g") if not alone else 0,
+        signed=config.eigenvalue_range == "signed",
+        convolved=config.short_convolution,
+        gates=padded_size(heads) if memories else 0,
     )
 
 
@@ -220,6 +284,13 @@ def parameters_of(config: NetworkConfig) -> TransformerParameters:
         "inner_bias": s.inner,
         "outer": s.width * s.inner,
         "outer_bias": s.width,
+        "strength": s.gates * s.width,
+        "convolution": 3 * s.joined * WINDOW * (s.memories > 0 and s.convolved),
+        "head_norm": s.head_width * (s.memories > 0),
+        "fading": s.gates * s.width * (s.fading > 0),
+        "log_rate": s.gates * (s.fading > 0),
+        "fading_offset": s.gates * (s.fading > 0),
+        "gate": s.joined * s.width * (s.fading > 0),
     }
     block_size, embedding = sum(block.values()), s.type_width * s.width
     rows, columns = table_shape(config)
@@ -253,11 +324,14 @@ def _slots(
 
     hidden, inner = np.arange(s.hidden), np.arange(config.feed_forward_size)
     heads = np.add.outer(np.arange(s.heads) * s.head_width, np.arange(s.head_size)).reshape(-1)
+    alone = config.architecture == "transformer"
     yield "embedding.weight", rows_of(p.embedding, head_rows(config), hidden, s.width)
-    for number in range(s.blocks):
+    for number, letter in enumerate(mixers_of(config)):
         block, moved = f"blocks.{number}.", number * p.block_size
+        attends = letter == "a"
+        mixer = "mixer" + ".attention" * attends if not alone else "attention"
         norms = (
-            ("attention_norm", p.attention_norm, p.attention_norm_bias),
+            ("attention_norm" if alone else "mixer_norm", p.attention_norm, p.attention_norm_bias),
             ("feed_forward_norm", p.feed_forward_norm, p.feed_forward_norm_bias),
         )
         for name, weight, bias in norms:
@@ -266,18 +340,35 @@ def _slots(
             if config.has_norms and config.layer_norm == "nn":
                 yield f"{block}{name}.bias", moved + bias + hidden
         layers = [
-            (f"attention.{name}", p.query_key_value, heads + part * s.joined, hidden, s.width,
+            (f"{mixer}.{name}", p.query_key_value, heads + part * s.joined, hidden, s.width,
              p.query_key_value_bias)
             for part, name in enumerate(("query", "key", "value"))
         ] + [
-            ("attention.output", p.output, hidden, heads, s.joined, p.output_bias),
+            (f"{mixer}.output", p.output, hidden, heads, s.joined, p.output_bias),
             ("feed_forward.input", p.inner, inner, hidden, s.width, p.inner_bias),
             ("feed_forward.output", p.outer, hidden, inner, s.inner, p.outer_bias),
         ]  # fmt: skip
         for name, weight, rows, columns, width, bias in layers:
             yield f"{block}{name}.weight", rows_of(moved + weight, rows, columns, width)
-            if config.biases:
+            if config.biases and (attends or not name.startswith(mixer)):
                 yield f"{block}{name}.bias", moved + bias + rows
+        if attends:
+            continue
+        gates, inside = np.arange(s.heads), f"{block}{mixer}."
+        yield f"{inside}strength.weight", rows_of(moved + p.strength, gates, hidden, s.width)
+        if s.convolved:
+            channels = np.concatenate([heads + part * s.joined for part in range(3)])
+            window = np.arange(WINDOW)
+            yield (
+                f"{inside}convolution.weight",
+                rows_of(moved + p.convolution, channels, window, WINDOW),
+            )
+        yield f"{inside}norm.weight", moved + p.head_norm + np.arange(s.head_size)
+        if letter == "g":
+            yield f"{inside}fading.weight", rows_of(moved + p.fading, gates, hidden, s.width)
+            yield f"{inside}log_rate", moved + p.log_rate + gates
+            yield f"{inside}offset", moved + p.fading_offset + gates
+            yield f"{inside}gate.weight", rows_of(moved + p.gate, heads, hidden, s.width)
     if s.final_norm:
         yield "final_norm.weight", p.final_norm + hidden
     if s.final_norm and config.layer_norm == "nn":
@@ -304,6 +395,9 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
     # One vector more in every row: rows that are a power of two apart share lines of the cache.
     width, heads, joined, inner = s.width + 1, 3 * s.joined + 1, s.joined + 1, s.inner + 1
     queries, tile = tokens if training else min(tokens, QUERIES), min(tokens, QUERIES)
+    remembers, fades, gates = s.memories > 0, s.fading > 0, s.gates + 1
+    learns = training and remembers
+    pairs = (s.heads if training else 1) * queries * (tokens + 1)
     common = {
         "types": tokens * (s.type_width + 1),
         "is_token": tokens,
@@ -315,12 +409,20 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
         "read_gradient": s.width,
         "read_state": width,
         "read_normed": width,
+        "read_mixed": joined,
         "gradient": tokens * width,
         "normed_gradient": tokens * width,
         "mixed_gradient": tokens * joined,
         "inner_gradient": tokens * inner,
         "heads_gradient": tokens * heads,
         "scores_gradient": tile * (tokens + 1),
+        "given_gradient": tokens * heads * learns,
+        "gate_gradient": tokens * joined * learns,
+        "strengths_gradient": tokens * gates * learns,
+        "log_kept_gradient": tokens * gates * learns,
+        "pairs_gradient": tokens * (tokens + 1) * learns,
+        "reads_gradient": tokens * (tokens + 1) * learns,
+        "head_sums": 2 * s.head_width * learns,
         "norm_sums": 2 * s.hidden,
         "final_normed": tokens * width * s.final_norm,
         "final_units": tokens * width * s.final_norm,
@@ -335,7 +437,7 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
         "attention_units": tokens * width,
         "attention_scales": tokens,
         "heads": tokens * heads,
-        "scores": (s.heads if training else 1) * queries * (tokens + 1),
+        "scores": pairs,
         "mixed": tokens * joined,
         "after_attention": tokens * width,
         "feed_forward_normed": tokens * width,
@@ -343,6 +445,20 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
         "feed_forward_scales": tokens,
         "inner": tokens * inner,
         "inner_slopes": tokens * inner,
+        "given": tokens * heads * remembers,
+        "convolved": tokens * heads * remembers,
+        "lengths": tokens * 2 * s.heads * remembers,
+        "strengths": tokens * gates * remembers,
+        "log_kept": tokens * gates * fades,
+        "slopes": tokens * gates * fades,
+        "sums": tokens * gates * fades,
+        "written": tokens * joined * remembers,
+        "gate": tokens * joined * fades,
+        "recalled": tokens * joined * remembers,
+        "units": tokens * joined * remembers,
+        "scales": tokens * s.heads * remembers,
+        "pairs": pairs * remembers,
+        "since": pairs * fades,
     }
     first, size = sum(common.values()), sum(block.values())
     last = first + s.blocks * size if training else first

@@ -1,0 +1,498 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+"""The memory of DeltaNet and Gated DeltaNet over a group of strings, forward and backward.
+
+What is read of a token is x; q, k and v are linear in it, go through a convolution over four tokens
+and SiLU, and q and k are of length 1 in each head. b is the logistic function of a linear layer,
+twice that where factors are signed, and a = exp(-A softplus(w x + c)) where the memory fades, else
+1. With c_t the sum of log a up to t, and D_ts = exp(c_t - c_s),
+
+    r_t = v_t - sum_{s<t} N_ts u_s      N_ts = D_ts k_t . k_s      u_t = b_t r_t
+    o_t = sum_{s<=t} P_ts u_s           P_ts = D_ts q_t . k_s
+
+and o, its RMS norm a head, times SiLU(g x) where the memory fades, is what is mixed. Backward, from
+the last token on,
+
+    D u_t = sum_{t'>=t} P_t't D o_t' - sum_{t'>t} N_t't D r_t'
+    D v_t = D r_t = b_t D u_t           D b_t = D u_t . r_t
+    D P_ts = D o_t . u_s                D N_ts = -D r_t . u_s
+    D c_t = sum_s (D N N + D P P)_ts - sum_t' (D N N + D P P)_t't
+
+and D log a_t is the sum of D c from t on.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from seqcls.engines.lanes.elementary import (
+    RMS,
+    TWO,
+    Norm,
+    NormStates,
+    exp,
+    norm,
+    norm_gradient,
+    sigmoid,
+)
+from seqcls.engines.lanes.tiles import (
+    LinearLayer,
+    Matrix,
+    Rows,
+    apply,
+    apply_gradient,
+    clear,
+    product,
+)
+from seqcls.engines.lanes.transformer_sizes import QUERIES, WINDOW
+from seqcls.engines.lanes.vector import (
+    HALF,
+    LANES,
+    ONE,
+    ZERO,
+    fma,
+    if_less,
+    kernel,
+    load,
+    root,
+    spread,
+    spread_at,
+    store,
+    total,
+)
+
+NORM_EPS = 1e-5
+SHORTEST = np.float32(1e-12)
+"""By at least so much queries and keys are divided, as PyTorch does."""
+
+
+class DeltaLayers(NamedTuple):
+    """The layers of a memory, and where its other parameters begin."""
+
+    query_key_value: LinearLayer
+    convolution: int
+    """Of each channel so many numbers as its window has; -1 where there is none."""
+    strength: LinearLayer
+    fading: LinearLayer
+    log_rate: int
+    offset: int
+    gate: LinearLayer
+    norm: Norm
+    signed: bool
+    fades: bool
+
+
+class DeltaRooms(NamedTuple):
+    """Where its states stand, a row a token."""
+
+    given: Rows
+    """Queries, keys and values, as the linear layers give them."""
+    convolved: Rows
+    heads: Rows
+    """q, k and r."""
+    lengths: Rows
+    """One over the length of each head's query, then those of its keys."""
+    strengths: Rows
+    log_kept: Rows
+    slopes: Rows
+    """Those of log a by w x + c."""
+    sums: Rows
+    written: Rows
+    gate: Rows
+    recalled: Rows
+    """o, then normed."""
+    units: int
+    """In rows as those of `recalled`."""
+    scales: int
+    mixed: Rows
+    pairs: Rows
+    """N; of each head so many rows where they are kept."""
+    reads: Rows
+    """P."""
+    since: Rows
+    """D."""
+
+
+class DeltaGradients(NamedTuple):
+    """Where gradients of a memory's states stand, a row a token."""
+
+    mixed: Rows
+    heads: Rows
+    given: Rows
+    gate: Rows
+    strengths: Rows
+    log_kept: Rows
+    pairs: Rows
+    reads: Rows
+    sums: int
+    """Where two vectors of scratch for each feature of a head begin."""
+
+
+@kernel
+def memory_layers(number, sizes, parameters):
+    """The layers of the memory of the block of that number."""
+    p, width = number * parameters.block_size, sizes.width
+    return DeltaLayers(
+        LinearLayer(width, 3 * sizes.joined, p + parameters.query_key_value, -1),
+        p + parameters.convolution if sizes.convolved else -1,
+        LinearLayer(width, sizes.gates, p + parameters.strength, -1),
+        LinearLayer(width, sizes.gates, p + parameters.fading, -1),
+        p + parameters.log_rate,
+        p + parameters.fading_offset,
+        LinearLayer(width, sizes.joined, p + parameters.gate, -1),
+        Norm(RMS, sizes.head_size, NORM_EPS, p + parameters.head_norm, -1),
+        sizes.signed,
+        (sizes.fading >> number) & 1 == 1,
+    )
+
+
+@kernel
+def memory_rooms(number, sizes, at):
+    """Where the states of the memory of the block of that number stand."""
+    moved, row = number * at.block_size, 3 * sizes.joined + 1
+    joined, gates, pairs = sizes.joined + 1, sizes.gates + 1, at.tokens + 1
+    return DeltaRooms(
+        Rows(at.given + moved, row),
+        Rows((at.convolved if sizes.convolved else at.given) + moved, row),
+        Rows(at.heads + moved, row),
+        Rows(at.lengths + moved, 2 * sizes.heads),
+        Rows(at.strengths + moved, gates),
+        Rows(at.log_kept + moved, gates),
+        Rows(at.slopes + moved, gates),
+        Rows(at.sums + moved, gates),
+        Rows(at.written + moved, joined),
+        Rows(at.gate + moved, joined),
+        Rows(at.recalled + moved, joined),
+        at.units + moved,
+        at.scales + moved,
+        Rows(at.mixed + moved, joined),
+        Rows(at.pairs + moved, pairs),
+        Rows(at.scores + moved, pairs),
+        Rows(at.since + moved, pairs),
+    )
+
+
+@kernel
+def gradients_of(sizes, at):
+    """Where the gradients of a memory's states stand."""
+    row, joined, gates = 3 * sizes.joined + 1, sizes.joined + 1, sizes.gates + 1
+    return DeltaGradients(
+        Rows(at.mixed_gradient, joined),
+        Rows(at.heads_gradient, row),
+        Rows(at.given_gradient, row),
+        Rows(at.gate_gradient, joined),
+        Rows(at.strengths_gradient, gates),
+        Rows(at.log_kept_gradient, gates),
+        Rows(at.pairs_gradient, at.tokens + 1),
+        Rows(at.reads_gradient, at.tokens + 1),
+        at.head_sums,
+    )
+
+
+@kernel
+def project(rows, layers, a, x, given, strengths, log_kept, gate, w):
+    """Applies the linear layers to what is read of tokens."""
+    apply(rows, layers.query_key_value, a, x, given, w, False)
+    apply(rows, layers.strength, a, x, strengths, w, False)
+    if layers.fades:
+        apply(rows, layers.fading, a, x, log_kept, w, False)
+        apply(rows, layers.gate, a, x, gate, w, False)
+
+
+@kernel
+def convolve(first, rows, channels, start, a, given, to, w):
+    """Each channel's mean over a token and the three before it, with learned weights."""
+    for token in range(first, first + rows):
+        for channel in range(channels):
+            value = spread(ZERO)
+            for back in range(min(WINDOW, token + 1)):
+                before = load(a, given.first + (token - back) * given.apart + channel)
+                weight = spread_at(w, start + channel * WINDOW + WINDOW - 1 - back)
+                value = fma(before, weight, value)
+            store(a, to.first + token * to.apart + channel, value)
+
+
+@kernel
+def convolve_gradient(tokens, channels, start, a, given, dto, dgiven, w, gradient):
+    """Writes D of what is given to it."""
+    for channel in range(channels):
+        for back in range(WINDOW):
+            value = spread(ZERO)
+            for token in range(back, tokens):
+                before = load(a, given.first + (token - back) * given.apart + channel)
+                value = fma(load(a, dto.first + token * dto.apart + channel), before, value)
+            gradient[start + channel * WINDOW + WINDOW - 1 - back] += total(value)
+        for token in range(tokens):
+            value = spread(ZERO)
+            for back in range(min(WINDOW, tokens - token)):
+                after = load(a, dto.first + (token + back) * dto.apart + channel)
+                weight = spread_at(w, start + channel * WINDOW + WINDOW - 1 - back)
+                value = fma(after, weight, value)
+            store(a, dgiven.first + token * dgiven.apart + channel, value)
+
+
+@kernel
+def shape_heads(first, rows, sizes, a, its):
+    """Queries and keys of length 1, and values, of what is convolved."""
+    for token in range(first, first + rows):
+        x0 = its.convolved.first + token * its.convolved.apart
+        y0 = its.heads.first + token * its.heads.apart
+        for i in range(3 * sizes.joined):
+            value = load(a, x0 + i)
+            store(a, y0 + i, value * sigmoid(value))
+        for head in range(2 * sizes.heads):
+            part, squares = y0 + head * sizes.head_width, spread(ZERO)
+            for i in range(part, part + sizes.head_size):
+                squares = fma(load(a, i), load(a, i), squares)
+            length = root(squares)
+            share = if_less(length, spread(SHORTEST), spread(ONE / SHORTEST), ONE / length)
+            store(a, its.lengths.first + token * its.lengths.apart + head, share)
+            for i in range(part, part + sizes.head_size):
+                store(a, i, load(a, i) * share)
+
+
+@kernel
+def shape_heads_gradient(tokens, sizes, a, its, dheads):
+    """Replaces D of queries, keys and values by D of what is convolved."""
+    for token in range(tokens):
+        x0 = its.convolved.first + token * its.convolved.apart
+        y0 = its.heads.first + token * its.heads.apart
+        d0 = dheads.first + token * dheads.apart
+        for head in range(2 * sizes.heads):
+            moved, along = head * sizes.head_width, spread(ZERO)
+            for i in range(moved, moved + sizes.head_size):
+                along = fma(load(a, y0 + i), load(a, d0 + i), along)
+            share = load(a, its.lengths.first + token * its.lengths.apart + head)
+            # Below the shortest length, by which they are divided then, it is no part of it.
+            along = if_less(share, spread(ONE / SHORTEST), along, spread(ZERO))
+            for i in range(moved, moved + sizes.head_size):
+                store(a, d0 + i, (load(a, d0 + i) - load(a, y0 + i) * along) * share)
+        for i in range(3 * sizes.joined):
+            value = load(a, x0 + i)
+            share = sigmoid(value)
+            slope = share * fma(value, ONE - share, spread(ONE))
+            store(a, d0 + i, load(a, d0 + i) * slope)
+
+
+@kernel
+def fade(first, rows, heads, layers, a, its, w):
+    """Replaces w x by log a, and writes its slopes and sums."""
+    for head in range(heads):
+        rate, offset = np.float32(math.exp(w[layers.log_rate + head])), w[layers.offset + head]
+        for token in range(first, first + rows):
+            index = its.log_kept.first + token * its.log_kept.apart + head
+            slope = its.slopes.first + token * its.slopes.apart + head
+            store(a, slope, sigmoid(load(a, index) + offset) * (-rate))
+            for lane in range(LANES):
+                x = a[index * LANES + lane] + offset
+                soft = max(x, ZERO) + np.float32(math.log1p(np.float32(math.exp(-abs(x)))))
+                a[index * LANES + lane] = -rate * soft
+            here = its.sums.first + token * its.sums.apart + head
+            before = load(a, here - its.sums.apart) if token > 0 else spread(ZERO)
+            store(a, here, before + load(a, index))
+
+
+@kernel
+def remember(first, rows, keep, count, sizes, layers, a, its, w):
+    """Writes what is mixed of some tokens, given what is projected of them and of all before.
+
+    Args:
+        count: of tokens whose rows are kept.
+        keep: whether all that gradients need is kept.
+    """
+    if layers.convolution >= 0:
+        start = layers.convolution
+        convolve(first, rows, 3 * sizes.joined, start, a, its.given, its.convolved, w)
+    shape_heads(first, rows, sizes, a, its)
+    most = TWO if layers.signed else ONE
+    for token in range(first, first + rows):
+        for head in range(sizes.heads):
+            index = its.strengths.first + token * its.strengths.apart + head
+            store(a, index, sigmoid(load(a, index)) * most)
+    if layers.fades:
+        fade(first, rows, sizes.heads, layers, a, its, w)
+    for head in range(sizes.heads):
+        moved = head * sizes.head_width
+        for begin in range(first, first + rows, QUERIES):
+            some = min(QUERIES, first + rows - begin)
+            recall(begin, some, head, keep, count, sizes, layers, a, its)
+        x = Rows(its.recalled.first + first * its.recalled.apart + moved, its.recalled.apart)
+        kept = NormStates(
+            its.units + first * its.recalled.apart + moved, its.scales + head * count + first
+        )
+        norm(rows, layers.norm, a, x, x, kept, w)
+    for token in range(first, first + rows):
+        for i in range(sizes.joined):
+            value = load(a, its.recalled.first + token * its.recalled.apart + i)
+            if layers.fades:
+                gate = load(a, its.gate.first + token * its.gate.apart + i)
+                value = value * (gate * sigmoid(gate))
+            store(a, its.mixed.first + token * its.mixed.apart + i, value)
+
+
+@kernel
+def recall(first, some, head, keep, count, sizes, layers, a, its):
+    """Writes what one head recalls at some tokens, and what it writes there to its memory."""
+    query, row = its.heads.first + head * sizes.head_width, its.heads.apart
+    key, value = query + sizes.joined, query + 2 * sizes.joined
+    written = Rows(its.written.first + head * sizes.head_width, its.written.apart)
+    o = its.recalled.first + head * sizes.head_width
+    at = (head * count + first) * its.pairs.apart if keep else 0
+    pairs, reads = its.pairs.first + at, its.reads.first + at
+    since, apart = its.since.first + at, its.pairs.apart
+    known = (first + some + 3) // 4 * 4
+    end = count if keep else known
+    keys = Matrix(key, row, 1)
+    before = Matrix(key + first * row, row, 1)
+    product(some, known, sizes.head_size, a, before, keys, Rows(pairs, apart), False)
+    before = Matrix(query + first * row, row, 1)
+    product(some, known, sizes.head_size, a, before, keys, Rows(reads, apart), False)
+    for number in range(some):
+        token, moved = first + number, number * apart
+        if layers.fades:
+            now = load(a, its.sums.first + token * its.sums.apart + head)
+            for other in range(token):
+                then = load(a, its.sums.first + other * its.sums.apart + head)
+                kept = exp(now - then)
+                store(a, since + moved + other, kept)
+                store(a, pairs + moved + other, load(a, pairs + moved + other) * kept)
+                store(a, reads + moved + other, load(a, reads + moved + other) * kept)
+        clear(a, pairs + moved + token, end - token)
+        clear(a, reads + moved + token + 1, end - token - 1)
+        u = written.first + token * written.apart
+        left, right = Matrix(pairs + moved, apart, 1), Matrix(written.first, 1, written.apart)
+        product(1, sizes.head_width, token, a, left, right, Rows(u, 0), False)
+        strength = load(a, its.strengths.first + token * its.strengths.apart + head)
+        for i in range(sizes.head_width):
+            rest = load(a, value + token * row + i) - load(a, u + i)
+            store(a, value + token * row + i, rest)
+            store(a, u + i, rest * strength)
+    left, right = Matrix(reads, apart, 1), Matrix(written.first, 1, written.apart)
+    to = Rows(o + first * its.recalled.apart, its.recalled.apart)
+    product(some, sizes.head_width, first + some, a, left, right, to, False)
+
+
+@kernel
+def remember_gradient(tokens, sizes, layers, a, its, to, w, gradient):
+    """From D of what is mixed to D of what is projected, in rows of `to`."""
+    for token in range(tokens):
+        for i in range(sizes.joined):
+            if not layers.fades:
+                continue
+            index = to.mixed.first + token * to.mixed.apart + i
+            gate = load(a, its.gate.first + token * its.gate.apart + i)
+            normed, d = load(a, its.recalled.first + token * its.recalled.apart + i), load(a, index)
+            share = sigmoid(gate)
+            slope = share * fma(gate, ONE - share, spread(ONE))
+            store(a, to.gate.first + token * to.gate.apart + i, d * normed * slope)
+            store(a, index, d * (gate * share))
+    for head in range(sizes.heads):
+        moved = head * sizes.head_width
+        d = Rows(to.mixed.first + moved, to.mixed.apart)
+        kept = NormStates(its.units + moved, its.scales + head * tokens)
+        norm_gradient(tokens, layers.norm, a, d, d, kept, to.sums, w, gradient, False)
+        recall_gradient(tokens, head, sizes, layers, a, its, to)
+    shape_heads_gradient(tokens, sizes, a, its, to.heads)
+    if layers.convolution >= 0:
+        start = layers.convolution
+        convolve_gradient(
+            tokens, 3 * sizes.joined, start, a, its.given, to.heads, to.given, w, gradient
+        )
+    most = HALF if layers.signed else ONE
+    for head in range(sizes.heads):
+        rate, offset = spread(ZERO), spread(ZERO)
+        for token in range(tokens):
+            index = to.strengths.first + token * to.strengths.apart + head
+            strength = load(a, its.strengths.first + token * its.strengths.apart + head)
+            store(a, index, load(a, index) * strength * (ONE - strength * most))
+            if layers.fades:
+                index = to.log_kept.first + token * to.log_kept.apart + head
+                moved = token * its.log_kept.apart + head
+                d = load(a, index)
+                rate = fma(d, load(a, its.log_kept.first + moved), rate)
+                d = d * load(a, its.slopes.first + moved)
+                offset = offset + d
+                store(a, index, d)
+        if layers.fades:
+            gradient[layers.log_rate + head] += total(rate)
+            gradient[layers.offset + head] += total(offset)
+
+
+@kernel
+def recall_gradient(tokens, head, sizes, layers, a, its, to):
+    """From D of what one head recalls to D of its queries, keys and values, of strengths and of the
+    logarithm of what is kept.
+    """
+    moved, row, apart = head * sizes.head_width, its.heads.apart, its.pairs.apart
+    query, dquery = its.heads.first + moved, to.heads.first + moved
+    key, dkey = query + sizes.joined, dquery + sizes.joined
+    rest, dvalue = query + 2 * sizes.joined, dquery + 2 * sizes.joined
+    o, u = to.mixed.first + moved, its.written.first + moved
+    at = head * tokens * apart
+    pairs, reads, since = its.pairs.first + at, its.reads.first + at, its.since.first + at
+    dpairs, dreads = to.pairs.first, to.reads.first
+    width = sizes.head_width
+    left, right = Matrix(reads, 1, apart), Matrix(o, 1, to.mixed.apart)
+    product(tokens, width, tokens, a, left, right, Rows(dvalue, row), False)
+    for token in range(tokens - 1, -1, -1):
+        later, scratch = token + 1, to.sums
+        left = Matrix(pairs + later * apart + token, 0, apart)
+        right = Matrix(dvalue + later * row, 1, row)
+        product(1, width, tokens - later, a, left, right, Rows(scratch, 0), False)
+        strength = load(a, its.strengths.first + token * its.strengths.apart + head)
+        along = spread(ZERO)
+        for i in range(width):
+            du = load(a, dvalue + token * row + i) - load(a, scratch + i)
+            along = fma(du, load(a, rest + token * row + i), along)
+            store(a, dvalue + token * row + i, du * strength)
+        store(a, to.strengths.first + token * to.strengths.apart + head, along)
+
+    given, right = Matrix(o, to.mixed.apart, 1), Matrix(u, its.written.apart, 1)
+    product(tokens, tokens, width, a, given, right, Rows(dreads, apart), False)
+    given = Matrix(dvalue, row, 1)
+    product(tokens, tokens, width, a, given, right, Rows(dpairs, apart), False)
+    for token in range(tokens):
+        moved = token * apart
+        sums = spread(ZERO)
+        for other in range(token):
+            index = moved + other
+            dread, dpair = load(a, dreads + index), ZERO - load(a, dpairs + index)
+            if layers.fades:
+                of_log = fma(dread, load(a, reads + index), dpair * load(a, pairs + index))
+                sums = sums + of_log
+                there = to.log_kept.first + other * to.log_kept.apart + head
+                store(a, there, load(a, there) - of_log)
+                kept = load(a, since + index)
+                dread, dpair = dread * kept, dpair * kept
+            store(a, dreads + index, dread)
+            store(a, dpairs + index, dpair)
+        # What stands here so far is of later tokens, which come later; of itself it is nothing.
+        store(a, to.log_kept.first + token * to.log_kept.apart + head, sums)
+        clear(a, dpairs + moved + token, tokens - token)
+        clear(a, dreads + moved + token + 1, tokens - token - 1)
+    if layers.fades:
+        for token in range(tokens - 2, -1, -1):
+            here = to.log_kept.first + token * to.log_kept.apart + head
+            store(a, here, load(a, here) + load(a, here + to.log_kept.apart))
+
+    by_key = Matrix(key, 1, row)
+    left = Matrix(dreads, apart, 1)
+    product(tokens, width, tokens, a, left, by_key, Rows(dquery, row), False)
+    left = Matrix(dpairs, apart, 1)
+    product(tokens, width, tokens, a, left, by_key, Rows(dkey, row), False)
+    left = Matrix(dpairs, 1, apart)
+    product(tokens, width, tokens, a, left, by_key, Rows(dkey, row), True)
+    left = Matrix(dreads, 1, apart)
+    product(tokens, width, tokens, a, left, Matrix(query, 1, row), Rows(dkey, row), True)
+
+
+@kernel
+def project_gradient(tokens, layers, a, x, to, dx, w, gradient, add):
+    """From D of what is projected to D of what is read of tokens: writes it, or adds to it."""
+    given = to.given if layers.convolution >= 0 else to.heads
+    apply_gradient(tokens, layers.query_key_value, a, x, given, dx, w, gradient, add)
+    apply_gradient(tokens, layers.strength, a, x, to.strengths, dx, w, gradient, True)
+    if layers.fades:
+        apply_gradient(tokens, layers.fading, a, x, to.log_kept, dx, w, gradient, True)
+        apply_gradient(tokens, layers.gate, a, x, to.gate, dx, w, gradient, True)
