@@ -334,7 +334,13 @@ _OWN: Mapping[str, Entry] = {
         "g", "gated_deltanet:GatedDeltaNet", GATED_DELTANET, *_DELTA, compiled="transformer"
     ),
     "deltaproduct": _mixing("p", "deltaproduct:DeltaProduct", DELTAPRODUCT, *_DELTA, _STEPS),
-    "mamba": _mixing("m", "mamba:Mamba", MAMBA, "eigenvalue_range", "expand", "state_size"),
+    "mamba": _mixing(
+        "m",
+        "mamba:Mamba",
+        MAMBA,
+        *("eigenvalue_range", "expand", "state_size"),
+        compiled="transformer",
+    ),
     "slstm": _mixing("s", "slstm:SLSTM", SLSTM, *_HEADS),
     "linear_attention": _mixing("l", "mixing:LinearAttention", LINEAR_ATTENTION, *_HEADS),
     "hybrid": Entry(

@@ -35,6 +35,7 @@ from seqcls.engines.lanes.elementary import (
     norm,
     norm_gradient,
     sigmoid,
+    softplus,
 )
 from seqcls.engines.lanes.tiles import (
     LinearLayer,
@@ -48,7 +49,6 @@ from seqcls.engines.lanes.tiles import (
 from seqcls.engines.lanes.transformer_sizes import QUERIES, WINDOW
 from seqcls.engines.lanes.vector import (
     HALF,
-    LANES,
     ONE,
     ZERO,
     fma,
@@ -163,10 +163,10 @@ def memory_rooms(number, sizes, at):
         Rows(at.sums + moved, gates),
         Rows(at.written + moved, joined),
         Rows(at.gate + moved, joined),
-        Rows(at.recalled + moved, joined),
+        Rows(at.recalled + moved, sizes.mixed + 1),
         at.units + moved,
         at.scales + moved,
-        Rows(at.mixed + moved, joined),
+        Rows(at.mixed + moved, sizes.mixed + 1),
         Rows(at.pairs + moved, pairs),
         Rows(at.scores + moved, pairs),
         Rows(at.since + moved, pairs),
@@ -178,7 +178,7 @@ def gradients_of(sizes, at):
     """Where the gradients of a memory's states stand."""
     row, joined, gates = 3 * sizes.joined + 1, sizes.joined + 1, sizes.gates + 1
     return DeltaGradients(
-        Rows(at.mixed_gradient, joined),
+        Rows(at.mixed_gradient, sizes.mixed + 1),
         Rows(at.heads_gradient, row),
         Rows(at.given_gradient, row),
         Rows(at.gate_gradient, joined),
@@ -282,12 +282,10 @@ def fade(first, rows, heads, layers, a, its, w):
         rate, offset = np.float32(math.exp(w[layers.log_rate + head])), w[layers.offset + head]
         for token in range(first, first + rows):
             index = its.log_kept.first + token * its.log_kept.apart + head
+            given = load(a, index) + offset
             slope = its.slopes.first + token * its.slopes.apart + head
-            store(a, slope, sigmoid(load(a, index) + offset) * (-rate))
-            for lane in range(LANES):
-                x = a[index * LANES + lane] + offset
-                soft = max(x, ZERO) + np.float32(math.log1p(np.float32(math.exp(-abs(x)))))
-                a[index * LANES + lane] = -rate * soft
+            store(a, slope, sigmoid(given) * (-rate))
+            store(a, index, softplus(given) * (-rate))
             here = its.sums.first + token * its.sums.apart + head
             before = load(a, here - its.sums.apart) if token > 0 else spread(ZERO)
             store(a, here, before + load(a, index))

@@ -28,9 +28,11 @@ from seqcls.engines.lanes.vector import (
     total,
 )
 
-# exp, tanh, the logistic function and GELU of vectors, in single precision.
+# exp, tanh, the logistic function, softplus and GELU of vectors, in single precision.
 #
 #     exp(x) = 2^k exp(r),  k = round(x / log 2),  |r| <= log(2) / 2,  exp(r) by its Taylor series
+#
+#     atanh(z) = z + z^3 / 3 + z^5 / 5 + ..., z <= 1 / 3
 #
 #     tanh(x) = x + x^3 P(x^2) below 0.625 (Moshier's Cephes library), else (1 - e) / (1 + e) with
 #     e = exp(-2 |x|)
@@ -56,6 +58,7 @@ NEAR_ZERO = tuple(
         -3.33332819422e-1,
     )
 )
+HALF_LOGARITHM = tuple(number(1 / k) for k in range(15, 0, -2))
 ERFC = tuple(map(number, ERFC_SINGLE[::-1]))
 THREE = number(3)
 INNER, CUBIC = number(math.sqrt(2 / math.pi)), number(0.044715)
@@ -99,6 +102,14 @@ def sigmoid(x):
     e = exp(ZERO - absolute(x))
     share = ONE / (ONE + e)
     return if_less(x, spread(ZERO), e * share, share)
+
+
+@inlined
+def softplus(x):
+    """log(1 + exp(x)), by log(1 + e) = 2 atanh(e / (2 + e))."""
+    e = exp(ZERO - absolute(x))
+    z = e / (e + TWO)
+    return larger(x, spread(ZERO)) + z * polynomial(HALF_LOGARITHM, z * z) * TWO
 
 
 @kernel

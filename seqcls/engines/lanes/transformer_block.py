@@ -32,6 +32,14 @@ from seqcls.engines.lanes.elementary import (
     norm_gradient,
     relu,
 )
+from seqcls.engines.lanes.selective_memory import (
+    fill_rates,
+    select,
+    select_gradient,
+    selective_gradients,
+    selective_layers,
+    selective_rooms,
+)
 from seqcls.engines.lanes.tiles import LinearLayer, Rows, apply, apply_gradient, clear
 from seqcls.engines.lanes.transformer_attention import attend, attend_gradient, rotate
 from seqcls.engines.lanes.transformer_sizes import GELU, RELU, ROTARY
@@ -85,6 +93,12 @@ def remembers(number, sizes):
 
 
 @kernel
+def is_selective(number, sizes):
+    """Whether its memory is that of Mamba."""
+    return (sizes.selective >> number) & 1 == 1
+
+
+@kernel
 def layers_of(number, sizes, parameters):
     """The layers of the block of that number."""
     p = number * parameters.block_size
@@ -104,7 +118,10 @@ def layers_of(number, sizes, parameters):
         LinearLayer(width, 3 * joined, weight, bias),
         LinearLayer(width, joined, weight, bias),
         LinearLayer(width, 2 * joined, weight + joined * width, bias + joined),
-        LinearLayer(joined, width, p + parameters.output, of_mixer + parameters.output_bias),
+        LinearLayer(
+            sizes.channels if is_selective(number, sizes) else joined, width,
+            p + parameters.output, of_mixer + parameters.output_bias,
+        ),
         Norm(
             sizes.norm, sizes.hidden, sizes.eps, p + parameters.feed_forward_norm,
             p + parameters.feed_forward_norm_bias,
@@ -126,7 +143,7 @@ def rooms_of(number, sizes, at):
         NormStates(at.attention_units + moved, at.attention_scales + moved),
         Rows(at.heads + moved, 3 * sizes.joined + 1),
         Rows(at.scores + moved, at.tokens + 1),
-        Rows(at.mixed + moved, sizes.joined + 1),
+        Rows(at.mixed + moved, sizes.mixed + 1),
         Rows(y, row),
         Rows(at.feed_forward_normed + moved if before else y, row),
         NormStates(at.feed_forward_units + moved, at.feed_forward_scales + moved),
@@ -135,7 +152,7 @@ def rooms_of(number, sizes, at):
         Rows(at.last_state if number == sizes.blocks - 1 else x + at.block_size, row),
         Rows(at.read_state, row),
         Rows(at.read_normed, row),
-        Rows(at.read_mixed, sizes.joined + 1),
+        Rows(at.read_mixed, sizes.mixed + 1),
     )
 
 
@@ -172,7 +189,7 @@ def forward(number, last, tokens, keep, sizes, parameters, at, w, a, group):
     if remembers(number, sizes):
         mix_by_memory(number, tokens, keep, sizes, parameters, at, w, a, its)
         if last:
-            gather(sizes.joined, a, its.mixed, group.read, at.read_mixed)
+            gather(sizes.mixed, a, its.mixed, group.read, at.read_mixed)
             mixed = its.read_mixed
     else:
         mix_by_attention(last, tokens, keep, sizes, parameters, at, w, a, group, layers, its)
@@ -214,11 +231,36 @@ def mix_by_attention(last, tokens, keep, sizes, parameters, at, w, a, group, lay
 @kernel
 def mix_by_memory(number, tokens, keep, sizes, parameters, at, w, a, its):
     """Writes what a memory mixes, of all tokens."""
-    memory, rooms = memory_layers(number, sizes, parameters), memory_rooms(number, sizes, at)
-    project(
-        tokens, memory, a, its.read, rooms.given, rooms.strengths, rooms.log_kept, rooms.gate, w
-    )
-    remember(0, tokens, keep, tokens, sizes, memory, a, rooms, w)
+    if is_selective(number, sizes):
+        layers = selective_layers(number, sizes, parameters)
+        rooms = selective_rooms(number, keep, sizes, at)
+        apply(tokens, layers.input, a, its.read, rooms.given, w, False)
+        fill_rates(sizes, layers, a, rooms.rates, w)
+        select(0, tokens, sizes, layers, a, rooms, w)
+    else:
+        memory, within = memory_layers(number, sizes, parameters), memory_rooms(number, sizes, at)
+        project(
+            tokens, memory, a, its.read, within.given, within.strengths, within.log_kept,
+            within.gate, w,
+        )  # fmt: skip
+        remember(0, tokens, keep, tokens, sizes, memory, a, within, w)
+
+
+@kernel
+def mix_by_memory_gradient(number, tokens, sizes, parameters, at, w, gradient, a, its, to, add):
+    """From D of what is mixed to D of what is read of tokens: writes it in rows of `to`, or adds to
+    it.
+    """
+    if is_selective(number, sizes):
+        layers = selective_layers(number, sizes, parameters)
+        rooms, given = selective_rooms(number, True, sizes, at), selective_gradients(sizes, at)
+        select_gradient(tokens, sizes, layers, a, rooms, given, w, gradient)
+        apply_gradient(tokens, layers.input, a, its.read, given.given, to, w, gradient, add)
+    else:
+        memory, within = memory_layers(number, sizes, parameters), memory_rooms(number, sizes, at)
+        before = gradients_of(sizes, at)
+        remember_gradient(tokens, sizes, memory, a, within, before, w, gradient)
+        project_gradient(tokens, memory, a, its.read, before, to, w, gradient, add)
 
 
 @kernel
@@ -260,13 +302,10 @@ def backward(number, last, tokens, sizes, parameters, at, w, gradient, a, group)
         scatter(sizes.width, a, at.read_state, dx, group.read)
     if remembered:
         if last:
-            copy(1, sizes.joined, a, dmixed, its.read_mixed)
+            copy(1, sizes.mixed, a, dmixed, its.read_mixed)
             clear(a, dmixed.first, tokens * dmixed.apart)
-            scatter(sizes.joined, a, at.read_mixed, dmixed, group.read)
-        memory, rooms = memory_layers(number, sizes, parameters), memory_rooms(number, sizes, at)
-        given = gradients_of(sizes, at)
-        remember_gradient(tokens, sizes, memory, a, rooms, given, w, gradient)
-        project_gradient(tokens, memory, a, its.read, given, to, w, gradient, add)
+            scatter(sizes.mixed, a, at.read_mixed, dmixed, group.read)
+        mix_by_memory_gradient(number, tokens, sizes, parameters, at, w, gradient, a, its, to, add)
     else:
         mix_by_attention_gradient(
             last, tokens, sizes, at, w, gradient, a, group, layers, its, to, add

@@ -23,6 +23,12 @@ from seqcls.engines.lanes.loss import (
     write_next,
 )
 from seqcls.engines.lanes.packing import one_after_another, padded_size
+from seqcls.engines.lanes.selective_memory import (
+    SelectiveRooms,
+    fill_rates,
+    select,
+    selective_layers,
+)
 from seqcls.engines.lanes.tiles import Rows, apply
 from seqcls.engines.lanes.transformer_attention import (
     MASKED,
@@ -35,6 +41,7 @@ from seqcls.engines.lanes.transformer_block import (
     backward,
     copy,
     forward,
+    is_selective,
     layers_of,
     remembers,
     scale,
@@ -196,6 +203,15 @@ class WrittenStates(NamedTuple):
     head_scales: int
     pairs: int
     since: int
+    channels_convolved: int
+    """From here on what a selective memory needs, as `SelectiveRooms` says."""
+    channels: int
+    selected: int
+    steps: int
+    step_slopes: int
+    answered: int
+    rates: int
+    """Of all blocks."""
     heads: int
     """Keys and values of every place; in the row of the first, the queries of the last. Where a
     block remembers, all of every place, and after them what else is kept of it.
@@ -207,6 +223,8 @@ class WrittenStates(NamedTuple):
     strengths: int
     log_kept: int
     sums: int
+    channels_given: int
+    memory: int
     block_size: int
     size: int
 
@@ -216,7 +234,8 @@ def written_states_of(sizes: TransformerSizes, tokens: int, groups: int) -> Writ
     # One vector more in every row: rows that are a power of two apart share lines of the cache.
     width, inner = sizes.width + 1, sizes.inner + 1
     heads, joined, gates = 3 * sizes.joined + 1, sizes.joined + 1, sizes.gates + 1
-    remembering, fading = sizes.memories > 0, sizes.fading > 0
+    remembering, fading = sizes.gates > 0, sizes.fading > 0
+    channels, memory = sizes.channels + 1, sizes.channels * sizes.numbers
     kept = {
         "heads": tokens * heads,
         "given": tokens * heads * remembering,
@@ -224,13 +243,15 @@ def written_states_of(sizes: TransformerSizes, tokens: int, groups: int) -> Writ
         "strengths": tokens * gates * remembering,
         "log_kept": tokens * gates * fading,
         "sums": tokens * gates * fading,
+        "channels_given": tokens * (2 * sizes.channels + 1),
+        "memory": memory,
     }
     apart = sum(kept.values())
     parts = {
         "state": groups * width,
         "normed": groups * width,
         "scales": groups,
-        "mixed": groups * (sizes.joined + 1),
+        "mixed": groups * (sizes.mixed + 1),
         # And units of norms, which only gradients need.
         "after_attention": 2 * groups * width,
         "inner": groups * inner,
@@ -249,6 +270,13 @@ def written_states_of(sizes: TransformerSizes, tokens: int, groups: int) -> Writ
         "head_scales": int(remembering),
         "pairs": (tokens + 1) * remembering,
         "since": (tokens + 1) * fading,
+        "channels_convolved": channels,
+        "channels": channels,
+        "selected": sizes.ranks + 2 * sizes.numbers + 1,
+        "steps": channels,
+        "step_slopes": channels,
+        "answered": channels,
+        "rates": sizes.blocks * memory,
         "heads": sizes.blocks * groups * apart,
     }
     inside = one_after_another(kept)
@@ -304,7 +332,7 @@ def attend_to_positions(place, groups, sizes, parameters, at, a, w, layers, head
         attend(
             tokens, True, False, sizes, a, Rows(heads.first + number * at.apart, row),
             Rows(at.scores, tokens + 1),
-            Rows(at.mixed + number * (sizes.joined + 1), sizes.joined + 1), at.mask, group, w,
+            Rows(at.mixed + number * (sizes.mixed + 1), sizes.mixed + 1), at.mask, group, w,
             parameters.table,
         )  # fmt: skip
 
@@ -338,12 +366,34 @@ def remember_positions(place, groups, block, sizes, parameters, at, a, w, heads,
             Rows(at.recalled, 0),
             at.units,
             at.head_scales - place,
-            Rows(at.mixed + number * joined, 0),
+            Rows(at.mixed + number * (sizes.mixed + 1), 0),
             Rows(at.pairs, 0),
             Rows(at.scores, 0),
             Rows(at.since, 0),
         )
         remember(place, 1, False, 0, sizes, layers, a, rooms, w)
+
+
+@kernel
+def select_positions(place, groups, block, sizes, parameters, at, a, w, heads, x):
+    """The same of a selective memory."""
+    layers = selective_layers(block, sizes, parameters)
+    given, row = heads.first + at.channels_given, 2 * sizes.channels + 1
+    apply(groups, layers.input, a, x, Rows(given + place * row, at.apart), w, False)
+    for number in range(groups):
+        rooms = SelectiveRooms(
+            Rows(given + number * at.apart, row),
+            Rows(at.channels_convolved, 0),
+            Rows(at.channels, 0),
+            Rows(at.selected, 0),
+            Rows(at.steps, 0),
+            Rows(at.step_slopes, 0),
+            Rows(heads.first + number * at.apart + at.memory, 0),
+            Rows(at.answered, 0),
+            Rows(at.mixed + number * (sizes.mixed + 1), 0),
+            at.rates + block * sizes.channels * sizes.numbers,
+        )
+        select(place, 1, sizes, layers, a, rooms, w)
 
 
 @entry(TRANSFORMER_OUTPUTS)
@@ -365,11 +415,15 @@ def write(w, sizes, parameters, at, a, outputs, places, by_lane, factors):
     group = Group(places.numbers[0], places.slopes, places.buckets, read, np.float32(1))
     added = places.added[0]
     x, y = Rows(at.state, row), Rows(at.after_attention, row)
-    normed, mixed = Rows(at.normed, row), Rows(at.mixed, sizes.joined + 1)
+    normed, mixed = Rows(at.normed, row), Rows(at.mixed, sizes.mixed + 1)
     inner, slopes = Rows(at.inner, sizes.inner + 1), Rows(at.slopes, sizes.inner + 1)
     kept = NormStates(at.after_attention + at.groups * row, at.scales)
     after = Rows(at.outputs, head.layer.outputs + 1)
     pairs = sizes.head_size // 2
+    for block in range(sizes.blocks):
+        if is_selective(block, sizes):
+            rates = at.rates + block * sizes.channels * sizes.numbers
+            fill_rates(sizes, selective_layers(block, sizes, parameters), a, rates, w)
     for first in range(0, outputs.begins.shape[0], at.groups):
         groups = min(at.groups, outputs.begins.shape[0] - first)
         for place in range(factors.size):
@@ -395,7 +449,11 @@ def write(w, sizes, parameters, at, a, outputs, places, by_lane, factors):
                 if layers.before:
                     norm(groups, layers.attention_norm, a, x, normed, kept, w)
                 read_from = normed if layers.before else x
-                if remembers(block, sizes):
+                if is_selective(block, sizes):
+                    select_positions(
+                        place, groups, block, sizes, parameters, at, a, w, heads, read_from
+                    )
+                elif remembers(block, sizes):
                     remember_positions(
                         place, groups, block, sizes, parameters, at, a, w, heads, read_from
                     )

@@ -47,7 +47,7 @@ WINDOW = 4
 """Tokens that a short convolution reads."""
 MOST_BLOCKS = 62
 """Blocks of which it is known whether they attend or remember."""
-MIXERS = {"transformer": "a", "deltanet": "d", "gated_deltanet": "g"}
+MIXERS = {"transformer": "a", "deltanet": "d", "gated_deltanet": "g", "mamba": "m"}
 """The letters of what mixes tokens in a block."""
 
 
@@ -90,11 +90,21 @@ class TransformerSizes(NamedTuple):
     memories: int
     """The blocks that remember instead of attending, a bit each, the first block's the lowest."""
     fading: int
-    """Those of them whose memory fades."""
+    """Those of them with gates by which the memory fades."""
+    selective: int
+    """Those of them with the memory of Mamba; the others have that of DeltaNet."""
     signed: bool
     convolved: bool
     gates: int
     """Numbers of heads, filled up, that say how much is written and kept."""
+    channels: int
+    """Of a selective memory, filled up, as the next two."""
+    numbers: int
+    """That each channel keeps."""
+    ranks: int
+    """Of which the sizes of its steps are made."""
+    mixed: int
+    """The most numbers that a block mixes of a token."""
 
 
 class TransformerParameters(NamedTuple):
@@ -123,6 +133,15 @@ class TransformerParameters(NamedTuple):
     log_rate: int
     fading_offset: int
     gate: int
+    channels: int
+    """Rows: channels, then the gates of each."""
+    channels_convolution: int
+    channels_convolution_bias: int
+    selection: int
+    step_size: int
+    step_size_bias: int
+    log_rates: int
+    skip: int
     final_norm: int
     final_norm_bias: int
     classifier: int
@@ -167,6 +186,12 @@ class TransformerStates(NamedTuple):
     pairs_gradient: int
     reads_gradient: int
     head_sums: int
+    channels_given_gradient: int
+    channels_gradient: int
+    selected_gradient: int
+    steps_gradient: int
+    memory_gradient: int
+    rates_gradient: int
     norm_sums: int
     final_normed: int
     final_units: int
@@ -202,6 +227,16 @@ class TransformerStates(NamedTuple):
     scales: int
     pairs: int
     since: int
+    channels_given: int
+    """Of a selective memory: what each of these is, `SelectiveRooms` says."""
+    channels_convolved: int
+    channels: int
+    selected: int
+    steps: int
+    step_slopes: int
+    memory: int
+    answered: int
+    rates: int
     last_state: int
     """The output of the last block."""
     size: int
@@ -214,6 +249,11 @@ def mixers_of(config: NetworkConfig) -> str:
     return MIXERS[config.architecture] * config.num_blocks
 
 
+def rank_of(config: NetworkConfig) -> int:
+    """Of how many numbers Mamba's steps are made."""
+    return math.ceil(config.hidden_size / 16)
+
+
 def _bits(letters: str, of: str) -> int:
     return sum(1 << number for number, letter in enumerate(letters) if letter in of)
 
@@ -222,7 +262,9 @@ def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Transformer
     """A network's sizes and switches."""
     heads, head_width = config.num_attention_heads, padded_size(config.attention_head_size)
     letters, alone = mixers_of(config), config.architecture == "transformer"
-    memories = _bits(letters, "dg") if not alone else 0
+    gated = any(x in "dg" for x in letters)
+    channels = padded_size(config.expand * config.hidden_size) if "m" in letters else 0
+    attends_or_gated = gated or "a" in letters
     return TransformerSizes(
         types=config.num_letters + 1,
         type_width=padded_size(embedded_rows(config)),
@@ -233,7 +275,7 @@ def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Transformer
         heads=heads,
         head_size=config.attention_head_size,
         head_width=head_width,
-        joined=heads * head_width,
+        joined=heads * head_width * attends_or_gated,
         inner=padded_size(config.feed_forward_size),
         blocks=len(letters),
         norm=NORMS[config.layer_norm if config.has_norms else "none"],
@@ -250,11 +292,16 @@ def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Transformer
         tied=config.tied_embeddings,
         scheme=SCHEMES[config.positions],
         scaled_loss=scaled_loss,
-        memories=memories,
-        fading=_bits(letters, "g") if not alone else 0,
+        memories=0 if alone else _bits(letters, "dgm"),
+        fading=0 if alone else _bits(letters, "g"),
+        selective=0 if alone else _bits(letters, "m"),
         signed=config.eigenvalue_range == "signed",
         convolved=config.short_convolution,
-        gates=padded_size(heads) if memories else 0,
+        gates=padded_size(heads) * gated,
+        channels=channels,
+        numbers=padded_size(config.state_size) * (channels > 0),
+        ranks=padded_size(rank_of(config)) * (channels > 0),
+        mixed=max(heads * head_width * attends_or_gated, channels),
     )
 
 
@@ -276,7 +323,7 @@ def parameters_of(config: NetworkConfig) -> TransformerParameters:
         "attention_norm_bias": s.width,
         "query_key_value": 3 * s.joined * s.width,
         "query_key_value_bias": 3 * s.joined,
-        "output": s.width * s.joined,
+        "output": s.width * s.mixed,
         "output_bias": s.width,
         "feed_forward_norm": s.width,
         "feed_forward_norm_bias": s.width,
@@ -285,12 +332,20 @@ def parameters_of(config: NetworkConfig) -> TransformerParameters:
         "outer": s.width * s.inner,
         "outer_bias": s.width,
         "strength": s.gates * s.width,
-        "convolution": 3 * s.joined * WINDOW * (s.memories > 0 and s.convolved),
-        "head_norm": s.head_width * (s.memories > 0),
+        "convolution": 3 * s.joined * WINDOW * (s.gates > 0 and s.convolved),
+        "head_norm": s.head_width * (s.gates > 0),
         "fading": s.gates * s.width * (s.fading > 0),
         "log_rate": s.gates * (s.fading > 0),
         "fading_offset": s.gates * (s.fading > 0),
         "gate": s.joined * s.width * (s.fading > 0),
+        "channels": 2 * s.channels * s.width,
+        "channels_convolution": s.channels * WINDOW,
+        "channels_convolution_bias": s.channels,
+        "selection": (s.ranks + 2 * s.numbers) * s.channels,
+        "step_size": s.channels * s.ranks,
+        "step_size_bias": s.channels,
+        "log_rates": s.channels * s.numbers,
+        "skip": s.channels,
     }
     block_size, embedding = sum(block.values()), s.type_width * s.width
     rows, columns = table_shape(config)
@@ -339,12 +394,14 @@ def _slots(
                 yield f"{block}{name}.weight", moved + weight + hidden
             if config.has_norms and config.layer_norm == "nn":
                 yield f"{block}{name}.bias", moved + bias + hidden
+        channels = np.arange(config.expand * config.hidden_size)
         layers = [
             (f"{mixer}.{name}", p.query_key_value, heads + part * s.joined, hidden, s.width,
              p.query_key_value_bias)
-            for part, name in enumerate(("query", "key", "value"))
+            for part, name in enumerate(("query", "key", "value") if letter != "m" else ())
         ] + [
-            (f"{mixer}.output", p.output, hidden, heads, s.joined, p.output_bias),
+            (f"{mixer}.output", p.output, hidden, channels if letter == "m" else heads,
+             s.channels if letter == "m" else s.joined, p.output_bias),
             ("feed_forward.input", p.inner, inner, hidden, s.width, p.inner_bias),
             ("feed_forward.output", p.outer, hidden, inner, s.inner, p.outer_bias),
         ]  # fmt: skip
@@ -353,6 +410,9 @@ def _slots(
             if config.biases and (attends or not name.startswith(mixer)):
                 yield f"{block}{name}.bias", moved + bias + rows
         if attends:
+            continue
+        if letter == "m":
+            yield from _selective_slots(f"{block}{mixer}.", moved, config, s, p)
             continue
         gates, inside = np.arange(s.heads), f"{block}{mixer}."
         yield f"{inside}strength.weight", rows_of(moved + p.strength, gates, hidden, s.width)
@@ -384,6 +444,31 @@ def _slots(
         yield "positions.table.weight", rows_of(p.table, np.arange(rows), np.arange(columns), width)
 
 
+def _selective_slots(
+    inside: str,
+    moved: int,
+    config: NetworkConfig,
+    s: TransformerSizes,
+    p: TransformerParameters,
+) -> Iterator[tuple[str, Int64[np.ndarray, "..."]]]:
+    hidden, channels = np.arange(s.hidden), np.arange(config.expand * config.hidden_size)
+    numbers, ranks, window = map(np.arange, (config.state_size, rank_of(config), WINDOW))
+    both = np.concatenate([channels, s.channels + channels])
+    selected = np.concatenate([ranks, s.ranks + numbers, s.ranks + s.numbers + numbers])
+    matrices = (
+        ("input.weight", p.channels, both, hidden, s.width),
+        ("convolution.weight", p.channels_convolution, channels, window, WINDOW),
+        ("selection.weight", p.selection, selected, channels, s.channels),
+        ("step_size.weight", p.step_size, channels, ranks, s.ranks),
+        ("log_rate", p.log_rates, channels, numbers, s.numbers),
+    )
+    for name, start, rows, columns, width in matrices:
+        yield f"{inside}{name}", moved + start + np.add.outer(rows * width, columns)
+    yield f"{inside}convolution.bias", moved + p.channels_convolution_bias + channels
+    yield f"{inside}step_size.bias", moved + p.step_size_bias + channels
+    yield f"{inside}skip", moved + p.skip + channels
+
+
 def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> TransformerStates:
     """Where the states of a group of strings stand.
 
@@ -394,8 +479,10 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
     tokens = padded_size(tokens)
     # One vector more in every row: rows that are a power of two apart share lines of the cache.
     width, heads, joined, inner = s.width + 1, 3 * s.joined + 1, s.joined + 1, s.inner + 1
+    mixed, channels = s.mixed + 1, (s.channels + 1) * (s.channels > 0)
+    selected, kept = s.ranks + 2 * s.numbers + 1, s.channels * s.numbers
     queries, tile = tokens if training else min(tokens, QUERIES), min(tokens, QUERIES)
-    remembers, fades, gates = s.memories > 0, s.fading > 0, s.gates + 1
+    remembers, fades, gates = s.gates > 0, s.fading > 0, s.gates + 1
     learns = training and remembers
     pairs = (s.heads if training else 1) * queries * (tokens + 1)
     common = {
@@ -409,10 +496,10 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
         "read_gradient": s.width,
         "read_state": width,
         "read_normed": width,
-        "read_mixed": joined,
+        "read_mixed": mixed,
         "gradient": tokens * width,
         "normed_gradient": tokens * width,
-        "mixed_gradient": tokens * joined,
+        "mixed_gradient": tokens * mixed,
         "inner_gradient": tokens * inner,
         "heads_gradient": tokens * heads,
         "scores_gradient": tile * (tokens + 1),
@@ -423,6 +510,12 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
         "pairs_gradient": tokens * (tokens + 1) * learns,
         "reads_gradient": tokens * (tokens + 1) * learns,
         "head_sums": 2 * s.head_width * learns,
+        "channels_given_gradient": tokens * 2 * channels * training,
+        "channels_gradient": tokens * channels * training,
+        "selected_gradient": tokens * selected * training,
+        "steps_gradient": tokens * channels * training,
+        "memory_gradient": kept * training,
+        "rates_gradient": kept * training,
         "norm_sums": 2 * s.hidden,
         "final_normed": tokens * width * s.final_norm,
         "final_units": tokens * width * s.final_norm,
@@ -438,7 +531,7 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
         "attention_scales": tokens,
         "heads": tokens * heads,
         "scores": pairs,
-        "mixed": tokens * joined,
+        "mixed": tokens * mixed,
         "after_attention": tokens * width,
         "feed_forward_normed": tokens * width,
         "feed_forward_units": tokens * width,
@@ -454,11 +547,20 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
         "sums": tokens * gates * fades,
         "written": tokens * joined * remembers,
         "gate": tokens * joined * fades,
-        "recalled": tokens * joined * remembers,
-        "units": tokens * joined * remembers,
+        "recalled": tokens * mixed * remembers,
+        "units": tokens * mixed * remembers,
         "scales": tokens * s.heads * remembers,
         "pairs": pairs * remembers,
         "since": pairs * fades,
+        "channels_given": tokens * 2 * channels,
+        "channels_convolved": tokens * channels,
+        "channels": tokens * channels,
+        "selected": tokens * selected * (s.channels > 0),
+        "steps": tokens * channels,
+        "step_slopes": tokens * channels,
+        "memory": (tokens if training else 1) * kept,
+        "answered": tokens * channels,
+        "rates": kept,
     }
     first, size = sum(common.values()), sum(block.values())
     last = first + s.blocks * size if training else first

@@ -1,0 +1,259 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+"""The memory of Mamba over a group of strings, forward and backward.
+
+What is read of a token is x; channels u and gates z are linear in it, and u goes through a
+convolution over four tokens and SiLU. r, B and C are linear in u, and D = softplus(W r + b). Each
+channel keeps numbers s = 1..n with A_s > 0:
+
+    e_ts = exp(-D_t A_s)    a_ts = e_ts, or 2 e_ts - 1 where factors are signed
+    h_ts = a_ts h_(t-1)s + D_t u_t B_ts      y_t = sum_s C_ts h_ts + skip u_t
+
+and y SiLU(z) is what is mixed. Backward, from the last token on,
+
+    D h_ts = D y_t C_ts + a_(t+1)s D h_(t+1)s
+    D B_ts = sum over channels of D h_ts D_t u_t         D C_ts = that of D y_t h_ts
+    D e_ts = D h_ts h_(t-1)s, twice that where factors are signed
+    D D_t = u_t sum_s D h_ts B_ts - sum_s A_s e_ts D e_ts
+    D u_t = D_t sum_s D h_ts B_ts + skip D y_t           D log A_s = -sum_t D_t A_s e_ts D e_ts
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from seqcls.engines.lanes.delta_memory import convolve, convolve_gradient
+from seqcls.engines.lanes.elementary import TWO, exp, sigmoid, softplus
+from seqcls.engines.lanes.tiles import LinearLayer, Rows, apply, apply_gradient, clear
+from seqcls.engines.lanes.vector import (
+    ONE,
+    ZERO,
+    fma,
+    kernel,
+    load,
+    spread,
+    spread_at,
+    store,
+    total,
+)
+
+
+class SelectiveLayers(NamedTuple):
+    """The layers of a memory, and where its other parameters begin."""
+
+    input: LinearLayer
+    convolution: int
+    convolution_bias: int
+    selection: LinearLayer
+    """Rows: r, filled up; then B, then C."""
+    step_size: LinearLayer
+    log_rate: int
+    skip: int
+    signed: bool
+
+
+class SelectiveRooms(NamedTuple):
+    """Where its states stand, a row a token."""
+
+    given: Rows
+    """u before it is convolved, and z."""
+    convolved: Rows
+    channels: Rows
+    """u."""
+    selected: Rows
+    steps: Rows
+    slopes: Rows
+    """Those of D by W r + b."""
+    memory: Rows
+    """h; where it is not kept, the rows of all tokens are one."""
+    answered: Rows
+    """y."""
+    mixed: Rows
+    rates: int
+    """Where A begins, a vector each."""
+
+
+class SelectiveGradients(NamedTuple):
+    """Where gradients of its states stand, a row a token."""
+
+    mixed: Rows
+    given: Rows
+    channels: Rows
+    selected: Rows
+    steps: Rows
+    memory: int
+    rates: int
+
+
+@kernel
+def selective_layers(number, sizes, parameters):
+    """The layers of the memory of the block of that number."""
+    p, channels = number * parameters.block_size, sizes.channels
+    return SelectiveLayers(
+        LinearLayer(sizes.width, 2 * channels, p + parameters.channels, -1),
+        p + parameters.channels_convolution,
+        p + parameters.channels_convolution_bias,
+        LinearLayer(channels, sizes.ranks + 2 * sizes.numbers, p + parameters.selection, -1),
+        LinearLayer(
+            sizes.ranks, channels, p + parameters.step_size, p + parameters.step_size_bias
+        ),
+        p + parameters.log_rates,
+        p + parameters.skip,
+        sizes.signed,
+    )  # fmt: skip
+
+
+@kernel
+def selective_rooms(number, keep, sizes, at):
+    """Where the states of the memory of the block of that number stand."""
+    moved, row = number * at.block_size, sizes.channels + 1
+    return SelectiveRooms(
+        Rows(at.channels_given + moved, 2 * sizes.channels + 1),
+        Rows(at.channels_convolved + moved, row),
+        Rows(at.channels + moved, row),
+        Rows(at.selected + moved, sizes.ranks + 2 * sizes.numbers + 1),
+        Rows(at.steps + moved, row),
+        Rows(at.step_slopes + moved, row),
+        Rows(at.memory + moved, sizes.channels * sizes.numbers if keep else 0),
+        Rows(at.answered + moved, row),
+        Rows(at.mixed + moved, sizes.mixed + 1),
+        at.rates + moved,
+    )
+
+
+@kernel
+def selective_gradients(sizes, at):
+    """Where the gradients of a memory's states stand."""
+    row = sizes.channels + 1
+    return SelectiveGradients(
+        Rows(at.mixed_gradient, sizes.mixed + 1),
+        Rows(at.channels_given_gradient, 2 * sizes.channels + 1),
+        Rows(at.channels_gradient, row),
+        Rows(at.selected_gradient, sizes.ranks + 2 * sizes.numbers + 1),
+        Rows(at.steps_gradient, row),
+        at.memory_gradient,
+        at.rates_gradient,
+    )
+
+
+@kernel
+def fill_rates(sizes, layers, a, rates, w):
+    """Writes A."""
+    for index in range(sizes.channels * sizes.numbers):
+        store(a, rates + index, spread(np.float32(math.exp(w[layers.log_rate + index]))))
+
+
+@kernel
+def select(first, rows, sizes, layers, a, its, w):
+    """Writes what is mixed of some tokens, given what is projected of them and of all before."""
+    channels, numbers = sizes.channels, sizes.numbers
+    convolve(first, rows, channels, layers.convolution, a, its.given, its.convolved, w)
+    for token in range(first, first + rows):
+        for c in range(channels):
+            index = its.convolved.first + token * its.convolved.apart + c
+            value = load(a, index) + spread_at(w, layers.convolution_bias + c)
+            store(a, index, value)
+            store(a, its.channels.first + token * its.channels.apart + c, value * sigmoid(value))
+    here = rows_on(its.channels, first)
+    selected, steps = rows_on(its.selected, first), rows_on(its.steps, first)
+    apply(rows, layers.selection, a, here, selected, w, False)
+    apply(rows, layers.step_size, a, selected, steps, w, False)
+    for token in range(first, first + rows):
+        write = its.selected.first + token * its.selected.apart + sizes.ranks
+        read = write + numbers
+        for c in range(channels):
+            index = its.steps.first + token * its.steps.apart + c
+            raw = load(a, index)
+            step = softplus(raw)
+            store(a, index, step)
+            store(a, its.slopes.first + token * its.slopes.apart + c, sigmoid(raw))
+            u = load(a, its.channels.first + token * its.channels.apart + c)
+            y, written = u * spread_at(w, layers.skip + c), step * u
+            for s in range(numbers):
+                memory = its.memory.first + token * its.memory.apart + c * numbers + s
+                factor = exp(ZERO - step * load(a, its.rates + c * numbers + s))
+                if layers.signed:
+                    factor = factor * TWO - ONE
+                before = load(a, memory - its.memory.apart) if token > 0 else spread(ZERO)
+                h = fma(factor, before, written * load(a, write + s))
+                store(a, memory, h)
+                y = fma(load(a, read + s), h, y)
+            store(a, its.answered.first + token * its.answered.apart + c, y)
+            z = load(a, its.given.first + token * its.given.apart + channels + c)
+            store(a, its.mixed.first + token * its.mixed.apart + c, y * (z * sigmoid(z)))
+
+
+@kernel
+def rows_on(rows, first):
+    """The same rows from one on."""
+    return Rows(rows.first + first * rows.apart, rows.apart)
+
+
+@kernel
+def select_gradient(tokens, sizes, layers, a, its, to, w, gradient):
+    """From D of what is mixed to D of what is projected."""
+    channels, numbers = sizes.channels, sizes.numbers
+    clear(a, to.memory, channels * numbers)
+    clear(a, to.rates, channels * numbers)
+    for token in range(tokens - 1, -1, -1):
+        write = its.selected.first + token * its.selected.apart + sizes.ranks
+        dwrite = to.selected.first + token * to.selected.apart + sizes.ranks
+        read, dread = write + numbers, dwrite + numbers
+        clear(a, dwrite, 2 * numbers)
+        for c in range(channels):
+            z = load(a, its.given.first + token * its.given.apart + channels + c)
+            d = load(a, to.mixed.first + token * to.mixed.apart + c)
+            share = sigmoid(z)
+            slope = share * fma(z, ONE - share, spread(ONE))
+            y = load(a, its.answered.first + token * its.answered.apart + c)
+            store(a, to.given.first + token * to.given.apart + channels + c, d * y * slope)
+            dy = d * (z * share)
+            u = load(a, its.channels.first + token * its.channels.apart + c)
+            step = load(a, its.steps.first + token * its.steps.apart + c)
+            gradient[layers.skip + c] += total(dy * u)
+            dwritten, dstep, written = spread(ZERO), spread(ZERO), step * u
+            for s in range(numbers):
+                index = c * numbers + s
+                memory = its.memory.first + token * its.memory.apart + index
+                h, rate = load(a, memory), load(a, its.rates + index)
+                before = load(a, memory - its.memory.apart) if token > 0 else spread(ZERO)
+                dh = fma(dy, load(a, read + s), load(a, to.memory + index))
+                store(a, dread + s, fma(dy, h, load(a, dread + s)))
+                store(a, dwrite + s, fma(dh, written, load(a, dwrite + s)))
+                dwritten = fma(dh, load(a, write + s), dwritten)
+                e = exp(ZERO - step * rate)
+                de = dh * before
+                factor = e
+                if layers.signed:
+                    factor, de = e * TWO - ONE, de * TWO
+                along = de * e * rate
+                dstep = dstep - along
+                store(a, to.rates + index, load(a, to.rates + index) - along * step)
+                store(a, to.memory + index, factor * dh)
+            slope = load(a, its.slopes.first + token * its.slopes.apart + c)
+            dstep = fma(dwritten, u, dstep) * slope
+            store(a, to.steps.first + token * to.steps.apart + c, dstep)
+            du = fma(dwritten, step, dy * spread_at(w, layers.skip + c))
+            store(a, to.channels.first + token * to.channels.apart + c, du)
+    for index in range(channels * numbers):
+        gradient[layers.log_rate + index] += total(load(a, to.rates + index))
+    apply_gradient(
+        tokens, layers.step_size, a, its.selected, to.steps, to.selected, w, gradient, False
+    )
+    apply_gradient(
+        tokens, layers.selection, a, its.channels, to.selected, to.channels, w, gradient, True
+    )
+    for c in range(channels):
+        bias = spread(ZERO)
+        for token in range(tokens):
+            value = load(a, its.convolved.first + token * its.convolved.apart + c)
+            index = to.channels.first + token * to.channels.apart + c
+            share = sigmoid(value)
+            d = load(a, index) * (share * fma(value, ONE - share, spread(ONE)))
+            store(a, index, d)
+            bias = bias + d
+        gradient[layers.convolution_bias + c] += total(bias)
+    convolve_gradient(
+        tokens, channels, layers.convolution, a, its.given, to.channels, to.given, w, gradient
+    )
