@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from benchmarks.plain import STEPS, medians
 from seqcls.config import RunConfig
+from seqcls.engines.choice import choose_engine
 from seqcls.engines.pytorch.computations import trimmed_ids
 from seqcls.models.attention import AttentionMixer
 from seqcls.models.base import Recorder, read_states
@@ -41,16 +42,28 @@ def main() -> None:
     torch.set_num_threads(1)
     print("memories: microseconds per step and model, width 32, 64 strings of 1 to 40 tokens")
     print("  against mambapy (its parallel scan) for mamba, else against a loop over tokens")
-    print(f"  {'':<18} {'reference':>10} {'strings':>9}  ratio")
+    print(f"  {'':<18} {'reference':>10} {'strings':>9}  ratio {'lanes':>9}  of strings")
     for name, fields in CASES.items():
         config = _config(fields)
         reference = _Package(config) if name == "mamba" else _Loop(config)
         epochs = medians(
             partial(_epoch, config, reference),
-            partial(train_group, [(resolve(config), 0)], engine="strings", device="cpu"),
+            *(partial(_train, config, engine) for engine in _engines(config)),
         )
-        theirs, strings = (SHARE * each for each in epochs)
-        print(f"  {name:<18} {theirs:>10.0f} {strings:>9.0f} {strings / theirs:>6.2f}", flush=True)
+        theirs, strings, *compiled = (SHARE * each for each in epochs)
+        told = f"  {name:<18} {theirs:>10.0f} {strings:>9.0f} {strings / theirs:>6.2f}"
+        told += "".join(f" {each:>9.0f} {each / strings:>11.2f}" for each in compiled)
+        print(told, flush=True)
+
+
+def _engines(config: RunConfig) -> tuple[str, ...]:
+    """PyTorch's, and the compiled one where it can."""
+    chosen = choose_engine(resolve(config), device="cpu").name
+    return ("strings",) if chosen == "strings" else ("strings", chosen)
+
+
+def _train(config: RunConfig, engine: str) -> None:
+    train_group([(resolve(config), 0)], engine=engine, device="cpu")
 
 
 def _config(fields: dict[str, Any]) -> RunConfig:

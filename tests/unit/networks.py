@@ -97,7 +97,10 @@ def ordered_networks(draw: st.DrawFn, *, compiled: bool = False) -> NetworkConfi
 
     With `compiled` only those that an engine of compiled code may have.
     """
-    architecture = draw(st.sampled_from(["transformer", "transformer", "rnn", "gru", "lstm"]))
+    memories = ["deltanet", "gated_deltanet", "mamba", "hybrid"] if compiled else []
+    architecture = draw(
+        st.sampled_from(["transformer", "transformer", "rnn", "gru", "lstm", *memories])
+    )
     transformer = architecture == "transformer"
     more: dict[str, Any] = {}
     mask = "full"
@@ -126,12 +129,26 @@ def ordered_networks(draw: st.DrawFn, *, compiled: bool = False) -> NetworkConfi
             "final_norm": not compiled and draw(st.booleans()),
             "no_attend_cls": draw(st.booleans()),
         }
+    if architecture in memories:
+        more = {
+            "attention_head_size": 2 * draw(st.integers(1, 3)),
+            "norm_placement": draw(st.sampled_from(["pre", "post"])),
+            "activation": draw(st.sampled_from(["gelu", "relu"])),
+            "eigenvalue_range": draw(st.sampled_from(["positive", "signed"])),
+            "short_convolution": draw(st.booleans()),
+            "expand": draw(st.integers(1, 3)),
+            "state_size": draw(st.integers(1, 5)),
+        }
+    if architecture == "hybrid":
+        more["layers"] = draw(st.text("adgm", min_size=1, max_size=3))
+        more["positions"] = draw(st.sampled_from(["none", "rotary", "alibi"]))
+        more["attention_scale"] = draw(st.sampled_from(["sqrt", "log_length"]))
     blind = not transformer or mask == "causal"
     return NetworkConfig(
         architecture=architecture,
         num_letters=draw(st.integers(1, 5)),
         hidden_size=draw(st.integers(1, 6)),
-        num_attention_heads=draw(st.integers(0, 3)),
+        num_attention_heads=draw(st.integers(int(architecture in memories), 3)),
         feed_forward_size=draw(st.integers(0, 6)),
         layer_norm=draw(st.sampled_from(["rms", "nn"])),
         layer_norm_eps=draw(st.sampled_from([0.0, 1e-2])),

@@ -113,14 +113,20 @@ def test_one_file_says_what_a_hybrid_computes(layers: str) -> None:
     torch.testing.assert_close(alone(IDS), model(IDS), rtol=1e-12, atol=1e-12)
 
 
-def test_a_hybrid_trains_with_pytorch_which_says_so() -> None:
+@pytest.mark.parametrize(
+    ("layers", "engine"),
+    [
+        ("gda", "lanes: architecture='hybrid' reads tokens in their order"),
+        ("gla", "strings: layers='gla': blocks of 'l' are not compiled"),
+    ],
+)
+def test_a_hybrid_says_what_trains_it(layers: str, engine: str) -> None:
     sizes = {"train_size": 64, "validation_size": 16, "test_size": 16, "max_num_epochs": 1}
     lengths = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 8}
-    hybrid = {**SIZES, "architecture": "hybrid", "layers": "gda", "task": "parity"}
+    hybrid = {**SIZES, "architecture": "hybrid", "layers": layers, "task": "parity"}
+    hybrid["precision"] = "float32"
     problem = resolve(configuration({**hybrid, **sizes, **lengths, "min_num_epochs": 0}))
-    assert str(choose_engine(problem, device="cpu")) == (
-        "strings: architecture='hybrid' is not compiled"
-    )
+    assert str(choose_engine(problem, device="cpu")) == engine
     (trained,) = train_group([(problem, 0)], device="cpu")
     assert trained.failure is None
     assert {"blocks.0.mixer.fading.weight", "blocks.2.mixer.attention.key.weight"} <= set(

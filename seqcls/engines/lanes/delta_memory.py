@@ -72,7 +72,7 @@ class DeltaLayers(NamedTuple):
 
     query_key_value: LinearLayer
     convolution: int
-    """Of each channel so many numbers as its window has; -1 where there is none."""
+    """As many numbers a channel as its window has; -1 where there is none."""
     strength: LinearLayer
     fading: LinearLayer
     log_rate: int

@@ -91,7 +91,7 @@ class Lanes(CompiledEngine):
         TRANSFORMER_OUTPUTS: {"task": "copy", **_SHORT},
         RECURRENT_OUTPUTS: {"task": "copy", "architecture": "rnn", **_SHORT},
     }
-    compiling = "compiling for this machine ({part}), once: about 20 seconds"
+    compiling = "compiling for this machine ({part}), once: about half a minute"
 
     def _obstacle(self, problem: Problem) -> str | None:
         others = problem.lacks("outputs") and not problem.at_places
@@ -106,9 +106,9 @@ class Lanes(CompiledEngine):
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
         # The sizes alone, which load no Numba.
         if compiled_program(config) == "transformer":
-            from seqcls.engines.lanes import transformer_sizes
+            from seqcls.engines.lanes import transformer_slots
 
-            return shapes(config, transformer_sizes.slots_of(config))
+            return shapes(config, transformer_slots.slots_of(config))
         from seqcls.engines.lanes import recurrent_sizes
 
         return shapes(config, recurrent_sizes.slots_of(config))

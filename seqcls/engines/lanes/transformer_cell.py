@@ -21,9 +21,9 @@ from seqcls.engines.lanes.transformer_sizes import (
     parameters_of,
     score_factor,
     sizes_of,
-    slots_of,
     states_of,
 )
+from seqcls.engines.lanes.transformer_slots import slots_of
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.positions import table_size

@@ -211,7 +211,7 @@ class WrittenStates(NamedTuple):
     step_slopes: int
     answered: int
     rates: int
-    """Of all blocks."""
+    """Those of all blocks."""
     heads: int
     """Keys and values of every place; in the row of the first, the queries of the last. Where a
     block remembers, all of every place, and after them what else is kept of it.

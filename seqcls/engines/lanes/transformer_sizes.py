@@ -5,21 +5,14 @@ add to anything is zero, and so are their gradients.
 """
 
 import math
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
-
-import numpy as np
-from jaxtyping import Int64
 
 from seqcls.config import COUPLED, NetworkConfig
 from seqcls.engines.lanes.packing import (
     COLUMNS,
-    Slots,
     embedded_rows,
-    head_rows,
     one_after_another,
-    output_rows,
     padded_size,
 )
 from seqcls.models.positions import table_size
@@ -98,11 +91,11 @@ class TransformerSizes(NamedTuple):
     gates: int
     """Numbers of heads, filled up, that say how much is written and kept."""
     channels: int
-    """Of a selective memory, filled up, as the next two."""
+    """Those of a selective memory, filled up, as the next two."""
     numbers: int
-    """That each channel keeps."""
+    """What each channel keeps."""
     ranks: int
-    """Of which the sizes of its steps are made."""
+    """What the sizes of its steps are made of."""
     mixed: int
     """The most numbers that a block mixes of a token."""
 
@@ -127,7 +120,7 @@ class TransformerParameters(NamedTuple):
     outer_bias: int
     strength: int
     convolution: int
-    """Of each query's, key's and value's number so many as the window has."""
+    """As many numbers as the window has for each of queries, keys and values."""
     head_norm: int
     fading: int
     log_rate: int
@@ -213,7 +206,7 @@ class TransformerStates(NamedTuple):
     inner: int
     inner_slopes: int
     given: int
-    """Of a memory: what each of these is, `DeltaRooms` says."""
+    """A memory's: what each of these is, `DeltaRooms` says."""
     convolved: int
     lengths: int
     strengths: int
@@ -228,7 +221,7 @@ class TransformerStates(NamedTuple):
     pairs: int
     since: int
     channels_given: int
-    """Of a selective memory: what each of these is, `SelectiveRooms` says."""
+    """A selective memory's: what each of these is, `SelectiveRooms` says."""
     channels_convolved: int
     channels: int
     selected: int
@@ -250,7 +243,7 @@ def mixers_of(config: NetworkConfig) -> str:
 
 
 def rank_of(config: NetworkConfig) -> int:
-    """Of how many numbers Mamba's steps are made."""
+    """How many numbers Mamba's steps are made of."""
     return math.ceil(config.hidden_size / 16)
 
 
@@ -363,110 +356,6 @@ def parameters_of(config: NetworkConfig) -> TransformerParameters:
     end = starts["table"] + after["table"]
     blocks = one_after_another(block, embedding)
     return TransformerParameters(embedding=0, block_size=block_size, **blocks, **starts, size=end)
-
-
-@lru_cache(maxsize=64)
-def slots_of(config: NetworkConfig) -> Slots:
-    """The places of the values of each parameter, by its name."""
-    return dict(_slots(config, sizes_of(config), parameters_of(config)))
-
-
-def _slots(
-    config: NetworkConfig, s: TransformerSizes, p: TransformerParameters
-) -> Iterator[tuple[str, Int64[np.ndarray, "..."]]]:
-    def rows_of(start: int, rows: np.ndarray, columns: np.ndarray, width: int) -> np.ndarray:
-        return np.asarray(start + np.add.outer(rows * width, columns))
-
-    hidden, inner = np.arange(s.hidden), np.arange(config.feed_forward_size)
-    heads = np.add.outer(np.arange(s.heads) * s.head_width, np.arange(s.head_size)).reshape(-1)
-    alone = config.architecture == "transformer"
-    yield "embedding.weight", rows_of(p.embedding, head_rows(config), hidden, s.width)
-    for number, letter in enumerate(mixers_of(config)):
-        block, moved = f"blocks.{number}.", number * p.block_size
-        attends = letter == "a"
-        mixer = "mixer" + ".attention" * attends if not alone else "attention"
-        norms = (
-            ("attention_norm" if alone else "mixer_norm", p.attention_norm, p.attention_norm_bias),
-            ("feed_forward_norm", p.feed_forward_norm, p.feed_forward_norm_bias),
-        )
-        for name, weight, bias in norms:
-            if config.has_norms:
-                yield f"{block}{name}.weight", moved + weight + hidden
-            if config.has_norms and config.layer_norm == "nn":
-                yield f"{block}{name}.bias", moved + bias + hidden
-        channels = np.arange(config.expand * config.hidden_size)
-        layers = [
-            (f"{mixer}.{name}", p.query_key_value, heads + part * s.joined, hidden, s.width,
-             p.query_key_value_bias)
-            for part, name in enumerate(("query", "key", "value") if letter != "m" else ())
-        ] + [
-            (f"{mixer}.output", p.output, hidden, channels if letter == "m" else heads,
-             s.channels if letter == "m" else s.joined, p.output_bias),
-            ("feed_forward.input", p.inner, inner, hidden, s.width, p.inner_bias),
-            ("feed_forward.output", p.outer, hidden, inner, s.inner, p.outer_bias),
-        ]  # fmt: skip
-        for name, weight, rows, columns, width, bias in layers:
-            yield f"{block}{name}.weight", rows_of(moved + weight, rows, columns, width)
-            if config.biases and (attends or not name.startswith(mixer)):
-                yield f"{block}{name}.bias", moved + bias + rows
-        if attends:
-            continue
-        if letter == "m":
-            yield from _selective_slots(f"{block}{mixer}.", moved, config, s, p)
-            continue
-        gates, inside = np.arange(s.heads), f"{block}{mixer}."
-        yield f"{inside}strength.weight", rows_of(moved + p.strength, gates, hidden, s.width)
-        if s.convolved:
-            channels = np.concatenate([heads + part * s.joined for part in range(3)])
-            window = np.arange(WINDOW)
-            yield (
-                f"{inside}convolution.weight",
-                rows_of(moved + p.convolution, channels, window, WINDOW),
-            )
-        yield f"{inside}norm.weight", moved + p.head_norm + np.arange(s.head_size)
-        if letter == "g":
-            yield f"{inside}fading.weight", rows_of(moved + p.fading, gates, hidden, s.width)
-            yield f"{inside}log_rate", moved + p.log_rate + gates
-            yield f"{inside}offset", moved + p.fading_offset + gates
-            yield f"{inside}gate.weight", rows_of(moved + p.gate, heads, hidden, s.width)
-    if s.final_norm:
-        yield "final_norm.weight", p.final_norm + hidden
-    if s.final_norm and config.layer_norm == "nn":
-        yield "final_norm.bias", p.final_norm_bias + hidden
-    if not s.tied:
-        outputs = output_rows(config)
-        yield "classifier.weight", rows_of(p.classifier, outputs, hidden, s.width)
-    if config.biases and not s.tied:
-        yield "classifier.bias", p.classifier_bias + outputs
-    rows, columns = table_shape(config)
-    if rows:
-        width = s.width if s.scheme == LEARNED else columns
-        yield "positions.table.weight", rows_of(p.table, np.arange(rows), np.arange(columns), width)
-
-
-def _selective_slots(
-    inside: str,
-    moved: int,
-    config: NetworkConfig,
-    s: TransformerSizes,
-    p: TransformerParameters,
-) -> Iterator[tuple[str, Int64[np.ndarray, "..."]]]:
-    hidden, channels = np.arange(s.hidden), np.arange(config.expand * config.hidden_size)
-    numbers, ranks, window = map(np.arange, (config.state_size, rank_of(config), WINDOW))
-    both = np.concatenate([channels, s.channels + channels])
-    selected = np.concatenate([ranks, s.ranks + numbers, s.ranks + s.numbers + numbers])
-    matrices = (
-        ("input.weight", p.channels, both, hidden, s.width),
-        ("convolution.weight", p.channels_convolution, channels, window, WINDOW),
-        ("selection.weight", p.selection, selected, channels, s.channels),
-        ("step_size.weight", p.step_size, channels, ranks, s.ranks),
-        ("log_rate", p.log_rates, channels, numbers, s.numbers),
-    )
-    for name, start, rows, columns, width in matrices:
-        yield f"{inside}{name}", moved + start + np.add.outer(rows * width, columns)
-    yield f"{inside}convolution.bias", moved + p.channels_convolution_bias + channels
-    yield f"{inside}step_size.bias", moved + p.step_size_bias + channels
-    yield f"{inside}skip", moved + p.skip + channels
 
 
 def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> TransformerStates:
