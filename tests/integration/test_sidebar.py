@@ -167,7 +167,7 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_can_be_resumed(
 
 
 def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    said_first = "compiling for this machine (transformer), once: about 20 seconds"
+    said_first = "compiling for this machine (transformer), once: about half a minute"
     told = f"import time; print({said_first!r}, flush=True); time.sleep(60)"
     monkeypatch.setattr(background_worker, "python", lambda *_: [sys.executable, "-c", told])
     store = open_writer(str(tmp_path / "compiling.db"))
