@@ -21,6 +21,7 @@ from benchmarks.proofs import (
     errors_on,
     is_accepted,
     is_proved_again,
+    is_proved_anew,
     page,
     with_digest,
 )
@@ -31,7 +32,7 @@ from seqcls.models.recurrent import Recurrent
 from seqcls.problem import configuration, resolve
 from seqcls.proofs import checker
 from seqcls.proofs.arithmetic import Forms
-from seqcls.proofs.cells import Cells
+from seqcls.proofs.cells import BLOCK, Cells
 from seqcls.proofs.certificate import check_file, to_text
 from seqcls.proofs.prover import Proof, ProofBudget, proof_text, prove
 from seqcls.proofs.search import draw, flat
@@ -236,6 +237,35 @@ def test_a_form_contains_what_the_program_computes_in_float32(
     low, high = cells.logits(forms)
     assert low[0] <= logits.min()
     assert logits.max() <= high[0]
+
+
+@pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
+def test_forms_beside_it_change_no_form(architecture: str) -> None:
+    """More forms than are stepped at once, and each of them alone."""
+    fields: dict[str, Any] = {"hidden_size": 6, "biases": True, "readout": "last"}
+    problem = resolve(
+        configuration({"task": "parity", "architecture": architecture, **fields, **FEW})
+    )
+    cells = Cells.of(TrainedModel(problem, untrained(problem)))
+    middle = np.random.default_rng(4).uniform(-1, 1, (2 * BLOCK + 1, cells.units))
+    forms = Forms.boxes(middle - 0.1, middle + 0.1)
+    for letter in (1, 0):
+        alone = [
+            cells.after_letter(forms.rows(slice(n, n + 1)), letter) for n in range(len(middle))
+        ]
+        forms = cells.after_letter(forms, letter)
+        for name in ("center", "generators", "rest"):
+            expected = np.concatenate([getattr(x, name) for x in alone])
+            np.testing.assert_allclose(getattr(forms, name), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_what_the_prover_knows_of_a_certificate_is_proved_anew() -> None:
+    certificate = proved().certificate
+    assert certificate is not None
+    assert is_proved_anew(certificate)
+    other = deepcopy(certificate)
+    other["automaton"]["accepting"] = [1 - x for x in other["automaton"]["accepting"]]
+    assert not is_proved_anew(other)
 
 
 def test_a_gate_that_keeps_the_state_keeps_what_is_not_known_of_it_small() -> None:
