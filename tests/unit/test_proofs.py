@@ -14,6 +14,7 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
+from benchmarks.contraction import growth, rotations_once
 from benchmarks.known import DOCS
 from benchmarks.proofs import (
     change_number,
@@ -32,7 +33,7 @@ from seqcls.models.recurrent import Recurrent
 from seqcls.problem import configuration, resolve
 from seqcls.proofs import checker
 from seqcls.proofs.arithmetic import Forms
-from seqcls.proofs.cells import BLOCK, Cells
+from seqcls.proofs.cells import BLOCK, Cells, Layer
 from seqcls.proofs.certificate import check_file, to_text
 from seqcls.proofs.prover import Proof, ProofBudget, proof_text, prove
 from seqcls.proofs.search import draw, flat
@@ -289,6 +290,16 @@ def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
     assert (
         np.abs(given.sigmoid().numpy() - (1 + np.tanh(exact / 2)) / 2).max() < checker.FUNCTION / 4
     )
+
+
+def test_how_slowly_a_change_is_forgotten_is_measured_over_words_that_repeat() -> None:
+    zero = np.zeros(1)
+    layer = Layer(np.zeros((1, 1)), np.array([[0.5]]), zero, zero)
+    cells = Cells("rnn", np.zeros((4, 1)), [layer], (np.zeros((1, 1)), zero), None)
+    assert growth(cells, np.zeros((3, 1)), np.array([0, 1])) == pytest.approx((-0.5, -0.5))
+    words = rotations_once(2)
+    assert words[:5] == [(0,), (1,), (0, 1), (0, 0, 1), (0, 1, 1)]
+    assert len(words) == len(set(words)) == 226
 
 
 def try_changes(changes: int) -> None:
