@@ -18,6 +18,7 @@ Why a form contains what the program computes in float32, by whichever engine:
   10^5 operations, less than a hundredth of what is added for float32.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -113,6 +114,15 @@ def beside(*parts: Forms) -> Forms:
         np.concatenate([x.center for x in parts], axis=1),
         np.concatenate([x.generators for x in parts], axis=2),
         np.concatenate([x.rest for x in parts], axis=1),
+    )
+
+
+def concatenate(parts: Sequence[Forms]) -> Forms:
+    """The rows of forms with as many generators, below one another."""
+    return Forms(
+        np.concatenate([x.center for x in parts]),
+        np.concatenate([x.generators for x in parts]),
+        np.concatenate([x.rest for x in parts]),
     )
 
 

@@ -13,7 +13,17 @@ from jaxtyping import Bool, Float64
 from seqcls.config import NetworkConfig
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem
-from seqcls.proofs.arithmetic import Forms, beside, linear, minus, plus, sigmoid, tanh, times
+from seqcls.proofs.arithmetic import (
+    Forms,
+    beside,
+    concatenate,
+    linear,
+    minus,
+    plus,
+    sigmoid,
+    tanh,
+    times,
+)
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
@@ -21,6 +31,9 @@ GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
 MOST_UNITS = 256
 """Units of a layer at most: a form has a generator for each and each letter it is carried over."""
+
+BLOCK = 64
+"""Forms that are stepped at once, so that what is made of them stays in the processor's cache."""
 
 
 def why_not_proved(problem: Problem) -> str | None:
@@ -124,6 +137,10 @@ class Cells:
         return low[:, 0], high[:, 0]
 
     def _step(self, states: Forms, token: int) -> Forms:
+        rows = len(states.center)
+        if rows > BLOCK:
+            parts = (states.rows(slice(x, x + BLOCK)) for x in range(0, rows, BLOCK))
+            return concatenate([self._step(x, token) for x in parts])
         states = states.shared()
         given: Given = self.embedding[token]
         after = []

@@ -14,6 +14,7 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
+from benchmarks.contraction import growth, rotations_once
 from benchmarks.known import DOCS
 from benchmarks.proofs import (
     change_number,
@@ -21,6 +22,7 @@ from benchmarks.proofs import (
     errors_on,
     is_accepted,
     is_proved_again,
+    is_proved_anew,
     page,
     with_digest,
 )
@@ -31,7 +33,7 @@ from seqcls.models.recurrent import Recurrent
 from seqcls.problem import configuration, resolve
 from seqcls.proofs import checker
 from seqcls.proofs.arithmetic import Forms
-from seqcls.proofs.cells import Cells
+from seqcls.proofs.cells import BLOCK, Cells, Layer
 from seqcls.proofs.certificate import check_file, to_text
 from seqcls.proofs.prover import Proof, ProofBudget, proof_text, prove
 from seqcls.proofs.search import draw, flat
@@ -238,6 +240,35 @@ def test_a_form_contains_what_the_program_computes_in_float32(
     assert logits.max() <= high[0]
 
 
+@pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
+def test_forms_beside_it_change_no_form(architecture: str) -> None:
+    """More forms than are stepped at once, and each of them alone."""
+    fields: dict[str, Any] = {"hidden_size": 6, "biases": True, "readout": "last"}
+    problem = resolve(
+        configuration({"task": "parity", "architecture": architecture, **fields, **FEW})
+    )
+    cells = Cells.of(TrainedModel(problem, untrained(problem)))
+    middle = np.random.default_rng(4).uniform(-1, 1, (2 * BLOCK + 1, cells.units))
+    forms = Forms.boxes(middle - 0.1, middle + 0.1)
+    for letter in (1, 0):
+        alone = [
+            cells.after_letter(forms.rows(slice(n, n + 1)), letter) for n in range(len(middle))
+        ]
+        forms = cells.after_letter(forms, letter)
+        for name in ("center", "generators", "rest"):
+            expected = np.concatenate([getattr(x, name) for x in alone])
+            np.testing.assert_allclose(getattr(forms, name), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_what_the_prover_knows_of_a_certificate_is_proved_anew() -> None:
+    certificate = proved().certificate
+    assert certificate is not None
+    assert is_proved_anew(certificate)
+    other = deepcopy(certificate)
+    other["automaton"]["accepting"] = [1 - x for x in other["automaton"]["accepting"]]
+    assert not is_proved_anew(other)
+
+
 def test_a_gate_that_keeps_the_state_keeps_what_is_not_known_of_it_small() -> None:
     fields = {"hidden_size": 6, "biases": True, "readout": "last", "architecture": "gru"}
     problem = resolve(configuration({"task": "parity", **fields, **FEW}))
@@ -259,6 +290,16 @@ def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
     assert (
         np.abs(given.sigmoid().numpy() - (1 + np.tanh(exact / 2)) / 2).max() < checker.FUNCTION / 4
     )
+
+
+def test_how_slowly_a_change_is_forgotten_is_measured_over_words_that_repeat() -> None:
+    zero = np.zeros(1)
+    layer = Layer(np.zeros((1, 1)), np.array([[0.5]]), zero, zero)
+    cells = Cells("rnn", np.zeros((4, 1)), [layer], (np.zeros((1, 1)), zero), None)
+    assert growth(cells, np.zeros((3, 1)), np.array([0, 1])) == pytest.approx((-0.5, -0.5))
+    words = rotations_once(2)
+    assert words[:5] == [(0,), (1,), (0, 1), (0, 0, 1), (0, 1, 1)]
+    assert len(words) == len(set(words)) == 226
 
 
 def try_changes(changes: int) -> None:
