@@ -21,6 +21,7 @@ from scipy import stats
 
 from seqcls.interpretability.wording import percent, percents
 from sweeps.api import lengths, open_store, runs
+from sweeps.grid.spec import load_specs
 from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.statistics.populations import BORDER, RANDOM, language_shares
 from sweeps.store.databases.engine import Store
@@ -510,20 +511,34 @@ def read_memories(found: pd.DataFrame) -> list[str]:
         f"seed{'s' * (most > 1)} each."
     ]
     for task, own in every.groupby("task", sort=False):
-        shares = own.groupby("family", sort=False)["generalizes"].mean()
-        parts = {
-            "every seed": shares[shares == 1],
-            "some": shares[shares.between(0, 1, inclusive="neither")],
-            "none": shares[shares == 0],
-        }
-        told = "; ".join(f"{name} of {', '.join(x.index)}" for name, x in parts.items() if len(x))
-        said.append(f"**`{task}`** is right on every test string by {told}.")
+        said.append(f"**`{task}`**: {_read_task(own)}.")
     parity = every[every["task"] == "parity"]
     asked = ["Gated DeltaNet, signed", "Transformers", "hybrids"]
     groups = [parity[parity["family"] == name]["generalizes"] for name in asked]
     if all(map(len, groups)):
         said.append(f"**Parity at three times the length**: {_read_parity(*groups)}.")
     return said
+
+
+def _read_task(own: pd.DataFrame) -> str:
+    """Which families generalize, of their models that learned a task, and which learn it never."""
+    sums = own.groupby("family", sort=False)[["learned", "generalizes"]].sum()
+    able, generalize = sums["learned"] > 0, sums["generalizes"]
+    parts = {
+        "all of": able & (generalize == sums["learned"]),
+        "some of": generalize.between(0, sums["learned"], inclusive="neither"),
+        "none of": able & (generalize == 0),
+    }
+    told = [f"{key} {_plainly(sums.index[x])}" for key, x in parts.items() if x.any()]
+    said = f"of the seeds that learned it, these generalize: {'; '.join(told)}" if told else ""
+    never = f"no seed of {_plainly(sums.index[~able])} learned it" if not able.all() else ""
+    return "; ".join(filter(None, (said, never)))
+
+
+def _plainly(families: Iterable[str]) -> str:
+    """Families as a sentence names them: `signed Mamba`."""
+    parts = (name.partition(", ") for name in families)
+    return ", ".join(f"{sign} {name}".strip() for name, _, sign in parts)
 
 
 def _read_parity(
@@ -540,12 +555,15 @@ def _read_parity(
         loses = "that hybrids lose it is not shown"
     else:
         loses = "hybrids lose it" if hybrids.mean() < gated.mean() else "hybrids do better"
-    solves, fail = ("" if own.any() else " not" for own in (gated, attending))
+    solves, others = map(_solving, (gated, attending))
     return (
-        f"signed Gated DeltaNet does{solves} solve it ({_of(gated)}), Transformers do{fail} "
-        f"({_of(attending)}), and {loses} ({_of(hybrids)}; Fisher's exact test of the first and "
-        f"the last: {_p(p_value)})"
+        f"networks of signed Gated DeltaNet {solves}, Transformers {others}, and {loses} "
+        f"({_of(hybrids)}; Fisher's exact test of the first and the last: {_p(p_value)})"
     )
+
+
+def _solving(own: "pd.Series[bool]") -> str:
+    return f"solve it in {_of(own)} seeds" if own.any() else f"never solve it ({_of(own)})"
 
 
 def _of(own: "pd.Series[bool]") -> str:
@@ -923,6 +941,14 @@ def pages() -> dict[str, str]:
     return made
 
 
+def asked_cells(sweep: str) -> pd.MultiIndex:
+    """The cells of a sweep that is shipped, in its order."""
+    (spec,) = load_specs(f"known/{sweep}")
+    fields = [dict(config) for config in spec.configs()]
+    cells = [(name_task(own), name_model(own)) for own in fields]
+    return pd.MultiIndex.from_tuples(dict.fromkeys(cells), names=CELL)
+
+
 def write_results(db: str) -> None:
     """Writes the CSV files of the atlases and comparisons that a database holds."""
     store = open_store(db)
@@ -931,8 +957,11 @@ def write_results(db: str) -> None:
         held = [name for name in atlas.sweeps if name in names]
         if held:
             found = pd.concat([trained_models(store, name, atlas.ranges) for name in held])
-            atlas.results.parent.mkdir(exist_ok=True)
-            found.drop_duplicates().to_csv(atlas.results, index=False)
+            found = found.drop_duplicates()
+            # Their numbers in the database are in the order in which they came there.
+            cells = pd.MultiIndex.from_frame(found[CELL])
+            order = asked_cells(atlas.name).get_indexer(cells).argsort(kind="stable")
+            found.iloc[order].to_csv(atlas.results, index=False)
     for own in COMPARISONS:
         if own.name in names:
             held = [name for name in own.sweeps if name in names]
