@@ -413,9 +413,10 @@ def sums(cells: pd.DataFrame, found: pd.DataFrame) -> str:
     open_cells, learned = int((~excluded).sum()), int((able & ~excluded).sum())
     told = f"Of {len(cells)} cells"
     if excluded.any():
+        number = int((able & excluded).sum())
         told += (
             f" theory excludes {int(excluded.sum())} at every length, and of these "
-            f"{int((able & excluded).sum())} are learned at the trained lengths. Of the other "
+            f"{number} {'is' if number == 1 else 'are'} learned at the trained lengths. Of the other "
             f"{open_cells}"
         )
     told += (

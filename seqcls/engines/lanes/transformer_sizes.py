@@ -1,4 +1,4 @@
-"""The sizes of a Transformer, and where its parameters and states stand, for compiled code.
+"""The sizes of a Transformer or of blocks of memories, and where parameters and states stand.
 
 Widths are filled up to multiples of 4 with parameters that are zero and stay so: what they would
 add to anything is zero, and so are their gradients.
