@@ -416,8 +416,8 @@ def sums(cells: pd.DataFrame, found: pd.DataFrame) -> str:
         number = int((able & excluded).sum())
         told += (
             f" theory excludes {int(excluded.sum())} at every length, and of these "
-            f"{number} {'is' if number == 1 else 'are'} learned at the trained lengths. Of the other "
-            f"{open_cells}"
+            f"{number} {'is' if number == 1 else 'are'} learned at the trained lengths. Of the "
+            f"other {open_cells}"
         )
     told += (
         f", {learned} are learned by {LEARNED_BY:.0%} of their seeds ({learned / open_cells:.0%})."
