@@ -165,7 +165,7 @@ def name_tab(title: str) -> None:
 # Keys of every page: `/` finds a model, `?` lists the keys. Nothing happens while one types.
 
 KEYS_HTML = """
-<p>Keys: <kbd>/</kbd> finds a model, <kbd>?</kbd> lists all keys.</p>
+<p hidden>Keys: <kbd>/</kbd> finds a model, <kbd>?</kbd> lists all keys.</p>
 <div id="keys" popover role="dialog" aria-label="Keys">
 <h2>Keys</h2>
 <dl>
@@ -213,6 +213,8 @@ export default function ({ parentElement }) {
     if (event.key === "?") { event.preventDefault(); list.togglePopover(); }
   };
   document.addEventListener("keydown", pressed);
+  // What stands on the page before this runs would promise keys that do nothing yet.
+  parentElement.querySelector("p").hidden = false;
   if (sessionStorage.getItem(FIND)) focus(50);
   return () => document.removeEventListener("keydown", pressed);
 }
