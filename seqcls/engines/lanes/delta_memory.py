@@ -35,6 +35,8 @@ from seqcls.engines.lanes.elementary import (
     norm,
     norm_gradient,
     sigmoid,
+    silu,
+    silu_slope,
     softplus,
 )
 from seqcls.engines.lanes.tiles import (
@@ -240,7 +242,7 @@ def shape_heads(first, rows, sizes, a, its):
         y0 = its.heads.first + token * its.heads.apart
         for i in range(3 * sizes.joined):
             value = load(a, x0 + i)
-            store(a, y0 + i, value * sigmoid(value))
+            store(a, y0 + i, silu(value))
         for head in range(2 * sizes.heads):
             part, squares = y0 + head * sizes.head_width, spread(ZERO)
             for i in range(part, part + sizes.head_size):
@@ -269,10 +271,7 @@ def shape_heads_gradient(tokens, sizes, a, its, dheads):
             for i in range(moved, moved + sizes.head_size):
                 store(a, d0 + i, (load(a, d0 + i) - load(a, y0 + i) * along) * share)
         for i in range(3 * sizes.joined):
-            value = load(a, x0 + i)
-            share = sigmoid(value)
-            slope = share * fma(value, ONE - share, spread(ONE))
-            store(a, d0 + i, load(a, d0 + i) * slope)
+            store(a, d0 + i, load(a, d0 + i) * silu_slope(load(a, x0 + i)))
 
 
 @kernel
@@ -325,7 +324,7 @@ def remember(first, rows, keep, count, sizes, layers, a, its, w):
             value = load(a, its.recalled.first + token * its.recalled.apart + i)
             if layers.fades:
                 gate = load(a, its.gate.first + token * its.gate.apart + i)
-                value = value * (gate * sigmoid(gate))
+                value = value * silu(gate)
             store(a, its.mixed.first + token * its.mixed.apart + i, value)
 
 
@@ -374,17 +373,13 @@ def recall(first, some, head, keep, count, sizes, layers, a, its):
 @kernel
 def remember_gradient(tokens, sizes, layers, a, its, to, w, gradient):
     """From D of what is mixed to D of what is projected, in rows of `to`."""
-    for token in range(tokens):
+    for token in range(tokens if layers.fades else 0):
         for i in range(sizes.joined):
-            if not layers.fades:
-                continue
             index = to.mixed.first + token * to.mixed.apart + i
             gate = load(a, its.gate.first + token * its.gate.apart + i)
             normed, d = load(a, its.recalled.first + token * its.recalled.apart + i), load(a, index)
-            share = sigmoid(gate)
-            slope = share * fma(gate, ONE - share, spread(ONE))
-            store(a, to.gate.first + token * to.gate.apart + i, d * normed * slope)
-            store(a, index, d * (gate * share))
+            store(a, to.gate.first + token * to.gate.apart + i, d * normed * silu_slope(gate))
+            store(a, index, d * silu(gate))
     for head in range(sizes.heads):
         moved = head * sizes.head_width
         d = Rows(to.mixed.first + moved, to.mixed.apart)

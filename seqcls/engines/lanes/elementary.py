@@ -105,6 +105,19 @@ def sigmoid(x):
 
 
 @inlined
+def silu(x):
+    """The sigmoid linear unit: x times the logistic function of it."""
+    return x * sigmoid(x)
+
+
+@inlined
+def silu_slope(x):
+    """Its slope."""
+    share = sigmoid(x)
+    return share * fma(x, ONE - share, spread(ONE))
+
+
+@inlined
 def softplus(x):
     """log(1 + exp(x)), by log(1 + e) = 2 atanh(e / (2 + e))."""
     e = exp(ZERO - absolute(x))

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seqcls.engines.lanes.delta_memory import convolve, convolve_gradient
-from seqcls.engines.lanes.elementary import TWO, exp, sigmoid, softplus
+from seqcls.engines.lanes.elementary import TWO, exp, sigmoid, silu, silu_slope, softplus
 from seqcls.engines.lanes.tiles import LinearLayer, Rows, apply, apply_gradient, clear
 from seqcls.engines.lanes.vector import (
     ONE,
@@ -154,7 +154,7 @@ def select(first, rows, sizes, layers, a, its, w):
             index = its.convolved.first + token * its.convolved.apart + c
             value = load(a, index) + spread_at(w, layers.convolution_bias + c)
             store(a, index, value)
-            store(a, its.channels.first + token * its.channels.apart + c, value * sigmoid(value))
+            store(a, its.channels.first + token * its.channels.apart + c, silu(value))
     here = rows_on(its.channels, first)
     selected, steps = rows_on(its.selected, first), rows_on(its.steps, first)
     apply(rows, layers.selection, a, here, selected, w, False)
@@ -181,7 +181,7 @@ def select(first, rows, sizes, layers, a, its, w):
                 y = fma(load(a, read + s), h, y)
             store(a, its.answered.first + token * its.answered.apart + c, y)
             z = load(a, its.given.first + token * its.given.apart + channels + c)
-            store(a, its.mixed.first + token * its.mixed.apart + c, y * (z * sigmoid(z)))
+            store(a, its.mixed.first + token * its.mixed.apart + c, y * silu(z))
 
 
 @kernel
@@ -204,11 +204,9 @@ def select_gradient(tokens, sizes, layers, a, its, to, w, gradient):
         for c in range(channels):
             z = load(a, its.given.first + token * its.given.apart + channels + c)
             d = load(a, to.mixed.first + token * to.mixed.apart + c)
-            share = sigmoid(z)
-            slope = share * fma(z, ONE - share, spread(ONE))
             y = load(a, its.answered.first + token * its.answered.apart + c)
-            store(a, to.given.first + token * to.given.apart + channels + c, d * y * slope)
-            dy = d * (z * share)
+            store(a, to.given.first + token * to.given.apart + channels + c, d * y * silu_slope(z))
+            dy = d * silu(z)
             u = load(a, its.channels.first + token * its.channels.apart + c)
             step = load(a, its.steps.first + token * its.steps.apart + c)
             gradient[layers.skip + c] += total(dy * u)
@@ -249,8 +247,7 @@ def select_gradient(tokens, sizes, layers, a, its, to, w, gradient):
         for token in range(tokens):
             value = load(a, its.convolved.first + token * its.convolved.apart + c)
             index = to.channels.first + token * to.channels.apart + c
-            share = sigmoid(value)
-            d = load(a, index) * (share * fma(value, ONE - share, spread(ONE)))
+            d = load(a, index) * silu_slope(value)
             store(a, index, d)
             bias = bias + d
         gradient[layers.convolution_bias + c] += total(bias)
