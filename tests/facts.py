@@ -27,6 +27,7 @@ FEWEST = 6
 
 OUTPUTS = ("right_length_given", "edits", "target_tokens")
 CELLS = ("tn", "fp", "fn", "tp")
+UNPROVED = {"every_length": None, "refuted_by": None}
 RANGES = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
 
 
@@ -78,6 +79,7 @@ class Facts:
             run |= {"false_negatives": run["fn"], "accuracy": None, "solved_length": None}
             run["is_solved"] = False
             run |= self.on_lengths(run)
+            run |= self.proofs.get(run["run_id"], UNPROVED)
             if run["state"] == "done":
                 run["accuracy"] = (run["tested"] - run["wrong"]) / run["tested"]
                 run["solved_length"] = run.get("shortest", run["stored"] + 1) - 1
@@ -114,7 +116,8 @@ class Facts:
     def trained(self, config_id: int) -> tuple[int, int] | None:
         """The shortest and the longest string that training may draw; None where nobody knows."""
         fields = self.configs[config_id]
-        if fields["architecture"] == "imported":
+        if fields.get("imported"):
+            # What was trained elsewhere.
             return None
         if fields["train_sampler"] == "fixed_length":
             # `CLS` is counted.
@@ -123,6 +126,15 @@ class Facts:
         if fields["train_sampler"] == "variable_length":
             first = 1
         return first, fields["train_max_length"]
+
+    @cached_property
+    def proofs(self) -> dict[int, Row]:
+        """What came of proving runs by their languages' automata, by their ids."""
+        sql = "SELECT run_id, result, string FROM proof WHERE of_language = 1"
+        return {
+            row["run_id"]: {"every_length": row["result"], "refuted_by": row["string"]}
+            for row in self.ask(sql)
+        }
 
     @cached_property
     def stored_runs(self) -> dict[int, Row]:
@@ -332,11 +344,10 @@ class Facts:
             values: dict[int, float | None] = {}
             for x, run in seeds.items():
                 if name == "learned":
-                    known = run["accuracy_within"] is not None
-                    values[x] = float(came_to[x] != "not learned") if known else None
+                    values[x] = float(came_to[x] != "not learned") if is_judged(run) else None
                 elif name == "generalizes":
-                    known = came_to[x] in ("generalizes", "fails beyond")
-                    values[x] = float(came_to[x] == "generalizes") if known else None
+                    known = came_to[x] in (*GENERALIZING, "fails beyond")
+                    values[x] = float(came_to[x] in GENERALIZING) if known else None
                 elif name == "fails":
                     values[x] = float(fails(run, below))
                 else:
@@ -419,13 +430,17 @@ def _shares(counts: Row) -> Row:
     }
 
 
-OUTCOMES = ("generalizes", "fails beyond", "not learned", "not known")
+AT_EVERY_LENGTH = "at every length"
+OUTCOMES = ("generalizes", "fails beyond", "not learned", AT_EVERY_LENGTH, "not known")
+GENERALIZING = (AT_EVERY_LENGTH, "generalizes")
 
 
 def outcome(run: Row, learned_at: float = 0.99, below: float = 1.0) -> str | None:
     """What a run has come to; None where it is not tested."""
     if run["state"] != "done":
         return None
+    if run["every_length"] == "proved":
+        return AT_EVERY_LENGTH
     within, beyond = run["accuracy_within"], run["accuracy_beyond"]
     if within is None:
         return "not known"
@@ -434,6 +449,19 @@ def outcome(run: Row, learned_at: float = 0.99, below: float = 1.0) -> str | Non
     if beyond is None:
         return "not known"
     return "fails beyond" if beyond < below else "generalizes"
+
+
+def is_among(run: Row, asked: str, learned_at: float = 0.99, below: float = 1.0) -> bool:
+    """Whether a run is found where an outcome is asked for: what is right at every length
+    generalizes, too.
+    """
+    came_to = outcome(run, learned_at, below)
+    return came_to == asked or (asked == "generalizes" and came_to == AT_EVERY_LENGTH)
+
+
+def is_judged(run: Row) -> bool:
+    """Whether it is known if a run learned: it was tested on trained lengths, or is proved."""
+    return run["accuracy_within"] is not None or run["every_length"] == "proved"
 
 
 def by_configuration(runs: Iterable[Row]) -> dict[int, list[Row]]:
@@ -471,10 +499,14 @@ def configuration(runs: Sequence[Row], below: float = 1.0, learned_at: float = 0
         "median_solved_length": middle if middle > -math.inf else None,
     }
     came_to = Counter(outcome(run, learned_at, below) for run in finished)
-    judged = sum(run["accuracy_within"] is not None for run in finished)
-    beyond = came_to["generalizes"] + came_to["fails beyond"]
+    judged = sum(map(is_judged, finished))
+    general = sum(came_to[name] for name in GENERALIZING)
+    beyond = general + came_to["fails beyond"]
     row |= {"judged": judged, "learned": judged - came_to["not learned"]}
-    row |= {"judged_beyond": beyond, "generalize": came_to["generalizes"]}
+    row |= {"judged_beyond": beyond, "generalize": general}
+    proofs = Counter(run["every_length"] for run in finished)
+    row |= {"proved": proofs["proved"], "refuted": proofs["refuted"]}
+    row["undecided"] = proofs["not decided"]
     row["learned_share"] = row["learned"] / judged if judged else None
     row["generalizing_share"] = row["generalize"] / beyond if beyond else None
     row["generalizing_wilson"] = wilson(row["generalize"], beyond) if beyond else None

@@ -76,8 +76,8 @@ class Selection:
         """Whether a run is listed and drawn."""
         if self.failing and not fails(run, self.below):
             return False
-        came_to = true_of.outcome(run, self.learned_at, self.below)
-        if self.outcomes and came_to not in self.outcomes:
+        judged = (self.learned_at, self.below)
+        if self.outcomes and not any(true_of.is_among(run, x, *judged) for x in self.outcomes):
             return False
         cell = {"false positives": "fp", "false negatives": "fn"}.get(self.kind or "")
         return cell is None or bool(run["state"] == "done" and run[cell] and run[cell] > 0)
@@ -152,7 +152,8 @@ class Drawn:
         if true["seeds"] == 1:
             (run,) = done(self.scope)
             came_to = str(true_of.outcome(run, self.chosen.learned_at, self.chosen.below))
-            words = {"not learned": "has not learned"}.get(came_to, came_to)
+            named = {"not learned": "has not learned", true_of.AT_EVERY_LENGTH: "generalizes"}
+            words = named.get(came_to, came_to)
             self.value(f"{said}: {words}", words in said, True)
             return
         if not true["judged"]:
@@ -174,9 +175,14 @@ class Drawn:
             "generalizes": "Learned and generalizes: ",
             "fails beyond": "Learned, but fails beyond: ",
             "not learned": "Not learned: ",
+            "at every length": "Right at every length: it is proved right on every string",
         }.get(came_to, "Learned; whether it" if run["tested_within"] else "Whether it learned")
         texts = [str(element.value).replace("\\", "") for element in app.markdown]
-        told = [x for x in texts if re.match(r"(Learned|Not learned|Whether it learned)\b", x)]
+        told = [
+            x
+            for x in texts
+            if re.match(r"(Learned|Not learned|Right at every length|Whether it learned)\b", x)
+        ]
         self.value(f"run {run_id}: {told}", [x.startswith(begins) for x in told], [True])
         parts = ["within", "beyond"] if came_to in true_of.OUTCOMES[:3] else []
         for part, after in zip(parts, re.findall(r"right on ([^(;.]*)", told[0]), strict=False):
@@ -313,6 +319,10 @@ class Drawn:
                 self.value(f"{what}: {name}", len(told), len(numbers))
                 for text, number in zip(told, numbers, strict=False):
                     self.value(f"{what}: {name}", text, number)
+        if "every_length" in row:
+            named = {"proved": "proved", "refuted": "refuted", "undecided": "not decided"}
+            said = [f"{true[name]:,} {words}" for name, words in named.items() if true[name]]
+            self.value(f"{what}: every length", row["every_length"], ", ".join(said))
         if "failing_seeds" in row:
             spans = re.findall(r"(\d+)(?:\.\.(\d+))?", row["failing_seeds"] or "")
             seeds = [x for a, b in spans for x in range(int(a), int(b or a) + 1)]
@@ -352,6 +362,7 @@ class Drawn:
             "median_solved_length": row.get("solved_length", ""),
             "generalize_of": row.get("generalize,_of_those", ""),
             "generalizing_interval": row.get("95%_of_generalizing", ""),
+            "every_length": row.get("every_length", ""),
         }  # fmt: skip
         self._configuration(renamed, true)
 
@@ -388,6 +399,11 @@ class Drawn:
         for name in ("accuracy_within", "accuracy_beyond"):
             if name in row:
                 self.value(f"run {run['run_id']}: {name}", row[name], run[name])
+        if "every_length" in row:
+            # Tables name the string besides, as people read it.
+            told = row["every_length"] if isinstance(row["every_length"], str) else ""
+            result = run["every_length"] or ""
+            self.value(f"run {run['run_id']}: every length", told.partition(" by ")[0], result)
         if "failing" in row:
             failing = int(fails(run, self.chosen.below))
             self.value(f"run {run['run_id']}: failing", row["failing"], failing)
@@ -690,7 +706,9 @@ class Drawn:
             fields = {**own_fields, "dataset": self.facts.dataset_names.get(digest, digest)}
             if all(fields.get(name) is not None for name in grouped):
                 found.setdefault(tuple(str(fields[name]) for name in grouped), []).append(run)
-        self.value("cells", len(rows), len(found))
+        if "short_count" not in names:
+            # Labels may be of some cells only.
+            self.value("cells", len(rows), len(found))
         for row in rows:
             key = tuple(str(row[name]) for name in grouped)
             runs = found.get(key, [])
@@ -744,7 +762,10 @@ class Drawn:
             found: dict[str, list[float]] = {}
             for config_id, true in tested.items():
                 fields = self.facts.configs[config_id]
-                value = ", ".join(str(fields.get(name)) for name in row["fields"])
+                if not all(name in fields for name in row["fields"]):
+                    # It has no such setting: another kind of model.
+                    continue
+                value = ", ".join(str(fields[name]) for name in row["fields"])
                 found.setdefault(value, []).append(true[column])
             means = {value: float(np.mean(each)) for value, each in found.items()}
             low, high = min(means.values()), max(means.values())

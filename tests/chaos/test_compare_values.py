@@ -19,6 +19,7 @@ from tests.chaos.compare_values import (
     Comparison,
     between_databases,
     fill_imported,
+    fill_proved,
     put_unfinished,
     table_of,
 )
@@ -41,8 +42,9 @@ def files(tmp_path_factory: pytest.TempPathFactory, long: bool) -> Iterator[dict
     with pytest.MonkeyPatch.context() as patched:
         patched.syspath_prepend(str(ASSETS / "plugin_package"))
         forget_parts()
-        found = {"imported": folder / "imported.db"}
+        found = {name: folder / f"{name}.db" for name in ("imported", "proved")}
         fill_imported(api.open_store(found["imported"]), folder, (1_050, 150) if long else (7, 6))
+        fill_proved(api.open_store(found["proved"]), folder)
         if long:
             (folder / "matrix").mkdir()
             found["matrix"] = fill(folder / "matrix").db
