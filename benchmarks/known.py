@@ -740,6 +740,8 @@ def statements(found: pd.DataFrame) -> dict[str, str]:
     if every["predicted"].nunique() > 1:
         if recurrent.any():
             groups = {"Transformers": ~recurrent, "recurrent networks": recurrent}
+        else:
+            groups |= {name: every["model"] == name for name in every["model"].unique()}
         groups["what theory excludes at every length"] = every["predicted"] == "cannot"
         groups["what theory says that weights can do"] = every["predicted"] == "can"
     said = {}

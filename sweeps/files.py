@@ -148,7 +148,7 @@ def undo_unfinished(folder: Path) -> None:
         if unfinished.name.startswith(_OVER):
             shutil.rmtree(unfinished, ignore_errors=True)
             continue
-        with suppress(OSError, Timeout, ValueError):
+        with suppress(OSError, Timeout):
             # One that is only being made has no lock yet.
             if not lock.is_file() and time.time() - unfinished.stat().st_mtime < _MAKING_SECONDS:
                 continue
@@ -175,8 +175,10 @@ def _remove(unfinished: Path) -> None:
 
 def _take_back_some(folder: Path, unfinished: Path) -> None:
     """Takes back what was moved of a set of which others were not."""
-    moves = unfinished / _MOVES
-    hashes = json.loads(moves.read_text()) if moves.exists() else {}
+    hashes: dict[str, str] = {}
+    # Where it is not there, or not whole, the first was not moved yet.
+    with suppress(FileNotFoundError, ValueError):
+        hashes = json.loads((unfinished / _MOVES).read_text())
     if any((unfinished / "new" / name).exists() for name in hashes):
         for name, written in hashes.items():
             _take_back(folder / name, unfinished, written)

@@ -820,7 +820,7 @@ RECURRENT = {
     "learning_rate": 0.01, "train_size": 500, "train_max_length": 8, "validation_max_length": 8,
     "validation_size": 100, "test_max_length": 16, "test_size": 300, "max_num_epochs": 20,
 }  # fmt: skip
-"""Of which some learn."""
+"""Training in which some seeds learn, and others do not."""
 
 
 def fill_proved(store: Store, folder: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from seqcls.errors import ConfigError, MachineError
+from sweeps import files
 from sweeps.files import refuse_taken, undo_unfinished, whole_files
 from tests.conftest import ROOT
 
@@ -161,6 +162,27 @@ def test_files_that_a_killed_program_moved_in_part_are_taken_back(
         write_all(tmp_path, dict.fromkeys("abc", "ours"), force=True)
     os.waitpid(child, 0)
     assert len(list(tmp_path.glob(".seqcls-*"))) == 1
+    refuse_taken([tmp_path / "a"])
+    assert state(tmp_path) == was
+
+
+@pytest.mark.parametrize("written", [0, 5])
+def test_of_a_program_killed_before_it_named_all_files_nothing_is_left(
+    tmp_path: Path, written: int
+) -> None:
+    write(tmp_path / "b", "before")
+    was = state(tmp_path)
+    child = os.fork()
+    if child == 0:
+
+        def killing(path: Path, text: str) -> None:
+            path.write_text(text[:written])
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        files._write_synced = killing
+        write_all(tmp_path, dict.fromkeys("abc", "ours"), force=True)
+    os.waitpid(child, 0)
+    assert len(list(tmp_path.glob(".seqcls-*/moves"))) == 1
     refuse_taken([tmp_path / "a"])
     assert state(tmp_path) == was
 
