@@ -824,7 +824,7 @@ RECURRENT = {
 
 
 def fill_proved(store: Store, folder: Path) -> None:
-    """Models of every result of a proof: written down by hand, and trained for an epoch.
+    """Models of every result of a proof: written down by hand, and trained for a little.
 
     Args:
         store: where to.

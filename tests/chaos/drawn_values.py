@@ -178,11 +178,8 @@ class Drawn:
             "at every length": "Right at every length: it is proved right on every string",
         }.get(came_to, "Learned; whether it" if run["tested_within"] else "Whether it learned")
         texts = [str(element.value).replace("\\", "") for element in app.markdown]
-        told = [
-            x
-            for x in texts
-            if re.match(r"(Learned|Not learned|Right at every length|Whether it learned)\b", x)
-        ]
+        said = r"(Learned|Not learned|Right at every length|Whether it learned)\b"
+        told = [x for x in texts if re.match(said, x)]
         self.value(f"run {run_id}: {told}", [x.startswith(begins) for x in told], [True])
         parts = ["within", "beyond"] if came_to in true_of.OUTCOMES[:3] else []
         for part, after in zip(parts, re.findall(r"right on ([^(;.]*)", told[0]), strict=False):
