@@ -397,10 +397,12 @@ class Drawn:
             if name in row:
                 self.value(f"run {run['run_id']}: {name}", row[name], run[name])
         if "every_length" in row:
-            # Tables name the string besides, as people read it.
             told = row["every_length"] if isinstance(row["every_length"], str) else ""
-            result = run["every_length"] or ""
-            self.value(f"run {run['run_id']}: every length", told.partition(" by ")[0], result)
+            true = run["every_length"] or ""
+            if " by " in told:
+                # Tables name the string besides.
+                true = f"{true} by {run['refuted_by'] or 'the empty string'}"
+            self.value(f"run {run['run_id']}: every length", told, true)
         if "failing" in row:
             failing = int(fails(run, self.chosen.below))
             self.value(f"run {run['run_id']}: failing", row["failing"], failing)
