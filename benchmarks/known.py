@@ -729,7 +729,7 @@ def _p(value: float) -> str:
 RECURRENT = ("rnn", "lstm")
 
 READ_FROM = 5
-"""Seeds below this were there when an atlas was read; others were trained afterwards."""
+"""An atlas is told of seeds below this, and apart of the others."""
 
 
 def statements(found: pd.DataFrame) -> dict[str, str]:
@@ -767,15 +767,11 @@ def statements(found: pd.DataFrame) -> dict[str, str]:
 
 
 def read_atlas(found: pd.DataFrame) -> str:
-    """What the atlas comes to, as a Markdown table: of all seeds, or of those that it was read
-    from and of those that were trained afterwards.
-    """
+    """What the atlas comes to, as a Markdown table: of the first seeds, and of the others."""
     found = found.merge(atlas_cells(found)[[*CELL, "learning_rate"]])
     later = found["model_seed"] >= READ_FROM
     parts = [own for own in (found[~later], found[later]) if len(own)]
     heads = [f"seeds {own_seeds(own, fresh=False)}" for own in parts]
-    if len(parts) > 1:
-        heads[1] += ", trained afterwards"
     columns = [statements(own) for own in parts]
     rows = [[name, *(own[name] for own in columns)] for name in columns[0]]
     lines = [["", *heads], ["---"] * (1 + len(heads)), *rows]
