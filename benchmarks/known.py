@@ -32,6 +32,9 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 LEARNED_BY = 0.9
 """The share of its seeds by which a cell is learned."""
 
+FRESH = 100
+"""Seeds from here on are fresh: what the others came to is held against them."""
+
 MARKS = {"can": "•", "cannot": "✗"}
 """The mark of what theory predicts; none where nothing is known."""
 
@@ -50,6 +53,8 @@ class Atlas:
     other seeds."""
     ranges: tuple[tuple[int, int], ...] = ()
     """Lengths beyond the trained ones whose strings are counted by themselves, in tokens."""
+    read_from: int = 5
+    """What it comes to is told of seeds below this, and apart of the others."""
 
     @property
     def results(self) -> Path:
@@ -100,7 +105,12 @@ def results_file(name: str) -> Path:
 
 ATLASES = (
     Atlas("atlas", "atlas.md", ("atlas", "atlas_rates")),
-    Atlas("atlas_memories", "atlas.md", ("atlas_memories",)),
+    Atlas(
+        "atlas_memories",
+        "atlas.md",
+        tuple(f"atlas_memories{x}" for x in ("", "_rates", "_fresh", "_rates_fresh")),
+        read_from=101,
+    ),
     Atlas("atlas_transductions", "atlas_transductions.md", ("atlas_transductions",)),
     Atlas("memory", "memory.md", ("memory", "memory_fresh"), ((17, 32), (33, 48))),
 )
@@ -371,8 +381,14 @@ def both(within: float, beyond: float) -> str:
     return " / ".join("—" if pd.isna(x) else f"{x:.1%}" for x in (within, beyond))
 
 
+def in_tables(atlas: Atlas, found: pd.DataFrame) -> pd.DataFrame:
+    """The models that cells count: no fresh ones, but where ranges of lengths are told of."""
+    return found if atlas.ranges else found[found["model_seed"] < FRESH]
+
+
 def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
     """The atlas's tables and sums, by the names of their marks."""
+    every, found = found, in_tables(atlas, found)
     cells = atlas_cells(found)
     records = cells.to_dict("records")
     able = is_learned(cells)
@@ -400,7 +416,7 @@ def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
         lines = "\n".join(f"- {text}" for text in read_memories(found))
         made["reading"] = f"{lines}\n\n![What is learned, and generalizes]({atlas.name}.svg)"
     else:
-        made["reading"] = read_atlas(found)
+        made["reading"] = read_atlas(every, cells, atlas.read_from)
     if found["learning_rate"].nunique() > 1:
         made["rates"] = rates_table(found)
     return {f"{atlas.name}: {name}": text for name, text in made.items()}
@@ -728,9 +744,6 @@ def _p(value: float) -> str:
 
 RECURRENT = ("rnn", "lstm")
 
-READ_FROM = 5
-"""An atlas is told of seeds below this, and apart of the others."""
-
 
 def statements(found: pd.DataFrame) -> dict[str, str]:
     """What an atlas comes to, by what it speaks of; every number is of its models."""
@@ -766,10 +779,10 @@ def statements(found: pd.DataFrame) -> dict[str, str]:
     return said
 
 
-def read_atlas(found: pd.DataFrame) -> str:
+def read_atlas(found: pd.DataFrame, cells: pd.DataFrame, read_from: int) -> str:
     """What the atlas comes to, as a Markdown table: of the first seeds, and of the others."""
-    found = found.merge(atlas_cells(found)[[*CELL, "learning_rate"]])
-    later = found["model_seed"] >= READ_FROM
+    found = found.merge(cells[[*CELL, "learning_rate"]])
+    later = found["model_seed"] >= read_from
     parts = [own for own in (found[~later], found[later]) if len(own)]
     heads = [f"seeds {own_seeds(own, fresh=False)}" for own in parts]
     columns = [statements(own) for own in parts]
@@ -979,7 +992,7 @@ def main(databases: Sequence[str]) -> None:
     for name, text in pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
     for atlas in (x for x in ATLASES if x.results.exists()):
-        cells = atlas_cells(pd.read_csv(atlas.results))
+        cells = atlas_cells(in_tables(atlas, pd.read_csv(atlas.results)))
         (DOCS / f"{atlas.name}.svg").write_text(svg(cells), encoding="utf-8")
 
 

@@ -30,7 +30,7 @@ _SCOPE = _thoroughly("context")
 """In which an axis has one length, and none of those that the caller names."""
 
 FIRST, EVERY = 10, 97
-"""Of each function, in each test, so many calls are checked at first, and one of so many later:
+"""So many calls of each function are checked at first in each test, and one of so many later:
 small ones are called a million times, and to check takes longer than what they do."""
 
 _tests = 0

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 # Before anything whose calls it checks is imported.
 from tests import array_checks  # isort: split
+
 from seqcls.config import RunConfig
 from sweeps.processes import collect_seldom
 from tests.temporary import keep_in_memory

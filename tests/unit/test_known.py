@@ -309,7 +309,7 @@ def test_a_page_says_what_its_results_say(page: str) -> None:
 
 def test_what_is_read_of_the_atlas_holds_of_the_seeds_that_were_trained_afterwards() -> None:
     found = pd.read_csv(ATLASES[0].results)
-    later = found["model_seed"] >= known.READ_FROM
+    later = found["model_seed"] >= ATLASES[0].read_from
     one, other = (known.statements(own) for own in (found[~later], found[later]))
     assert one["without positions"] == other["without positions"]
     for said in (one, other):
@@ -322,6 +322,35 @@ def test_what_is_read_of_the_atlas_holds_of_the_seeds_that_were_trained_afterwar
         assert general > learned / 3
 
 
+def test_what_is_read_of_the_memories_holds_of_fresh_seeds() -> None:
+    (atlas,) = (x for x in ATLASES if x.name == "atlas_memories")
+    found = pd.read_csv(atlas.results)
+    cells = atlas_cells(known.in_tables(atlas, found))
+    every = known.with_outcomes(found.merge(cells[[*known.CELL, "learning_rate"]]))
+    later = every["model_seed"] >= atlas.read_from
+    # Every cell has all seeds at the learning rate that was chosen.
+    assert len(every[~later]) == 10 * len(cells)
+    assert len(every[later]) == 5 * len(cells)
+    few_states = ["first", "even_pairs", "repeat_01", "parity"]
+    for own in (every[~later], every[later]):
+        excluded, general = own[own["predicted"] == "cannot"], own[own["generalizes"]]
+        assert own["learned"].mean() == pytest.approx(0.7, abs=0.05)
+        assert excluded["learned"].mean() == pytest.approx(0.7, abs=0.05)
+        assert len(general) / own["learned"].sum() == pytest.approx(0.25, abs=0.05)
+        assert general["task"].isin(few_states).mean() > 0.95
+        solved = excluded[excluded["generalizes"]]
+        assert set(solved["model"]) == {"linear attention"}
+        assert set(solved["task"]) == {"majority"}
+        generalizing = own.groupby(known.CELL)["generalizes"].mean()
+        assert generalizing["parity", "slstm"] == 1
+        assert generalizing["parity", "mamba"] == 0
+        assert all(generalizing["repeat_01", x] == 1 for x in ("deltanet", "deltanet, signed"))
+        assert generalizing["repeat_01", "linear attention"] == 0
+        assert not own[own["task"] == "modular_arithmetic"]["learned"].any()
+    signed = every[(every["task"] == "parity") & (every["model"] == "mamba, signed")]
+    assert signed.groupby(later)["generalizes"].sum().tolist() == [4, 0]
+
+
 def numbers(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"\b\d+\b", text)]
 
@@ -329,7 +358,8 @@ def numbers(text: str) -> list[int]:
 @pytest.mark.parametrize("atlas", TRAINED_ATLASES, ids=lambda atlas: atlas.name)
 def test_a_picture_has_the_lines_of_every_cell(atlas: known.Atlas) -> None:
     shown = (DOCS / f"{atlas.name}.svg").read_text()
-    lines = pd.Series(known.picture_texts(atlas_cells(pd.read_csv(atlas.results)))).explode()
+    own = known.in_tables(atlas, pd.read_csv(atlas.results))
+    lines = pd.Series(known.picture_texts(atlas_cells(own))).explode()
     for line, times in lines.value_counts().items():
         assert shown.count(f">{line}<") == times
 
