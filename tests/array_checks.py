@@ -1,4 +1,4 @@
-"""Shapes and types of arrays, checked as functions are called while tests run.
+"""Types and shapes, checked at every call of a function while tests run.
 
 To tell well what is wrong, jaxtyping binds a call's arguments by name and checks them twice: before
 the call, and again with what it returned. beartype within a scope of jaxtyping's compares the same
@@ -29,13 +29,6 @@ _thoroughly = jaxtyping.jaxtyped
 _SCOPE = _thoroughly("context")
 """In which an axis has one length, and none of those that the caller names."""
 
-FIRST, EVERY = 10, 97
-"""So many calls of each function are checked at first in each test, and one of so many later:
-small ones are called a million times, and to check takes longer than what they do."""
-
-_tests = 0
-"""How many tests have begun."""
-
 
 def _arrays_in(hint: Any) -> Iterator[tuple[str, bool]]:
     """The axes of each array that a type names, and whether it is one of a container's."""
@@ -60,11 +53,11 @@ def _checked(decorated: Any, **options: Any) -> Any:
         return decorated
     arrays = [array for hint in hints for array in _arrays_in(hint)]
     if not arrays:
-        # Its types are mypy's: no shape is to be checked, and such calls take half of a unit test.
-        return decorated
+        # With no choice at each call: recursive functions would take twice as much of the stack.
+        return _typed(decorated)
     any_number = decorated.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
     if any_number or any(within or "{" in axes for axes, within in arrays):
-        return _in_part(decorated, _thoroughly(decorated, **options))
+        return _thoroughly(decorated, **options)
     checked = _typed(decorated)
 
     @wraps(checked)
@@ -72,31 +65,16 @@ def _checked(decorated: Any, **options: Any) -> Any:
         with _SCOPE:
             return checked(*args, **kwargs)
 
-    return _in_part(decorated, in_one_scope)
+    return _unless_disabled(decorated, in_one_scope)
 
 
-def _in_part(plain: Any, checked: Any) -> Any:
-    """A function that is checked at its first calls of each test, and seldom at later ones."""
-    test = calls = 0
-
+def _unless_disabled(plain: Any, checked: Any) -> Any:
     @wraps(checked)
     def chosen(*args: Any, **kwargs: Any) -> Any:
-        nonlocal test, calls
-        if test != _tests:
-            test, calls = _tests, 0
-        calls += 1
-        seldom = calls > FIRST and calls % EVERY
-        called = plain if seldom or jaxtyping.config.jaxtyping_disable else checked
+        called = plain if jaxtyping.config.jaxtyping_disable else checked
         return called(*args, **kwargs)
 
     return chosen
-
-
-def begin_test(*, checked: bool) -> None:
-    """Check calls from here on, or none."""
-    global _tests
-    _tests += 1
-    jaxtyping.config.update("jaxtyping_disable", not checked)
 
 
 def _jaxtyped(**options: Any) -> Callable[[Any], Any]:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
 # Before anything whose calls it checks is imported.
-from tests import array_checks  # isort: split
-
+import tests.array_checks  # noqa: F401 # isort: split
 from seqcls.config import RunConfig
 from sweeps.processes import collect_seldom
 from tests.temporary import keep_in_memory
@@ -54,7 +54,8 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Each function that takes arrays has unit tests; whole commands and pages run unchecked."""
-    array_checks.begin_test(checked=item.nodeid.startswith("tests/unit/"))
+    unit = item.nodeid.startswith("tests/unit/")
+    jaxtyping.config.update("jaxtyping_disable", not unit)
 
 
 def _settings() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What is said about arrays is checked, whichever of the ways checks it."""
+"""What is said about arrays is checked at every call, whichever of the ways checks it."""
 
 import importlib
 from collections.abc import Callable
@@ -24,6 +24,11 @@ REFUSED = (BeartypeCallHintViolation, jaxtyping.TypeCheckError)
 Vector = Float[np.ndarray, "letter"]
 Rows = Float[np.ndarray, "*row letter"]
 Pair = tuple[Float[np.ndarray, "letter"], Float[np.ndarray, "letter"]]
+
+
+@check
+def no_array(number: int) -> str:
+    return "three" if number == 3 else number  # type: ignore[return-value]
 
 
 @check
@@ -73,6 +78,7 @@ def other_lengths_within(vector: Vector) -> Vector:
 
 
 def test_what_is_as_said_passes() -> None:
+    assert no_array(3) == "three"
     assert one_array(np.zeros(4)) == 4
     assert two_arrays(np.zeros(4), np.zeros(4)) == 8
     assert arrays_within([(np.zeros(4), np.zeros(4))]) == 1
@@ -88,6 +94,8 @@ def test_each_call_names_its_own_axes() -> None:
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
+        (no_array, ["three"]),
+        (no_array, [4]),
         (one_array, [np.zeros((4, 4))]),
         (one_array, [np.zeros(4, dtype=int)]),
         (two_arrays, [np.zeros(4), np.zeros(5)]),
