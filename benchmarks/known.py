@@ -109,7 +109,7 @@ ATLASES = (
         "atlas_memories",
         "atlas.md",
         tuple(f"atlas_memories{x}" for x in ("", "_rates", "_fresh", "_rates_fresh")),
-        read_from=101,
+        read_from=FRESH,
     ),
     Atlas("atlas_transductions", "atlas_transductions.md", ("atlas_transductions",)),
     Atlas("memory", "memory.md", ("memory", "memory_fresh"), ((17, 32), (33, 48))),
