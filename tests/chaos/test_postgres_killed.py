@@ -99,7 +99,7 @@ def _kill(server: Any) -> None:
     processes = [own, *own.children(recursive=True)]
     for process in processes:
         process.kill()
-    psutil.wait_procs(processes, timeout=20)
+    psutil.wait_procs(processes, timeout=120)
 
 
 def test_what_the_server_could_not_order_is_tried_again(

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Browser, Page, expect
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 90_000
 
 AT_REST = """() => {
     const app = document.querySelector('[data-testid="stApp"]');

@@ -140,7 +140,7 @@ def test_a_worker_that_watches_trains_what_is_submitted_later(
         while time.monotonic() < deadline and sweep_queries.counts_by_state(store) != {"done": 6}:
             time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     assert process.returncode == 130
     assert sweep_queries.counts_by_state(store) == {"done": 6}
 

@@ -102,7 +102,7 @@ def free_port() -> int:
 
 
 def asked(port: int, method: str, path: str, **headers: str) -> tuple[int, dict[str, str]]:
-    with closing(HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}
@@ -136,7 +136,7 @@ def test_the_dashboard_is_open_to_this_machine_only_whatever_it_finds(hostile: P
         assert status == 403
         # A second one says so, at once, and leaves the first alone.
         with dashboard(port) as second:
-            said, _ = second.communicate(timeout=30)
+            said, _ = second.communicate(timeout=120)
         assert second.returncode == 3
         assert said.startswith(f"seqcls: port {port} is taken")
         assert len(said.splitlines()) == 1
