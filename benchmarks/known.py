@@ -194,6 +194,7 @@ COMPARISONS = (
         "model",
     ),
     Comparison("copying_small", ((21, 40), (41, 60))),
+    Comparison("copying_controls", ((51, 100), (101, 150))),
     Comparison("binary_majority_word", ((51, 100), (101, 150))),
     Comparison("addition", ((23, 32), (33, 42))),
     Comparison("next_symbols", ((51, 100), (101, 150)), told=tell_language),

@@ -17,7 +17,7 @@ from unicodedata import category
 
 from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError
-from seqcls.fields import fields_of_training, fields_unread, test_set_json
+from seqcls.fields import fields_of_training, fields_unread, strings_read, test_set_json
 from seqcls.problem import resolve, with_samplers
 from seqcls.text import canonical_json
 
@@ -64,7 +64,7 @@ def imported_config(
         {**with_samplers(fields), "architecture": IMPORTED, "imported": text}
     )
     resolve(config)
-    read = {*test_set_json(config), "test_sampler"}
+    read = {*strings_read(config, "test"), *test_set_json(config), "test_sampler"}
     if others := sorted(set(fields) - read):
         raise ConfigError(
             f"{others[0]}={fields[others[0]]!r:.60}: does not say which strings are tested; leave "

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 _database: str | None = None
 """What this command was given as `--db`."""
 
-_COMMAND = re.compile(r"`seqcls (?!data|cache|estimate SPEC)[^`]+`")
+WITHOUT_DATABASE = ("cache", "check", "data", "draw", "shortcuts", "theory")
+"""Commands that take none."""
+
+_COMMAND = re.compile(rf"`seqcls (?!(?:{'|'.join(WITHOUT_DATABASE)})\b|estimate SPEC)[^`]+`")
 """A command that takes a database, as messages name it."""
 
 

@@ -18,10 +18,10 @@ from seqcls.errors import SeqclsError
 from seqcls.fields import test_set_key
 from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.problem import Problem, resolve
-from seqcls.sampling.balanced import BalancedStrings
 from seqcls.shortcuts import READERS, training_key
 from seqcls.tasks import TASKS
 from sweeps.access import is_read_only
+from sweeps.api.overlaps import near_obstacle
 from sweeps.api.strings import (
     FirstStrings,
     Reached,
@@ -87,12 +87,8 @@ def _tests(submitted: tuple[str, ...]) -> Sequence[Test]:
 
 def _near_obstacle(test: Test) -> str | None:
     """Why near negatives are asked for and cannot be had."""
-    problem = resolve(test[0])
-    samplers = [problem.sampler(part) for part in PARTS]
-    asked = [x for x in samplers if isinstance(x, BalancedStrings) and x.negatives == "near"]
     try:
-        with TASKS.wrap_errors(test[0].task):
-            reason = next((said for x in asked if (said := x.near_obstacle) is not None), None)
+        reason = near_obstacle(resolve(test[0]))
     except SeqclsError as error:
         reason = str(error)
     return None if reason is None else f"{_name(test)}: {reason}."

@@ -160,8 +160,8 @@ def report(store: "Store", sweep: str | Sequence[str], *more: str, **chosen: Any
         store: the database.
         sweep: one, or several.
         *more: more of them.
-        **chosen: which of their runs: `model_seeds`, `failing`, `outcomes`, `learned_at`, `below`,
-            and `conditions` such as `hidden_size=16`.
+        **chosen: which of their runs: `model_seeds`, `failing`, `outcome`, `learned_at`, `below`,
+            and values of fields, as `hidden_size=16`.
 
     Raises:
         UnknownRunError: there is no such sweep, or none of their runs is finished.

@@ -129,10 +129,12 @@ def view_of(
     model_seeds: int | Sequence[int] | None = (),
     *,
     failing: bool = False,
-    outcomes: str | Sequence[str] = (),
+    outcomes: str | Sequence[str] | None = (),
     learned_at: float = LEARNED_AT,
     below: float = 1.0,
     conditions: Sequence[str] = (),
+    outcome: str | Sequence[str] | None = (),
+    **fields: Any,
 ) -> View:
     """The runs that a user chooses, which every question about many runs takes in the same way.
 
@@ -144,7 +146,9 @@ def view_of(
         outcomes: only runs that have come to one of these, of `sweeps.results.Outcome`.
         learned_at: the accuracy on trained lengths from which on a run has learned.
         below: the accuracy below which a run fails, on longer lengths or on the whole test.
-        conditions: values that fields of the configuration must have, as `hidden_size=16`.
+        conditions: values that fields of the configuration must have, as text: `hidden_size=16`.
+        outcome: as `outcomes`.
+        fields: as `conditions`, with values as Python has them.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -156,12 +160,17 @@ def view_of(
     seeds = [x.item() if isinstance(x, np.generic) else x for x in given]
     for seed in seeds:
         check_model_seed(seed)
+    foreign = queries.foreign_settings(store) if conditions else ()
+    wanted = [condition(text, Parameter("conditions", text), foreign) for text in conditions]
+    for name, value in fields.items():
+        if not is_setting(name):
+            raise ConfigError(f"{name}={value!r:.60}: {nearest(name, list(default_fields()))}")
+        wanted.append((name, checked_value(name, value)))
     alike: Configs | None = None
-    for text in conditions:
-        named = condition(text, Parameter("conditions", text), queries.foreign_settings(store))
-        if alike is None:
-            alike = {x: fields_known(each) for x, each in queries.configs(store).items()}
-        alike = queries.with_value(alike, *named)
+    if wanted:
+        alike = {x: fields_known(each) for x, each in queries.configs(store).items()}
+        for named in wanted:
+            alike = queries.with_value(alike, *named)
     return View(
         tuple(sweeps),
         tuple(seeds),
@@ -169,14 +178,16 @@ def view_of(
         below=checked_threshold("below", below),
         learned_at=checked_threshold("learned_at", learned_at),
         failing=failing,
-        outcomes=tuple(_outcome(each) for each in as_list(outcomes)),
+        outcomes=tuple(
+            _outcome(each) for x in (outcomes, outcome) for each in as_list(() if x is None else x)
+        ),
     )
 
 
-def _outcome(text: str) -> Outcome:
+def _outcome(text: Any) -> Outcome:
     known = [each.value for each in Outcome]
     if text not in known:
-        raise ConfigError(Parameter("outcome", text), f": {nearest(text, known)}")
+        raise ConfigError(Parameter("outcome", text), f": {nearest(str(text), known)}")
     return Outcome(text)
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
 from typing import IO, Any
 
@@ -186,16 +187,57 @@ def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> 
     queries.weights(reader, run_id)
     stored = explained.causes(reader, [run_id])
     if len(stored) or string_queries.string_errors(reader, run_id).empty:
-        return explained.causes(reader, [run_id], learned_at)
+        return causes_judged(reader, [run_id], learned_at)
     if not is_read_only():
         attribute(to_write(store), [run_id])
-        return explained.causes(reader, [run_id], learned_at)
-    found = [
-        {"run_id": run_id, "number": number, **asdict(cause)}
-        for run_id, wrong in _runs_without_causes(reader, _with_causes(reader, [run_id]), SAMPLE)
-        for number, cause in enumerate(causes_of(reader, run_id, wrong, SAMPLE, learned_at))
-    ]
+        return causes_judged(reader, [run_id], learned_at)
+    waiting = _runs_without_causes(reader, _with_causes(reader, [run_id]), SAMPLE)
+    found = [row for run, _ in waiting for row in _find(reader, run, SAMPLE, learned_at)]
     return pd.DataFrame(found, columns=stored.columns)
+
+
+def causes_judged(
+    store: Store, run_ids: Sequence[int], learned_at: float, sample: int = SAMPLE
+) -> pd.DataFrame:
+    """The stored causes of these runs, by an accuracy from which on a run has learned.
+
+    Those of runs that were looked into as not having learned, and have by this accuracy, are found
+    anew, and not stored.
+
+    Returns:
+        As `sweeps.store.reads.explained.causes`.
+    """
+    known = explained.causes(store, run_ids, learned_at)
+    if learned_at == LEARNED_AT:
+        return known
+    stored = explained.causes(store, run_ids)
+    told = set(stored.loc[stored["mechanism"] == NOT_LEARNED, "run_id"].tolist())
+    again = sorted(told - set(explained.not_learned(store, told, learned_at)["run_id"].tolist()))
+    found: list[dict[str, Any]] = []
+    for run_id in again:
+        # Its weights may be gone since.
+        with suppress(SeqclsError):
+            found += _find(store, run_id, sample, learned_at)
+    if not found:
+        return known
+    rows = [known[~known["run_id"].isin(again)], pd.DataFrame(found, columns=known.columns)]
+    both = pd.concat([part for part in rows if len(part)])
+    return both.sort_values(["run_id", "number"], ignore_index=True)
+
+
+def _find(store: Store, run_id: int, sample: int, learned_at: float) -> list[dict[str, Any]]:
+    """The rows of a run's causes, found now."""
+    found = causes_of(store, run_id, _wrong_strings(store, run_id), sample, learned_at)
+    return [{"run_id": run_id, "number": n, **asdict(cause)} for n, cause in enumerate(found)]
+
+
+def _wrong_strings(store: Store, run_id: int) -> list[str]:
+    """The test strings that a run misclassifies, each as often as it occurs in the test set, as
+    everywhere that errors are counted; the shortest first.
+    """
+    errors = string_queries.string_errors(store, run_id)
+    strings: list[str] = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
+    return strings
 
 
 def causes_of(
@@ -314,9 +356,7 @@ def _runs_without_causes(
     for run_id in run_ids:
         if queries.run_status(store, run_id).state != RunState.DONE:
             continue
-        errors = string_queries.string_errors(store, run_id)
-        # Each as often as it occurs in the test set, as everywhere that errors are counted.
-        wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
+        wrong = _wrong_strings(store, run_id)
         if wrong and int(known.get(run_id, 0)) != min(sample, len(wrong)):
             yield run_id, wrong
 

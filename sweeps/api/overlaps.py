@@ -7,7 +7,7 @@ from itertools import takewhile
 import numpy as np
 
 from seqcls.cancellation import check_each
-from seqcls.config import NetworkConfig, RunConfig
+from seqcls.config import PARTS, NetworkConfig, RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.wording import percent
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
@@ -15,6 +15,7 @@ from seqcls.problem import Problem, resolve
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.sampling.streams import stream
 from seqcls.strings.datasets import Dataset, dataset_of
+from seqcls.tasks import TASKS
 
 MOST_TESTS = 100
 """Pairs of a test and a training that are looked at."""
@@ -40,7 +41,8 @@ def trained_on(
     """How many of the test strings of trained lengths are trained on, in one sentence.
 
     A second one says at which lengths a test lacks the border pairs that it asks for, a third what
-    the majority answer by length is right on, a fourth which files have contradictory rows.
+    the majority answer by length is right on, a fourth which files have contradictory rows, a fifth
+    of which languages no near negatives were found though they are asked for.
 
     Args:
         configs: configurations; those with one test and one training count once, those of models
@@ -74,8 +76,8 @@ def trained_on(
     one = len(found) == 1
     said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
     configs = list(distinct.values())
-    sentences = (said, without_pairs(configs), majority(configs), contradictions(configs))
-    return " ".join(filter(None, sentences)) or None
+    of_all = (without_pairs, majority, contradictions, without_near)
+    return " ".join(filter(None, (said, *(asked(configs) for asked in of_all)))) or None
 
 
 def _strings_of(config: RunConfig) -> tuple[object, ...]:
@@ -207,6 +209,32 @@ def without_pairs(configs: Iterable[RunConfig]) -> str:
     named, more = lacking[0][:MOST_UNPAIRED].tolist(), len(lacking[0]) - MOST_UNPAIRED
     others = f" and {more:,} other lengths" if more > 0 else ""
     return f"No positive string of a border pair has {', '.join(map(str, named))} tokens{others}."
+
+
+def near_obstacle(problem: Problem) -> str | None:
+    """Why strings are drawn without near negatives though these are asked for; None else.
+
+    Raises:
+        SeqclsError: a task from outside fails.
+    """
+    parts = ("test",) if problem.is_imported else PARTS
+    samplers = (problem.sampler(part) for part in parts)
+    asked = [x for x in samplers if isinstance(x, BalancedStrings) and x.negatives == "near"]
+    with TASKS.wrap_errors(problem.config.task):
+        return next((said for x in asked if (said := x.near_obstacle) is not None), None)
+
+
+def without_near(configs: Iterable[RunConfig]) -> str:
+    """Which languages have no near negatives though they are asked for, and why; or nothing."""
+    reasons = dict[str, None]()
+    for config in {_strings_of(config): config for config in configs}.values():
+        with suppress(SeqclsError):
+            if (said := near_obstacle(resolve(config))) is not None:
+                reasons[f"{config.task}: {said}"] = None
+    if not reasons:
+        return ""
+    first, more = next(iter(reasons)), len(reasons) - 1
+    return f"{first}{f' (and {more:,} more)' if more else ''}."
 
 
 def _by_length(found: Overlap) -> str:

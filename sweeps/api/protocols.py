@@ -10,6 +10,7 @@ from seqcls.curricula import frozen_parts, stages_of
 from seqcls.engines.member import steps_of_epoch
 from seqcls.imported import MODEL, PREFIX, unfold
 from seqcls.problem import Problem, resolve
+from seqcls.sampling.balanced import BalancedStrings
 from seqcls.tasks.files import OfRows
 from sweeps.results import rows_of
 from sweeps.store.databases.engine import Store
@@ -113,6 +114,9 @@ def _describe_balanced(problem: Problem, part: str, _: str) -> str:
     else:
         asked = config.test_negatives if part == "test" else AS_TRAINED
         negatives = config.negatives if asked == AS_TRAINED else asked
+        sampler = problem.sampler(part)
+        if negatives == "near" and isinstance(sampler, BalancedStrings) and sampler.near_obstacle:
+            negatives = "mixed, as the language has no near ones"
         lengths = (
             "of uniform lengths"
             if config.negative_lengths == "uniform"

@@ -23,7 +23,7 @@ from sweeps.api.configurations import (
     is_setting,
     view_of,
 )
-from sweeps.api.failures import attribute, causes_of_run
+from sweeps.api.failures import attribute, causes_judged, causes_of_run
 from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields
@@ -48,7 +48,7 @@ def stored_runs(
     model_seeds: int | Sequence[int] | None = (),
     *,
     failing: bool = False,
-    outcomes: Sequence[str] = (),
+    outcomes: str | Sequence[str] | None = (),
     learned_at: float = LEARNED_AT,
     below: float = 1.0,
     fields: Mapping[str, Any] | None = None,
@@ -159,7 +159,7 @@ def runs(
     model_seeds: int | Sequence[int] | None = (),
     *,
     failing: bool = False,
-    outcome: str | Sequence[str] = (),
+    outcome: str | Sequence[str] | None = (),
     learned_at: float = LEARNED_AT,
     below: float = 1.0,
     **fields: Any,
@@ -197,7 +197,7 @@ def runs(
         sweeps,
         model_seeds,
         failing=failing,
-        outcomes=as_list(outcome),
+        outcomes=outcome,
         learned_at=learned_at,
         below=below,
         fields=fields,
@@ -294,7 +294,7 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.
     ids = [int(run_id) for run_id in queries.runs(store.reader(), view)["id"]]
     if ids:
         attribute(to_write(store), ids, sample)
-    return explained.causes(store.reader(), ids, view.learned_at)
+    return causes_judged(store.reader(), ids, view.learned_at, sample)
 
 
 class Remedies(NamedTuple):

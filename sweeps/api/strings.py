@@ -79,7 +79,7 @@ def shortcuts(spec: Spec, conditions: Sequence[str] = ()) -> list[TestReached]:
     Raises:
         SpecError, ConfigError: the specification is refused, or no configuration has these values.
     """
-    tests = distinct_tests(_choose(spec, conditions))
+    tests = distinct_tests(choose(spec, conditions))
     return [measure_readers(resolve(config), fields) for config, fields in check_each(tests)]
 
 
@@ -190,7 +190,7 @@ def draw(
         raise ConfigError(Parameter("label", label), ": expected positive or negative")
     if number is not None and number < 1:
         raise ConfigError(Parameter("number", number), ": expected at least 1")
-    problem = _one_way(_choose(spec, conditions), part)
+    problem = _one_way(choose(spec, conditions), part)
     if label is not None:
         problem.require_language(f"label={label}: only strings of languages have labels")
     return drawn_strings(problem, part, number, label, in_notation=in_notation)
@@ -313,7 +313,7 @@ def _kinds(examples: Examples) -> list[str]:
     return [DRAWN[x] for x in examples.drawn.tolist()]
 
 
-def _choose(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
+def choose(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
     """The configurations of a specification that have these values."""
     wanted = [condition(text, Parameter("conditions", text)) for text in conditions]
     every = [config for one in read_specs(spec) for config in one.configs()]

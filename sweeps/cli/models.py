@@ -358,12 +358,17 @@ def predict(
 
     store, run_id = open_run(db, run)
     answers = api.predict(store, run_id, strings, epoch, partial=False, beam=beam)
+    config = api.config(store, run_id)
     # Of a task that is no language all there is: strings with targets, answers and margins.
-    frame = answers[["string", "probability", "logit"]] if "label" in answers else answers
+    frame = answers
+    if "label" in answers:
+        # Of a model whose weights are not here, what it answered to strings of its test.
+        shown = ["label", "predicted"] if config.is_imported else ["probability", "logit"]
+        frame = answers[["string", *shown]]
     if as_json:
         print_json(frame)
         return
-    print_table(_readable(display_strings(frame, api.config(store, run_id))), f"run {run_id}")
+    print_table(_readable(display_strings(frame, config)), f"run {run_id}")
 
 
 COMMANDS: Mapping[Callable[..., None], str] = {

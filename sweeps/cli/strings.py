@@ -34,6 +34,9 @@ def draw(
     ] = "table",
 ) -> None:
     """Show strings that models are trained or tested on, and how each was drawn."""
+    from sweeps.api.overlaps import without_near
+    from sweeps.api.strings import choose
+
     drawn = api.draw(
         spec,
         part,  # type: ignore[arg-type]
@@ -47,6 +50,8 @@ def draw(
     elif form == "jsonl":
         say(drawn.to_json(orient="records", lines=True).rstrip("\n"), data=True)
     else:
+        if said := without_near(choose(spec, where or ())):
+            say(said, err=True)
         of_label = "" if label is None else f"{label} "
         print_table(drawn, f"{count(len(drawn), f'{of_label}string')} of {part}", TableOptions())
     if len(drawn) < number:

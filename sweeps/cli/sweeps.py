@@ -122,14 +122,15 @@ def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
 
 
 def _queue(specs: "list[SweepSpec]", db: str | None) -> None:
-    from sweeps.api.overlaps import contradictions, majority
+    from sweeps.api.overlaps import contradictions, majority, without_near
     from sweeps.api.sweeping import runs_by_state
 
     _warn_of_memory(specs)
     store = api.open_writer(db)
     names = api.submit(store, specs)
     configs = [config for spec in specs for config in spec.configs()]
-    for told in filter(None, (majority(configs), contradictions(configs))):
+    asked = (majority, contradictions, without_near)
+    for told in filter(None, (each(configs) for each in asked)):
         say(told, err=True)
     # Asked again by itself: what is queued is queued.
     queued = retry_lost(partial(runs_by_state, store, names)).get(api.RunState.QUEUED, 0)

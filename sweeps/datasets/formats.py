@@ -237,11 +237,28 @@ def json_object(number: int, line: str) -> dict[str, Any]:
     return _lower_names(f"line {number}", record)
 
 
+SETTING = "config."
+"""What columns begin with that are settings of a model: they are called what follows."""
+
+
 def _lower_names(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    lowered = {key.strip().lower(): value for key, value in record.items()}
-    if len(lowered) < len(record):
-        raise DatasetError(f"{place}: two names differ in nothing but capitals and spaces")
-    return lowered
+    """A row with the names of its columns in lowercase, but those of settings as they are.
+
+    Raises:
+        DatasetError: two are then the same; with `place` named.
+    """
+    spelled: dict[str, str] = {}
+    for name in record:
+        plain = name.strip()
+        is_setting = plain.lower().startswith(SETTING)
+        lowered = SETTING + plain[len(SETTING) :] if is_setting else plain.lower()
+        if lowered in spelled:
+            raise DatasetError(
+                f"{place}: {spelled[lowered]!r:.60} and {name!r:.60} differ in nothing but "
+                "capitals and spaces; keep one"
+            )
+        spelled[lowered] = name
+    return {lowered: record[name] for lowered, name in spelled.items()}
 
 
 def load_json(what: str, text: str | bytes) -> Any:

@@ -13,14 +13,10 @@ from seqcls.errors import DatasetError
 from seqcls.imported import of_value, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
 from seqcls.text import canonical_json, nearest
-from sweeps.datasets.formats import SPLIT_NAMES, is_index, table_of
+from sweeps.datasets.formats import SETTING, SPLIT_NAMES, is_index, table_of
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
-SETTING = "config."
-"""What columns begin with that are settings of the model."""
-
-
 Row = tuple[str, dict[str, Any]]
 """Where a row stands, and its cells by column."""
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,26 @@ def test_what_a_command_says_of_many_runs_python_answers(store: Store) -> None:
     engines = api.engines("report/increased_dimensionality")
     assert engines["hidden_size"].tolist() == [16]
     assert engines["engine"].tolist() == ["fused"]
+
+
+def test_questions_about_many_runs_are_asked_like_runs(store: Store, tmp_path: Path) -> None:
+    chosen: dict[str, Any] = {"outcome": "fails beyond", "num_attention_heads": 2}
+    asked = api.runs(store, "all_initializations", **chosen)
+    assert len(asked)
+    causes = api.causes(store, "all_initializations", 2, **chosen)
+    assert set(causes["run_id"]) == set(asked["id"])
+    alike: dict[str, Any] = {"outcomes": ["fails beyond"], "conditions": ["num_attention_heads=2"]}
+    assert api.causes(store, "all_initializations", 2, **alike).equals(causes)
+    number = api.export(store, tmp_path / "out", sweeps="all_initializations", **chosen)
+    assert {x.name: n for x, n in number.items()}["runs.csv"] == len(asked)
+    assert api.causes(store, "all_initializations", 2, hidden_size=3).empty
+    asks: list[Any] = [api.runs, partial(api.causes, sweep="all_initializations")]
+    for ask in asks:
+        with pytest.raises(ConfigError, match=r"outcome 1\b|outcome=1"):
+            ask(store, outcome=1)
+        assert len(ask(store, outcome=None))
+        with pytest.raises(ConfigError, match="did you mean 'hidden_size'"):
+            ask(store, hidden_sise=3)
 
 
 def test_what_is_asked_of_a_database_that_is_only_read_may_still_be_stored(store: Store) -> None:

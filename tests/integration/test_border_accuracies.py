@@ -206,3 +206,22 @@ def test_the_border_strings_of_a_file_are_told_apart_from_its_random_ones(tmp_pa
         tested = [x for string in strings for x in [string] * times.get(string, 1)]
         right = [x for x in tested if x not in wrong]
         assert shares[name] == pytest.approx(len(right) / len(tested)), name
+
+
+def test_where_trained_lengths_are_not_known_no_length_is_called_longer(tmp_path: Path) -> None:
+    task = {"task": "parity", "test_strings": "random_and_border", "test_max_length": 12}
+    path = tmp_path / "theirs.db"
+    with api.log_results(path, sweep="theirs", task={**task, "test_size": 100}) as log:
+        tokens, labels = log.strings["tokens"], log.strings["label"]
+        said_ = [y if len(x) <= 8 else 1 - y for x, y in zip(tokens, labels, strict=True)]
+        log.run(model="m", seed=0, predictions={"tokens": tokens, "prediction": said_})
+    store = open_reader(str(path))
+    (found,) = reading.border_accuracies(store, View()).to_dict("records")
+    assert pd.isna([found[name] for name in BORDER_SHARES]).all()
+    (row,) = api.runs(store).to_dict("records")
+    assert row["outcome"] == "not known"
+    assert pd.isna([row[name] for name in BORDER_SHARES]).all()
+    assert "border" in reading.accuracy_by_drawn(store, [1])["drawn"].tolist()
+    listed = run_main("errors", "1", "--db", str(path))
+    assert listed.returncode == 0, listed.stderr
+    assert "longer" not in listed.stdout

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -20,6 +21,7 @@ from seqcls import __version__
 from seqcls.errors import SeqclsError
 from sweeps.cli.app import app
 from sweeps.grid.grouping import PlannedRun
+from sweeps.terminal import WITHOUT_DATABASE, name_database, with_database
 from sweeps.work.jobs import make_job
 from tests.commands import SEQCLS, refusal, refused, run, run_main
 from tests.conftest import ROOT, examples, short_config
@@ -293,3 +295,25 @@ def test_output_that_nobody_reads_on_is_no_error() -> None:
     said = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert said.stdout == "[\n"
     assert "Traceback" not in said.stderr
+
+
+def test_commands_that_a_message_names_get_the_database_where_they_take_one() -> None:
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    without = {
+        name
+        for name, command in group.commands.items()
+        if not isinstance(command, typer.core.TyperGroup)
+        and not any("--db" in parameter.opts for parameter in command.params)
+    }
+    assert without == set(WITHOUT_DATABASE)
+    name_database("own.db")
+    try:
+        for name in without:
+            assert with_database(f"`seqcls {name} x` does") == f"`seqcls {name} x` does"
+        assert with_database("`seqcls checks x`") == "`seqcls checks x --db own.db`"
+        assert with_database("`seqcls runs`; `seqcls db check`") == (
+            "`seqcls runs --db own.db`; `seqcls db check --db own.db`"
+        )
+    finally:
+        name_database(None)

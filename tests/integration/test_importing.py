@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from dashboard.views.error_places import align
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError, SeqclsError
+from seqcls.fields import test_set_key
 from seqcls.imported import imported_config, unfold
 from seqcls.problem import configuration, resolve
 from sweeps import api
@@ -175,6 +176,9 @@ def test_an_imported_run_is_asked_about_its_test_strings(
     shown = open_app(monkeypatch, str(both.path), "model", run="3")
     (asked,) = (x.value for x in shown.dataframe if "predicted" in x.value)
     assert list(asked) == ["string", "label", "predicted", "correct"], "no empty column"
+    command = ["predict", "3", *answers["string"], "--json", "--db", str(both.path)]
+    told = json.loads(CliRunner().invoke(app, command).stdout)
+    assert told == answers[["string", "label", "predicted"]].to_dict("records")
 
 
 def test_rows_that_no_model_gets_right_are_said_with_what_a_perfect_one_reaches(
@@ -674,6 +678,40 @@ def test_a_column_that_a_later_line_has_is_read_or_refused(tmp_path: Path) -> No
         path.write_text("\n".join(json.dumps(x) for x in [*first[:-1], {**first[-1], **last}]))
         with pytest.raises(DatasetError, match=reason):
             api.import_predictions(tmp_path / "x.db", path, sweep="theirs", dataset=data)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "json"])
+def test_a_setting_is_called_what_a_file_calls_it(tmp_path: Path, ending: str) -> None:
+    path, data = tmp_path / f"p.{ending}", _data(tmp_path)
+    frame = FRAME.assign(model="m", seed=0, **{"config.D_model": 64, "config.d_model": 8})
+    if ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=ending == "jsonl")
+    store = api.open_store(tmp_path / "runs.db")
+    api.import_predictions(store, path, sweep="theirs", dataset=data)
+    (row,) = api.runs(store).to_dict("records")
+    assert (row["config.D_model"], row["config.d_model"]) == (64, 8)
+
+
+def test_names_that_differ_in_capitals_alone_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text(json.dumps({"tokens": "a", "prediction": 1, "Model": "m", "model": "n"}))
+    with pytest.raises(DatasetError, match=r"line 1: 'Model' and 'model' differ in .*; keep one"):
+        api.import_predictions(tmp_path / "x.db", path, sweep="theirs", dataset=_data(tmp_path))
+
+
+def test_every_field_that_says_what_is_tested_is_taken() -> None:
+    """Whether a test is told by its own field or by the one of training, it is the same."""
+    short = {"test_max_length": 10, "test_size": 40}
+    pattern = {"task": "regular", "alphabet": "ab", "pattern": "(ab|ba)*", **short}
+    for fields, name, value in (
+        ({"task": "flip_flop", **short}, "ignore_share", 0.2),
+        (pattern, "negatives", "near"),
+    ):
+        configs = [imported_config({**fields, own: value}, "m") for own in (name, f"test_{name}")]
+        assert len({test_set_key(config) for config in configs}) == 1
+        assert test_set_key(configs[0]) != test_set_key(imported_config(fields, "m"))
 
 
 def test_a_missing_logit_is_an_empty_cell(both: Store) -> None:

@@ -244,3 +244,18 @@ def test_a_language_that_runs_of_tokens_decide_is_not_passed_by_a_shortcut() -> 
         assert f"{by}" in (reached.advice or "")
         assert "decide this language" in (reached.advice or "")
         assert reached.remedy == {}
+
+
+def test_that_a_language_has_no_near_negatives_is_said_before_and_after(tmp_path: Path) -> None:
+    reason = "no near negative was found among 2,000 positive strings"
+    fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", "hidden_size": 2}
+    for negatives, is_said in (("near", True), ("mixed", False)):
+        spec = spec_file(tmp_path, {**fields, "negatives": negatives, "max_num_epochs": 1})
+        db = str(tmp_path / f"{negatives}.db")
+        for command in (("draw", spec), ("submit", spec, "--db", db), ("sweep", spec, "--db", db)):
+            found = run_main(*command)
+            assert found.returncode == 0, found.stderr
+            assert (reason in " ".join(found.stderr.split())) == is_said, command
+        told = " ".join(api.protocol(api.open_store(db), "drawn/0"))
+        drawn_as = "mixed, as the language has no near ones" if is_said else "mixed"
+        assert told.count(f"negatives {drawn_as},") == 3

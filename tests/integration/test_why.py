@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from seqcls.interpretability.causes import attributions, tokens_of
 from seqcls.interpretability.explanations import explain
+from seqcls.interpretability.mechanisms import SAMPLE
 from seqcls.interpretability.network import Network
 from seqcls.results import Cause, Confusion
 from sweeps.api import failures
@@ -155,6 +156,25 @@ def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
     assert "run 38 has not learned the trained lengths: wrong on 75 of 508 test strings" in said
     assert "run 38 fails by two heads on one letter" in said
     assert "try max_num_epochs=120 (now 30), and with it patience=12, against not learned" in said
+
+
+def test_by_another_accuracy_it_fails_by_what_is_then_found(shipped: Store) -> None:
+    assert failures.attribute(shipped, [38, 39]) == 2
+    before = rows(shipped, "SELECT * FROM cause")
+    lower = failures.causes_judged(shipped.reader(), [38, 39], 0.8)
+    assert "not learned" not in set(lower["mechanism"])
+    for run_id in (38, 39):
+        own = failures.causes_of_run(shipped, run_id, 0.8)
+        assert own["share"].sum() == pytest.approx(1.0)
+        assert own.to_dict("records") == lower[lower["run_id"] == run_id].to_dict("records")
+        errors = string_queries.string_errors(shipped.reader(), run_id)
+        wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
+        found = failures.causes_of(shipped.reader(), run_id, wrong, SAMPLE, 0.8)
+        assert own["mechanism"].tolist() == [x.mechanism for x in found]
+    assert rows(shipped, "SELECT * FROM cause") == before, "nothing of it is stored"
+    said = run(shipped, "remedies", "38", "--learned-at", "0.8")
+    assert "no test string" not in said
+    assert f"run 38 fails by {', '.join(mechanisms_of(lower[lower['run_id'] == 38]))}" in said
 
 
 def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:

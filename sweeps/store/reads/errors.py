@@ -262,7 +262,8 @@ def border_accuracies(store: Store, view: View) -> pd.DataFrame:
 
     Returns:
         run_id, config_id and the columns of `BORDER_SHARES`, in [0, 1]: of trained lengths, and of
-        longer ones; missing where there is none. No row of runs whose test has no border pairs.
+        longer ones; missing where there is none, or nobody knows which lengths were trained. No
+        row of runs whose test has no border pairs.
     """
     rows = []
     # Other tests have none, and need not be looked at; of files a few have.
@@ -271,6 +272,10 @@ def border_accuracies(store: Store, view: View) -> pd.DataFrame:
         problem = problem_of(row.json)
         border = strings.ways == DRAWN.index("border")
         if problem is None or not border.any():
+            continue
+        if not problem.knows_trained_lengths:
+            # Nobody knows which lengths are longer ones.
+            rows.append((row.id, row.config_id, *(None for _ in BORDER_SHARES)))
             continue
         trained = problem.trained_lengths
         longer = strings.lengths >= trained.stop
