@@ -53,7 +53,7 @@ def frozen_as_json(value: Any) -> str:
     pairs = _pairs(value, f"a part and a share of training, such as {FROZEN}")
     for part, _ in pairs:
         if not isinstance(part, str) or not (part in _PARTS or _BLOCK.fullmatch(part)):
-            raise ValueError(f"{part!r} is no part; expected {', '.join(_PARTS)} or 'block 0'")
+            raise ValueError(f"expected {', '.join(_PARTS)} or 'block 0', not {part!r:.60}")
     if len({part for part, _ in pairs}) < len(pairs):
         raise ValueError("expected each part once")
     return json.dumps(sorted(pairs)) if pairs else ""

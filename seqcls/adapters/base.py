@@ -132,7 +132,7 @@ class Vocabulary:
             network: as the attribute.
 
         Raises:
-            ConfigError: it is none of these, or lacks a token of the task.
+            ConfigError: it is none of these, lacks a token of the task, or has two of one id.
         """
         if given is None:
             given = list(alphabet)
@@ -146,6 +146,12 @@ class Vocabulary:
         if missing := [token for token in alphabet if token not in given]:
             raise ConfigError(
                 f"token {missing[0]!r} of the task is not in the vocabulary: {', '.join(given):.60}"
+            )
+        own = [given[token] for token in alphabet]
+        if (shared := next((x for x in own if own.count(x) > 1), None)) is not None:
+            named = " and ".join(repr(x) for x in alphabet if given[x] == shared)
+            raise ConfigError(
+                f"the vocabulary: {named:.60} of the task have one id, {shared}; give each its own"
             )
         return cls(tuple(alphabet), dict(given), network)
 

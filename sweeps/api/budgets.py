@@ -129,12 +129,14 @@ def more_training(
         spec = _spec(record, name or f"{sweep}-{budget}", budget, sorted_members)
         _refuse_another(reader, spec)
     done = int(seeds["done"].sum())
+    # What is proved has learned, though no test judges it.
+    not_known = (seeds["done"] == 1) & (seeds["judged"] == 0) & (seeds["learned"] == 0)
     return MoreTraining(
         spec,
         len(seeds),
         int(seeds["learned"].sum()),
         len(since),
-        done - int(seeds["judged"].sum()),
+        int(not_known.sum()),
         len(seeds) - done,
         ended_early,
     )

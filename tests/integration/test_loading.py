@@ -360,6 +360,14 @@ def test_what_is_said_of_it_wrongly_is_named(how: Any, said: str, tmp_path: Path
     assert not (tmp_path / "runs.db").exists()
 
 
+def test_tokens_of_one_id_are_refused(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('{"0": 0, "1": 0}')
+    with pytest.raises(ConfigError, match="'0' and '1' of the task have one id, 0; give each its"):
+        loaded_lstm(tmp_path, tokens=tokens)
+    assert not (tmp_path / "runs.db").exists()
+
+
 def test_a_pickle_is_refused_with_what_converts_it(tmp_path: Path) -> None:
     file = tmp_path / "model.pt"
     torch.save(OwnRecurrent(nn.LSTM, 3).state_dict(), file)

@@ -21,6 +21,7 @@ from seqcls.proofs.forgetting import find_forgetting, repeated_word
 from seqcls.tasks.automaton import language_automaton
 from seqcls.weights import from_bytes, to_bytes
 from sweeps import api
+from sweeps.api.budgets import more_training
 from sweeps.api.every_length import stored_proof
 from sweeps.api.exports import export
 from sweeps.api.models import trained_model
@@ -305,6 +306,8 @@ def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_
     assert api.runs(store, outcome="at every length")["id"].tolist() == [1]
     assert api.runs(store, outcome="generalizes")["id"].tolist() == [1, 2]
     assert api.runs(store, outcome="not known").empty, "its trained lengths are not known"
+    told = more_training(store, frame["sweeps"][1][0], "4x")
+    assert told.learned + told.not_known == told.runs, "none is counted twice"
     counted = overview.configurations(store, View()).set_index("config_id")
     names = ["seeds", "judged", "learned", "judged_beyond", "generalize", "proved", "refuted"]
     assert counted[names].to_numpy().tolist() == [[1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0, 1]]
