@@ -355,6 +355,13 @@ def numbers(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"\b\d+\b", text)]
 
 
+def test_what_is_said_of_copying_with_four_blocks_holds_of_every_seed() -> None:
+    found = pd.read_csv(known.results_file("copying_controls"))
+    assert known.with_outcomes(found)["learned"].all()
+    assert (found["wrong_101_150"] == found["tested_101_150"]).all()
+    assert (known.accuracy(found, "51_100") < 0.4875).all(), "what Huang et al. report"
+
+
 @pytest.mark.parametrize("atlas", TRAINED_ATLASES, ids=lambda atlas: atlas.name)
 def test_a_picture_has_the_lines_of_every_cell(atlas: known.Atlas) -> None:
     shown = (DOCS / f"{atlas.name}.svg").read_text()
