@@ -41,8 +41,7 @@ def trained_on(
     """How many of the test strings of trained lengths are trained on, in one sentence.
 
     A second one says at which lengths a test lacks the border pairs that it asks for, a third what
-    the majority answer by length is right on, a fourth which files have contradictory rows, a fifth
-    of which languages no near negatives were found though they are asked for.
+    the majority answer by length is right on, a fourth which files have contradictory rows.
 
     Args:
         configs: configurations; those with one test and one training count once, those of models
@@ -76,8 +75,8 @@ def trained_on(
     one = len(found) == 1
     said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
     configs = list(distinct.values())
-    of_all = (without_pairs, majority, contradictions, without_near)
-    return " ".join(filter(None, (said, *(asked(configs) for asked in of_all)))) or None
+    sentences = (said, without_pairs(configs), majority(configs), contradictions(configs))
+    return " ".join(filter(None, sentences)) or None
 
 
 def _strings_of(config: RunConfig) -> tuple[object, ...]:

@@ -110,7 +110,7 @@ def _train(specs: "list[SweepSpec]", db: str | None, how: "WorkOptions") -> None
         _warn_of_memory(specs, max(how.workers, 1))
     store = api.open_writer(db)
     ids = sweep_ids(store, api.submit(store, specs))
-    if told := _trained_on(specs):
+    for told in filter(None, (_trained_on(specs), _without_near(specs))):
         say(told, err=True)
     _work(store, ids, how, _name_sweeps(specs))
 
@@ -122,15 +122,14 @@ def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
 
 
 def _queue(specs: "list[SweepSpec]", db: str | None) -> None:
-    from sweeps.api.overlaps import contradictions, majority, without_near
+    from sweeps.api.overlaps import contradictions, majority
     from sweeps.api.sweeping import runs_by_state
 
     _warn_of_memory(specs)
     store = api.open_writer(db)
     names = api.submit(store, specs)
     configs = [config for spec in specs for config in spec.configs()]
-    asked = (majority, contradictions, without_near)
-    for told in filter(None, (each(configs) for each in asked)):
+    for told in filter(None, (majority(configs), contradictions(configs), _without_near(specs))):
         say(told, err=True)
     # Asked again by itself: what is queued is queued.
     queued = retry_lost(partial(runs_by_state, store, names)).get(api.RunState.QUEUED, 0)
@@ -400,6 +399,12 @@ def _trained_on(specs: "Sequence[SweepSpec]", *, exact: bool = False) -> str | N
     from sweeps.api.overlaps import trained_on
 
     return trained_on((config for spec in specs for config in spec.configs()), exact=exact)
+
+
+def _without_near(specs: "Sequence[SweepSpec]") -> str:
+    from sweeps.api.overlaps import without_near
+
+    return without_near(config for spec in specs for config in spec.configs())
 
 
 def _specs(reference: str, precision: str | None) -> "list[SweepSpec]":
