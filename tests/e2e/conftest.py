@@ -12,7 +12,7 @@ from benchmarks.served import FLAGS, find_browser, serve
 from tests.conftest import ROOT
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser with one profile, which keeps what it has loaded, as a user's does."""
     executable = find_browser()
@@ -29,7 +29,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         profile.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shipped() -> Iterator[str]:
     """The address of a dashboard on the shipped database."""
     with serve(ROOT / "runs.db") as server:
@@ -40,7 +40,7 @@ BASE = "/lab/models"
 """Below this path is what `read_only` serves."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a read-only dashboard on a copy of the shipped database, below a path."""
     db = Path(shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("public") / "runs.db"))
