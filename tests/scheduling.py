@@ -25,8 +25,8 @@ class Together(LoadFileScheduling):  # type: ignore[misc] # xdist has no annotat
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: that of the browser waits, and tests wait for processes."""
-    return min(os.cpu_count() or 1, 4) + 1
+    """Two more than there are cores: that of the browser waits, and tests wait for processes."""
+    return min(os.cpu_count() or 1, 4) + 2
 
 
 @pytest.hookimpl(optionalhook=True)
