@@ -152,7 +152,7 @@ class Questions:
         from sweeps.results import differing_fields
 
         frame = stored_runs(
-            self.store, (sweep,) if sweep else (), outcomes=(outcome,) if outcome else (),
+            self.store, (sweep,) if sweep else (), outcome=outcome or (),
             learned_at=learned_at, below=below, conditions=where,
         )  # fmt: skip
         counts = frame.loc[frame["state"] == "done", "outcome"].value_counts().to_dict()

@@ -67,9 +67,8 @@ def _is_quick(config: Any) -> bool:
 
 def _of(store: Store, run_id: int, learned_at: float) -> list[dict[str, Any]]:
     errors = data.string_errors(run_id, ErrorSearch())
-    # Each as often as it occurs, as where causes are stored.
-    wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
     try:
+        wrong = failures.wrong_strings(errors)
         each = failures.causes_of(store, run_id, wrong, SAMPLE, learned_at)
     except SeqclsError:  # Its weights are gone or damaged: it stays without causes.
         return []

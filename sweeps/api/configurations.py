@@ -129,11 +129,10 @@ def view_of(
     model_seeds: int | Sequence[int] | None = (),
     *,
     failing: bool = False,
-    outcomes: str | Sequence[str] | None = (),
+    outcome: str | Sequence[str] | None = (),
     learned_at: float = LEARNED_AT,
     below: float = 1.0,
     conditions: Sequence[str] = (),
-    outcome: str | Sequence[str] | None = (),
     **fields: Any,
 ) -> View:
     """The runs that a user chooses, which every question about many runs takes in the same way.
@@ -143,11 +142,10 @@ def view_of(
         sweeps: only those of these sweeps; all where it is empty.
         model_seeds: likewise.
         failing: only runs whose accuracy is below `below`.
-        outcomes: only runs that have come to one of these, of `sweeps.results.Outcome`.
+        outcome: only runs that have come to one of these, of `sweeps.results.Outcome`.
         learned_at: the accuracy on trained lengths from which on a run has learned.
         below: the accuracy below which a run fails, on longer lengths or on the whole test.
         conditions: values that fields of the configuration must have, as text: `hidden_size=16`.
-        outcome: as `outcomes`.
         fields: as `conditions`, with values as Python has them.
 
     Raises:
@@ -178,9 +176,7 @@ def view_of(
         below=checked_threshold("below", below),
         learned_at=checked_threshold("learned_at", learned_at),
         failing=failing,
-        outcomes=tuple(
-            _outcome(each) for x in (outcomes, outcome) for each in as_list(() if x is None else x)
-        ),
+        outcomes=tuple(map(_outcome, as_list(() if outcome is None else outcome))),
     )
 
 

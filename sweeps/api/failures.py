@@ -227,15 +227,18 @@ def causes_judged(
 
 def _find(store: Store, run_id: int, sample: int, learned_at: float) -> list[dict[str, Any]]:
     """The rows of a run's causes, found now."""
-    found = causes_of(store, run_id, _wrong_strings(store, run_id), sample, learned_at)
+    wrong = wrong_strings(string_queries.string_errors(store, run_id))
+    found = causes_of(store, run_id, wrong, sample, learned_at)
     return [{"run_id": run_id, "number": n, **asdict(cause)} for n, cause in enumerate(found)]
 
 
-def _wrong_strings(store: Store, run_id: int) -> list[str]:
-    """The test strings that a run misclassifies, each as often as it occurs in the test set, as
-    everywhere that errors are counted; the shortest first.
+def wrong_strings(errors: pd.DataFrame) -> list[str]:
+    """Misclassified strings, each as often as it occurs in the test set, as wherever errors are
+    counted.
+
+    Args:
+        errors: as `sweeps.store.reads.string_queries.string_errors`, in its order.
     """
-    errors = string_queries.string_errors(store, run_id)
     strings: list[str] = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
     return strings
 
@@ -356,7 +359,7 @@ def _runs_without_causes(
     for run_id in run_ids:
         if queries.run_status(store, run_id).state != RunState.DONE:
             continue
-        wrong = _wrong_strings(store, run_id)
+        wrong = wrong_strings(string_queries.string_errors(store, run_id))
         if wrong and int(known.get(run_id, 0)) != min(sample, len(wrong)):
             yield run_id, wrong
 

@@ -105,7 +105,7 @@ def _choose(
             help="Only runs that get a test string wrong, or whose accuracy is less than --below.",
         ),
     ] = False,
-    outcomes: Annotated[
+    outcome: Annotated[
         list[str] | None,
         typer.Option(
             "--outcome",

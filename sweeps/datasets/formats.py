@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqcls.errors import DatasetError
+from seqcls.imported import PREFIX
 from sweeps.datasets.lines import (
     COMPRESSED,
     MAX_BYTES,
@@ -237,10 +238,6 @@ def json_object(number: int, line: str) -> dict[str, Any]:
     return _lower_names(f"line {number}", record)
 
 
-SETTING = "config."
-"""What columns begin with that are settings of a model: they are called what follows."""
-
-
 def _lower_names(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
     """A row with the names of its columns in lowercase, but those of settings as they are.
 
@@ -250,8 +247,8 @@ def _lower_names(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
     spelled: dict[str, str] = {}
     for name in record:
         plain = name.strip()
-        is_setting = plain.lower().startswith(SETTING)
-        lowered = SETTING + plain[len(SETTING) :] if is_setting else plain.lower()
+        is_setting = plain.lower().startswith(PREFIX)
+        lowered = PREFIX + plain[len(PREFIX) :] if is_setting else plain.lower()
         if lowered in spelled:
             raise DatasetError(
                 f"{place}: {spelled[lowered]!r:.60} and {name!r:.60} differ in nothing but "

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from seqcls.config import MAX_MODEL_SEED
 from seqcls.errors import DatasetError
-from seqcls.imported import of_value, plain_settings
+from seqcls.imported import PREFIX, of_value, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
 from seqcls.text import canonical_json, nearest
-from sweeps.datasets.formats import SETTING, SPLIT_NAMES, is_index, table_of
+from sweeps.datasets.formats import SPLIT_NAMES, is_index, table_of
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
@@ -145,8 +145,8 @@ def _settings(cells: Mapping[str, Any]) -> str:
             raise DatasetError(f'config is {given!r:.60}, expected an object as {{"d_model": 64}}')
         columns.update(given)
     for name, value in cells.items():
-        if name.startswith(SETTING) and value != "" and not is_missing(value):
-            setting = name.removeprefix(SETTING)
+        if name.startswith(PREFIX) and value != "" and not is_missing(value):
+            setting = name.removeprefix(PREFIX)
             if setting in columns:
                 raise DatasetError(
                     f"setting {setting!r:.60} stands in 'config' and in {name!r:.60}; keep one"
@@ -181,7 +181,7 @@ def _read_numbers(rows: Sequence[Row]) -> list[Row]:
     A cell is a number where the number is written as the cell is: 1.10, 007, 1_000 and 5500e03 are
     not, and neither is any other cell of their column, nor are nan and inf.
     """
-    names = [name for name in rows[0][1] if name.startswith(SETTING)]
+    names = [name for name in rows[0][1] if name.startswith(PREFIX)]
     readers = {name: _reader({cells[name].strip() for _, cells in rows} - {""}) for name in names}
     # An empty cell may be a missing value, and nothing tells the empty output from it.
     readers["prediction"] = lambda text: text or None
@@ -225,7 +225,7 @@ def _check_columns(names: Sequence[str]) -> None:
     if ("id" in names) == ("tokens" in names):
         raise DatasetError(f"columns {shown!r}: expected either 'id' or 'tokens'")
     for name in names:
-        if name not in COLUMNS and not name.startswith(SETTING):
+        if name not in COLUMNS and not name.startswith(PREFIX):
             said = nearest(name, list(COLUMNS))
             raise DatasetError(
                 f"column {name!r:.60} means nothing here ({said}); call it 'config.{name[:40]}' if "

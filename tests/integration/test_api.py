@@ -168,7 +168,7 @@ def test_questions_about_many_runs_are_asked_like_runs(store: Store, tmp_path: P
     assert len(asked)
     causes = api.causes(store, "all_initializations", 2, **chosen)
     assert set(causes["run_id"]) == set(asked["id"])
-    alike: dict[str, Any] = {"outcomes": ["fails beyond"], "conditions": ["num_attention_heads=2"]}
+    alike: dict[str, Any] = {"outcome": ["fails beyond"], "conditions": ["num_attention_heads=2"]}
     assert api.causes(store, "all_initializations", 2, **alike).equals(causes)
     number = api.export(store, tmp_path / "out", sweeps="all_initializations", **chosen)
     assert {x.name: n for x, n in number.items()}["runs.csv"] == len(asked)

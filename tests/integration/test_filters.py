@@ -59,7 +59,7 @@ class Filters:
     def chosen(self) -> dict[str, Any]:
         """As Python has it."""
         return {
-            "model_seeds": self.seeds, "outcomes": self.outcomes, "failing": self.failing,
+            "model_seeds": self.seeds, "outcome": self.outcomes, "failing": self.failing,
             "conditions": [f"hidden_size={self.width}"] if self.width else [],
             "learned_at": self.learned_at, "below": self.below,
         }  # fmt: skip

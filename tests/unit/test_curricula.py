@@ -227,7 +227,10 @@ def test_the_protocol_says_how_training_changed() -> None:
         ({"train_lengths": "8 then 12"}, "expected pairs of a longest length and a share"),
         ({"train_lengths": 12}, "expected pairs of a longest length and a share"),
         ({"train_lengths": [8, 12]}, "expected pairs of a longest length and a share"),
-        ({"freeze": [["embedings", 0.2]]}, "expected embeddings, positions"),
+        (
+            {"freeze": [["embedings", 0.2]]},
+            "expected embeddings, positions, blocks, head or 'block 0', not 'embedings'",
+        ),
         ({"freeze": [[["head"], 0.2]]}, "not ['head']"),
         ({"freeze": [["block 1", 0.2]]}, "there is no block 1; expected 'block 0' to 0"),
         ({"freeze": [["head", 0.2], ["head", 0.3]]}, "expected each part once"),
