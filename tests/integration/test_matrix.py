@@ -232,7 +232,7 @@ class Cell:
             "number": lambda: "3", "label": lambda: "positive",
             "learned_at": lambda: "0.5", "below": lambda: "0.75",
             **dict.fromkeys(("conditions", "where"), lambda: f"task={self.kind.task['task']}"),
-            "model_seeds": lambda: "0", "outcomes": lambda: "not learned",
+            "model_seeds": lambda: "0", "outcome": lambda: "not learned",
         }  # fmt: skip
         assert name in values, f"{command}: say here what is given for {name!r}"
         return values[name]()
