@@ -26,6 +26,7 @@ from seqcls.errors import (
 from sweeps.api import Store, failures, open_reader, overlaps, reading, sweeping
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
+from sweeps.api.comparisons import why_unpaired
 from sweeps.api.reading import View, as_of_now, one_moment
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.grid.spec import parse_spec
@@ -353,12 +354,17 @@ def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.Data
     budgets, chosen = budget_models(), differences.MEASURES[measure]
     joined = differences.with_largest_budget(seeds, budgets)
     once = _judged_by(joined, measure)
-    effects = differences.importance(once, _settings_of(once), chosen)
+    configs = some_configs(tuple(seeds["config_id"].drop_duplicates().astype(int)))
+
+    def are_strangers(a: int, b: int) -> bool:
+        return why_unpaired(configs[a], configs[b]) is not None
+
+    effects = differences.importance(once, _settings_of(once), chosen, are_strangers)
     if joined["config_id"].nunique() == seeds["config_id"].nunique():
         return effects
     # A seed with two budgets is one model: only to compare budgets does it count with each.
     each = _judged_by(differences.with_every_budget(seeds, budgets), measure)
-    of_budgets = differences.importance(each, _settings_of(each), chosen)
+    of_budgets = differences.importance(each, _settings_of(each), chosen, are_strangers)
     rows = [
         row
         for table, of_budget in ((effects, False), (of_budgets, True))

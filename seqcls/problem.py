@@ -155,6 +155,15 @@ def obstacle_of(fields: RunConfig | Mapping[str, Any]) -> str | None:
     return None
 
 
+def unread_fields(config: RunConfig) -> frozenset[str]:
+    """The fields that a configuration's language and network do not read, and, of a package that is
+    not here, those of which nobody set anything.
+    """
+    if obstacle_of(config) is None:
+        return fields_unread(config)
+    return frozenset(RunConfig.model_fields) - {*config.changed}
+
+
 _DRAWS_NOTHING = frozenset(
     {
         *("no_attend_cls", "dropout_rate", "precision", "attention_mask", "readout", "activation"),

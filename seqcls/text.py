@@ -9,7 +9,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values, equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+class TwiceError(ValueError):
+    """An object of JSON has a name twice."""
+
+
+def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The object that `json` has read; it would take the last of two values of one name.
+
+    Raises:
+        TwiceError: a name stands twice.
+    """
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TwiceError(f"{twice!r:.60} twice; keep one")
+    return content
 
 
 def with_nulls(value: Any) -> Any:

@@ -356,6 +356,7 @@ def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:
         return _describe_one(counts)
     if not counts.judged:
         return f"whether {counts.models:,}{which} learned is not known"
+    which = which.removesuffix("s") if counts.judged == 1 else which
     said = f"{counts.learned:,} of {counts.judged:,}{which} learned"
     if not counts.learned:
         return said
@@ -381,6 +382,8 @@ def of_these(counts: OutcomeCounts, tested: str) -> str:
         tested: where those are that it is known of, such as `beyond`.
     """
     generalize = "generalizes" if counts.generalize == 1 else "generalize"
+    if counts.learned == 1 == counts.judged_beyond:
+        return "it generalizes" if counts.generalize else "it does not generalize"
     if counts.judged_beyond == counts.learned:
         return f"of these {counts.generalize:,} {generalize}"
     of = f"the {counts.judged_beyond:,} that are tested {tested}"

@@ -75,7 +75,7 @@ def show() -> None:
     if not _glance(counts, view):
         return
     table = configurations.table(view)
-    configurations.show_story(view, int(counts["failing"].sum()), shortcuts.sentences(table))
+    configurations.show_story(view, data.count_failing_models(view), shortcuts.sentences(table))
     if table.empty:
         picked = " and ".join(filters.describe_picked(view)) or "is tested"
         st.success(f"No model that matches the filters {picked}. Clear them in the sidebar.")

@@ -79,14 +79,16 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
         fails = "model has" if number == 1 else "models have"
         miss = f"{number:,} {fails} an accuracy below {percent(view.below, 1)}"
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
+    order = f", {order}" if number > 1 else ""
     these = ""
     if view.picks:
         tested = int(data.configurations(view)["seeds"].sum())
         these = f" They are among the {tested:,} tested models that match the filters."
     came_to = outcomes.describe_outcomes(data.failing_models(view, number)["outcome"])
     st.caption(
-        f"{verbatim(miss)}, {order}: {came_to}.{these} Select one to see its "
-        f"{verbatim(said.words.plural(''))} below."
+        f"{verbatim(miss)}{order}: {came_to}.{these} "
+        f"{'Select one to see its' if number > 1 else 'Its'} {verbatim(said.words.plural(''))} "
+        f"{'' if number > 1 else 'are '}below."
     )
     shortcuts.say_unpaired(view)
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import data, elements, filters, layout, links, placement, share
 from dashboard.text import verbatim
 from dashboard.views import budgets, configurations, heat_map, shortcuts
-from dashboard.views.heat_map import CANNOT, CLICKED
+from dashboard.views.heat_map import CANNOT, CLICKED, NOT_GIVEN
 from dashboard.words import languages, measures
 from seqcls.kinds import Measure
 from sweeps.api.naming import say_field, say_setting, say_value
@@ -140,6 +140,10 @@ def _map(
     event = placement.show(chart, f"map {value}", says=says, click=CLICKED)
     for point in event["selection"].get(CLICKED) or []:
         cell = table[table["cell"] == point["cell"]].iloc[0]
+        if without := [say_field(name) for name in grouped if cell[name] == NOT_GIVEN]:
+            said = " and ".join(map(verbatim, without))
+            st.info(f"No filter chooses the models of this cell, of which {said} is not given.")
+            continue
         links.to_compare({**language, **{name: cell[name] for name in grouped}})
 
 

@@ -195,7 +195,11 @@ def _without_causes(models: pd.DataFrame) -> dict[int, str]:
         config_id: config for config_id, config in configs.items() if obstacle_of(config) is None
     }
     reasons = {config_id: resolve(config).lacks("causes") for config_id, config in here.items()}
-    reasons |= {key: why_no_weights(config) for key, config in configs.items() if key not in here}
+    reasons |= {
+        key: why_no_weights(config) or obstacle_of(config)
+        for key, config in configs.items()
+        if key not in here
+    }
     return {config_id: reason for config_id, reason in reasons.items() if reason is not None}
 
 

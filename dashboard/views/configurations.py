@@ -270,11 +270,15 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
 def _describe_measured(row: Mapping[Hashable, Any]) -> str:
     """What a configuration's seeds came to, in words."""
     if not row["judged"]:
-        return f"{row['failing']:,} of {row['seeds']:,} fail"
+        verb = "fails" if row["failing"] == 1 else "fail"
+        return f"{row['failing']:,} of {row['seeds']:,} {verb}"
     learned = f"{row['learned']:,} of {row['judged']:,} learned"
     if not row["judged_beyond"]:
         return learned
-    return f"{learned}, and {row['generalize']:,} of these {row['judged_beyond']:,} generalize"
+    verb = "generalizes" if row["generalize"] == 1 else "generalize"
+    if row["judged_beyond"] == 1:
+        return f"{learned}, and it {verb if row['generalize'] else 'does not generalize'}"
+    return f"{learned}, and {row['generalize']:,} of these {row['judged_beyond']:,} {verb}"
 
 
 def describe_contradiction(named: Sequence[str]) -> str:

@@ -36,6 +36,9 @@ FEW_VALUES = 4
 NOT_READ = "not read"
 """A setting of another network, language or program."""
 
+NOT_GIVEN = "not given"
+"""A setting of models trained elsewhere that a model has none of."""
+
 DIFFERS = "differs"
 """What is predicted of a cell whose models are predicted to do different things."""
 
@@ -61,7 +64,7 @@ def _models(view: View, language: str | None) -> pd.DataFrame:
         # Models that were trained here have cells beside those that were trained elsewhere.
         if settings[name].isna().any():
             known = settings[name].map(format_value, na_action="ignore").astype(object)
-            settings = settings.assign(**{name: known.fillna(NOT_READ)})
+            settings = settings.assign(**{name: known.fillna(NOT_GIVEN)})
     return models.join(settings, on="config_id", how="left")
 
 

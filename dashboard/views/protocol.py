@@ -46,7 +46,7 @@ def _in_short(run_id: int, config: RunConfig) -> str:
     except SeqclsError:  # Of a package that is not here nothing is known.
         return f"Run {run_id}."
     parts = {"trained": problem.train.lengths, "tested": problem.test.lengths}
-    if problem.is_imported:
+    if not problem.knows_trained_lengths:
         del parts["trained"]
     said = (
         f"{word} on strings of {' to '.join(map(str, sorted({x[0], x[-1]})))} tokens"

@@ -57,7 +57,8 @@ def headline(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
         return f"{said[0].upper()}{said[1:]}."
     if not counts.judged:
         return f"Whether these {counts.models:,} models learned the trained lengths is not known."
-    said = f"{counts.learned:,} of {counts.judged:,} models learned the trained lengths"
+    models = "model" if counts.judged == 1 else "models"
+    said = f"{counts.learned:,} of {counts.judged:,} {models} learned the trained lengths"
     if not counts.learned:
         return f"{said}, so nothing is known about longer {strings}."
     if not counts.judged_beyond:
@@ -78,10 +79,10 @@ def details(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
         said.append(f"{failing:,} learned and {'fails' if failing == 1 else 'fail'} beyond.")
     if short := counts.judged - counts.learned:
         has, their = ("has", "its") if short == 1 else ("have", "their")
-        said.append(
-            f"{short:,} {has} not learned: {their} errors on longer {words.plural('')} say nothing "
-            "about length."
-        )
+        least = f"{short:,} {has} not learned"
+        why = f": {their} errors on longer {words.plural('')} say nothing about length"
+        # Where of those that learned it is not known either, no test has longer strings.
+        said.append(f"{least}{why * (counts.judged_beyond > 0)}.")
     if more := counts.models - counts.judged:
         said.append(f"For {more:,} more it is not known.")
     return " ".join(said)

@@ -3,7 +3,9 @@
 They are read from safetensors files alone: no pickle is ever opened.
 """
 
+import io
 import json
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.results import Weights
+from seqcls.text import TwiceError, each_once
 
 __all__ = ["ADAPTERS", "FORMAT", "ForeignWeights", "read_weights"]
 
@@ -38,6 +41,11 @@ CONVERT = (
     "(of a checkpoint with more in it, read['model'] or what its state dict is called there)"
 )
 """Writes the file that is read here, of a state dict."""
+
+CONVERT_ARRAYS = (
+    'python -c "import numpy; from safetensors.numpy import save_file; '
+    "save_file(dict(numpy.load('model.npz')), 'model.safetensors')\""
+)
 
 WRAPPERS = ("module.", "_orig_mod.", "model.")
 """What stands before every name where the network was wrapped: trained in parallel, compiled."""
@@ -131,24 +139,25 @@ def read_weights(path: Path, vocabulary: Path | None = None) -> ForeignWeights:
     """Reads a file of weights, or a folder with `model.safetensors` and `config.json`.
 
     Args:
-        path: the file or the folder; `vocabulary.json` in the folder is read, too.
+        path: the file or the folder; `vocabulary.json` in the folder is read, too. Of a file that
+            is the only one of weights in its folder, so are both.
         vocabulary: another file of the vocabulary.
 
     Raises:
         ConfigError: there is none, or it is no safetensors file of finite numbers.
     """
-    folder = path if path.is_dir() else None
-    file = path
-    if folder is not None:
-        found = sorted(folder.glob("*.safetensors"))
-        if len(found) != 1:
-            what = "no file of weights" if not found else f"{len(found)} files of weights"
-            raise ConfigError(f"{path}: {what} in it, expected one, model.safetensors")
-        file = found[0]
-    beside = {} if folder is None else _read_json(folder / "config.json", {})
+    folder = path if path.is_dir() else path.parent
+    found = sorted(folder.glob("*.safetensors"))
+    if path.is_dir() and len(found) != 1:
+        what = "no file of weights" if not found else f"{len(found)} files of weights"
+        raise ConfigError(f"{path}: {what} in it, expected one, model.safetensors")
+    file = found[0] if path.is_dir() else path
+    # Beside several files nothing says whose settings these are.
+    is_alone = [x.name for x in found] == [file.name]
+    beside = _read_json(folder / "config.json", {}) if is_alone else {}
     if not isinstance(beside, dict):
-        raise ConfigError(f"{path}: config.json is no object of settings")
-    named = vocabulary or (None if folder is None else folder / "vocabulary.json")
+        raise ConfigError(f"{folder / 'config.json'}: no object of settings")
+    named = vocabulary or (folder / "vocabulary.json" if is_alone else None)
     tokens = None if named is None else _read_json(named, ... if vocabulary else None)
     return ForeignWeights(path, _read_tensors(file), beside, tokens)
 
@@ -157,11 +166,22 @@ def _read_json(path: Path, missing: Any) -> Any:
     try:
         if not path.exists() and missing is not ...:
             return missing
-        return json.loads(path.read_bytes())
+        return json.loads(path.read_bytes(), object_pairs_hook=each_once)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except TwiceError as error:
+        raise ConfigError(f"{path}: it has {error}") from None
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: no JSON ({' '.join(str(error).split())[:100]})") from None
+
+
+def _holds_arrays(data: bytes) -> bool:
+    """Whether it is an archive that `numpy.savez` wrote."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return any(name.endswith(".npy") for name in archive.namelist())
+    except zipfile.BadZipFile:
+        return False
 
 
 def _read_tensors(path: Path) -> Weights:
@@ -177,6 +197,10 @@ def _read_tensors(path: Path) -> Weights:
         raise ConfigError(f"{str(path)!r:.200}: cannot be read: {said}") from None
     # A header may be as long as these bytes say, too: after its length it begins with a brace.
     if data[:2] in PICKLES and data[8:9] != b"{":
+        if _holds_arrays(data):
+            raise ConfigError(
+                f"{path}: arrays of NumPy, expected safetensors; convert it: {CONVERT_ARRAYS}"
+            )
         raise ConfigError(
             f"{path}: a pickle, which may run any program when it is opened, and is not: expected "
             f"safetensors; convert it where you trust it: {CONVERT}"

@@ -111,6 +111,8 @@ class Vocabulary:
     ids: Mapping[str, int]
     network: NetworkConfig
     """What the task asks of a network: its head, outputs and letters."""
+    is_named: bool = True
+    """Whether somebody has said which ids these are."""
 
     @property
     def at_places(self) -> bool:
@@ -134,7 +136,7 @@ class Vocabulary:
         Raises:
             ConfigError: it is none of these, lacks a token of the task, or has two of one id.
         """
-        if given is None:
+        if not (is_named := given is not None):
             given = list(alphabet)
         if isinstance(given, list):
             given = dict(zip(given, range(len(given)), strict=True)) if _texts(given) else None
@@ -153,7 +155,7 @@ class Vocabulary:
             raise ConfigError(
                 f"the vocabulary: {named:.60} of the task have one id, {shared}; give each its own"
             )
-        return cls(tuple(alphabet), dict(given), network)
+        return cls(tuple(alphabet), dict(given), network, is_named)
 
     def special(self, role: str) -> int | None:
         """The id of a special token; None where the vocabulary has none of its names."""
@@ -204,6 +206,11 @@ class Vocabulary:
         if (largest := max(x for x in rows if x is not None)) >= len(table):
             raise ConfigError(
                 f"tensor {short(name)} has {len(table)} rows, and the vocabulary the id {largest}"
+            )
+        if len(table) > len(self.ids) and not self.is_named:
+            raise ConfigError(
+                f"tensor {short(name)} has {len(table)} rows, and the task {len(self.ids)} tokens: "
+                "say which are theirs, in a vocabulary with ids by token, as --tokens takes one"
             )
         none = np.zeros_like(table[0])
         return np.stack([none if x is None else table[x] for x in rows])

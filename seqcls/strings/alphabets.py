@@ -1,5 +1,6 @@
 """What may be the tokens of an alphabet: characters, or names, and how a message lists them."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -11,6 +12,11 @@ NOTATION = "<>{}"
 
 CLS_NAME = "CLS"
 """What `CLS` is called beside tokens, and so no token may be."""
+
+_DRAWN_AS_NOTHING = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""What Python calls printable and nobody can see: fillers, joiners, variation selectors."""
 
 MAX_TOLD = 8
 """Tokens with names that a message lists at most."""
@@ -55,7 +61,8 @@ def unseen_character(text: str, allowed: str = "") -> str | None:
     A plain space counts as seen, and so do the allowed characters.
     """
     for place, character in enumerate(text, 1):
-        if character.isprintable() or character in allowed:
+        is_seen = character.isprintable() and not _DRAWN_AS_NOTHING.match(character)
+        if is_seen or character in allowed:
             continue
         kind, code = unicodedata.category(character), f"U+{ord(character):04X}"
         if kind == "Cc":
@@ -70,14 +77,31 @@ def unseen_character(text: str, allowed: str = "") -> str | None:
 def listed_tokens(alphabet: Sequence[str], unknown: str) -> str:
     """The tokens, for a message about an unknown one; of many names some, with the nearest."""
     if not has_names(alphabet):
-        return f"the alphabet is {''.join(alphabet)!r}"
+        return f"the alphabet is {''.join(alphabet)!r}" + _other_form(alphabet, unknown)
     first, more = ", ".join(alphabet[:MAX_TOLD]), len(alphabet) - MAX_TOLD
     similar = closest(unknown[:MAX_TOKEN], list(alphabet))
     return (
         f"the tokens are {first}"
         + (f" and {more} more" if more > 0 else "")
-        + (f"; did you mean {similar!r}?" if similar else "")
+        + (_other_form(alphabet, unknown) or (f"; did you mean {similar!r}?" if similar else ""))
     )
+
+
+def _other_form(alphabet: Sequence[str], unknown: str) -> str:
+    """That a token looks like one of the alphabet and has other code points, for a message."""
+    there = "".join(alphabet)
+    for form in ("NFC", "NFD"):
+        other = unicodedata.normalize(form, unknown)
+        known = other in alphabet or (len(other) > 1 and all(x in there for x in other))
+        if other != unknown and known:
+            return f", where it is {_codes(other)}, and here {_codes(unknown)}; write both alike"
+    if unicodedata.combining(unknown[:1]):
+        return f"; it is {_codes(unknown)}, which combines with the letter before it"
+    return ""
+
+
+def _codes(text: str) -> str:
+    return " ".join(f"U+{ord(x):04X}" for x in text)
 
 
 def tokens_of(alphabet: Sequence[str]) -> Sequence[str]:

@@ -166,9 +166,7 @@ def view_of(
         wanted.append((name, checked_value(name, value)))
     alike: Configs | None = None
     if wanted:
-        alike = {x: fields_known(each) for x, each in queries.configs(store).items()}
-        for named in wanted:
-            alike = queries.with_value(alike, *named)
+        alike = queries.with_values(queries.configs(store), wanted)
     return View(
         tuple(sweeps),
         tuple(seeds),

@@ -156,6 +156,8 @@ def _pairs(losses: Any) -> list[tuple[float, float]]:
         if any(column is None for column in columns):
             said = ", ".join(map(str, losses))[:60]
             raise ConfigError(f"losses have the columns {said!r}, expected train and validation")
+        # As `frame.to_dict()` has them, by index.
+        columns = [x.values() if isinstance(x, Mapping) else x for x in columns]
         losses = zip_longest(*columns)
     if isinstance(losses, str) or not isinstance(losses, Iterable):
         raise ConfigError(f"losses={losses!r:.60}: {LOSSES}")

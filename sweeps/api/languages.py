@@ -10,6 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percent, percents
+from seqcls.problem import obstacle_of
 from seqcls.text import nearest
 from seqcls.theory.classes import class_names
 from seqcls.theory.predictions import theory_of
@@ -144,7 +145,9 @@ def classes_of(store: Store, configs: Mapping[int, RunConfig]) -> "pd.Series[Any
     """
     named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
     found = {
-        x: config.language_class
+        x: None
+        if obstacle_of(config) is not None
+        else config.language_class
         if CLASS in language_fields(config.task)
         else named.get(config.dataset) or class_names(theory_of(dict(config)).language)
         for x, config in configs.items()

@@ -65,7 +65,10 @@ WORDS: Mapping[str, Any] = {
     "max_num_epochs": {1: "1 epoch", "": "{} epochs"}, "learning_rate": {"": "lr {}"},
     "train_max_length": {"": "trained up to {}"},
     "test_max_length": {"": "tested up to {}"},
-    "train_sampler": {"": "{} strings"},
+    "train_sampler": {
+        "balanced_strings": "balanced strings", "uniform_inputs": "uniform inputs",
+        "dataset_rows": "rows of a file", "": "{} strings",
+    },
 }  # fmt: skip
 """What values are called, by field; under "" any other value."""
 

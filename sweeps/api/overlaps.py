@@ -103,6 +103,10 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
     # The last epoch may have ended early.
     most = epochs is None or problem.config.check_every > 0
     up_to = "up to " if most and not problem.train.repeats else ""
+    if len(found.lengths) == 1:
+        only = f"The only test {problem.kind.words.string} of a trained length"
+        occurs = "also occurs" if found.share else "does not occur"
+        return f"{only} {occurs} in {up_to}{where}{looked}."
     return (
         f"{least}{_percent(found)} of the {len(found.lengths):,} {strings} of trained lengths "
         f"also occur in {up_to}{where}{looked}{_by_length(found)}."

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from sweeps.datasets import label_of
 from sweeps.datasets.predictions import is_missing
+from sweeps.datasets.written_lists import written_list
 
 UNWRITABLE = "\N{REPLACEMENT CHARACTER}"
 """Stands for a token that no text can have."""
@@ -116,17 +117,27 @@ class TestedStrings:
             if letters is not None and all(short[x] for x in np.unique(letters) if x != NO_LETTER)
         )
 
+    @cached_property
+    def _has_brackets(self) -> bool:
+        """Whether brackets are tokens, so that no text is a list that was written."""
+        return not self._alphabet.keys().isdisjoint("[(")
+
     def _tokens(self, value: Any, column: str) -> Sequence[str]:
         """The tokens of a string or an output as it was given, in the alphabet or not.
 
         Raises:
             DatasetError: it is neither text nor a list of tokens.
         """
+        value = _whole(value)
         if isinstance(value, list | tuple | np.ndarray):
-            return [str(token) for token in value]
+            return [str(_whole(token)) for token in value]
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise DatasetError(f"{value!r:.60}, expected text or a list of tokens")
         text = str(value).strip()
+        if not self._has_brackets:
+            items = [] if text in ("[]", "()") else written_list(text)
+            if items is not None:
+                return [str(_whole(token)) for token in items]
         words = text.split()
         if len(words) > 1:
             return words
@@ -204,6 +215,11 @@ class TestedStrings:
         return Tokenizer((*self.problem.task.alphabet, *others))
 
 
+def _whole(value: Any) -> Any:
+    """A whole number as one, which a frame has as 6.0 where another of its column is missing."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _score(value: Any) -> float:
     if is_missing(value) or (isinstance(value, str) and value.strip().lower() in ("", "nan")):
         return float("nan")
@@ -226,6 +242,7 @@ def evaluate_predictions(
     Raises:
         DatasetError: strings are missing, unknown or stand twice, or a prediction is none.
     """
+    given = _without_points(strings, list(given))
     number = len(strings.test.texts)
     answers: list[Any] = [None] * number
     scores = np.full(number, np.nan)
@@ -264,6 +281,25 @@ def evaluate_predictions(
     return evaluation_of(problem, test, given_by_row(strings, answers, scores), strings.writer)
 
 
+def _without_points(
+    strings: TestedStrings, given: list[ImportedPrediction]
+) -> list[ImportedPrediction]:
+    """Outputs that are all whole numbers and were written as 18.0, as those of a column are where
+    one is missing; where a point is no token.
+    """
+    said = [x.answer for x in given if not is_missing(x.answer)]
+    are_floats = said and all(isinstance(x, str) and _FLOAT.fullmatch(x.strip()) for x in said)
+    if not strings.are_outputs or not are_floats or "." in "".join(strings.problem.task.alphabet):
+        return given
+    return [
+        replace(x, answer=x.answer if is_missing(x.answer) else x.answer.strip()[:-2])
+        for x in given
+    ]
+
+
+_FLOAT = re.compile(r"-?[0-9]+\.0")
+
+
 def _key(strings: TestedStrings, value: Any, *, by_id: bool) -> Any:
     """The id or the number of a test string; None of a row that the test leaves out."""
     if by_id:
@@ -284,23 +320,35 @@ def _key(strings: TestedStrings, value: Any, *, by_id: bool) -> Any:
 
 def _labels(strings: TestedStrings, labels: list[bool], scores: np.ndarray) -> Answers:
     answers = np.array(labels, dtype=bool)
-    if _are_probabilities(answers, scores):
-        raise DatasetError(
-            "score: those of strings predicted 0 are from 0 to 0.5 and those of others from 0.5 "
-            "to 1, as probabilities are; expected logits, log(p / (1 - p)), or no score"
-        )
+    if why := _no_logits(answers, scores):
+        raise DatasetError(f"score: {why}; expected logits, log(p / (1 - p)), or no score")
     test, every = strings.test, np.ones(len(answers), dtype=bool)
     return Answers(test.strings, test.targets, answers, scores, every, ~every)
 
 
-def _are_probabilities(answers: np.ndarray, scores: np.ndarray) -> bool:
-    """Whether scores say how probable 1 is: logits of strings predicted 0 would not be above 0."""
+_SCALES = (
+    ("probabilities", 0.0, 0.5, 1.0, "0 to 0.5", "0.5 to 1"),
+    ("logarithms of probabilities", -np.inf, np.log(0.5), 0.0, "log(0.5) down", "log(0.5) to 0"),
+)
+"""What scores may be instead of logits: the least, that of the threshold, the largest."""
+
+
+def _no_logits(answers: np.ndarray, scores: np.ndarray) -> str | None:
+    """Why scores cannot be logits of the answer 1; None where they may be."""
     known = ~np.isnan(scores)
     yes, no = scores[known & answers], scores[known & ~answers]
-    if not len(yes) or not len(no):
-        return False
-    in_range = no.min() >= 0 and no.max() <= 0.5 <= yes.min() and yes.max() <= 1
-    return bool(in_range and no.max() > 0)
+    if (no <= 0).all() and (yes >= 0).all():
+        return None
+    if len(yes) and len(no) and yes.max() < no.min():
+        return "each of a string predicted 0 is above all of those predicted 1"
+    for name, least, half, most, below, above in _SCALES:
+        are_no = (no >= least).all() and (no <= half).all()
+        if are_no and (yes >= half).all() and (yes <= most).all():
+            return (
+                f"those of strings predicted 0 are from {below} and those of others from {above}, "
+                f"as {name} are"
+            )
+    return None
 
 
 def _outputs(strings: TestedStrings, outputs: list[list[int]], scores: np.ndarray) -> OutputAnswers:

@@ -1,8 +1,5 @@
 """A file of strings with labels or targets as a dataset; what is refused is named with its line."""
 
-import ast
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +24,7 @@ from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from sweeps.datasets.automata import is_automaton, read_automaton
 from sweeps.datasets.formats import SPLIT_NAMES
 from sweeps.datasets.layouts import RawRow, RawRows, raw_rows
+from sweeps.datasets.written_lists import ANY_TEXT, written_list
 
 __all__ = ["FileContent", "read_content", "read_dataset", "read_rows_or_automaton"]
 
@@ -47,14 +45,6 @@ LABELS: dict[Any, bool] = {
 
 SPACES = " \t\r\n"
 """What may stand at the ends of a text and is no part of it."""
-
-_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_BARE = r"[^\s,()\[\]{}'\"]+"
-_OF_NUMPY = re.compile(rf"\[\s*(?:-?\d+|\.\.\.|{_QUOTED})(?:\s+(?:-?\d+|\.\.\.|{_QUOTED}))*\]")
-_OF_BARE = re.compile(rf"\[{_BARE}(?:,\s*{_BARE})+\]")
-_ITEMS = re.compile(rf"{_QUOTED}|{_BARE}")
-_ANY_TEXT = re.compile(r"\[\s*-?\d*\]|\(\)")
-"""What is a list beside other lists, and a text beside other texts: brackets may be tokens."""
 
 
 @dataclass
@@ -163,8 +153,8 @@ class _Texts:
         items = value if isinstance(value, list) else None
         if isinstance(value, str):
             text = value.strip(SPACES)
-            items = _written_list(text)
-            if not _ANY_TEXT.fullmatch(text):
+            items = written_list(text)
+            if not ANY_TEXT.fullmatch(text):
                 kind = "text" if items is None else "written"
             elif self._kind != "list":
                 kind = self._kind
@@ -182,8 +172,7 @@ class _Texts:
         elif self._kind is None:
             self._kind = kind
             if kind == "written":
-                for row, early in self._undecided.items():
-                    self.texts[row] = " ".join(early)
+                self._read_undecided()
         if kind in ("list", "written"):
             text = " ".join(tokens or [])
         elif unseen := unseen_character(text, allowed="\t"):
@@ -192,11 +181,26 @@ class _Texts:
             self._with_space.append(len(self.texts))
         self.texts.append(text)
 
+    def settle(self, other: "_Texts") -> None:
+        """Reads a column of nothing but `[1]` and `[]` as lists where the other one has some."""
+        if self._kind is None and other.has_lists and len(self._undecided) == len(self.texts):
+            self._kind = "written"
+            self._read_undecided()
+
+    def _read_undecided(self) -> None:
+        for row, items in self._undecided.items():
+            self.texts[row] = " ".join(items)
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether its texts are lists."""
+        return self._kind in ("list", "written")
+
     @property
     def is_spaced(self) -> bool:
         """Whether tokens are the words of texts, and not their characters."""
         if self._spaced is None:
-            self._spaced = self._kind in ("list", "written") or bool(self._with_space)
+            self._spaced = self.has_lists or bool(self._with_space)
         return self._spaced
 
     def tokens(self, row: int) -> Sequence[str]:
@@ -205,7 +209,7 @@ class _Texts:
 
     def read_as(self, places: Sequence[str]) -> str:
         """What the tokens are, and which text says so."""
-        if self._kind in ("list", "written"):
+        if self.has_lists:
             return f"{self.name}: read as lists" + " written as text" * (self._kind == "written")
         if not self.is_spaced:
             return f"{self.name}: read as characters, since no text has a space"
@@ -235,27 +239,6 @@ def _check_tokens(value: Any, items: Sequence[Any]) -> list[str]:
     return tokens
 
 
-def _written_list(text: str) -> list[Any] | None:
-    """The items of a text that is a list as Python, JSON or NumPy write one; None of others."""
-    # A space before the last bracket is nobody's list: brackets are tokens there.
-    if text[:1] + text[-1:] not in ("[]", "()") or text[-2].isspace():
-        return None
-    if _OF_NUMPY.fullmatch(text):
-        items = _ITEMS.findall(text[1:-1])
-        if "..." in items:
-            raise DatasetError(f"{text!r:.60} was shortened to '...' when it was written")
-        return [x[1:-1] if x[0] in "'\"" else x for x in items]
-    if "," not in text:
-        return None
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            found = parse(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-        return list(found) if isinstance(found, list | tuple) else None
-    return re.split(r",\s*", text[1:-1]) if _OF_BARE.fullmatch(text) else None
-
-
 class _Rows:
     """Rows as they are read, and what is refused of them."""
 
@@ -282,6 +265,8 @@ class _Rows:
                 self._add(row)
             except DatasetError as error:
                 self._refuse(row.place, str(error))
+        self._tokens.settle(self._targets)
+        self._targets.settle(self._tokens)
         if not self._places and not self.problems:
             raise DatasetError("no rows")
 
@@ -300,7 +285,7 @@ class _Rows:
                 self._targets.add(row.target)
             except DatasetError as error:
                 self._tokens.texts.pop()
-                raise DatasetError(f"target is {error}") from None
+                raise DatasetError(f"target: {error}") from None
         else:
             self._labels.append(label)
         if split is not None:

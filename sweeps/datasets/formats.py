@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqcls.errors import DatasetError
 from seqcls.imported import PREFIX
+from seqcls.text import TwiceError, each_once
 from sweeps.datasets.lines import (
     COMPRESSED,
     MAX_BYTES,
@@ -32,6 +33,9 @@ MAX_ITEMS = 400_000_000
 """Cells of one row group, or items of its lists."""
 
 ROWS_AT_ONCE = 10_000
+
+SETTINGS = "config"
+"""The column of predictions that has objects: the settings of a model."""
 
 
 def open_parquet(file: Path | bytes) -> "pq.ParquetFile":
@@ -102,6 +106,8 @@ def _plain(kind: "pa.DataType", name: str) -> "pa.DataType":
         return _plain(kind.value_type, name)
     if _is_list(kind):
         return pa.list_(_plain(kind.value_type, name))
+    if pa.types.is_struct(kind) and name.strip().lower() == SETTINGS:
+        return pa.struct([pa.field(x.name, _plain(x.type, name)) for x in kind])
     if pa.types.is_nested(kind):
         raise DatasetError(
             f"column {name!r:.60} holds {str(kind)!r:.60}, expected texts, "
@@ -127,6 +133,8 @@ def _unpacked_bytes(column: "pa.Array") -> int:
         return int(pc.sum(lengths.take(column.indices)).as_py() or 0) + int(column.indices.nbytes)
     if _is_list(column.type):
         return _unpacked_bytes(column.flatten())
+    if pa.types.is_struct(column.type):
+        return sum(map(_unpacked_bytes, column.flatten()))
     return int(column.nbytes)
 
 
@@ -235,10 +243,10 @@ def json_object(number: int, line: str) -> dict[str, Any]:
         raise DatasetError(
             f'line {number} is no JSON object, such as {{"tokens": "ab", ...}}{hint}'
         )
-    return _lower_names(f"line {number}", record)
+    return lower_names(f"line {number}", record)
 
 
-def _lower_names(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
+def lower_names(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
     """A row with the names of its columns in lowercase, but those of settings as they are.
 
     Raises:
@@ -265,24 +273,12 @@ def load_json(what: str, text: str | bytes) -> Any:
         DatasetError: it is none, or an object in it has a name twice.
     """
     try:
-        return json.loads(text, object_pairs_hook=_unique)
+        return json.loads(text, object_pairs_hook=each_once)
+    except TwiceError as error:
+        raise DatasetError(f"{what} has {error}") from None
     except (ValueError, RecursionError) as error:
         said = "a number has too many digits" if "digits" in str(error) else str(error)[:100]
         raise DatasetError(f"{what} is no JSON: {said}") from None
-    except _TwiceError as error:
-        raise DatasetError(f"{what} has {error.args[0]!r:.60} twice; keep one") from None
-
-
-class _TwiceError(Exception):
-    """An object has a name twice, of which JSON would take the last without a word."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _TwiceError(next(name for name in names if names.count(name) > 1))
-    return record
 
 
 def _json(path: Path) -> FileTable:
@@ -309,9 +305,9 @@ def _json(path: Path) -> FileTable:
             raise DatasetError(f'{place} is {record!r:.60}, expected {{"tokens": "ab", ...}}')
     if not whole:
         raise DatasetError("no rows")
-    rows = ((place, _lower_names(place, row)) for place, row in zip(places, whole, strict=True))
+    rows = ((place, lower_names(place, row)) for place, row in zip(places, whole, strict=True))
     return FileTable(
-        list(_lower_names(places[0], whole[0])), lambda _: rows, places[0], may_vary=True
+        list(lower_names(places[0], whole[0])), lambda _: rows, places[0], may_vary=True
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -290,10 +291,13 @@ def _tables_by_split(path: Path) -> RawRows:
         )
     for split, files in by_split.items():
         _check_shards(split, files)
-    raws = {file: _known_columns(table_of(file)) for files in by_split.values() for file in files}
+    raws = dict[Path, RawRows]()
+    for file in chain.from_iterable(by_split.values()):
+        with _name_file(file):
+            raws[file] = _known_columns(table_of(file))
     first, *others = raws
     for other in others:
-        if differ := sorted(set(raws[first].columns) ^ set(raws[other].columns) - {"split"}):
+        if differ := sorted((set(raws[first].columns) ^ set(raws[other].columns)) - {"split"}):
             has, lacks = (first, other) if differ[0] in raws[first].columns else (other, first)
             raise DatasetError(f"{lacks.name} has no {differ[0]!r}, which {has.name} has")
     left_out: list[str] = []
@@ -301,12 +305,30 @@ def _tables_by_split(path: Path) -> RawRows:
     def rows() -> Iterator[RawRow]:
         for split, files in by_split.items():
             for file in files:
-                for row in raws[file].rows:
+                for row in _rows_of(file, raws[file]):
                     yield _of_split(row, split, file.name)
                 left_out.extend(x for x in raws[file].left_out if x not in left_out)
 
     columns = tuple(name for name in COLUMNS if name in raws[first].columns or name == "split")
     return RawRows(columns, rows(), left_out, unread=tuple(unread))
+
+
+@contextmanager
+def _name_file(file: Path) -> Iterator[None]:
+    """What is refused within is named with the file of a folder that it is in."""
+    try:
+        yield
+    except DatasetError as error:
+        raise DatasetError(f"{file.name}, {error}") from None
+
+
+def _rows_of(file: Path, raw: RawRows) -> Iterator[RawRow]:
+    while True:
+        with _name_file(file):
+            row = next(raw.rows, None)
+        if row is None:
+            return
+        yield row
 
 
 def _is_table(file: Path) -> bool:

@@ -152,7 +152,14 @@ def separated_lines(path: Path, separator: str) -> Iterator[tuple[str, list[str]
     # The limit is one of the process: whoever raised it may need it so.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    reader = csv.reader(chain([header], lines), delimiter=separator, strict=True, quoting=quoting)
+    # A space behind a separator is no part of a cell, and a quotation mark behind it opens one.
+    reader = csv.reader(
+        chain([header], lines),
+        delimiter=separator,
+        strict=True,
+        quoting=quoting,
+        skipinitialspace=quoted,
+    )
     start = 1
     try:
         for cells in reader:

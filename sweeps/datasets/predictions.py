@@ -12,8 +12,8 @@ from seqcls.config import MAX_MODEL_SEED
 from seqcls.errors import DatasetError
 from seqcls.imported import PREFIX, of_value, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
-from seqcls.text import canonical_json, nearest
-from sweeps.datasets.formats import SPLIT_NAMES, is_index, table_of
+from seqcls.text import TwiceError, canonical_json, each_once, nearest
+from sweeps.datasets.formats import SPLIT_NAMES, is_index, lower_names, table_of
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
@@ -138,7 +138,9 @@ def _settings(cells: Mapping[str, Any]) -> str:
     if not is_missing(given := cells.get("config")) and given != "":
         if isinstance(given, str):
             try:
-                given = json.loads(given, object_pairs_hook=_each_once)
+                given = json.loads(given, object_pairs_hook=each_once)
+            except TwiceError as error:
+                raise DatasetError(f"config has {error}") from None
             except (ValueError, RecursionError) as error:
                 raise DatasetError(f"config is no JSON: {str(error)[:80]}") from None
         if not isinstance(given, dict):
@@ -157,15 +159,6 @@ def _settings(cells: Mapping[str, Any]) -> str:
         return canonical_json(of_value(plain_settings(columns)))
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"config: {str(error)[:200]}") from None
-
-
-def _each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice!r:.60} stands twice")
-    return content
 
 
 TYPED = (".jsonl", ".ndjson", ".json", ".parquet")
@@ -238,5 +231,6 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     names = [name for name in table.names if not is_index(name)]
     if not names or len(set(names)) < len(names):
         raise DatasetError(f"{table.heading}: expected names of columns, each once")
+    lowered = {x: name for name, x in lower_names(table.heading, {x: x for x in names}).items()}
     for place, cells in table.rows(names):
-        yield place, {name: cell for name, cell in cells.items() if not is_index(name)}
+        yield place, {lowered.get(x, x): cell for x, cell in cells.items() if not is_index(x)}

@@ -4,7 +4,7 @@ A configuration weighs the same however many seeds it has. Whether two single on
 than chance explains, `sweeps.statistics.chance` tests.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 
@@ -13,8 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from seqcls.config import RunConfig
-from seqcls.fields import fields_unread
-from seqcls.problem import obstacle_of
+from seqcls.problem import unread_fields
 from sweeps.statistics.intervals import (
     CONFIDENCE,
     FEWEST,
@@ -68,12 +67,21 @@ class Outcomes:
     @cached_property
     def medians(self) -> npt.NDArray[np.float64]:
         """The medians of bootstrap resamples: the same seeds are drawn wherever there are such."""
+        return self._medians(self.seeds)
+
+    @cached_property
+    def medians_apart(self) -> npt.NDArray[np.float64]:
+        """Those of other resamples, drawn independently of `medians` of the same seeds."""
+        # No configuration has a seed twice, so that these are nobody's numbers.
+        return self._medians((*self.seeds, self.seeds[-1]))
+
+    def _medians(self, entropy: tuple[int, ...]) -> npt.NDArray[np.float64]:
         order = np.argsort(self.values, kind="stable")
         last = len(order) - 1
         ranked = self.values[order]
         medians = []
         draws = _kept_draws if len(self.seeds) <= MOST_KEPT else _draws
-        for drawn in draws(self.seeds):
+        for drawn in draws(entropy, len(self.seeds)):
             up_to = np.cumsum(drawn[:, order], axis=1, dtype=np.int32)
             middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
             medians.append((ranked[middle[0]] + ranked[middle[1]]) / 2)
@@ -95,17 +103,24 @@ def failing_difference(
     return newcombe(_weigh(a), _weigh(b))
 
 
-def median_difference(a: Sequence[Outcomes], b: Sequence[Outcomes]) -> ConfidenceInterval:
+def median_difference(
+    a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool
+) -> ConfidenceInterval:
     """The mean median of the first configurations less that of the second, by bootstrap.
 
-    Seeds are drawn, the same in configurations that have the same, so that those are compared seed
-    by seed. The same values give the same interval (percentiles); a configuration of fewer than
-    `FEWEST` seeds gives none.
+    Seeds are drawn. The same values give the same interval (percentiles); a configuration of fewer
+    than `FEWEST` seeds gives none.
+
+    Args:
+        a: the outcome of each seed.
+        paired: whether the same seeds are drawn in configurations that have the same, so that those
+            are compared seed by seed; else the two sides are drawn apart.
     """
     value = float(np.mean([x.median for x in a]) - np.mean([x.median for x in b]))
     if min(len(x.seeds) for x in (*a, *b)) < FEWEST:
         return ConfidenceInterval(value, np.nan, np.nan)
-    first, second = (np.mean([x.medians for x in side], axis=0) for side in (a, b))
+    first = np.mean([x.medians for x in a], axis=0)
+    second = np.mean([x.medians if paired else x.medians_apart for x in b], axis=0)
     low, high = np.quantile(first - second, [TAIL, 1 - TAIL])
     return ConfidenceInterval(value, float(low), float(high))
 
@@ -142,14 +157,13 @@ def _seeds_worth(counts: Sequence[float]) -> float:
 
 
 @lru_cache(maxsize=64)
-def _kept_draws(seeds: tuple[int, ...]) -> tuple[npt.NDArray[np.integer], ...]:
+def _kept_draws(entropy: tuple[int, ...], n: int) -> tuple[npt.NDArray[np.integer], ...]:
     # Of so few seeds none is drawn more often than two bytes can say.
-    return tuple(drawn.astype(np.uint16) for drawn in _draws(seeds))
+    return tuple(drawn.astype(np.uint16) for drawn in _draws(entropy, n))
 
 
-def _draws(seeds: tuple[int, ...]) -> Iterator[npt.NDArray[np.integer]]:
-    n = len(seeds)
-    generator = np.random.default_rng(seeds)
+def _draws(entropy: tuple[int, ...], n: int) -> Iterator[npt.NDArray[np.integer]]:
+    generator = np.random.default_rng(entropy)
     at_once = max(1, MOST_AT_ONCE // n)
     for start in range(0, RESAMPLES, at_once):
         # However they are divided, the same are drawn.
@@ -288,11 +302,8 @@ def without_unread(settings: pd.DataFrame, configs: Mapping[int, RunConfig]) -> 
         settings: a column a setting, indexed by config_id.
     """
     nothing = frozenset[str]()
-    unread = {
-        config_id: fields_unread(config) if obstacle_of(config) is None else nothing
-        for config_id, config in configs.items()
-    }
-    mask = [[name in unread.get(key, nothing) for name in settings] for key in settings.index]
+    of_each = {config_id: unread_fields(config) for config_id, config in configs.items()}
+    mask = [[name in of_each.get(key, nothing) for name in settings] for key in settings.index]
     return settings.astype(object).mask(np.array(mask, dtype=bool).reshape(settings.shape), None)
 
 
@@ -344,7 +355,10 @@ def _there(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> Iterat
 
 
 def importance(
-    models: pd.DataFrame, settings: pd.DataFrame, measure: ImportanceMeasure
+    models: pd.DataFrame,
+    settings: pd.DataFrame,
+    measure: ImportanceMeasure,
+    are_strangers: Callable[[int, int], bool] = lambda _a, _b: False,
 ) -> pd.DataFrame:
     """For each setting, how far its worst and its best value lie apart.
 
@@ -356,6 +370,7 @@ def importance(
             of the measure.
         settings: a column a setting, indexed by config_id; those of one value are left out, and
             configurations where one is missing have no part in it.
+        are_strangers: whether seeds of two configurations, by id, share nothing but their number.
 
     Returns:
         One row a setting, the one that moves most first: fields (its name; several, where they
@@ -369,7 +384,7 @@ def importance(
         for config_id, rows in models.groupby("config_id")
     }
     known = settings.loc[list(outcomes)]
-    rows = [_row(names, known, outcomes, measure) for names in _together(known)]
+    rows = [_row(names, known, outcomes, measure, are_strangers) for names in _together(known)]
     frame = pd.DataFrame(rows or {"moves": []})
     return frame.sort_values("moves", ascending=False, kind="stable", ignore_index=True)
 
@@ -389,6 +404,7 @@ def _row(
     settings: pd.DataFrame,
     outcomes: Mapping[int, Outcomes],
     measure: ImportanceMeasure,
+    are_strangers: Callable[[int, int], bool],
 ) -> dict[str, object]:
     """Settings that go together: their worst and their best value."""
     known = settings[settings[list(names)].notna().all(axis=1)]
@@ -408,15 +424,20 @@ def _row(
     worst = max(means, key=lambda value: sign * means[value])
     best = min((x for x in means if x != worst), key=lambda value: sign * means[value])
     alike = places[worst].tolist() == places[best].tolist() and places[worst].is_unique
-    bad, good = ([outcomes[i] for i in places[value].index] for value in (worst, best))
+    ids = [places[value].index.tolist() for value in (worst, best)]
+    bad, good = ([outcomes[i] for i in each] for each in ids)
+    # Of several that have no partners each is held against one: what makes strangers is a setting.
+    met = zip(*ids, strict=True) if alike else ((x, ids[1][0]) for x in ids[0])
+    strangers = any(are_strangers(*pair) for pair in met)
     paired = alike and all(x.seeds == y.seeds for x, y in zip(bad, good, strict=True))
+    paired = paired and not strangers
     if measure.fails:
         interval = failing_difference(bad, good, paired=paired)
     elif measure.succeeds:
         interval = failing_difference(good, bad, paired=paired)
     else:
-        interval = median_difference(good, bad)
-        paired = len({x.seeds for x in (*bad, *good)}) == 1
+        paired = len({x.seeds for x in (*bad, *good)}) == 1 and not strangers
+        interval = median_difference(good, bad, paired=not strangers)
     return {
         "fields": tuple(names),
         "field": ", ".join(names),

@@ -245,6 +245,12 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "digits.jsonl": ('{"tokens": ' + "9" * 5000 + "}", "a number has too many digits"),
     "nested.jsonl": ('{"tokens": [["a"]], "label": 1}', "no text without spaces: ['a']"),
     "nested.csv": ('tokens,label\n"[[0, 1], [1]]",1\n', "no text without spaces: [0, 1]"),
+    "set.csv": ("tokens,label\n\"{'a', 'b'}\",1\n", "is a set, whose items have no order"),
+    "floats.csv": ("tokens,label\n[0. 1.],1\n", "no text without spaces: 0.0"),
+    "truths.csv": ("tokens,label\n[ True False],1\n", "no text without spaces: True"),
+    "heart.csv": ("tokens,label\n\u2764\ufe0f,1\n", "VARIATION SELECTOR-16 (U+FE0F)"),
+    "filler.csv": ("tokens,label\na\u3164,1\n", "HANGUL FILLER (U+3164) at character 2"),
+    "braille.csv": ("tokens,label\n\u2800,1\n", "BRAILLE PATTERN BLANK (U+2800)"),
     "shortened.csv": ("tokens,label\n[0 1 ... 1],1\n", "was shortened to '...'"),
     "lists.csv": ('tokens,label\n"[0, 1]",1\nab,0\n', "line 3: texts and lists"),
     "space.csv": ("tokens,label\na\xa0b,1\n", "NO-BREAK SPACE (U+00A0) at character 2"),
@@ -400,6 +406,14 @@ FOLDERS: dict[str, tuple[dict[str, str], str]] = {
         {"train.csv": LABELS, "test.csv": "tokens,label,id\nb,1,7\n"},
         "train.csv has no 'id', which test.csv has",
     ),
+    "no header": (
+        {"train.csv": LABELS, "test.csv": "ab,1\n"},
+        "test.csv, line 1 is 'ab, 1', expected a header",
+    ),
+    "cells": (
+        {"train.csv": LABELS, "test.csv": "tokens,label\nab,1,\n"},
+        "test.csv, line 2 has 3 cells",
+    ),
     "another split": (
         {"train.csv": "tokens,label,split\nab,1,test\n"},
         "train.csv, line 2: split is 'test', but the file is of 'train'",
@@ -417,7 +431,34 @@ def test_a_folder_that_can_mean_two_things_is_refused(tmp_path: Path, name: str)
     assert said in str(refused.value)
 
 
+def test_files_of_a_folder_may_each_say_their_split(tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        _written(tmp_path / f"{split}.csv", f"tokens,label,split\nab,1,{split}\nba,0,{split}\n")
+    found = summary(tmp_path)
+    assert [(part.split, part.rows) for part in found.parts] == [
+        *[("train", 1), ("train", 1), ("test", 1), ("test", 1)]
+    ]
+
+
+def test_a_quotation_mark_behind_a_space_opens_a_cell(tmp_path: Path) -> None:
+    spaced = _written(tmp_path / "a.csv", 'label, tokens\n1, "ab"\n0, "bba"\n')
+    assert "".join(read_dataset(spaced).alphabet) == "ab"
+
+
+def test_a_column_of_lists_of_one_is_one_of_lists_beside_another(tmp_path: Path) -> None:
+    path = _written(tmp_path / "a.csv", 'input,target\n"[1, 2]",[3]\n[2],[2]\n"[1, 0]",[]\n')
+    assert "".join(read_dataset(path).alphabet) == "0123"
+
+
 READ_AS: dict[str, tuple[str, str]] = {
+    "lists of NumPy 2": (
+        '"[np.int64(0), np.int64(1)]",1\n[np.int64(1)],0\n',
+        "tokens: read as lists written as text",
+    ),
+    "lists of tensors": (
+        '"[tensor(0), tensor(1, device=\'cuda:0\')]",1\n"tensor([0, 1])",0\n',
+        "tokens: read as lists written as text",
+    ),
     "characters": ("ab,1\nba,0\n", "tokens: read as characters, since no text has a space"),
     "words": ("a b,1\nb a,0\n", "tokens: read as words, with spaces between"),
     "one space": (

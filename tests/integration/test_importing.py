@@ -364,7 +364,7 @@ def _bad_files(folder: Path) -> list[Path]:
         head.replace("seed", "model") + good, head.replace("id", "id,tokens") + good,
         "model,seed,id,prediction,color\n" + good.replace(",1\n", ",1,red\n"), head + "\0" + good,
         head.replace("prediction", "predicton") + good, "x" * 2_000_000,
-        head + "m,0,s0," + "1" * 1_500_000, head.upper() + good,
+        head + "m,0,s0," + "1" * 1_500_000, "Seed," + head + good.replace("m,", "0,m,"),
     ):  # fmt: skip
         add(".csv", content)
         add(".tsv", content)
@@ -459,6 +459,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "a table of Arrow": lambda: pa.Table.from_pandas(FRAME),
     "rows": lambda: FRAME.to_dict("records"),
     "columns by index": FRAME.to_dict,
+    "strings as lists": lambda: {"tokens": [str(list(x)) for x in TOKENS], "prediction": RIGHT},
     "predictions by string": lambda: dict(zip(TOKENS, RIGHT, strict=True)),
     "tensors": lambda: {"tokens": TOKENS, "prediction": torch.tensor(RIGHT)},
     "truths of NumPy": lambda: {"tokens": TOKENS, "prediction": list(np.array(RIGHT) == 1)},
@@ -530,6 +531,84 @@ def test_an_empty_cell_is_no_output(tmp_path: Path) -> None:
             api.import_predictions(
                 tmp_path / "x.db", path, sweep="theirs", dataset=tmp_path / "pairs.csv"
             )
+
+
+AS_LISTS: dict[str, Callable[[str], Any]] = {
+    "lists": list,
+    "lists as Python writes them": lambda x: str(list(x)),
+    "lists of NumPy": lambda x: str(list(np.array(list(x)))),
+}
+
+
+@pytest.mark.parametrize("name", AS_LISTS)
+def test_an_output_may_be_a_list_of_tokens(pairs: ResultLog, tmp_path: Path, name: str) -> None:
+    outputs = [AS_LISTS[name](x[::-1]) for x in TOKENS]
+    pairs.run(model="m", seed=0, predictions={"tokens": TOKENS, "prediction": outputs})
+    frame = pd.DataFrame({"Model": "n", "SEED": 0, "tokens ": TOKENS, "Prediction": outputs})
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    data = tmp_path / "pairs.csv"
+    api.import_predictions(pairs.opened, tmp_path / "p.csv", sweep="theirs", dataset=data)
+    assert api.runs(pairs.opened)["accuracy"].tolist() == [1.0, 1.0]
+
+
+def test_whole_numbers_that_a_frame_made_floats_are_whole_outputs(tmp_path: Path) -> None:
+    data = tmp_path / "sums.csv"
+    sums = {f"{a}+{b}": a + b for a in range(5) for b in range(9)}
+    data.write_text("\n".join(["input,target", *(f"{x},{y}" for x, y in sums.items())]))
+    frame = pd.DataFrame({"model": "m", "seed": 0, "tokens": list(sums)})
+    frame["prediction"] = [float(x) for x in sums.values()]
+    for ending, write in (("csv", frame.to_csv), ("parquet", frame.to_parquet)):
+        write(tmp_path / f"p.{ending}", index=False)
+        store = tmp_path / f"{ending}.db"
+        api.import_predictions(store, tmp_path / f"p.{ending}", sweep="theirs", dataset=data)
+        assert api.runs(api.open_store(store))["accuracy"].tolist() == [1.0], ending
+    # Of texts that are not all so, none is changed.
+    frame["prediction"] = ["x", *(f"{y}.0" for y in list(sums.values())[1:])]
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    api.import_predictions(tmp_path / "o.db", tmp_path / "odd.csv", sweep="theirs", dataset=data)
+    assert api.runs(api.open_store(tmp_path / "o.db"))["accuracy"].tolist() == [0.0]
+
+
+NO_LOGITS: dict[str, tuple[Callable[[int], float], str]] = {
+    "probabilities": (lambda x: 0.9 if x else 0.2, "as probabilities are"),
+    "logarithms": (lambda x: -0.1 if x else -2.3, "as logarithms of probabilities are"),
+    "of the other class": (lambda x: -2.0 if x else 2.0, "above all of those predicted 1"),
+}
+
+
+@pytest.mark.parametrize("name", NO_LOGITS)
+def test_scores_that_are_no_logits_are_refused(log: ResultLog, name: str) -> None:
+    score, said_ = NO_LOGITS[name]
+    with pytest.raises(DatasetError, match=said_):
+        log.run(model="m", seed=0, predictions=FRAME.assign(score=FRAME["prediction"].map(score)))
+
+
+def test_probabilities_of_a_model_that_always_says_0_are_no_logits(log: ResultLog) -> None:
+    frame = FRAME.assign(prediction=0)
+    with pytest.raises(DatasetError, match="as probabilities are"):
+        log.run(model="m", seed=0, predictions=frame.assign(score=0.3))
+    # Those of one that always says 1 are what logits may be.
+    log.run(model="m", seed=0, predictions=FRAME.assign(prediction=1, score=0.7))
+    assert api.errors(log.opened, [1])["logit"].eq(0.7).all()
+
+
+def test_settings_of_a_parquet_file_may_be_objects(tmp_path: Path) -> None:
+    rows_ = FRAME.assign(model="m", seed=0)
+    rows_["config"] = [{"d": 64, "name": "x"}] * len(FRAME)
+    rows_.to_parquet(tmp_path / "p.parquet", index=False)
+    api.import_predictions(
+        tmp_path / "runs.db", tmp_path / "p.parquet", sweep="theirs", dataset=_data(tmp_path)
+    )
+    found = api.runs(api.open_store(tmp_path / "runs.db"))
+    assert found[["config.d", "config.name"]].to_numpy().tolist() == [[64, "x"]]
+
+
+def test_a_letter_that_is_written_in_another_form_is_named_by_its_numbers(tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("tokens,label\ne\u0301,1\ne,0\n")
+    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=data)
+    with pytest.raises(DatasetError, match=r"it is U\+0065 U\+0301, and here U\+00E9"):
+        log.run(model="m", seed=0, predictions={"\u00e9": 1, "e": 0})
 
 
 def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLog) -> None:
@@ -628,6 +707,8 @@ def test_training_that_diverged_is_logged_up_to_there(
     assert found["engine_reason"].tolist() == [said, said.replace("3", "1"), ""]
     shown = open_app(monkeypatch, str(log.opened.path), "model", run="1")
     assert any("Its training diverged in epoch 3" in caption.value for caption in shown.caption)
+    log.run(model="m", seed=4, predictions=FRAME, losses=frame.to_dict())
+    assert api.runs(log.opened).set_index("model_seed").loc[4, "best_epoch"] == 2
     for losses in ([1.0], [(1.0,)], [(1, 1.0, 1.0)], pd.DataFrame([(1.0, 1.0)]), 3, "12"):
         with pytest.raises(ConfigError, match="losses"):
             log.run(model="m", seed=3, predictions=FRAME, losses=losses)

@@ -28,9 +28,11 @@ STRINGS = ["0", "1", "01", "110", "0101101", "111111111111"]
 class OwnRecurrent(nn.Module):
     """A network as people write it: an embedding, a recurrent layer, a linear head."""
 
-    def __init__(self, cell: Callable[..., nn.Module], embedding: int, answers: int = 1) -> None:
+    def __init__(
+        self, cell: Callable[..., nn.Module], embedding: int, answers: int = 1, tokens: int = 2
+    ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(2, embedding)
+        self.embedding = nn.Embedding(tokens, embedding)
         self.body = cell(embedding, 6, num_layers=2, batch_first=True)
         self.head = nn.Linear(6, answers)
 
@@ -366,6 +368,38 @@ def test_tokens_of_one_id_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'0' and '1' of the task have one id, 0; give each its"):
         loaded_lstm(tmp_path, tokens=tokens)
     assert not (tmp_path / "runs.db").exists()
+
+
+def test_a_token_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('{"0": 2, "1": 1, "0": 0}')
+    with pytest.raises(ConfigError, match="it has '0' twice; keep one"):
+        loaded_lstm(tmp_path, tokens=tokens)
+
+
+def test_ids_are_not_guessed_where_the_table_has_more_than_the_task(tmp_path: Path) -> None:
+    file = save(OwnRecurrent(nn.LSTM, 3, tokens=3), tmp_path / "own.safetensors")
+    with pytest.raises(ConfigError, match="has 3 rows, and the task 2 tokens: say which"):
+        api.load_weights(tmp_path / "runs.db", file, task=TASK)
+
+
+def test_what_stands_beside_the_only_file_of_weights_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    file = save(OwnRecurrent(nn.LSTM, 3, tokens=3), folder / "own.safetensors")
+    (folder / "vocabulary.json").write_text('["<pad>", "0", "1"]')
+    (folder / "config.json").write_text('{"readout": "mean"}')
+    own, of_folder = (loaded_logits(tmp_path / f"{x.name}.db", x) for x in (file, folder))
+    assert own.tolist() == of_folder.tolist()
+    save(OwnRecurrent(nn.LSTM, 3, tokens=3), folder / "other.safetensors")
+    with pytest.raises(ConfigError, match="has 3 rows"):
+        loaded_logits(tmp_path / "alone.db", file)
+
+
+def test_arrays_of_numpy_are_refused_with_what_converts_them(tmp_path: Path) -> None:
+    np.savez(tmp_path / "model.npz", a=np.ones(3, np.float32))
+    with pytest.raises(ConfigError, match=r"arrays of NumPy.*save_file\(dict\(numpy\.load"):
+        read_weights(tmp_path / "model.npz")
 
 
 def test_a_pickle_is_refused_with_what_converts_it(tmp_path: Path) -> None:

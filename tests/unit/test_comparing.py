@@ -346,13 +346,15 @@ def test_medians_are_drawn_pair_by_pair() -> None:
     values = np.random.default_rng(1).normal(size=20)
     seeds = tuple(range(40))
     own, better = Outcomes(seeds[:20], values), Outcomes(seeds[:20], values + 0.1)
-    paired = median_difference([better], [own])
+    paired = median_difference([better], [own], paired=True)
     assert (paired.low, paired.value, paired.high) == pytest.approx((0.1, 0.1, 0.1))
-    alone = median_difference([better], [Outcomes(seeds[20:], values)])
+    alone = median_difference([better], [Outcomes(seeds[20:], values)], paired=True)
+    strangers = median_difference([better], [own], paired=False)
     assert alone.low < 0 < alone.high
+    assert strangers.low < 0 < strangers.high
     five, six = (Outcomes(seeds[:n], values[:n]) for n in (5, 6))
-    assert math.isnan(median_difference([five], [five]).low)
-    assert not math.isnan(median_difference([six], [six]).low)
+    assert math.isnan(median_difference([five], [five], paired=True).low)
+    assert not math.isnan(median_difference([six], [six], paired=True).low)
 
 
 def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:

@@ -89,6 +89,19 @@ def test_a_seed_with_two_budgets_is_one_model() -> None:
     assert of_budgets.loc["max_num_epochs", "paired"]
 
 
+@pytest.mark.parametrize("measure", [FAILING, "Median accuracy"])
+def test_seeds_of_strangers_are_no_pairs(measure: str) -> None:
+    # Each seed is right on 0.02 more of the strings than the same seed of the other.
+    rows = [(c, s, 0.5 + s / 20 + c / 50, int(s < 5 - c)) for c in (1, 2) for s in range(8)]
+    frame = pd.DataFrame(rows, columns=["config_id", "model_seed", "accuracy", "failing"])
+    settings = SETTINGS.loc[[1, 2], ["hidden_size"]].assign(hidden_size=[8, 16])
+    (paired,) = importance(frame, settings, MEASURES[measure]).to_dict("records")
+    (apart,) = importance(frame, settings, MEASURES[measure], lambda *_: True).to_dict("records")
+    assert (paired["paired"], apart["paired"]) == (True, False)
+    assert paired["moves"] == apart["moves"]
+    assert apart["high"] - apart["low"] > 1.4 * (paired["high"] - paired["low"])
+
+
 def test_a_setting_that_does_not_differ_moves_nothing() -> None:
     assert importance(models(1, 1), SETTINGS.loc[[1, 2], ["activation"]], MEASURES[FAILING]).empty
 

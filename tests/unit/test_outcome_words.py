@@ -30,6 +30,10 @@ def test_a_headline_says_how_many_learned_and_how_many_of_those_generalize() -> 
     assert "2 have not learned: their errors on longer strings say nothing about length." in said
 
 
+def test_where_no_test_has_longer_strings_nothing_is_said_of_errors_on_them() -> None:
+    assert "2 have not learned." in details(OutcomeCounts(5, 5, 3, 0, 0))
+
+
 def test_of_models_that_have_not_learned_nothing_is_said_about_length() -> None:
     counts = OutcomeCounts(5, 5, 0, 0, 0)
     assert headline(counts).startswith("0 of 5 models learned the trained lengths, so nothing is")
@@ -40,6 +44,8 @@ def test_of_models_that_have_not_learned_nothing_is_said_about_length() -> None:
     ("counts", "said"),
     [
         ((5, 5, 3, 3, 2), "3 of 5 models learned; of these 2 generalize"),
+        ((2, 1, 1, 1, 1), "1 of 1 model learned; it generalizes"),
+        ((2, 1, 1, 1, 0), "1 of 1 model learned; it does not generalize"),
         ((5, 5, 3, 3, 1), "3 of 5 models learned; of these 1 generalizes"),
         ((5, 5, 3, 3, 0), "3 of 5 models learned; of these 0 generalize"),
         ((5, 5, 0, 0, 0), "0 of 5 models learned"),

@@ -1,6 +1,6 @@
 """Reads of runs, their configurations and their models, as data frames or plain values."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from seqcls import results
 from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import StoreDamagedError, StoreError, UnknownRunError
 from seqcls.imported import PREFIX, fields_known, in_columns
+from seqcls.problem import unread_fields
 from sweeps.results import OUTPUT_COUNTS, RANGE_COLUMNS, accuracy, exact_type
 from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.databases.engine import Store
@@ -77,8 +78,11 @@ def runs(
     with store.begin() as connection:
         of_view = select(Run.config_id).where(in_scope(chosen), condition_of(chosen)).distinct()
         ids = None if chosen == View() else list(connection.scalars(of_view))
-        known = {x: fields_known(config) for x, config in _configs(connection, ids).items()}
-        query = _runs_query(chosen, fields or {}, known)
+        configs = _configs(connection, ids)
+        known = {x: fields_known(config) for x, config in configs.items()}
+        query = _runs_query(chosen)
+        if fields:
+            query = query.where(one_of(Run.config_id, with_values(configs, fields.items())))
         runs = read(connection, query.order_by(Run.id))
         members = (
             select(SweepRun.run_id, Sweep.name)
@@ -363,20 +367,25 @@ def verdict(store: Store, run_id: int) -> results.Verdict | None:
     return None if row is None else results.Verdict(*row[1:-1])
 
 
-def _runs_query(
-    view: View, fields: Mapping[str, Any], configs: Mapping[int, Mapping[str, Any]]
-) -> Select[*tuple[Any, ...]]:
+def _runs_query(view: View) -> Select[*tuple[Any, ...]]:
     columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at")]
-    query = select(
+    return select(
         *columns,
         share_right(Run.tested_within, Run.wrong_within).label("accuracy_within"),
         share_right(Run.tested_beyond, Run.wrong_beyond).label("accuracy_beyond"),
         outcome(view).label("outcome"),
     ).where(in_scope(view), condition_of(view))
-    alike = configs
-    for name, value in fields.items():
-        alike = with_value(alike, name, value)
-    return query.where(one_of(Run.config_id, alike)) if fields else query
+
+
+def with_values(
+    configs: Mapping[int, RunConfig], wanted: Iterable[tuple[str, Any]]
+) -> dict[int, Mapping[str, Any]]:
+    """Those of these configurations that read these fields and have these values of them."""
+    alike: dict[int, Mapping[str, Any]] = {x: fields_known(each) for x, each in configs.items()}
+    for name, value in wanted:
+        found = with_value(alike, name, value)
+        alike = {x: each for x, each in found.items() if name not in unread_fields(configs[x])}
+    return alike
 
 
 def with_value(
