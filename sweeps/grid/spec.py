@@ -90,6 +90,8 @@ def listed_values(name: str, values: Any) -> Any:
     """The values of an axis; those of a range such as '0..7' as a list."""
     if (found := range_of(values)) is None:
         return values
+    if not found:
+        raise SpecError(f"axes: {name}={values!r}: a range that ends before it begins")
     if found.stop - found.start > MAX_RUNS:
         raise SpecError(f"axes: {name}={values!r}: expected at most {MAX_RUNS:,}; take fewer")
     return list(found)

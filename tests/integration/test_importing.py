@@ -593,9 +593,9 @@ def test_probabilities_of_a_model_that_always_says_0_are_no_logits(log: ResultLo
 
 
 def test_settings_of_a_parquet_file_may_be_objects(tmp_path: Path) -> None:
-    rows_ = FRAME.assign(model="m", seed=0)
-    rows_["config"] = [{"d": 64, "name": "x"}] * len(FRAME)
-    rows_.to_parquet(tmp_path / "p.parquet", index=False)
+    own = {"model": "m", "seed": 0, "config": {"d": 64, "name": "x"}}
+    rows_ = [{**row, **own} for row in FRAME.to_dict("records")]
+    pq.write_table(pa.Table.from_pylist(rows_), tmp_path / "p.parquet")
     api.import_predictions(
         tmp_path / "runs.db", tmp_path / "p.parquet", sweep="theirs", dataset=_data(tmp_path)
     )
