@@ -12,6 +12,7 @@ from dashboard.text import verbatim
 from dashboard.views import (
     accuracy_by_length,
     budgets,
+    causes,
     configurations,
     importance,
     populations,
@@ -75,7 +76,7 @@ def show() -> None:
     if not _glance(counts, view):
         return
     table = configurations.table(view)
-    configurations.show_story(view, data.count_failing_models(view), shortcuts.sentences(table))
+    configurations.show_story(view, _may_be_explained(counts, view), shortcuts.sentences(table))
     if table.empty:
         picked = " and ".join(filters.describe_picked(view)) or "is tested"
         st.success(f"No model that matches the filters {picked}. Clear them in the sidebar.")
@@ -157,15 +158,25 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     return bool(done)
 
 
+def _may_be_explained(counts: pd.DataFrame, view: View) -> bool:
+    """Whether models that match the filters fail, and causes can be found for some of them."""
+    failing = counts[counts["failing"] > 0]
+    # The first mostly decides, and there may be thousands.
+    each = (failing[place : place + 1] for place in range(len(failing)))
+    return any(not causes.without_causes(x) for x in each) and data.count_failing_models(view) > 0
+
+
 def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
     """The table of configurations; the rows to draw, and whether they were selected."""
     st.subheader("Configurations")
     others, results = [SWEEPS, *setting_names(table)], _results(table)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            "Lowest share that generalizes first, of the seeds that learned. Select rows to draw "
-            "only those, two to compare them."
+        first = (
+            "Lowest share that generalizes first, of the seeds that learned."
+            if table["judged"].any()
+            else "Highest share of failing seeds first."
         )
+        st.caption(f"{first} Select rows to draw only those, two to compare them.")
         shown = links.columns([*results, *others], "the configuration")
     table = table.assign(
         configuration=_names(table, view),

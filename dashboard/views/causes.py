@@ -156,12 +156,16 @@ def show(view: View) -> None:
     leading = failures.leading_causes(mechanisms)
     # By another threshold, what is stored of a model may be no cause of its errors.
     waiting = failing[~failing["run_id"].isin(data.causes()["run_id"])]
-    reasons = _without_causes(waiting)
+    reasons = without_causes(waiting)
     if not failing["config_id"].isin(reasons).all():
         _say_share(len(failing), len(leading), failing[~failing["config_id"].isin(reasons)])
+    configs = data.some_configs(tuple(reasons))
+    obstacles = {obstacle_of(config) for config in configs.values()}
     for reason in dict.fromkeys(reasons.values()):
         if reason == NO_WEIGHTS:
             st.caption(f"Of imported models no causes can be found: each {reason[3:]}.")
+        elif reason in obstacles:
+            st.caption(f"Causes cannot be found here: {verbatim(reason)}.")
         else:
             st.caption(f"Causes are found for languages and transductions, and {verbatim(reason)}.")
     _say_what_is_forgotten(failing)
@@ -187,7 +191,7 @@ def _say_what_is_forgotten(models: pd.DataFrame) -> None:
         st.markdown(f"- Model {run_id}: {verbatim(said)}")
 
 
-def _without_causes(models: pd.DataFrame) -> dict[int, str]:
+def without_causes(models: pd.DataFrame) -> dict[int, str]:
     """Why no causes are found for models of some configurations."""
     configs = data.some_configs(tuple(models["config_id"].drop_duplicates().tolist()))
     # The kind of a plug-in's task is unknown unless it is installed.

@@ -299,17 +299,17 @@ MOST_TOLD = 6
 STORY_TITLE = "Findings so far"
 
 
-def show_story(view: View, failing: int, no_better: Mapping[int, str]) -> None:
+def show_story(view: View, may_be_explained: bool, no_better: Mapping[int, str]) -> None:
     """Draws a card for each loop, folded to a line, or says what to do next.
 
     Args:
         view: which models.
-        failing: how many of them fail.
+        may_be_explained: whether some of them fail by causes that may be found.
         no_better: what is said of the configurations that are no better than a shortcut reader.
     """
     loops = data.loops(view)
     if not loops:
-        if failing:
+        if may_be_explained:
             with st.container(horizontal=True, vertical_alignment="center", key="next_step"):
                 st.caption("It isn't known yet why these models fail.", width="content")
                 st.page_link(links.FAILING_PAGE, label="Find the causes", icon=":material/search:")

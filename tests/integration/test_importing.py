@@ -200,6 +200,17 @@ def test_a_page_on_an_imported_sweep_offers_no_training(
     assert not any(x.key.startswith(("more ", "edit_as_new")) for x in page.button if x.key)
 
 
+def test_a_page_on_imported_results_says_nothing_of_lengths_nor_of_causes_to_be_found(
+    both: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = said(open_app(monkeypatch, str(both.path), sweep="theirs"))
+    assert "Highest share of failing seeds first." in theirs
+    assert "why these models fail" not in theirs
+    importance = "The setting and its worst and best value"
+    assert f"compared as independent samples. {importance}" in theirs
+    assert "Lowest share that generalizes first" in said(open_app(monkeypatch, str(both.path)))
+
+
 @pytest.mark.parametrize("line", NEED_WEIGHTS)
 def test_what_needs_weights_says_why_it_is_absent(
     both: Store, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
