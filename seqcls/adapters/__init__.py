@@ -5,6 +5,7 @@ They are read from safetensors files alone: no pickle is ever opened.
 
 import io
 import json
+import struct
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -180,7 +181,7 @@ def _holds_arrays(data: bytes) -> bool:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return any(name.endswith(".npy") for name in archive.namelist())
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError):
         return False
 
 

@@ -17,7 +17,7 @@ _OF_BARE = re.compile(rf"\[{_BARE}(?:,\s*{_BARE})+\]")
 _ITEMS = re.compile(rf"{_QUOTED}|{_BARE}")
 _SET = re.compile(rf"\{{(?:(?:{_QUOTED})(?:, (?:{_QUOTED}))*|-?\d+(?:, -?\d+)+)\}}")
 _LIBRARY = r"(?:(?:np|numpy|torch)\.)?"
-_MORE = r"(?:,\s*\w+=[^()\[\]]*)*"
+_MORE = r"(?:,\s*\w+=[^()\[\],]*)*"
 _ARRAY = re.compile(rf"{_LIBRARY}(?:array|tensor|Size)\((\[.*\]){_MORE}\)", re.DOTALL)
 _SCALAR = re.compile(rf"(?:(?:np|numpy)\.\w+|tensor)\(({_QUOTED}|{_BARE}){_MORE}\)")
 """An item as `np.int64(0)`, as NumPy 2 writes those of a list, or as PyTorch writes one."""
