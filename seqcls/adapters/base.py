@@ -210,7 +210,7 @@ class Vocabulary:
         if len(table) > len(self.ids) and not self.is_named:
             raise ConfigError(
                 f"tensor {short(name)} has {len(table)} rows, and the task {len(self.ids)} tokens: "
-                "say which are theirs, in a vocabulary with ids by token, as --tokens takes one"
+                "say which are theirs, in a vocabulary with ids by token"
             )
         none = np.zeros_like(table[0])
         return np.stack([none if x is None else table[x] for x in rows])

@@ -1,5 +1,6 @@
 """Real sweeps, launched and steered from the page."""
 
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -69,13 +70,16 @@ def launch_study(page: Page, seeds: str, axes: dict[str, str], models: int) -> i
     box.fill(seeds)
     box.press("Enter")
     expect(box).to_have_value(seeds)
+    made = models // prod(len(values.split(", ")) for values in axes.values())
     for field, values in axes.items():
-        # What is typed while the page is drawn anew may be lost.
+        # What is typed while the page is drawn anew may be lost: it is once it tells their number.
+        expect(main).to_contain_text(f"{made} {'model' if made == 1 else 'models'} to train")
         page.wait_for_function(AT_REST)
         main.get_by_role("combobox", name=field, include_hidden=True).click()
         page.keyboard.type(values)
         page.keyboard.press("Enter")
         expect(main).to_contain_text(values)
+        made *= len(values.split(", "))
     name = f"Launch {models} models"
     main.get_by_role("button", name=name, include_hidden=True).click()
     return int(page.evaluate("clicks"))
