@@ -68,6 +68,9 @@ SEEDS, WIDE = ("failing_seeds", "unlearned_seeds", "beyond_seeds"), 220
 
 SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
+AT_ONCE = 50
+"""Configurations that are asked at once whether causes can be found."""
+
 
 def show() -> None:
     header = share.header("Which models generalize to longer strings?")
@@ -161,9 +164,10 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
 def _may_be_explained(counts: pd.DataFrame, view: View) -> bool:
     """Whether models that match the filters fail, and causes can be found for some of them."""
     failing = counts[counts["failing"] > 0]
-    # The first mostly decides, and there may be thousands.
-    each = (failing[place : place + 1] for place in range(len(failing)))
-    return any(not causes.without_causes(x) for x in each) and data.count_failing_models(view) > 0
+    # The first mostly decide, and there may be thousands.
+    some = (failing[place : place + AT_ONCE] for place in range(0, len(failing), AT_ONCE))
+    explained = any(len(causes.without_causes(x)) < x["config_id"].nunique() for x in some)
+    return explained and data.count_failing_models(view) > 0
 
 
 def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
@@ -171,11 +175,11 @@ def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
     st.subheader("Configurations")
     others, results = [SWEEPS, *setting_names(table)], _results(table)
     with st.container(horizontal=True, vertical_alignment="center"):
-        first = (
-            "Lowest share that generalizes first, of the seeds that learned."
-            if table["judged"].any()
-            else "Highest share of failing seeds first."
-        )
+        first = "Highest share of failing seeds first."
+        if table["judged_beyond"].any():
+            first = "Lowest share that generalizes first, of the seeds that learned."
+        elif table["judged"].any():
+            first = "Lowest share of seeds that learned first."
         st.caption(f"{first} Select rows to draw only those, two to compare them.")
         shown = links.columns([*results, *others], "the configuration")
     table = table.assign(

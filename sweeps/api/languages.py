@@ -144,15 +144,16 @@ def classes_of(store: Store, configs: Mapping[int, RunConfig]) -> "pd.Series[Any
     It is what the configuration names, else what the name of a file says, else what is decided.
     """
     named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
-    found = {
-        x: None
-        if obstacle_of(config) is not None
-        else config.language_class
-        if CLASS in language_fields(config.task)
-        else named.get(config.dataset) or class_names(theory_of(dict(config)).language)
-        for x, config in configs.items()
-    }
+    found = {x: _class_of(config, named) for x, config in configs.items()}
     return pd.Series(found, dtype=object)
+
+
+def _class_of(config: RunConfig, named: Mapping[str, str | None]) -> str | None:
+    if obstacle_of(config) is not None:
+        return None
+    if CLASS in language_fields(config.task):
+        return str(config.language_class)
+    return named.get(config.dataset) or class_names(theory_of(dict(config)).language)
 
 
 def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -15,6 +14,7 @@ from sweeps.datasets.lines import (
     ending_of,
     full_row,
     lines_of,
+    refused_in,
     separated_lines,
 )
 
@@ -293,7 +293,7 @@ def _tables_by_split(path: Path) -> RawRows:
         _check_shards(split, files)
     raws = dict[Path, RawRows]()
     for file in chain.from_iterable(by_split.values()):
-        with _name_file(file):
+        with refused_in(f"{file.name}, "):
             raws[file] = _known_columns(table_of(file))
     first, *others = raws
     for other in others:
@@ -313,18 +313,9 @@ def _tables_by_split(path: Path) -> RawRows:
     return RawRows(columns, rows(), left_out, unread=tuple(unread))
 
 
-@contextmanager
-def _name_file(file: Path) -> Iterator[None]:
-    """What is refused within is named with the file of a folder that it is in."""
-    try:
-        yield
-    except DatasetError as error:
-        raise DatasetError(f"{file.name}, {error}") from None
-
-
 def _rows_of(file: Path, raw: RawRows) -> Iterator[RawRow]:
     while True:
-        with _name_file(file):
+        with refused_in(f"{file.name}, "):
             row = next(raw.rows, None)
         if row is None:
             return

@@ -12,6 +12,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -40,6 +41,15 @@ _FIRST_BYTES = {
     b"PAR1": "a Parquet file: end its name in .parquet",
 }
 """What a file is that is no text, by how it begins."""
+
+
+@contextmanager
+def refused_in(what: str) -> Iterator[None]:
+    """What is refused within begins with this, such as `line 7: `."""
+    try:
+        yield
+    except DatasetError as error:
+        raise DatasetError(f"{what}{error}") from None
 
 
 def ending_of(name: str) -> str:

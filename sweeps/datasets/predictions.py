@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from seqcls.imported import PREFIX, of_value, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
 from seqcls.text import TwiceError, canonical_json, each_once, nearest
 from sweeps.datasets.formats import SPLIT_NAMES, is_index, lower_names, table_of
+from sweeps.datasets.lines import refused_in
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
@@ -49,7 +49,7 @@ def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
             checked.add(tuple(cells))
         if len(tested) == MAX_ROWS:
             raise DatasetError(f"{place}: expected at most {MAX_ROWS:,} rows")
-        with _name_line(place):
+        with refused_in(f"{place}: "):
             if tuple(cells) not in checked:
                 # Lines of JSON need not have the names of the first.
                 _check_columns([*cells, *(x for x in (*NEEDED, name) if x not in cells)])
@@ -63,18 +63,9 @@ def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
         tested = _read_numbers(tested)
     predictions = []
     for place, cells in tested:
-        with _name_line(place):
+        with refused_in(f"{place}: "):
             predictions.append(_row(place, cells, name))
     return name == "id", predictions
-
-
-@contextmanager
-def _name_line(place: str) -> Iterator[None]:
-    """What is refused within is named with its line."""
-    try:
-        yield
-    except DatasetError as error:
-        raise DatasetError(f"{place}: {error}") from None
 
 
 def _is_tested(cells: Mapping[str, Any]) -> bool:

@@ -28,6 +28,7 @@ from sweeps.store.reads.selection import View
 from sweeps.store.reads.stored import read_runs
 from sweeps.store.verification import verify
 from sweeps.store.writes import outcomes
+from tests.app import open_app, said
 from tests.chaos.damaged import unchecked
 from tests.commands import run_main
 from tests.conftest import ASSETS, ROOT
@@ -443,3 +444,20 @@ def test_exported_runs_have_counts_and_outcome(tmp_path: Path, judged: Path, kin
             for each in (frame, expected)
         )
         assert shown == true, name
+
+
+def test_a_page_speaks_of_no_longer_strings_where_no_test_has_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = api.open_store(tmp_path / "runs.db")
+    sizes = {"hidden_size": 2, "train_max_length": 8, "test_max_length": 6, "readout": "last"}
+    spec = {
+        "name": "short", "model_seeds": "0..0",
+        "fixed": {"task": "parity", "architecture": "rnn", "max_num_epochs": 1, **sizes},
+    }  # fmt: skip
+    api.submit(store, spec)
+    api.work(store)
+    assert set(api.runs(store)["outcome"]) == {"not learned"}
+    page = said(open_app(monkeypatch, str(tmp_path / "runs.db")))
+    assert "Lowest share of seeds that learned first." in page
+    assert "share that generalizes" not in page
