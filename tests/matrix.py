@@ -433,10 +433,14 @@ def is_none(shown: Any) -> bool:
 
 
 def spelled_out(string: str) -> str:
-    """A string without repetitions, which pages may write otherwise than they are stored."""
+    """A string without repetitions, which pages may write otherwise than they are stored, and
+    without spaces between its words.
+    """
     written = "" if string == '""' else string
-    written = re.sub(r"<([^<>]*)>\{(\d+)\}", lambda x: x[1] * int(x[2]), written)
-    return re.sub(r"(.)\{(\d+)\}", lambda x: x[1] * int(x[2]), written)
+    token = r"(\S+)" if " " in written else "(.)"
+    for repeated in (r"<([^<>]*)>", token):
+        written = re.sub(repeated + r"\{(\d+)\}", lambda x: x[1] * int(x[2]), written)
+    return written.replace(" ", "")
 
 
 def stored_counts_agree(facts: Facts) -> None:

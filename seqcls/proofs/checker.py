@@ -181,7 +181,7 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
         pending.append((number, x, carried))
 
     for n in (n for n, each in enumerate(regions) if "low" in each):
-        need((low[n] <= high[n]).all(), f"region {n}: its box is none")
+        need(((low[n] <= high[n]) & np.isfinite([low[n], high[n]])).all(), f"region {n}: no box")
         enter(n, ((low[n] + high[n]) / 2, np.zeros((0, net.units)), (high[n] - low[n]) / 2), 0)
     while pending:
         number, x, carried = pending.pop()

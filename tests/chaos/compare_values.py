@@ -306,11 +306,13 @@ class Comparison:
             if seed == seeds[0]:
                 yield ["--seed", str(seed), "--failing"], [x for x in own if fails(facts.runs[x])]
         for name in () if self.short else ("hidden_size", "num_attention_heads", "learning_rate"):
-            # Of loaded weights the network is known, and nothing of their training.
+            # Of loaded weights the network is known, and nothing of their training; a value that a
+            # network does not read is none of its own.
             known = {
                 x: fields[name] for x, fields in facts.configs.items()
                 if fields["architecture"] != "imported"
                 and (name != "learning_rate" or not fields.get("imported"))
+                and (name != "num_attention_heads" or fields["architecture"] == "transformer")
             }  # fmt: skip
             for value in set(known.values()):
                 ids = [x for x, own in known.items() if own == value]

@@ -1,5 +1,6 @@
 """A small database with every kind of row, and copies of it that hold what no table allows."""
 
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -157,7 +158,7 @@ def seeming(
         connection.execute("PRAGMA writable_schema=ON")
         query = "SELECT sql FROM sqlite_master WHERE name = ? AND type = 'table'"
         ((said,),) = connection.execute(query, (table,))
-        loose = said.replace(", STRICT", "").replace(" STRICT", "").replace("NOT NULL", "")
+        loose = re.sub(r"(?<!IS )NOT NULL", "", re.sub(r",? STRICT", "", said))
         _say(connection, table, loose)
     replace(to, table, column, value, first=first)
     with closing(sqlite3.connect(to, isolation_level=None)) as connection:

@@ -257,7 +257,7 @@ class Drawn:
             named = row.get("sweeps", row.get("sweep"))
             if named is not None and ", ".join(self.facts.in_order(sweeps)) != named:
                 continue
-            fields = self.facts.configs[config_id]
+            fields = self._shown(config_id)
             is_ours = fields["architecture"] != "imported"
             read = fields if is_ours else ("task", "architecture")
             settings = [x for x in row if x.startswith("config.") or x in read]
@@ -265,6 +265,16 @@ class Drawn:
             if all(_alike(row[x], fields.get(x)) for x in settings if row[x] == row[x]):
                 found.append(config_id)
         return found
+
+    def _shown(self, config_id: int) -> Row:
+        """Fields as pages show them: a file by its name, and of a language's classes, which no
+        field says, only those that it was drawn from.
+        """
+        fields = dict(self.facts.configs[config_id])
+        digest = fields.get("dataset", "")
+        if fields["task"] != "subregular":
+            fields.pop("language_class", None)
+        return {**fields, "dataset": self.facts.dataset_names.get(digest, digest)}
 
     def true_configuration(self, config_id: int) -> Row:
         return configuration(self.groups[config_id], self.chosen.below, self.chosen.learned_at)
@@ -699,10 +709,7 @@ class Drawn:
         for run in done(self.scope):
             if run["config_id"] not in ids:
                 continue
-            own_fields = self.facts.configs[run["config_id"]]
-            # Datasets are called as their files.
-            digest = own_fields["dataset"]
-            fields = {**own_fields, "dataset": self.facts.dataset_names.get(digest, digest)}
+            fields = self._shown(run["config_id"])
             if all(fields.get(name) is not None for name in grouped):
                 found.setdefault(tuple(str(fields[name]) for name in grouped), []).append(run)
         if "short_count" not in names:
@@ -851,8 +858,8 @@ class Drawn:
 
 def _alike(shown: Any, true: Any) -> bool:
     """Whether a setting that is shown is a configuration's."""
-    if shown == "not read":
-        # Which fields those are is not stored.
+    if shown in ("not read", ""):
+        # Which fields those are is not stored; a table of HTML leaves them empty.
         return True
     if is_none(shown):
         return is_none(true) or true == "none"

@@ -354,6 +354,16 @@ def test_a_smaller_box_proves_nothing() -> None:
     assert not is_proved_again(certificate)
 
 
+@pytest.mark.parametrize("end", [np.inf, -np.inf, np.nan])
+def test_a_box_without_ends_is_none(end: float) -> None:
+    certificate = deepcopy(proved().certificate)
+    assert certificate is not None
+    boxed = [x for x in certificate["regions"] if "low" in x]
+    boxed[-1]["high"][0] = end
+    with pytest.raises(checker.RejectedError, match="no box"):
+        checker.check(certificate)
+
+
 def test_a_certificate_in_a_file_is_checked_against_a_file_of_weights(tmp_path: Path) -> None:
     certificate = proved().certificate
     assert certificate is not None
