@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
 
 
 def canonical_json(value: Any) -> str:
@@ -128,10 +129,19 @@ def in_one_line(cls: "type[BaseModel]", error: "ValidationError") -> str:
         if problem["type"] == "extra_forbidden":
             problems.append(f"unknown field {name!r}: {nearest(name, list(cls.model_fields))}")
             continue
-        message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
         shown = "NaN" if _is_nan(problem["input"]) else repr(problem["input"])
-        problems.append(f"{name}={shown[:80]}: expected {message.removeprefix('expected ')}")
+        problems.append(f"{name}={shown[:80]}: {expectation(problem)}")
     return "; ".join(problems)
+
+
+def expectation(problem: "ErrorDetails") -> str:
+    """What Pydantic expected in place of a value: `expected greater than or equal to 1`."""
+    said = re.sub(r"^String should match pattern", "text that matches", problem["msg"])
+    return f"expected {_PREFIX.sub('', said)}"
+
+
+_PREFIX = re.compile(r"^(Value error, )?(expected )?([A-Z][a-z]+ should (be|have) )?")
+"""What Pydantic says before it says what it expected."""
 
 
 def _is_nan(value: object) -> bool:

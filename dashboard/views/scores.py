@@ -266,8 +266,10 @@ def lines(view: View, config_ids: tuple[int, ...], measure: Measure, width: int)
     middle = medians(view, config_ids, width, measure.name)
     if middle.empty:
         return None
-    most = most_drawn(counts(view, config_ids), middle["middle"].nunique())
     named = names.configuration_names(config_ids, view)
+    # Those without a point, such as models of outputs where false positives are drawn, need none.
+    measured = tuple(x for x in config_ids if (middle["configuration"] == named[x]).any())
+    most = most_drawn(counts(view, measured), middle["middle"].nunique())
     color_of = names.colors(config_ids)
     colors = {named[config_id]: color_of[config_id] for config_id in config_ids}
     seeds = points_of_models(view, config_ids, most, width, measure.name)

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from seqcls.config import RunConfig, check_model_seed, default_fields
 from seqcls.errors import ConfigError, Parameter, UnknownRunError
 from seqcls.imported import PREFIX, fields_known
-from seqcls.text import nearest
+from seqcls.text import expectation, nearest
 from sweeps.results import LEARNED_AT, Outcome, differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries, sweep_queries
@@ -203,8 +203,7 @@ def checked_value(field: str, value: Any) -> Any:
     try:
         return TypeAdapter(annotation).validate_python(value)
     except ValidationError as error:
-        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
-        raise ConfigError(f"{field}={value!r:.60}: expected {expected}") from None
+        raise ConfigError(f"{field}={value!r:.60}: {expectation(error.errors()[0])}") from None
 
 
 def checked_threshold(name: str, value: float) -> float:
@@ -270,5 +269,4 @@ def value_of(field: str, text: str, said: str | Parameter) -> Any:
     try:
         return TypeAdapter(annotation).validate_strings(text)
     except ValidationError as error:
-        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
-        raise ConfigError(said, f": expected {expected}") from None
+        raise ConfigError(said, f": {expectation(error.errors()[0])}") from None
