@@ -23,7 +23,7 @@ from seqcls.kinds.base import Scored, Written
 from seqcls.kinds.transduction import TransductionKind, end_id, separator_id, writable
 from seqcls.models.base import Classifier, Ids
 from seqcls.models.forms import Kept, Scores, form, map_kept
-from seqcls.models.initialization import make_model
+from seqcls.models.initialization import load_parameters, make_model
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
@@ -342,7 +342,7 @@ def beginnings(problem: Problem, inputs: TokenStrings) -> torch.Tensor:
 def _model(problem: Problem, weights: Weights) -> Classifier:
     config = problem.without_dropout.network
     model = make_model(config).to(dtype=getattr(torch, config.precision))
-    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    load_parameters(model, {name: torch.from_numpy(value) for name, value in weights.items()})
     return model.eval()
 
 

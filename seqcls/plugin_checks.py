@@ -1,4 +1,4 @@
-"""Parts of other packages: kinds and tasks are tried before anything is trained for them.
+"""Parts of other packages: kinds, tasks and architectures are tried before anything is trained.
 
 What they say of themselves is compared with what they do on a few drawn strings.
 """
@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from seqcls.config import NetworkConfig
 from seqcls.kinds.base import Words
+from seqcls.models.positions import read_ids
 from seqcls.plugins import UnfitError
 from seqcls.strings.alphabets import alphabet_obstacle
 from seqcls.strings.token_strings import TokenStrings
@@ -61,6 +63,61 @@ def _check_word(name: str, text: Any) -> None:
     if not text or braces != (wanted,) * 3:
         expected = "text with one {} in it" if wanted else "text without braces"
         raise UnfitError(f"has words with {name}={text!r:.60}, expected {expected}")
+
+
+@lru_cache(maxsize=256)
+def check_architecture(network: NetworkConfig) -> None:
+    """Has a model read two strings, and refuses what training would lose, or pages would not find.
+
+    Raises:
+        UnfitError: as said.
+    """
+    import torch
+
+    from seqcls.models.initialization import initial_parameters, load_parameters, make_model
+
+    values = initial_parameters(network, 0)
+    if not values:
+        raise UnfitError("has no parameter, so there is nothing to train")
+    model = make_model(network).to(getattr(torch, network.precision))
+    load_parameters(model, values)
+    if network.writes or network.picture or network.coupling:
+        # What these read only their task knows.
+        return
+    letters = [[0] * length for length in (2, 3)]
+    read = read_ids(TokenStrings.of_lists(network.num_letters, letters), network.readout)
+    ids = torch.from_numpy(read).long()
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        said = model.eval()(ids)
+        recorded = model.activations(ids)
+        buffers = {name: value.clone() for name, value in model.named_buffers()}
+        if buffers:
+            model.use_dropout_generator(torch.Generator())
+            model.train()(ids)
+    of_each = () if network.num_outputs == 1 else (network.num_outputs,)
+    wanted = tuple(ids.shape) if network.head == "places" else (len(ids),)
+    if tuple(said.shape) != wanted + of_each:
+        raise UnfitError(
+            f"gives outputs of the shape {tuple(said.shape)} for {len(ids)} strings, expected "
+            f"{wanted + of_each}"
+        )
+    for name, value in model.named_buffers():
+        if not torch.equal(value, buffers[name]):
+            raise UnfitError(
+                f"has a buffer {name!r} that changes while it trains, and only parameters are "
+                "kept; use what has none, such as LayerNorm in place of BatchNorm"
+            )
+    named = {
+        "parts": model.parts().values(),
+        "sites": [x for names in model.sites().values() for x in names],
+        "attention": model.attention(),
+        "units": [x for layer in model.units() for x in layer.values()],
+    }
+    for method, names in named.items():
+        if unknown := [x for x in names if x not in recorded]:
+            raise UnfitError(
+                f"names a state {unknown[0]!r:.60} in {method}() that it never records"
+            )
 
 
 MOST_LETTERS = 254

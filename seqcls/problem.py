@@ -36,7 +36,13 @@ from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.base import Ability, Questions, Targets, of_one_width
 from seqcls.models import MODELS, architectures_by_letter, check_network
 from seqcls.models.positions import POSITIONS, longest_readable
-from seqcls.plugin_checks import check_draws, check_inputs, check_kind, check_language
+from seqcls.plugin_checks import (
+    check_architecture,
+    check_draws,
+    check_inputs,
+    check_kind,
+    check_language,
+)
 from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.sampling.distinct import Training
@@ -135,6 +141,9 @@ def check(config: RunConfig) -> None:
         )
     check_read(config)
     check_network(problem.network, {x: problem.longest_reading(x) for x in PARTS})
+    if not MODELS.is_own(config.architecture):
+        with MODELS.wrap_errors(config.architecture):
+            check_architecture(problem.network)
     # Strings of a file are known; to draw others takes longer than to refuse what cannot be.
     problem.check_can_be_right(drawn=isinstance(problem.task, OfRows))
 

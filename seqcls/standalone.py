@@ -150,7 +150,9 @@ class _Parts:
         lines: dict[str, None] = {}
         for name in reversed(nodes):
             self._add(name, nodes, lines)
-        return "\n".join([*sorted(self._import_lines(used)), "", "", "\n\n\n".join(lines)])
+        # What surrounds the model calls PyTorch, too.
+        imports = {*self._import_lines(used), "import torch"}
+        return "\n".join([*sorted(imports), "", "", "\n\n\n".join(lines)])
 
     def _add(self, name: str, nodes: Mapping[str, _Definition], lines: dict[str, None]) -> None:
         node = nodes[name]

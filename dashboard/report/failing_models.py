@@ -127,6 +127,17 @@ def remedies(
     for config_id in listed[:MOST_HELPED]:
         runs = known.loc[known["config_id"] == config_id, "run_id"]
         mechanisms = remedy_trials.mechanisms_of(causes[causes["run_id"].isin(runs)])
+        lacking = obstacle_of(data.some_configs((config_id,))[config_id])
+        if lacking is not None:
+            yield from (
+                ()
+                if tried
+                else (
+                    f"<h3>{html.escape(named[config_id])}</h3>",
+                    quiet(f"No remedy can be trained here: {lacking}."),
+                )
+            )
+            continue
         trials = data.trials(int(runs.iloc[0]), mechanisms, view)
         shown = [trial for trial in trials if trial.comparison is not None or not tried]
         if shown or not tried:

@@ -130,7 +130,9 @@ class ForeignWeights:
         tensors = Tensors(given_tensors)
         fields, weights = reads.read(tensors, settings, vocabulary)
         tensors.check_empty(adapter)
-        if (table := weights.get(TABLE)) is not None and "position_offset" in given:
+        # Only where an adapter reads it: another's folder may say it of something else.
+        places_cut = "position_offset" in reads.settings and settings.get("position_offset", 0)
+        if (table := weights.get(TABLE)) is not None and places_cut:
             weights[TABLE] = table[settings.number("position_offset") :]
         precision = next(iter(weights.values())).dtype.name if weights else "float32"
         return Loaded({**fields, "precision": precision}, weights)
@@ -176,13 +178,13 @@ def _read_json(path: Path, missing: Any) -> Any:
         raise ConfigError(f"{path}: no JSON ({' '.join(str(error).split())[:100]})") from None
 
 
-def _holds_arrays(data: bytes) -> bool:
-    """Whether it is an archive that `numpy.savez` wrote."""
+def _names_in_archive(data: bytes) -> list[str]:
+    """The names of an archive's files; none where it is no archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return any(name.endswith(".npy") for name in archive.namelist())
+            return archive.namelist()
     except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError):
-        return False
+        return []
 
 
 def _read_tensors(path: Path) -> Weights:
@@ -198,7 +200,10 @@ def _read_tensors(path: Path) -> Weights:
         raise ConfigError(f"{str(path)!r:.200}: cannot be read: {said}") from None
     # A header may be as long as these bytes say, too: after its length it begins with a brace.
     if data[:2] in PICKLES and data[8:9] != b"{":
-        if _holds_arrays(data):
+        names = _names_in_archive(data)
+        if own := [name for name in names if name.endswith(".safetensors")]:
+            raise ConfigError(f"{path}: an archive with {short(own[0])} in it; unpack it first")
+        if any(name.endswith(".npy") for name in names):
             raise ConfigError(
                 f"{path}: arrays of NumPy, expected safetensors; convert it: {CONVERT_ARRAYS}"
             )

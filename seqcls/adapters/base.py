@@ -4,6 +4,7 @@ An adapter maps the tensors of a model that was trained elsewhere to the paramet
 that computes the same. What it cannot map it refuses, naming it.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -264,7 +265,9 @@ class Settings:
             said = [self.of_folder[x] for x in (name, *aliases) if x in self.of_folder]
             value = said[0] if said else value
         if among and value not in among:
-            raise ConfigError(f"{name}={short(value)}: expected {' or '.join(map(repr, among))}")
+            # As they are typed: true, not True.
+            expected = " or ".join(x if isinstance(x, str) else json.dumps(x) for x in among)
+            raise ConfigError(f"{name}={short(value)}: expected {expected}")
         return value
 
     def number(self, name: str, *aliases: str, default: int | None = None) -> int:
@@ -287,7 +290,7 @@ class Settings:
             ConfigError: it is no number from 0 to 1, and not 0.
         """
         value = self.get(name, 1e-5)
-        if not isinstance(value, int | float) or not 0 < value <= 1:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
             raise ConfigError(f"{name}={short(value)}: expected a number above 0, up to 1")
         return float(value)
 

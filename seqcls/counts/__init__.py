@@ -15,7 +15,7 @@ def counts_suffice(config: NetworkConfig, *, training: bool) -> str | None:
     """
     # What `seqcls.counts.forward` computes is the Transformer's function, and no subclass's.
     if config.architecture != "transformer":
-        return f"architecture={config.architecture!r} reads tokens in their order"
+        return f"architecture={config.architecture!r} may tell strings of equal letter counts apart"
     if config.positions != "none":
         return f"positions={config.positions!r} makes equal tokens differ by their place"
     if config.attention_mask != "full":

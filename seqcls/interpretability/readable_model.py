@@ -14,7 +14,7 @@ from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds import Examples
 from seqcls.kinds.transduction import end_id, letter_rows, separator_id, target_lengths
 from seqcls.models.base import Classifier, Recorder
-from seqcls.models.initialization import make_model
+from seqcls.models.initialization import load_parameters, make_model
 from seqcls.models.positions import read_ids
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, PAD
@@ -136,7 +136,7 @@ def plain_model(model: TrainedModel) -> Classifier:
     """The readable model; dropout is off. Made once for a model that is asked much."""
     readable = make_model(plain_network(model)).to(torch.float64)
     weights = {name: torch.from_numpy(value.copy()) for name, value in model.weights.items()}
-    readable.load_state_dict({name: value.double() for name, value in weights.items()})
+    load_parameters(readable, weights)
     return readable.eval()
 
 

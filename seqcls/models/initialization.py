@@ -1,7 +1,7 @@
 """Initial values of all parameters, drawn in a fixed order from one seed."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -61,6 +61,13 @@ def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tens
                 module.weight[PAD] = 0
     dtype = getattr(torch, config.precision)
     return {name: value.detach().to(dtype) for name, value in model.named_parameters()}
+
+
+def load_parameters(model: nn.Module, values: Mapping[str, Tensor]) -> None:
+    """Gives the parameters of a model these values, by name; buffers stay as they are made."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(values[name])
 
 
 def _linear(weight: Tensor, mode: Any = "fan_in", **generator: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from seqcls import __version__
-from seqcls.errors import ConfigError, StoreUnavailableError
+from seqcls.errors import ConfigError
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.proofs.checker import digest
 from seqcls.results import ProofOutcome
@@ -20,7 +20,7 @@ from sweeps.api.models import trained_model
 from sweeps.results import ProofRecord
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import to_write
+from sweeps.store.opening import to_write, try_to_store
 from sweeps.store.reads import explained, queries
 
 if TYPE_CHECKING:
@@ -139,11 +139,8 @@ def _store(
     """Stores a proof of the kept epoch, where this process may write the database."""
     if is_read_only() or not _is_kept(store, run_id, epoch):
         return
-    try:
+    with try_to_store("the proof"):
         writer.record_proof(to_write(store), run_id, _record_of(proof, opened))
-    except StoreUnavailableError as error:
-        # What took a minute to find is told all the same.
-        _log.warning("the proof is not stored: %s", error)
 
 
 # A proof as it is stored.

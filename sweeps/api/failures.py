@@ -29,7 +29,7 @@ from sweeps.results import LEARNED_AT, RANGE_COLUMNS
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_writer, to_write
+from sweeps.store.opening import open_writer, to_write, try_to_store
 from sweeps.store.reads import explained, queries, string_queries
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
@@ -189,8 +189,9 @@ def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> 
     if len(stored) or string_queries.string_errors(reader, run_id).empty:
         return causes_judged(reader, [run_id], learned_at)
     if not is_read_only():
-        attribute(to_write(store), [run_id])
-        return causes_judged(reader, [run_id], learned_at)
+        with try_to_store("causes"):
+            attribute(to_write(store), [run_id])
+            return causes_judged(reader, [run_id], learned_at)
     waiting = _runs_without_causes(reader, _with_causes(reader, [run_id]), SAMPLE)
     found = [row for run, _ in waiting for row in _find(reader, run, SAMPLE, learned_at)]
     return pd.DataFrame(found, columns=stored.columns)

@@ -58,7 +58,8 @@ def load():
     """The model with its weights; dropout is off."""
     config = Config(**ABOUT["settings"])
     model = MODEL(config).to(getattr(torch, config.precision))
-    model.load_state_dict(load_file(str(HERE / "model.safetensors")))
+    # Buffers, and parameters of several names, are as the model makes them.
+    model.load_state_dict(load_file(str(HERE / "model.safetensors")), strict=False)
     return model.eval()
 
 

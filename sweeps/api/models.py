@@ -20,7 +20,7 @@ from seqcls.weights import weights_of
 from sweeps.access import is_read_only
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import to_write
+from sweeps.store.opening import to_write, try_to_store
 from sweeps.store.reads import queries
 from sweeps.store.reads.export import answers_of
 from sweeps.store.reads.queries import of_run, stored_model
@@ -282,7 +282,8 @@ def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
         return output_verdict(opened)
     tried = verdict_of(opened)
     if not is_read_only():
-        writer.record_verdict(to_write(store), run_id, tried)
+        with try_to_store("the verdict"):
+            writer.record_verdict(to_write(store), run_id, tried)
     return tried
 
 

@@ -329,7 +329,7 @@ def _setting(given: str) -> tuple[str, Any]:
     if not equals:
         raise ConfigError(f"--set {given!r:.60}: expected name=value, as heads=2")
     try:
-        return name, json.loads(value)
+        return name, json.loads(value.lower() if value in ("True", "False") else value)
     except (ValueError, RecursionError):
         return name, value
 

@@ -458,7 +458,8 @@ def _say_what_came_of_it(store: "Store", ids: list[int] | None, worked: "WorkSum
     if running := counts.get(api.RunState.RUNNING):
         say(f"{count(running, 'run')} being trained by another worker.", err=True)
     if queued := counts.get(api.RunState.QUEUED):
-        say(f"{count(queued, 'run')} left: the sweep was stopped elsewhere.", err=True)
+        why = "stopped elsewhere, or in need of a package that is not installed here"
+        say(f"{count(queued, 'run')} left: {why}.", err=True)
     if failed := counts.get(api.RunState.FAILED):
         say(
             f"{count(failed, 'run')} failed; `seqcls runs --json` gives each one's reason, "

@@ -1,5 +1,6 @@
 """Divides runs into groups of one shape, ordered by what their training costs."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ from seqcls.config import NetworkConfig, RunConfig
 from seqcls.engines.base import Engine
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.models import MODELS
-from seqcls.problem import Problem, resolve
+from seqcls.problem import Problem, missing_plugin, resolve
 
 PER_STRING = 100.0
 """Multiply-adds that take as long as what a string costs beside its products, by letter counts."""
@@ -97,6 +98,14 @@ class PlannedRun:
 
 
 RunGroup = tuple[PlannedRun, ...]
+
+
+def split_by_packages(runs: Iterable[PlannedRun]) -> tuple[list[PlannedRun], Counter[str]]:
+    """The runs whose packages are here; and of how many others what is lacking."""
+    runs = list(runs)
+    lacking = {config: missing_plugin(config) for config in {run.config for run in runs}}
+    waiting = Counter(x for run in runs if (x := lacking[run.config]) is not None)
+    return [run for run in runs if lacking[run.config] is None], waiting
 
 
 def make_groups(

@@ -1,8 +1,11 @@
 """Opening the database: which one, and whether this program can work with it."""
 
+import logging
 import os
 import shlex
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +26,8 @@ from sweeps.access import DB_VARIABLE, DEFAULT_DB
 from sweeps.files import undo_unfinished
 from sweeps.store.databases import postgres, sqlite
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
+
+_log = logging.getLogger(__name__)
 
 EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
 
@@ -161,6 +166,17 @@ def to_write(store: Store) -> Store:
         StoreError: it may not be written.
     """
     return open_writer(store.address)
+
+
+@contextmanager
+def try_to_store(what: str) -> Iterator[None]:
+    """Says that what was found is not stored, where the database may not be written: it is told
+    all the same.
+    """
+    try:
+        yield
+    except StoreUnavailableError as error:
+        _log.warning("%s: not stored: %s", what, error)
 
 
 def _missing(said: str, name: str) -> StoreMissingError:

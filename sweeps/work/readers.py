@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from seqcls.errors import SeqclsError, StoreUnavailableError
 from sweeps.access import is_off
+from sweeps.grid.grouping import split_by_packages
 from sweeps.processes import OnProgress
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.queries import revision
@@ -63,9 +64,11 @@ def fit_readers(
     # Workers that end at the same time begin at different tests.
     first = os.getpid() % max(1, len(unread))
     for number, test in enumerate(unread[first:] + unread[:first]):
-        if until_queued and queued_runs(reader, None if sweep_ids is None else [*sweep_ids]):
-            fitted.is_queued = True
-            break
+        if until_queued:
+            queued = queued_runs(reader, None if sweep_ids is None else [*sweep_ids])
+            fitted.is_queued = bool(split_by_packages(queued)[0])
+            if fitted.is_queued:
+                break
         if on_progress is not None:
             on_progress(number, len(unread))
         _fit(store, test, fitted)

@@ -12,10 +12,10 @@ from typing import TypeVar
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.errors import ConfigError, MachineError, StoreBusyError
+from seqcls.errors import ConfigError, MachineError, PluginMissingError, StoreBusyError
 from seqcls.problem import resolve
 from seqcls.results import EpochLosses
-from sweeps.grid.grouping import RunGroup, make_groups
+from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups, split_by_packages
 from sweeps.processes import Interruption, OnProgress, gentle_interruption
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -176,6 +176,7 @@ class _Worker:
         self._when_idle = when_idle
         self._waiting: list[RunGroup] = []
         self._held: dict[int, _Held] = {}
+        self._told = set[str]()
         self._preparation = Preparation(how)
         self._looked = self._planned = 0.0
         self._awake = (time.monotonic(), time.time())
@@ -246,6 +247,7 @@ class _Worker:
             partial(grow, self._store, self._sweep_ids)
         ):
             queued = self._patiently(partial(queued_runs, self._reader, self._sweep_ids))
+        queued = self._trainable(queued)
         self._waiting = make_groups(queued, self._how.engine, self._how.device)
         if queued:
             self._preparation.begin({run.config.key: run.problem for run in queued}.values())
@@ -254,6 +256,22 @@ class _Worker:
         self._executor.expect([choice.name for choice in choices])
         in_training = sum(len(held.claim.runs) for held in self._held.values())
         self._progress.expect(len(queued) + in_training)
+
+    def _trainable(self, queued: Sequence[PlannedRun]) -> list[PlannedRun]:
+        """Those whose packages are here; of the others it is said once what they wait for.
+
+        Raises:
+            PluginMissingError: there is none, and nothing is in training.
+        """
+        left, waiting = split_by_packages(queued)
+        for reason, number in waiting.items():
+            if reason in self._told:
+                continue
+            if not (left or self._held):
+                raise PluginMissingError(reason)
+            _log.warning("%d runs stay queued: %s", number, reason)
+            self._told.add(reason)
+        return left
 
     def _begin(self, group: RunGroup) -> None:
         claimed = self._patiently(partial(self._claim, group, count()))

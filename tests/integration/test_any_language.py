@@ -125,7 +125,7 @@ def test_the_page_model_says_the_task_and_what_is_absent_and_why(
     text = plain_text(app)
     assert SENTENCES[name] in text
     assert re.search("are left out: Why, Figures(,| and) Breaking point", text)
-    assert "architecture='rnn' reads tokens in their order" in text
+    assert "architecture='rnn' may tell strings of equal letter counts apart" in text
     assert not [words for words in UNTRUE if words in text]
     asked = next(x.value for x in app.dataframe if "string" in x.value)
     assert {"string", "label", "predicted", "correct", "logit"} == set(asked.columns)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,19 @@ def test_an_encoder_of_pytorch_answers_as_it_does_there(norm_first: bool, tmp_pa
     assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("offset", [0, 2])
+def test_positions_begin_where_the_folder_says(offset: int, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    model = OwnEncoder().double().eval()
+    save(model, folder / "model.safetensors")
+    (folder / "vocabulary.json").write_text(json.dumps(["0", "1", "<cls>", "<pad>"]))
+    (folder / "config.json").write_text(json.dumps({"heads": 2, "position_offset": offset}))
+    model.pos.data = model.pos.data[offset:]
+    found = loaded_logits(tmp_path / "runs.db", folder)
+    assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
+
+
 NAMES = ("weight", "bias")
 
 
@@ -164,7 +178,7 @@ def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path) -> None:
         ({"tie_word_embeddings": False}, None, "'lm_head.weight' is missing"),
         ({"tie_word_embeddings": True}, "own", "'lm_head.weight' differs from 'wte.weight'"),
         ({"model_type": "gpt2"}, "own", "'lm_head.weight' differs from 'wte.weight'"),
-        ({"tie_word_embeddings": "yes"}, None, "tie_word_embeddings='yes': expected True or"),
+        ({"tie_word_embeddings": "yes"}, None, "tie_word_embeddings='yes': expected true or"),
         ({"model_type": "gpt2", "n_inner": None, "n_layer": 2}, "same", ""),
         ({"model_type": "gpt2", "tie_word_embeddings": False}, "own", ""),
         ({}, "own", ""),
@@ -407,6 +421,14 @@ def test_a_pickle_is_refused_with_what_converts_it(tmp_path: Path) -> None:
     torch.save(OwnRecurrent(nn.LSTM, 3).state_dict(), file)
     with pytest.raises(ConfigError, match=r"a pickle.*save_file"):
         read_weights(file)
+
+
+def test_an_archive_of_weights_is_to_be_unpacked(tmp_path: Path) -> None:
+    file = save(OwnRecurrent(nn.LSTM, 3), tmp_path / "own.safetensors")
+    with zipfile.ZipFile(tmp_path / "own.zip", "w") as archive:
+        archive.write(file, "own.safetensors")
+    with pytest.raises(ConfigError, match=r"an archive with 'own\.safetensors' in it"):
+        read_weights(tmp_path / "own.zip")
 
 
 def hostile_files(sound: bytes) -> Iterator[bytes]:

@@ -116,7 +116,7 @@ def test_one_file_says_what_a_hybrid_computes(layers: str) -> None:
 @pytest.mark.parametrize(
     ("layers", "engine"),
     [
-        ("gda", "lanes: architecture='hybrid' reads tokens in their order"),
+        ("gda", "lanes: architecture='hybrid' may tell strings of equal letter counts apart"),
         ("gla", "strings: layers='gla': blocks of 'l' are not compiled"),
     ],
 )

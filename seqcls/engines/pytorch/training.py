@@ -200,7 +200,8 @@ class GroupTraining:
             if of is not None and not of[row]:
                 going_on.append(row)
                 continue
-            member_values = {name: value[row] for name, value in values.items()}
+            # An array of no dimension stays one.
+            member_values = {name: value[row, ...] for name, value in values.items()}
             weights = partial(_copy, member_values)
             losses = (train_losses[row], validation_losses[row])
             if member.goes_on_after(*losses, weights, all_right=all_right[row]):

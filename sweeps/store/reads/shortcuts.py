@@ -1,7 +1,8 @@
 """What shortcut readers make of test sets, as it is stored; and which have not been asked yet."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -10,8 +11,11 @@ import pandas as pd
 from sqlalchemy import exists, func, select, type_coerce
 from sqlalchemy.types import NullType
 
-from seqcls.problem import Problem
+from seqcls.errors import SeqclsError
+from seqcls.problem import Problem, resolve
 from seqcls.shortcuts import READERS, training_key
+from seqcls.tasks import TASKS
+from sweeps.store.checks import read_config
 from sweeps.store.columns import unpacked_lengths
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
@@ -251,7 +255,19 @@ def _training(text: str) -> tuple[str, range] | None:
 
     Of each once: pages ask for all configurations whenever a run has ended.
     """
-    problem = problem_of(text)
+    problem = problem_of(text) or _of_our_network(text)
     if problem is None or problem.config.imported:
         return None
     return training_key(problem), problem.train.lengths
+
+
+def _of_our_network(text: str) -> Problem | None:
+    """The same strings for a network of our own, where the package of a network is not here; None
+    where their language is from outside, too.
+    """
+    with suppress(SeqclsError, ValueError):
+        config = read_config(text)
+        if TASKS.is_own(config.task):
+            ours = {"plugins": "", "architecture": "rnn", "positions": "none", "layers": ""}
+            return replace(resolve(config.model_copy(update=ours)), config=config)
+    return None
