@@ -400,9 +400,8 @@ def _say_what_is_left() -> None:
 def _say_what_is_summed(view: View) -> str:
     if not view.picks:
         return ""
-    every = data.count_runs(replace(view, failing=False, kind=None, outcomes=()))
-    whichever = "whatever their outcome" if view.outcomes else "whether they fail or not"
-    return f" Shares and medians are over {every:,}, {whichever}."
+    whichever = "whatever its outcome" if view.outcomes else "whether it fails or not"
+    return f" Shares and medians of a configuration count each of its models, {whichever}."
 
 
 def _is_plain() -> bool:

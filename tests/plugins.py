@@ -11,7 +11,9 @@ from seqcls import fields, problem
 from seqcls.kinds import KINDS
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
+from seqcls.plugin_checks import check_architecture
 from seqcls.tasks import TASKS
+from sweeps.store.reads import shortcuts
 from tests.conftest import ASSETS, ROOT, SHORT
 
 PYTHONPATH = os.pathsep.join([str(ASSETS / "plugin_package"), str(ROOT)])
@@ -34,7 +36,11 @@ def forget_parts(*, registries: bool = True) -> None:
     for registry in (TASKS, KINDS, MODELS, POSITIONS) if registries else ():
         vars(registry).pop("_plugins", None)
         vars(registry)["_loaded"].clear()
-    for function in (problem._resolve, fields.fields_unread, fields._read_by_some):
+    cached = (
+        *(problem._resolve, fields.fields_unread, fields._read_by_some),
+        *(check_architecture, shortcuts._training),
+    )
+    for function in cached:
         function.cache_clear()
 
 

@@ -331,6 +331,11 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
             f"{verbatim(said.words.task)} and network read."
         )
         return
+    if view.picks:
+        st.caption(
+            "Only configurations with a model that matches the filters are compared, each by all "
+            "its models."
+        )
     if effects["moves"].max() > 0:
         _say(effects.iloc[0], measure, language)
     else:

@@ -12,16 +12,16 @@ from fractions import Fraction
 import pandas as pd
 
 from seqcls.config import RunConfig, are_imported
-from seqcls.errors import ConfigError, Parameter
+from seqcls.errors import ConfigError, Parameter, PluginMissingError, SpecError
 from seqcls.interpretability.remedies import change_fields
 from seqcls.interpretability.wording import percents
-from seqcls.problem import obstacle_of
+from seqcls.problem import missing_plugin, obstacle_of
 from sweeps.api.configurations import checked_threshold
 from sweeps.api.naming import name_configurations
 from sweeps.api.sweeping import submit
 from sweeps.api.trials import tables_of
 from sweeps.grid.budgets import budget_fields
-from sweeps.grid.seeds import SeedCounts, Until
+from sweeps.grid.seeds import EXPECTED, SeedCounts, Until
 from sweeps.grid.spec import SweepSpec, parse_spec, spec_as_written
 from sweeps.grid.written_spec import MAX_RUNS
 from sweeps.results import LEARNED_AT
@@ -191,7 +191,8 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
 
     Raises:
         UnknownRunError: there is no such sweep.
-        ConfigError: its results are imported, so that it has no seeds to train.
+        ConfigError: its results are imported, so that it has no seeds to train, or it needs a
+            package that is not installed here.
         SpecError: there is nothing that one could wait for like this.
     """
     reader = store.reader()
@@ -202,6 +203,13 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
             f"sweep {sweep!r} has no seeds to train: its results are imported; expected a sweep "
             "that was trained here"
         )
+    if not until.strip():
+        # Of a specification it says that there is nothing to wait for.
+        raise SpecError(f"sweep {sweep!r}: until={until!r}: expected {EXPECTED}")
+    trained = budgets.seeds_of_sweep(reader, sweep, LEARNED_AT)["config_id"].unique().tolist()
+    for config in queries.configs(reader, trained).values():
+        if (reason := missing_plugin(config)) is not None:
+            raise PluginMissingError(f"sweep {sweep!r}: {reason}")
     said = {"until": until, **({} if most is None else {"most_seeds": most})}
     spec = parse_spec({**asked, **said})
     submit(store, [spec])

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from sweeps.access import READ_ONLY_VARIABLE, is_read_only
 from sweeps.processes import OnProgress
 from sweeps.store import trust, writer
 from sweeps.store.databases import sqlite
@@ -92,5 +93,6 @@ def describe_database(db: str | None = None) -> Iterator[tuple[str, str]]:
     yield "runs", states or "none"
     if store.path is not None:
         reason = trust.why_not_written(store.path, store.name)
-        obstacle = reason or sqlite.why_not_writable(store.path)
+        refused = f"{READ_ONLY_VARIABLE} is set" if is_read_only() else None
+        obstacle = refused or reason or sqlite.why_not_writable(store.path)
         yield "writable", f"no: {obstacle}" if obstacle else "yes"

@@ -267,6 +267,9 @@ def more(
 
     how = _how(workers, engine, device, dask)
     asked = more_training(open_database(db), sweep, budget, learned_at=learned_at, name=name)
+    if asked.spec is not None:
+        # What may not be written is said before what would be done.
+        api.open_writer(db)
     for sentence in asked.sentences(sweep):
         say(sentence)
     if asked.spec is None:

@@ -197,7 +197,7 @@ def test_what_a_model_came_to_is_a_filter_of_several_values(
     app = open_app(monkeypatch, SHIPPED, page, outcome=["not learned", "fails beyond"])
     assert app.multiselect(key="outcome").value == ["not learned", "fails beyond"]
     assert "16 of 43 runs match the filters." in said(app)
-    assert "Shares and medians are over 43, whatever their outcome." in said(app)
+    assert "count each of its models, whatever its outcome." in said(app)
     app = open_app(monkeypatch, SHIPPED, page, outcome="not learned")
     assert "2 of 43 runs match the filters." in said(app)
     app.button("clear_filters").click()
