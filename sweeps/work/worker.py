@@ -13,7 +13,6 @@ from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, MachineError, PluginMissingError, StoreBusyError
-from seqcls.interpretability.wording import count_of
 from seqcls.problem import resolve
 from seqcls.results import EpochLosses
 from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups, split_by_packages
@@ -270,7 +269,7 @@ class _Worker:
                 continue
             if not (left or self._held):
                 raise PluginMissingError(reason)
-            _log.warning("%s left queued: %s", count_of(number, "run", "runs"), reason)
+            _log.warning("%d run%s left queued: %s", number, "s" * (number > 1), reason)
             self._told.add(reason)
         return left
 
