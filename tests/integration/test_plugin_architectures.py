@@ -198,9 +198,8 @@ def test_what_lacks_a_package_keeps_no_other_sweep_from_training(
     ended = invoke("work", "--workers", "0", "--db", db)
     assert ended.exit_code == 4, ended.output
     assert caplog.text.count("1 run left queued: plugins='many-means==1.0'") == 2
-    states = runs(open_store(db)).groupby("sweeps")["state"].first()
-    assert states["rnn"] == "done"
-    assert states["mean"] == states["halved"] == "queued"
+    found = runs(open_store(db)).set_index("architecture")["state"].to_dict()
+    assert found == {"rnn": "done", "mean": "queued", "halved": "queued"}
 
 
 _LAST = '[fixed]\nreadout = "last"'
