@@ -81,7 +81,7 @@ def check_architecture(network: NetworkConfig) -> None:
         raise UnfitError("has no parameter, so there is nothing to train")
     model = make_model(network).to(getattr(torch, network.precision))
     load_parameters(model, values)
-    if network.writes or network.picture or network.coupling:
+    if network.head not in ("string", "places") or network.picture or network.coupling:
         # What these read only their task knows.
         return
     letters = [[0] * length for length in (2, 3)]
@@ -94,12 +94,13 @@ def check_architecture(network: NetworkConfig) -> None:
         if buffers:
             model.use_dropout_generator(torch.Generator())
             model.train()(ids)
-    of_each = () if network.num_outputs == 1 else (network.num_outputs,)
+    is_one = network.head == "string" and network.num_outputs == 1
     wanted = tuple(ids.shape) if network.head == "places" else (len(ids),)
-    if tuple(said.shape) != wanted + of_each:
+    wanted += () if is_one else (network.num_outputs,)
+    if tuple(said.shape) != wanted:
         raise UnfitError(
             f"gives outputs of the shape {tuple(said.shape)} for {len(ids)} strings, expected "
-            f"{wanted + of_each}"
+            f"{wanted}"
         )
     for name, value in model.named_buffers():
         if not torch.equal(value, buffers[name]):

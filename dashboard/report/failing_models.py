@@ -129,14 +129,9 @@ def remedies(
         mechanisms = remedy_trials.mechanisms_of(causes[causes["run_id"].isin(runs)])
         lacking = obstacle_of(data.some_configs((config_id,))[config_id])
         if lacking is not None:
-            yield from (
-                ()
-                if tried
-                else (
-                    f"<h3>{html.escape(named[config_id])}</h3>",
-                    quiet(f"No remedy can be trained here: {lacking}."),
-                )
-            )
+            if not tried:
+                yield f"<h3>{html.escape(named[config_id])}</h3>"
+                yield quiet(f"No remedy can be trained here: {lacking}.")
             continue
         trials = data.trials(int(runs.iloc[0]), mechanisms, view)
         shown = [trial for trial in trials if trial.comparison is not None or not tried]

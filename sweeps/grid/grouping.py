@@ -103,9 +103,10 @@ RunGroup = tuple[PlannedRun, ...]
 def split_by_packages(runs: Iterable[PlannedRun]) -> tuple[list[PlannedRun], Counter[str]]:
     """The runs whose packages are here; and of how many others what is lacking."""
     runs = list(runs)
-    lacking = {config: missing_plugin(config) for config in {run.config for run in runs}}
-    waiting = Counter(x for run in runs if (x := lacking[run.config]) is not None)
-    return [run for run in runs if lacking[run.config] is None], waiting
+    configs = {run.config.key: run.config for run in runs}
+    lacking = {key: missing_plugin(config) for key, config in configs.items()}
+    waiting = Counter(x for run in runs if (x := lacking[run.config.key]) is not None)
+    return [run for run in runs if lacking[run.config.key] is None], waiting
 
 
 def make_groups(

@@ -93,7 +93,7 @@ REASONS = (
     ("outside", "results are imported of languages, whose answers are labels"),
     ("language", "is no transduction: its models write no outputs"),
     ("outside", "is no transduction: its models write no outputs"),
-    ("reads order", "(positions|architecture|readout)='[a-z]+' (reads tokens|makes equal tokens)"),
+    ("reads order", "(positions|architecture|readout)='[a-z]+' (may tell|makes equal) "),
     ("reads order", "task='[a-z_]+' depends on the order of tokens"),
     ("language", "the analysis is of required letters, and task='[a-z_]+' requires none"),
     ("own strings", "of strings that are not in the file nobody knows what is right"),

@@ -19,7 +19,7 @@ def test_the_reports_models_have_no_obstacle() -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"architecture": "lstm", "readout": "last"}, "architecture='lstm' reads tokens in"),
+        ({"architecture": "lstm", "readout": "last"}, "architecture='lstm' may tell strings"),
         ({"positions": "rotary"}, "positions='rotary' makes equal tokens differ"),
         ({"attention_mask": "causal", "readout": "last"}, "attention_mask='causal' makes"),
         ({"num_blocks": 2}, "num_blocks=2: this analysis is of models with one block"),
