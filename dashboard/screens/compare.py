@@ -358,7 +358,7 @@ def _by_seed(chosen: pd.DataFrame, view: View, is_long: bool) -> None:
     place = placement.unfold(len(models), label, "seed_grid", is_long=is_long)
     if place is not None:
         with place:
-            _grid(models, told)
+            _grid(models, told, view)
     st.caption("Click a point or a cell to look inside the model.")
 
 
@@ -372,11 +372,12 @@ def _apart(chosen: pd.DataFrame, told: Mapping[str, str]) -> dict[str, str]:
     return apart
 
 
-def _grid(models: pd.DataFrame, told: Mapping[str, str]) -> None:
+def _grid(models: pd.DataFrame, told: Mapping[str, str], view: View) -> None:
     grid = placement.build(seeds.seed_grid, models, told)
     clicked = placement.show(grid, "seed_grid", click=seeds.CLICKED_CELL)
     links.open_clicked(clicked, seeds.CLICKED_CELL)
-    st.caption("An empty cell has no finished model of that seed.")
+    matching = " that matches the filters" if view.picks else ""
+    st.caption(f"An empty cell has no finished model of that seed{matching}.")
 
 
 show()

@@ -42,7 +42,7 @@ def every_seed(models: pd.DataFrame, names: Named) -> alt.LayerChart | alt.Facet
     x = alt.X(
         "accuracy:Q",
         title="Accuracy on all test strings",
-        axis=alt.Axis(format="~%"),
+        axis=alt.Axis(format=".4~%"),
         scale=alt.Scale(zero=False, nice=True),
     )
     y = rows(names)

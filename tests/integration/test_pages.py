@@ -189,6 +189,15 @@ def count_outcomes(learned_at: int = 99, below: int = 100) -> Counter[str]:
     )
 
 
+def test_compare_says_what_its_parts_count_under_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, outcome="not learned")
+    assert "An empty cell has no finished model of that seed that matches the filters." in said(app)
+    assert "Only configurations with a model that matches the filters are compared" in said(app)
+    app = open_app(monkeypatch, SHIPPED)
+    assert "An empty cell has no finished model of that seed." in said(app)
+    assert "are compared, each by all its models" not in said(app)
+
+
 @pytest.mark.parametrize("page", ["compare", "failing", "sweeps", "map"])
 def test_what_a_model_came_to_is_a_filter_of_several_values(
     monkeypatch: pytest.MonkeyPatch, page: str
