@@ -64,10 +64,15 @@ def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tens
 
 
 def load_parameters(model: nn.Module, values: Mapping[str, Tensor]) -> None:
-    """Gives the parameters of a model these values, by name; buffers stay as they are made."""
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(values[name])
+    """Gives the parameters of a model these values, by name; buffers stay as they are made.
+
+    Raises:
+        ValueError: one lacks a value, or a value is of none.
+        RuntimeError: a value has another shape.
+    """
+    if other := {name for name, _ in model.named_parameters()} ^ values.keys():
+        raise ValueError(f"{min(other)!r}: expected a value for each parameter, and no other")
+    model.load_state_dict(values, strict=False)
 
 
 def _linear(weight: Tensor, mode: Any = "fan_in", **generator: Any) -> None:

@@ -58,8 +58,11 @@ def load():
     """The model with its weights; dropout is off."""
     config = Config(**ABOUT["settings"])
     model = MODEL(config).to(getattr(torch, config.precision))
+    values = load_file(str(HERE / "model.safetensors"))
+    if other := {name for name, _ in model.named_parameters()} ^ values.keys():
+        raise ValueError(f"model.safetensors: {min(other)}: not a tensor for each parameter")
     # Buffers, and parameters of several names, are as the model makes them.
-    model.load_state_dict(load_file(str(HERE / "model.safetensors")), strict=False)
+    model.load_state_dict(values, strict=False)
     return model.eval()
 
 
