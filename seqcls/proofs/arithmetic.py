@@ -13,7 +13,11 @@ Why a form contains what the program computes in float32, by whichever engine:
   roundings more than there are terms.
 - Functions of the library differ from the exact ones by at most `OF_FUNCTIONS`: sixteen units in
   the last place of a number near 1.
-- What is flushed to zero is below `LEAST`.
+- What is flushed to zero is below `LEAST`, and so is what a weight or a number read is taken to be
+  off by where it is.
+- Nothing overflows: the sizes of all terms of a sum, and a product, stay below `LARGEST` for all of
+  a form, or it has no bounds (`MayOverflowError`). What is at most half of what float32 holds stays
+  so in any order, however it is rounded.
 - The forms' own arithmetic is float64: its errors are 2^-53 of the same numbers for each of at most
   10^5 operations, less than a hundredth of what is added for float32.
 """
@@ -39,6 +43,19 @@ WIDE = 1.0
 
 LEAST = 2.0**-100
 """More than what numbers that are flushed to zero come to in a sum."""
+
+LARGEST = 2.0**127
+"""Half of what float32 holds; models in double precision are held to it too."""
+
+
+class MayOverflowError(Exception):
+    """A sum or a product of some set of numbers may be too large for float32."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"a sum or a product in the network may be larger than {LARGEST:.1e}, and so overflow "
+            "in float32"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +152,26 @@ def linear(
     terms = weight.shape[1] + len(biases) + SPARE
     rounding = terms * UNIT / (1 - terms * UNIT)
     size = np.abs(weight)
-    summed = forms.size @ size.T + sum(map(np.abs, biases))
-    rest = forms.rest @ size.T + rounding * summed + LEAST
+    summed = bounded(forms.size @ size.T + sum(map(np.abs, biases)))
+    flushed = LEAST * (1 + forms.size.sum(axis=1, keepdims=True) + size.sum(axis=1))
+    rest = forms.rest @ size.T + rounding * summed + flushed
     rows, count, units = forms.generators.shape
     # One product of matrices, not one for each row.
     generators = forms.generators.reshape(rows * count, units) @ weight.T
     return Forms(
         forms.center @ weight.T + sum(biases), generators.reshape(rows, count, len(weight)), rest
     )
+
+
+def bounded(size: np.ndarray) -> np.ndarray:
+    """Sizes of sums of absolute values, or of products, none of which overflows.
+
+    Raises:
+        MayOverflowError: one of them may, or is not known.
+    """
+    if not (size < LARGEST).all():
+        raise MayOverflowError
+    return size
 
 
 def plus(x: Forms, y: Forms) -> Forms:
@@ -210,4 +239,4 @@ def _relax(forms: Forms, ends: tuple[np.ndarray, np.ndarray], slope: np.ndarray)
 
 def _rounding(size: np.ndarray) -> np.ndarray:
     """What a few operations on numbers of some size may be rounded by."""
-    return np.asarray(SPARE * UNIT * size + LEAST)
+    return np.asarray(SPARE * UNIT * bounded(size) + LEAST)

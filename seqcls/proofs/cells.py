@@ -16,6 +16,7 @@ from seqcls.problem import Problem
 from seqcls.proofs.arithmetic import (
     Forms,
     beside,
+    bounded,
     concatenate,
     linear,
     minus,
@@ -121,6 +122,17 @@ class Cells:
         half = self.embedding.shape[1]
         own = np.arange(self._layer_units) >= half
         return np.tile(own, len(self.layers))
+
+    def bound_tokens(self) -> None:
+        """Looks whether what the first layer makes of a token may overflow, of any in the table:
+        programs look that up, and multiply what is of other tokens by 0.
+
+        Raises:
+            MayOverflowError: it may.
+        """
+        first = self.layers[0]
+        biases = np.abs(first.input_bias) + np.abs(first.state_bias)
+        bounded(np.abs(self.embedding) @ np.abs(first.input_weight).T + biases)
 
     def after_letter(self, states: Forms, letter: int) -> Forms:
         """The states after one more letter."""

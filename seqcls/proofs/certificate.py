@@ -14,9 +14,7 @@ from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.automaton import Automaton
 from seqcls.weights import from_bytes
 
-FORMAT = "seqcls certificate 1"
-MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
-"""What the checker raises where a file is no certificate at all."""
+FORMAT = "seqcls certificate 2"
 
 
 def make_certificate(
@@ -30,7 +28,7 @@ def make_certificate(
     """
     empty = model.problem.tries_empty
     alphabet = list(model.tokenizer.alphabet)
-    return {
+    made = {
         "format": FORMAT,
         "cell": str(model.config.architecture),
         "letters": alphabet,
@@ -48,7 +46,7 @@ def make_certificate(
         },
         "weights_sha256": checker.digest(model.weights),
         "automaton": {
-            "start": automaton.start,
+            "start": int(automaton.start),
             "accepting": automaton.accepting.nonzero()[0].tolist(),
             "transitions": automaton.table.tolist(),
         },
@@ -68,6 +66,7 @@ def make_certificate(
             for number in range(len(regions))
         ],
     }
+    return {**made, "claim_sha256": checker.claim_digest(made)}
 
 
 def to_text(certificate: dict[str, Any]) -> str:
@@ -87,7 +86,7 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
         ConfigError: it proves nothing; why.
     """
     try:
-        certificate = json.loads(path.read_text(encoding="utf-8"))
+        certificate = checker.read(path)
         given = None if weights is None else from_bytes(weights.read_bytes())
         regions = checker.check(certificate, given)
     except checker.RejectedError as error:
@@ -96,15 +95,18 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
         raise ConfigError(f"{weights}: {error}; expected a safetensors file") from None
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}; expected a file") from None
-    except MALFORMED as error:
+    except checker.MALFORMED as error:
         raise ConfigError(
             f"{path.name}: rejected: it is no certificate ({type(error).__name__}); expected a "
             "file that `seqcls prove` wrote"
         ) from None
-    # What the file says of itself in words is not checked, so only what was checked is told.
+    # Suffixes of regions are not checked, so only what was checked is told.
     empty = "" if certificate["empty"] else " but the empty one"
+    letters = zip(certificate["letters"], certificate["letter_ids"], strict=True)
+    named = (f"{x if x.isprintable() else repr(x)} (id {number})" for x, number in letters)
     return (
         f"this {certificate['cell'].upper()} answers as the automaton in the file, of "
-        f"{states(len(certificate['automaton']['transitions']))}, on every string{empty}",
+        f"{states(len(certificate['automaton']['transitions']))}, on every string{empty}; letters: "
+        + ", ".join(named),
         regions,
     )

@@ -4,7 +4,7 @@
 Regions stand for states of the automaton, say to which region every letter leads, and have a box of
 network states, or none. What is checked: the empty string's state is in the first box; from every
 box letters lead into the boxes that they should, and on the way and there the answer is right. By
-induction it is on every string (docs/proofs.md). Sets of vectors are (c, G, r): all c + e G + d
+induction it is on every string (docs/proofs.md). A set of vectors is rows c, r, G: all c + e G + d
 with e in [-1, 1]^k and |d| <= r; of two sets the first generators are the same.
 """
 
@@ -16,12 +16,20 @@ from typing import Any
 
 import numpy as np
 
-Sets = tuple[np.ndarray, np.ndarray, np.ndarray]
 UNIT = 2.0**-24  # of float32, in which the network runs
 SPARE = 8  # roundings of a sum that are allowed for beside one for each term
 FUNCTION = 2.0**-20  # what the library's tanh and logistic function may be off by
 LEAST = 2.0**-100  # more than what is flushed to zero
+LARGEST = 2.0**127  # half of what float32 holds: terms of no more together have no sum beyond it
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+NUMBERS = [(int, float)]
+REGION = {"state": int, "suffix": str, "next": [int]}
+CLAIM = {"letters": [str], "letter_ids": [int], "end_id": (int, type(None)), "empty": bool}
+CLAIM |= {"format": str, "cell": str, "weights_sha256": str}
+CLAIM |= {"automaton": {"start": int, "accepting": [int], "transitions": [[int]]}}
+REGIONS = [(REGION, {**REGION, "low": NUMBERS, "high": NUMBERS})]
+FORM = {**CLAIM, "claim_sha256": str, "weights": dict, "regions": REGIONS}
+MALFORMED = KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError
 
 
 class RejectedError(Exception):
@@ -42,59 +50,82 @@ def digest(weights: dict[str, np.ndarray]) -> str:
     return made.hexdigest()
 
 
-def size(x: Sets, center: int = 1) -> Any:
-    return center * np.abs(x[0]) + np.abs(x[1]).sum(axis=0) + x[2]
+def claim_digest(certificate: dict[str, Any]) -> str:
+    """SHA-256 of what is claimed, letters too, of the weights that have the other digest."""
+    claim = json.dumps({name: certificate[name] for name in CLAIM}, sort_keys=True)
+    return hashlib.sha256(claim.encode()).hexdigest()
 
 
-def part(x: Sets, start: int, end: int) -> Sets:
-    return x[0][start:end], x[1][:, start:end], x[2][start:end]
+def fits(x: Any, form: Any) -> bool:
+    """Whether JSON has a form: a type, a list of one form, a dict of forms, or one of several."""
+    if isinstance(form, tuple):
+        return any(fits(x, each) for each in form)
+    if isinstance(form, list):
+        return type(x) is list and all(fits(each, form[0]) for each in x)
+    if isinstance(form, dict):
+        return type(x) is dict and x.keys() == form.keys() and all(fits(x[y], form[y]) for y in x)
+    return type(x) is form
 
 
-def align(x: Sets, y: Sets) -> Any:
-    most = max(len(x[1]), len(y[1]))
-    return [(c, np.pad(g, ((0, most - len(g)), (0, 0))), r) for c, g, r in (x, y)]
+def bounded(size: Any) -> Any:
+    need((size < LARGEST).all(), "a sum or a product may be larger than float32 holds")
+    return size
 
 
-def share(x: Sets) -> Sets:
-    return x[0], np.concatenate([x[1], np.diag(x[2])]), np.zeros_like(x[2])
+def size(x: np.ndarray, center: int = 1) -> Any:
+    return center * np.abs(x[0]) + np.abs(x[1:]).sum(axis=0)
 
 
-def join(x: Sets, y: Sets) -> Sets:
+def align(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    return [np.pad(z, ((0, max(len(x), len(y)) - len(z)), (0, 0))) for z in (x, y)]
+
+
+def share(x: np.ndarray) -> np.ndarray:
+    return np.vstack([x[0], 0 * x[1], x[2:], np.diag(x[1])])
+
+
+def join(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.hstack(align(x, y))
+
+
+def add(x: np.ndarray, y: np.ndarray, sign: int = 1) -> np.ndarray:
     x, y = align(x, y)
-    return np.hstack([x[0], y[0]]), np.hstack([x[1], y[1]]), np.hstack([x[2], y[2]])
+    made = x + sign * y
+    made[1] = x[1] + y[1] + SPARE * UNIT * bounded(size(x) + size(y)) + LEAST
+    return made
 
 
-def add(x: Sets, y: Sets, sign: int = 1) -> Sets:
+def multiply(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     x, y = align(x, y)
-    rounding = SPARE * UNIT * (size(x) + size(y)) + LEAST
-    return x[0] + sign * y[0], x[1] + sign * y[1], x[2] + y[2] + rounding
-
-
-def multiply(x: Sets, y: Sets) -> Sets:
-    x, y = align(x, y)
-    rest = np.abs(x[0]) * y[2] + np.abs(y[0]) * x[2] + size(x, 0) * size(y, 0)
+    made = x[0] * y + y[0] * x
+    made[0] = x[0] * y[0]
+    made[1] = np.abs(x[0]) * y[1] + np.abs(y[0]) * x[1] + size(x, 0) * size(y, 0)
     ends = [(x[0] + i * size(x, 0)) * (y[0] + j * size(y, 0)) for i in (-1, 1) for j in (-1, 1)]
     low, high = np.min(ends, axis=0), np.max(ends, axis=0)
-    box = size(y, 0) > 1  # the box of the product is less than what is left of a linear one
-    rest = np.where(box, (high - low) / 2, rest) + SPARE * UNIT * size(x) * size(y) + LEAST
-    linear = np.where(box, 0, x[0] * y[1] + y[0] * x[1])
-    return np.where(box, (low + high) / 2, x[0] * y[0]), linear, rest
+    wide = size(y, 0) > 1  # the box of the product is less than what is left of a linear one
+    made[:, wide] = 0
+    made[:2, wide] = ((low + high) / 2)[wide], ((high - low) / 2)[wide]
+    made[1] += SPARE * UNIT * bounded(size(x) * size(y)) + LEAST
+    return made
 
 
-def affine(x: Sets, weight: np.ndarray, biases: list[np.ndarray]) -> Sets:
-    n = weight.shape[1] + len(biases) + SPARE
-    summed = size(x) @ np.abs(weight).T + sum(np.abs(b) for b in biases)
-    rest = x[2] @ np.abs(weight).T + n * UNIT / (1 - n * UNIT) * summed + LEAST
-    return x[0] @ weight.T + sum(biases), x[1] @ weight.T, rest
+def affine(x: np.ndarray, weight: np.ndarray, biases: list[np.ndarray]) -> np.ndarray:
+    n, sizes = weight.shape[1] + len(biases) + SPARE, np.abs(weight)
+    summed = bounded(size(x) @ sizes.T + sum(np.abs(b) for b in biases))
+    made = x @ weight.T
+    made[0] += sum(biases)
+    made[1] = x[1] @ sizes.T + n * UNIT / (1 - n * UNIT) * summed
+    made[1] += LEAST * (1 + size(x).sum() + sizes.sum(axis=1))
+    return made
 
 
-def squash(x: Sets, logistic: bool) -> Sets:
+def squash(x: np.ndarray, logistic: bool) -> np.ndarray:
     low, high = x[0] - size(x, 0), x[0] + size(x, 0)
     a, b = (np.tanh(v / 2) / 2 + 0.5 if logistic else np.tanh(v) for v in (low, high))
     slope = np.minimum(*(v * (1 - v) if logistic else 1 - v * v for v in (a, b)))
-    least, most = a - slope * low, b - slope * high
-    rest = slope * x[2] + (most - least) / 2 + FUNCTION
-    return slope * x[0] + (least + most) / 2, slope * x[1], rest
+    least, most, made = a - slope * low, b - slope * high, slope * x
+    made[:2] += (least + most) / 2, (most - least) / 2 + FUNCTION
+    return made
 
 
 class Network:
@@ -112,50 +143,68 @@ class Network:
             need(both.shape == sizes, "a layer is not of this size")
             need([b.shape for b in biases] in ([], [sizes[:1]] * 2), "a bias is not of this size")
             self.layers.append((both, biases))
-        need(self.head.shape == (1, self.hidden) and self.layers and not w, "other weights")
+        flat = self.embedding.ndim == 2 and self.head.shape == (1, self.hidden)
+        need(flat and self.layers and not w, "other weights")
         self.units = len(self.layers) * self.kept
+        # Programs may look up what the first layer makes of each token, of those not read too.
+        for x in self.embedding:
+            affine(np.array([x, 0 * x]), self.layers[0][0][:, : self.hidden], self.layers[0][1])
 
-    def step(self, x: Sets, token: int) -> Sets:
-        h, x = self.hidden, share(x)
-        given, after = (self.embedding[token], np.zeros((0, h)), np.zeros(h)), part(x, 0, 0)
+    def step(self, x: np.ndarray, token: int) -> np.ndarray:
+        h, x, after = self.hidden, share(x), np.zeros((2, 0))
+        given = np.vstack([self.embedding[token], np.zeros(h)])
         for number, (weight, biases) in enumerate(self.layers):
-            kept = part(x, number * self.kept, (number + 1) * self.kept)
-            read, state = join(given, part(kept, 0, h)), part(kept, 0, h)
+            state, kept = np.hsplit(x[:, number * self.kept : (number + 1) * self.kept], [h])
+            read = join(given, state)
             if self.kind == "rnn":
                 made = squash(affine(read, weight, biases), False)
             elif self.kind == "gru":
                 gates = squash(affine(read, weight[: 2 * h], [b[: 2 * h] for b in biases]), True)
                 own = affine(state, weight[2 * h :, h:], [b[2 * h :] for b in biases[1:]])
                 told = affine(given, weight[2 * h :, :h], [b[2 * h :] for b in biases[:1]])
-                new = share(squash(add(told, multiply(part(gates, 0, h), own)), False))
-                made = add(new, multiply(part(gates, h, 2 * h), add(state, new, -1)))
+                new = share(squash(add(told, multiply(gates[:, :h], own)), False))
+                made = add(new, multiply(gates[:, h:], add(state, new, -1)))
             else:
-                gates = affine(read, weight, biases)
-                i, f, g, o = (part(gates, n * h, (n + 1) * h) for n in range(4))
-                cell = multiply(squash(f, True), part(kept, h, 2 * h))
+                i, f, g, o = np.hsplit(affine(read, weight, biases), 4)
+                cell = multiply(squash(f, True), kept)
                 cell = add(cell, multiply(squash(i, True), squash(g, False)))
                 made = join(multiply(squash(o, True), squash(cell, False)), cell)
-            after, given = join(after, made), part(made, 0, h)
+            after, given = join(after, made), made[:, :h]
         return after
 
-    def answer(self, x: Sets, end: int | None) -> tuple[Any, Any]:
+    def answer(self, x: np.ndarray, end: int | None) -> tuple[Any, Any]:
         x = x if end is None else self.step(x, end)
         start = (len(self.layers) - 1) * self.kept
-        logit = affine(part(x, start, start + self.hidden), self.head, self.offset)
+        logit = affine(x[:, start : start + self.hidden], self.head, self.offset)
         return logit[0] - size(logit, 0), logit[0] + size(logit, 0)
 
 
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    need(len(dict(pairs)) == len(pairs), "an object of its JSON has a key twice")
+    return dict(pairs)
+
+
+def read(path: str | Path) -> Any:
+    """What a file of JSON holds."""
+    return json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=once)
+
+
+@np.errstate(all="ignore")
 def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = None) -> int:
     """The number of regions of a certificate that proves its claim, of these weights if given."""
-    need(certificate["format"] == "seqcls certificate 1", "no certificate of a known format")
+    need(certificate["format"] == "seqcls certificate 2", "it is no certificate of a known format")
+    need(fits(certificate, FORM), "a key is missing, is one too many or has another type of value")
     own = {}
     for name, x in certificate["weights"].items():
+        need(fits(x, {"type": str, "shape": [int], "values": NUMBERS}), "no weights")
         need(x["type"] in ("float32", "float64"), "weights of another type")
         own[name] = np.array(x["values"], dtype=x["type"]).reshape(x["shape"])
     need(digest(own) == certificate["weights_sha256"], "its weights are not those of its digest")
     need(weights is None or digest(weights) == digest(own), "it is of other weights")
+    need(claim_digest(certificate) == certificate["claim_sha256"], "its claim has another digest")
     net, ids = Network(certificate["cell"], own), certificate["letter_ids"]
-    end = certificate["end_id"]
+    end, letters = certificate["end_id"], certificate["letters"]
+    need(len({*letters} - {""}) == len(letters) == len(ids), "its letters are not one a token")
     tokens = ids + ([] if end is None else [end])
     need(len({*tokens}) == len(tokens) and {*tokens} <= {*range(len(net.embedding))}, "bad tokens")
     machine, regions = certificate["automaton"], certificate["regions"]
@@ -166,14 +215,14 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
     need(all(len(row) == len(ids) for row in [*table, *(x["next"] for x in regions)]), "no letter")
     leads = all([regions[n]["state"] for n in x["next"]] == table[x["state"]] for x in regions)
     need(leads and regions[0]["state"] == start, "a letter leads to another state")
-    sides = ([x.get(y, [np.nan] * net.units) for x in regions] for y in ("low", "high"))
-    low, high = map(np.array, sides)
+    none = [np.nan] * net.units
+    low, high = (np.array([x.get(side, none) for x in regions]) for side in ("low", "high"))
     need(low.shape == high.shape == (len(regions), net.units), "a box is not of this size")
     need(((low[0] <= 0) & (high[0] >= 0)).all(), "the empty string is not in the first box")
-    asked = certificate["empty"] is not False or any(0 in x["next"] for x in regions)
-    pending = list[tuple[int, Sets, int]]()
+    asked = certificate["empty"] or any(0 in x["next"] for x in regions)
+    pending = list[tuple[int, np.ndarray, int]]()
 
-    def enter(number: int, x: Sets, carried: int) -> None:
+    def enter(number: int, x: np.ndarray, carried: int) -> None:
         (least,), (most,) = net.answer(x, end)
         right = least > 0 if regions[number]["state"] in machine["accepting"] else most < 0
         need(right or (number == 0 and not asked), f"region {number}: the answer is open")
@@ -182,7 +231,7 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
 
     for n in (n for n, each in enumerate(regions) if "low" in each):
         need(((low[n] <= high[n]) & np.isfinite([low[n], high[n]])).all(), f"region {n}: no box")
-        enter(n, ((low[n] + high[n]) / 2, np.zeros((0, net.units)), (high[n] - low[n]) / 2), 0)
+        enter(n, np.array([(low[n] + high[n]) / 2, (high[n] - low[n]) / 2]), 0)
     while pending:
         number, x, carried = pending.pop()
         for token, to in zip(ids, regions[number]["next"], strict=True):
@@ -195,6 +244,10 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
 
 
 if __name__ == "__main__":
-    given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    found = check(given, dict(np.load(sys.argv[2])) if len(sys.argv) > 2 else None)
-    print(f"accepted, {found} regions; the empty string is {'' if given['empty'] else 'not '}meant")
+    try:
+        given = read(sys.argv[1])
+        found = check(given, dict(np.load(sys.argv[2])) if len(sys.argv) > 2 else None)
+    except (RejectedError, OSError, EOFError, *MALFORMED) as error:
+        sys.exit(f"rejected: {error!r}")
+    claim = json.dumps({name: given[name] for name in ("letters", "letter_ids", "empty")})
+    print(f"accepted, {found} regions: {claim}")

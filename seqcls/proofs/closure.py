@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.cancellation import check
-from seqcls.proofs.arithmetic import Forms
+from seqcls.proofs.arithmetic import Forms, MayOverflowError
 from seqcls.proofs.cells import Cells
 from seqcls.proofs.regions import BEGINNING, SATURATED, Regions, widths_of
 
@@ -48,6 +48,8 @@ class Ended:
     why: str
     growing: Int64[np.ndarray, " region"]
     """Regions from which the answer is open, or that grew in the last round."""
+    overflows: bool = False
+    """Whether it ended since numbers may overflow."""
 
 
 @dataclass(eq=False)
@@ -87,6 +89,13 @@ class Growth:
 
     def grow(self) -> Ended:
         """Grows the regions until they are closed, or cannot be."""
+        try:
+            self.cells.bound_tokens()
+            return self._grow()
+        except MayOverflowError as error:
+            return Ended(False, str(error), np.zeros(0, dtype=np.int64), overflows=True)
+
+    def _grow(self) -> Ended:
         regions, pending = self.regions, np.zeros(1, dtype=np.int64)
         done = np.zeros(len(regions), dtype=bool)
         given_up = np.maximum(8 * self._widths(), 1.5)

@@ -107,8 +107,10 @@ def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> F
     asked = TokenStrings.of_lists(model.num_letters, strings)
     answers = model.ask(asked)
     wanted = automaton.accepting[automaton.states(asked)]
-    wrong = np.flatnonzero(np.asarray(answers.predicted, dtype=bool) != wanted)
-    if not len(wrong) or wrong[0] < FEWEST:
+    differ = (np.asarray(answers.predicted, dtype=bool) != wanted) | answers.unanswered
+    wrong = np.flatnonzero(differ)
+    # A model that has no answer any more does not forget: its numbers overflow.
+    if not len(wrong) or wrong[0] < FEWEST or answers.unanswered[wrong[0]]:
         return None
     first = int(wrong[0])
     kept, states = steps.after(before), list[np.ndarray]()
@@ -118,6 +120,8 @@ def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> F
         states.append(flat(kept, str(model.config.architecture))[0])
     values = np.array(states)
     moved = np.abs(values - values[_first_of_phase(automaton, before, word, most)])
+    if not np.isfinite(moved[first]).all():
+        return None
     return Forgetting(
         mechanism=FORGETS if length == 1 else FORGETS_WORD,
         before=model.text(before),

@@ -78,10 +78,7 @@ class Walker:
 
     def search(self) -> Found:
         """All short strings, random ones, and short words that repeat."""
-        letters = self.steps.num_letters
-        length = 1
-        while letters ** (length + 1) <= SHORT:
-            length += 1
+        letters, length = self.steps.num_letters, self._short_length
         # All strings of a length: their prefixes are all shorter ones.
         short = np.array(list(product(range(letters), repeat=length)))
         most = most_letters(letters)
@@ -93,6 +90,19 @@ class Walker:
         )
         values, states, last = map(np.concatenate, parts)
         return Found(Samples(values, states, last, self.cells), _shortest(errors))
+
+    @property
+    def _short_length(self) -> int:
+        letters, length = self.steps.num_letters, 1
+        while letters ** (length + 1) <= SHORT:
+            length += 1
+        return length
+
+    def strings(self) -> list[Letters]:
+        """Strings for the model itself: all short ones, and random ones."""
+        letters = self.steps.num_letters
+        short = words(letters, 0, self._short_length)
+        return [*short, *map(tuple, draw(letters)[:SEEN].tolist())]
 
     def run(
         self,
@@ -143,8 +153,10 @@ class Walker:
                 states = automaton.table[states.repeat(letters), more]
                 kept = map_kept(lambda x: x.repeat_interleave(letters, dim=0), kept)
                 kept = self.steps.step(kept, more.tolist())
-            said = self.steps.logits(kept, len(rows)).numpy() > 0
-            differ = np.flatnonzero(said != automaton.accepting[states])[:MOST_ERRORS].tolist()
+            logits = self.steps.logits(kept, len(rows)).numpy()
+            # NaN is no answer, and so never the right one.
+            fails = ((logits > 0) != automaton.accepting[states]) | np.isnan(logits)
+            differ = np.flatnonzero(fails)[:MOST_ERRORS].tolist()
             wrong += [(int(rows[n]), tuple(after[n].tolist())) for n in differ]
         return wrong
 

@@ -15,6 +15,7 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.proofs.checker import digest
 from seqcls.results import ProofOutcome
 from seqcls.tasks.automaton import Automaton, language_automaton
+from seqcls.text import with_nulls
 from sweeps.access import is_read_only
 from sweeps.api.models import trained_model
 from sweeps.results import ProofRecord
@@ -165,6 +166,10 @@ def _record_of(proof: "Proof", opened: TrainedModel) -> ProofRecord:
         "automaton": None if proof.of_language else learned,
         "forgetting": None if forgets is None else forgets.record(),
     }
+    said = None
+    if proof.string is not None:
+        # The column says what is not right; that there is no answer stands in the details.
+        details["unanswered"], said = proof.said is None, int(not proof.wanted)
     return ProofRecord(
         of_language=int(proof.of_language),
         result=proof.outcome,
@@ -172,8 +177,10 @@ def _record_of(proof: "Proof", opened: TrainedModel) -> ProofRecord:
         regions=proof.regions,
         seconds=proof.seconds,
         string=proof.string,
-        said=None if proof.said is None else int(proof.said),
-        details=json.dumps(details, ensure_ascii=False, separators=(",", ":")),
+        said=said,
+        details=json.dumps(
+            with_nulls(details), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        ),
         weights=digest(opened.weights),
         version=__version__,
         certificate=None if made is None else zlib.compress(to_text(made).encode(), 9),
@@ -182,6 +189,7 @@ def _record_of(proof: "Proof", opened: TrainedModel) -> ProofRecord:
 
 def _proof_of(record: ProofRecord, opened: TrainedModel) -> "Proof | None":
     """A proof that was stored; None where this version cannot read it."""
+    from seqcls.proofs.certificate import FORMAT
     from seqcls.proofs.prover import Attempt, Proof, ProofBudget
 
     details, packed = json.loads(record.details), record.certificate
@@ -190,18 +198,21 @@ def _proof_of(record: ProofRecord, opened: TrainedModel) -> "Proof | None":
     try:
         budget = _read(ProofBudget, details["budget"])
         attempts = tuple(_read(Attempt, each) for each in details["attempts"])
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ConfigError):
         return None
-    if automaton is None:
+    certificate = None if packed is None else json.loads(zlib.decompress(packed))
+    # An older certificate binds no letters, and was made without a look at overflow.
+    if automaton is None or (certificate is not None and certificate["format"] != FORMAT):
         return None
     return Proof(
         outcome=cast(ProofOutcome, record.result),
         automaton=automaton,
         of_language=bool(record.of_language),
         budget=budget,
-        certificate=None if packed is None else json.loads(zlib.decompress(packed)),
+        certificate=certificate,
         string=record.string,
-        said=None if record.said is None else bool(record.said),
+        said=None if record.said is None or details.get("unanswered") else bool(record.said),
+        wanted=record.said == 0,
         attempts=attempts,
         seconds=record.seconds,
     )

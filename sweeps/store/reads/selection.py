@@ -135,8 +135,13 @@ def share_right(tested: Any, wrong: Any) -> ColumnElement[Any]:
 
 
 def has_come_to(result: ProofResult) -> ColumnElement[bool]:
-    """Whether what is stored of a run's proof by its language's automaton is this result."""
+    """Whether what is stored of a run's proof by its language's automaton is this result.
+
+    No run whose test found an error is proved, whatever is stored.
+    """
     found = select(ProofRow.run_id).where(ProofRow.of_language == 1, ProofRow.result == result)
+    if result == ProofResult.PROVED:
+        return and_(Run.id.in_(found), func.coalesce(Run.wrong, 0) == 0)
     return Run.id.in_(found)
 
 
