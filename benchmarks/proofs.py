@@ -134,7 +134,12 @@ def weights_of(certificate: Certificate) -> dict[str, np.ndarray]:
 
 def with_digest(certificate: Certificate) -> Certificate:
     """A certificate that calls its weights its own."""
-    return {**certificate, "weights_sha256": checker.digest(weights_of(certificate))}
+    return with_claim({**certificate, "weights_sha256": checker.digest(weights_of(certificate))})
+
+
+def with_claim(certificate: Certificate) -> Certificate:
+    """A certificate that calls what it claims its own."""
+    return {**certificate, "claim_sha256": checker.claim_digest(certificate)}
 
 
 @cache
@@ -193,7 +198,8 @@ def errors_on(certificate: Certificate, strings: np.ndarray) -> int:
             last = (states if ends is None else step(states, ends))[-1]
             logits = (last[0] if cell == "lstm" else last) @ given["classifier.weight"][0]
             logits += given.get("classifier.bias", torch.zeros(1))
-            errors += int(((logits > 0).numpy() != accepting[machine]).sum())
+            wrong = ((logits > 0).numpy() != accepting[machine]) | logits.isnan().numpy()
+            errors += int(wrong.sum())
     return errors
 
 
@@ -279,7 +285,9 @@ def is_proved_anew(certificate: Certificate) -> bool:
 
 
 def change_number(certificate: Certificate, rng: np.random.Generator) -> Certificate:
-    """A certificate of which one number is another: of a box, a region, the automaton, a weight."""
+    """A certificate of which one number is another: of a box, a region, the automaton, a weight.
+    Its claim has a new digest.
+    """
     changed = deepcopy(certificate)
     regions, machine = changed["regions"], changed["automaton"]
     region = regions[rng.integers(len(regions))]
@@ -301,7 +309,7 @@ def change_number(certificate: Certificate, rng: np.random.Generator) -> Certifi
         )
     else:
         move_weight(changed, rng)
-    return changed
+    return with_claim(changed)
 
 
 def move_weight(changed: Certificate, rng: np.random.Generator) -> None:

@@ -1,5 +1,6 @@
 """What learning a model's automaton has found."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,8 @@ class LearningBudget:
                 raise ConfigError(f"{name}={value}: expected more than 0; nothing could be learned")
             if most is not None and value > most:
                 raise ConfigError(f"{name}={value}: expected at most {most:,}")
+            if value == math.inf:
+                raise ConfigError(f"{name}={value}: expected a finite number, such as 60")
 
 
 _MOST = {

@@ -91,6 +91,10 @@ DOUBTFUL = 1e-3
 """Logits that are stepped in double precision decide where they are larger; else the model that
 was tested is asked."""
 
+STEPPED_BELOW = 2.0**20
+"""Models with larger weights are asked themselves: numbers that double precision holds may overflow
+in them."""
+
 Bits = Bool[np.ndarray, " string"] | Int64[np.ndarray, " string"]
 """Whether strings are in the language; or the answers at their ends, where every place has one."""
 
@@ -115,6 +119,8 @@ class ModelAnswers:
         self._task = model.task if isinstance(model.task, AtEveryPlace) else None
         self.empty_given = self._task is None and not model.problem.tries_empty
         """Whether the language answers for the model where the string is empty."""
+        largest = max((np.abs(x).max(initial=0) for x in model.weights.values()), default=0)
+        stepped = stepped and bool(largest < STEPPED_BELOW)
         self._steps = PrefixStates.of(model) if stepped else None
         self._most_single = budget.single
         self._seconds = budget.seconds

@@ -100,7 +100,6 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
             f"{path.name}: rejected: it is no certificate ({type(error).__name__}); expected a "
             "file that `seqcls prove` wrote"
         ) from None
-    # Suffixes of regions are not checked, so only what was checked is told.
     empty = "" if certificate["empty"] else " but the empty one"
     letters = zip(certificate["letters"], certificate["letter_ids"], strict=True)
     named = (f"{x if x.isprintable() else repr(x)} (id {number})" for x, number in letters)

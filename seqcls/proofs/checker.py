@@ -51,9 +51,9 @@ def digest(weights: dict[str, np.ndarray]) -> str:
 
 
 def claim_digest(certificate: dict[str, Any]) -> str:
-    """SHA-256 of what is claimed, letters too, of the weights that have the other digest."""
-    claim = json.dumps({name: certificate[name] for name in CLAIM}, sort_keys=True)
-    return hashlib.sha256(claim.encode()).hexdigest()
+    """SHA-256 of what is claimed, letters too, and of all that is said in words."""
+    claim = [certificate[x] for x in sorted(CLAIM)], [x["suffix"] for x in certificate["regions"]]
+    return hashlib.sha256(json.dumps(claim, sort_keys=True).encode()).hexdigest()
 
 
 def fits(x: Any, form: Any) -> bool:
@@ -199,9 +199,11 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
         need(fits(x, {"type": str, "shape": [int], "values": NUMBERS}), "no weights")
         need(x["type"] in ("float32", "float64"), "weights of another type")
         own[name] = np.array(x["values"], dtype=x["type"]).reshape(x["shape"])
+        need([*own[name].shape] == x["shape"], "weights of another shape")
     need(digest(own) == certificate["weights_sha256"], "its weights are not those of its digest")
     need(weights is None or digest(weights) == digest(own), "it is of other weights")
-    need(claim_digest(certificate) == certificate["claim_sha256"], "its claim has another digest")
+    claim = claim_digest(certificate) == certificate["claim_sha256"]
+    need(claim, "its letters or the rest of its claim are not those of its digest")
     net, ids = Network(certificate["cell"], own), certificate["letter_ids"]
     end, letters = certificate["end_id"], certificate["letters"]
     need(len({*letters} - {""}) == len(letters) == len(ids), "its letters are not one a token")
@@ -247,7 +249,7 @@ if __name__ == "__main__":
     try:
         given = read(sys.argv[1])
         found = check(given, dict(np.load(sys.argv[2])) if len(sys.argv) > 2 else None)
-    except (RejectedError, OSError, EOFError, *MALFORMED) as error:
+    except Exception as error:
         sys.exit(f"rejected: {error!r}")
     claim = json.dumps({name: given[name] for name in ("letters", "letter_ids", "empty")})
     print(f"accepted, {found} regions: {claim}")

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import zlib
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -10,17 +11,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from dashboard.report.command import written
-from seqcls.errors import StoreVersionError, UnknownRunError
+from seqcls.errors import ConfigError, StoreVersionError, UnknownRunError
 from seqcls.proofs import checker, prover
 from seqcls.proofs.certificate import to_text
 from seqcls.proofs.checker import digest
 from seqcls.proofs.forgetting import find_forgetting, repeated_word
+from seqcls.proofs.prover import Attempt, Proof, ProofBudget, proof_text
 from seqcls.tasks.automaton import language_automaton
 from seqcls.weights import from_bytes, to_bytes
 from sweeps import api
+from sweeps.api import load_weights
 from sweeps.api.budgets import more_training
 from sweeps.api.every_length import stored_proof
 from sweeps.api.exports import export
@@ -187,6 +191,141 @@ def proved_file(loaded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def proved(proved_file: Path, tmp_path: Path) -> Store:
     return open_writer(str(shutil.copy(proved_file, tmp_path / "runs.db")))
+
+
+def load_large(path: Path, **large: list[Any]) -> None:
+    """Adds, as run `large/0`, an RNN that is right on every string by exact arithmetic: whether a
+    string is of zeros alone. Its first three units say nothing of that, and have large numbers.
+    """
+    weights: dict[str, list[Any]] = {
+        "embedding.weight": [[0, -1, 0], [0, 1, 1]],
+        "rnn.weight_ih_l0": [[0, 10, 0], [0, 10, 0], [0, 0, 0], [0, 0, 25]],
+        "rnn.weight_hh_l0": [[0] * 4, [0] * 4, [0] * 4, [0, 0, 0, 10]],
+        "rnn.bias_ih_l0": [0, 0, 0, -5],
+        "rnn.bias_hh_l0": [0, 0, 0, 0],
+        "head.weight": [[0, 0, 0, -1]],
+        "head.bias": [0],
+    }
+    weights |= {name.replace("__", "."): values for name, values in large.items()}
+    file = path.with_suffix(".safetensors")
+    save_file({name: np.array(x, np.float32) for name, x in weights.items()}, file)
+    lengths = ("train_min_length", "train_max_length", "test_min_length", "test_max_length")
+    task = {"task": "regular", "alphabet": "01", "pattern": "0+", "test_size": 100}
+    load_weights(open_writer(str(path)), file, task=task | dict.fromkeys(lengths, 1), sweep="large")
+
+
+def asked(path: Path, *arguments: str) -> str:
+    ended = CliRunner().invoke(app, [*arguments, "--db", str(path)])
+    assert ended.exit_code == 0, ended.output
+    return " ".join(ended.stdout.split())
+
+
+NOT_A_NUMBER: dict[str, list[Any]] = {
+    "embedding__weight": [[0, -1, 0], [1e20, 1, 1]],
+    "rnn__weight_ih_l0": [[0, 10, 0], [0, 10, 0], [1e20, 0, 0], [0, 0, 25]],
+    "rnn__weight_hh_l0": [[0] * 4, [0] * 4, [-3e38, -3e38, 0, 0], [0, 0, 0, 10]],
+}
+
+
+def test_a_model_that_overflows_is_refuted_by_what_it_does_not_answer(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    load_large(path, **NOT_A_NUMBER)
+    found = api.prove(open_reader(str(path)), "large/0")
+    assert (found.outcome, found.string, found.said) == ("refuted", "1{2}", None)
+    assert not trained_model(open_reader(str(path)), 1).answer("11").is_answered
+    for _ in range(2):
+        told = asked(path, "prove", "large/0")
+        assert "Refuted: on 11 the model has no answer (its logit is NaN), and" in told
+        assert told.endswith("says negative.")
+    stored = json.loads(asked(path, "prove", "large/0", "--json"))
+    assert (stored["string"], stored["said"]) == ("1{2}", None)
+    assert verify(open_reader(str(path))).damages == []
+    assert "NaN" in asked(path, "automaton", "large/0"), "it is not answered rightly either"
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        {"rnn__bias_ih_l0": [0, 0, 3e38, -5], "rnn__bias_hh_l0": [0, 0, 3e38, 0]},
+        {"rnn__weight_hh_l0": [[0] * 4, [0] * 4, [3e38, 0, 3e38, 0], [0, 0, 0, 10]]},
+        {
+            "embedding__weight": [[0, -1, 1e20], [0, 1, 1]],
+            "rnn__weight_ih_l0": [[0, 10, 0], [0, 10, 0], [0, 0, 1e20], [0, 0, 25]],
+        },
+        {"head__weight": [[-3e38, 0, 3e38, -3e38]]},
+    ],
+    ids=["biases", "states", "tokens", "logit"],
+)
+def test_a_model_that_may_overflow_is_not_proved(large: dict[str, Any], tmp_path: Path) -> None:
+    """Where no answer is NaN, nothing refutes it."""
+    path = tmp_path / "runs.db"
+    load_large(path, **large)
+    told = asked(path, "prove", "large/0", "--seconds", "20")
+    store = open_reader(str(path))
+    assert api.prove(store, "large/0", seconds=20).outcome != "proved"
+    assert "may be larger than 1.7e+38, and so overflow in float32" in told or "Refuted" in told
+    assert "at every length" not in api.runs(store)["outcome"].tolist()
+
+
+def test_large_numbers_that_cannot_overflow_are_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    load_large(path, rnn__bias_ih_l0=[0, 0, 3e37, -5], rnn__bias_hh_l0=[0, 0, 3e37, 0])
+    assert "Proved: the model answers as" in asked(path, "prove", "large/0")
+
+
+def test_a_proof_that_the_test_contradicts_gives_no_outcome(store: Store) -> None:
+    writer.record_proof(store, 1, record_of(store, **PROVED))
+    assert api.runs(store)["outcome"].tolist() == ["at every length"]
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET wrong = 1")
+    frame = api.runs(store)
+    assert frame["outcome"].tolist() == ["not known"]
+    assert "every_length" not in frame or frame["every_length"].isna().all()
+
+
+@pytest.mark.parametrize("command", ["prove", "automaton"])
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e999", "0"])
+def test_seconds_that_are_no_budget_are_refused_before(
+    store: Store, command: str, seconds: str
+) -> None:
+    ended = CliRunner().invoke(
+        app, [command, "hand/0", "--seconds", seconds, "--db", file_of(store)]
+    )
+    assert isinstance(ended.exception, ConfigError)
+    assert str(ended.exception).startswith(f"seconds={float(seconds)}: expected ")
+    assert kept(store) is None
+
+
+def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A box that grows without end, and what a former version stored."""
+    endless = Attempt(0.5, 24, 3, "they grow without end", "any token in state 0", None)
+    automaton = language_automaton(trained_model(store, 1).task)
+    assert automaton is not None
+    found = Proof("not decided", automaton, True, ProofBudget(), attempts=(endless,))
+    monkeypatch.setattr(prover, "prove", lambda *_: found)
+    assert api.prove(store, 1).attempts == (endless,)
+    again = stored_proof(store, 1, trained_model(store, 1))
+    assert again is not None
+    assert again.attempts == (endless,)
+    assert "; the widest, without end, is that after" in " ".join(
+        proof_text(trained_model(store, 1), again)
+    )
+
+
+def test_a_certificate_of_a_former_format_is_proved_anew(proved: Store) -> None:
+    record = kept(proved)
+    assert record is not None
+    assert record.certificate is not None
+    former = zlib.decompress(record.certificate).replace(b"certificate 2", b"certificate 1")
+    writer.record_proof(proved, 1, replace(record, certificate=zlib.compress(former)))
+    assert stored_proof(proved.reader(), 1, trained_model(proved.reader(), 1)) is None
+    assert api.prove(proved.reader(), 1).outcome == "proved"
+    assert kept(proved) != record
+    now = stored_proof(proved.reader(), 1, trained_model(proved.reader(), 1))
+    assert now is not None
+    assert checker.check(now.certificate or {}) == now.regions
 
 
 def never(*_: object, **__: object) -> None:

@@ -3,9 +3,14 @@ changes a certificate gets it past the checker.
 """
 
 import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save_file
+from typer.testing import CliRunner
 
 from benchmarks.contraction import growth, rotations_once
 from benchmarks.known import DOCS
@@ -24,6 +30,8 @@ from benchmarks.proofs import (
     is_proved_again,
     is_proved_anew,
     page,
+    weights_of,
+    with_claim,
     with_digest,
 )
 from seqcls.errors import ConfigError
@@ -32,15 +40,16 @@ from seqcls.models.initialization import make_model
 from seqcls.models.recurrent import Recurrent
 from seqcls.problem import configuration, resolve
 from seqcls.proofs import checker
-from seqcls.proofs.arithmetic import Forms
+from seqcls.proofs.arithmetic import Forms, MayOverflowError
 from seqcls.proofs.cells import BLOCK, Cells, Layer
-from seqcls.proofs.certificate import check_file, to_text
+from seqcls.proofs.certificate import FORMAT, check_file, to_text
 from seqcls.proofs.prover import Proof, ProofBudget, proof_text, prove
 from seqcls.proofs.search import draw, flat
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.regular import minimal_automaton
+from sweeps.cli.app import app
 
 FEW: dict[str, Any] = {"test_size": 50, "test_min_length": 1, "test_max_length": 30}
 
@@ -159,8 +168,9 @@ def test_a_budget_that_is_too_small_leaves_it_undecided() -> None:
     assert proof.outcome == "not decided"
     assert proof.certificate is None
     assert "1 regions" in proof_text(by_hand(8.0), proof)[0]
-    with pytest.raises(ConfigError, match="seconds=0: expected more than 0"):
-        ProofBudget(seconds=0)
+    for seconds in (0, math.inf, math.nan):
+        with pytest.raises(ConfigError, match=f"seconds={seconds}: expected more than 0"):
+            ProofBudget(seconds=seconds)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +292,9 @@ def test_a_gate_that_keeps_the_state_keeps_what_is_not_known_of_it_small() -> No
 
 
 def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
-    x = np.concatenate([np.linspace(-20, 20, 400_001), np.geomspace(1e-30, 90, 50_000)])
+    x = np.concatenate(
+        [np.linspace(-20, 20, 400_001), np.geomspace(1e-30, checker.LARGEST, 50_000)]
+    )
     x = x.astype(np.float32)
     exact = x.astype(np.float64)
     given = torch.from_numpy(x)
@@ -380,6 +392,191 @@ def test_a_certificate_in_a_file_is_checked_against_a_file_of_weights(tmp_path: 
         check_file(path)
     with pytest.raises(ConfigError, match="expected a file"):
         check_file(tmp_path / "none.json")
+
+
+def whatever_is_read(rng: np.random.Generator, hidden: int = 3) -> dict[str, Any]:
+    """A certificate of an RNN that answers no whatever it computes, if that is a number: its
+    numbers are large, and every state that they lead to is in the box.
+    """
+    weights = {
+        "embedding.weight": (4, hidden),
+        "layers.0.input_weight": (hidden, hidden),
+        "layers.0.state_weight": (hidden, hidden),
+        "layers.0.input_bias": (hidden,),
+        "layers.0.state_bias": (hidden,),
+    }
+    least, most = (17, 17, 36, 36, 36), (20, 20, 38.4, 38.4, 38.4)
+    tops = dict(zip(weights, rng.uniform(least, most), strict=True))
+    made = {
+        name: (rng.uniform(-1, 1, shape) * 10 ** tops[name]).astype(np.float32)
+        for name, shape in weights.items()
+    }
+    made |= {"classifier.weight": np.zeros((1, hidden), np.float32)}
+    made |= {"classifier.bias": -np.ones(1, np.float32)}
+    box = {"low": [-1.01] * hidden, "high": [1.01] * hidden}
+    region = {"state": 0, "suffix": "", "next": [1, 1], **box}
+    certificate = {
+        **dict.fromkeys(("weights_sha256", "claim_sha256"), ""),
+        "format": FORMAT,
+        "cell": "rnn",
+        "letters": ["0", "1"],
+        "letter_ids": [2, 3],
+        "end_id": None,
+        "empty": False,
+        "weights": {
+            name: {
+                "type": "float32",
+                "shape": [*x.shape],
+                "values": x.ravel().astype(float).tolist(),
+            }
+            for name, x in made.items()
+        },
+        "automaton": {"start": 0, "accepting": [], "transitions": [[0, 0]]},
+        "regions": [region, region],
+    }
+    return with_digest(certificate)
+
+
+def largest_sum(certificate: dict[str, Any], rng: np.random.Generator) -> tuple[float, bool]:
+    """The largest sum of the sizes of a gate's terms, by fractions of a corner of the box; and
+    whether float32 holds all partial sums: those of one sign first, and in random orders.
+    """
+    w = weights_of(certificate)
+    largest, holds = 0.0, True
+    with np.errstate(over="ignore", invalid="ignore"):
+        for token, corner in product(range(4), product((-1, 1), repeat=3)):
+            state = np.array(corner, np.float32)
+            given = w["layers.0.input_weight"] * w["embedding.weight"][token]
+            # No state is read with what is no letter, but a table has it.
+            own = w["layers.0.state_weight"] * state * (token in certificate["letter_ids"])
+            biases = w["layers.0.input_bias"], w["layers.0.state_bias"]
+            for terms in np.column_stack([given, own, *biases]):
+                exact = abs(terms.astype(np.float64)).sum()
+                largest = max(largest, float(exact))
+                orders = [np.argsort(terms), np.argsort(-terms)]
+                orders += [rng.permutation(len(terms)) for _ in range(3)]
+                sums = (np.cumsum(terms[order], dtype=np.float32) for order in orders)
+                holds &= all(np.isfinite(x).all() for x in sums)
+    return largest, holds
+
+
+def test_no_order_of_sums_overflows_in_what_is_accepted() -> None:
+    rng, accepted = np.random.default_rng(0), 0
+    for _ in range(150):
+        certificate = whatever_is_read(rng)
+        largest, holds = largest_sum(certificate, rng)
+        try:
+            again = is_proved_again(certificate)
+        except MayOverflowError:
+            again = False
+        assert is_accepted(certificate) == again
+        assert again <= (largest < checker.LARGEST)
+        assert again >= (largest < checker.LARGEST / 1.01), "the box ends at 1.01"
+        assert holds or not again
+        accepted += again
+    assert 30 < accepted < 120
+
+
+def test_a_product_that_overflows_is_not_accepted() -> None:
+    """Exact sums stay below 10^37; a product of them does not."""
+    rng = np.random.default_rng(0)
+    certificate = whatever_is_read(rng)
+    for name, x in certificate["weights"].items():
+        x["values"] = [0.0] * len(x["values"])
+        if name == "classifier.bias":
+            x["values"] = [-1.0]
+    assert is_accepted(with_digest(certificate))
+    weights = certificate["weights"]
+    weights["embedding.weight"]["values"][-3:] = [1e20, 1e20, 0.0]
+    weights["layers.0.input_weight"]["values"][:3] = [1e20, -1.0001e20, 0.0]
+    with pytest.raises(checker.RejectedError, match="may be larger than float32 holds"):
+        checker.check(with_digest(certificate))
+    # Not even of a token that no string has: programs look up what is made of all.
+    values = weights["embedding.weight"]["values"]
+    values[:3], values[-3:] = values[-3:], [0.0] * 3
+    with pytest.raises(checker.RejectedError, match="may be larger than float32 holds"):
+        checker.check(with_digest(certificate))
+    with pytest.raises(MayOverflowError):
+        Cells.of(replace(by_hand(8.0), weights=weights_of(certificate))).bound_tokens()
+
+
+@pytest.mark.parametrize("letters", [["0", "0"], ["0", ""], ["0"], ["0", "1", "2"]])
+def test_letters_are_one_for_each_token(letters: list[str]) -> None:
+    certificate = proved().certificate
+    assert certificate is not None
+    with pytest.raises(checker.RejectedError, match="its letters are not one a token"):
+        checker.check(with_claim({**certificate, "letters": letters}))
+
+
+def change(text: str, *path: str | int, to: Any) -> str:
+    """A certificate's text with another value somewhere."""
+    certificate = json.loads(text)
+    *way, last = path
+    at = certificate
+    for step in way:
+        at = at[step]
+    at[last] = to
+    return json.dumps(certificate)
+
+
+BIAS = "weights", "classifier.bias"
+
+ODD: dict[str, Callable[[str], str | bytes]] = {
+    "nothing": lambda _: "",
+    "no JSON": lambda _: "proof",
+    "no UTF-8": lambda text: b"\xff" + text.encode(),
+    "a number": lambda _: "NaN",
+    "a list": lambda text: f"[{text}]",
+    "100,000 brackets": lambda _: "[" * 100_000,
+    "brackets within": lambda text: change(text, "suffix", to=0).replace("0}", "[" * 100_000),
+    "a key twice": lambda text: text.replace('"start"', '"start": 0, "start"', 1),
+    "one key more": lambda text: change(text, "comment", to=""),
+    "letters exchanged": lambda text: change(text, "letters", to=["1", "0"]),
+    "no letters": lambda text: change(text, "letters", to=None),
+    "numbers of letters exchanged": lambda text: change(text, "letter_ids", to=[3, 2]),
+    "suffix": lambda text: change(text, "regions", 0, "suffix", to="11"),
+    "true for a number": lambda text: change(text, "automaton", "transitions", 0, 0, to=False),
+    "1.0 for a whole number": lambda text: change(text, "letter_ids", to=[2.0, 3.0]),
+    "true for a weight": lambda text: change(text, *BIAS, "values", 0, to=True),
+    "infinite": lambda text: change(text, *BIAS, "values", 0, to=math.inf),
+    "too large": lambda text: change(text, *BIAS, "values", 0, to=10**400),
+    "another shape": lambda text: change(text, *BIAS, "shape", to=[-1]),
+    "no weights": lambda text: change(text, "weights", to={}),
+    "no regions": lambda text: change(text, "regions", to=[]),
+    "a format of before": lambda text: text.replace("certificate 2", "certificate 1"),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_file_is_refused_in_one_line(odd: str, tmp_path: Path) -> None:
+    certificate = proved().certificate
+    assert certificate is not None
+    given, path = ODD[odd](to_text(certificate)), tmp_path / "odd.json"
+    path.write_bytes(given if isinstance(given, bytes) else given.encode())
+    command = CliRunner().invoke(app, ["check", str(path)])
+    assert isinstance(command.exception, ConfigError)
+    assert str(command.exception).startswith("odd.json: rejected: ")
+    assert "\n" not in str(command.exception)
+    alone = subprocess.run(
+        [sys.executable, checker.__file__, path], capture_output=True, text=True, check=False
+    )
+    assert (alone.returncode, alone.stdout) == (1, "")
+    assert alone.stderr.count("\n") == 1
+    assert alone.stderr.startswith("rejected: ")
+
+
+def test_the_checker_alone_accepts_what_is_proved(tmp_path: Path) -> None:
+    certificate = proved().certificate
+    assert certificate is not None
+    path, weights = tmp_path / "proof.json", tmp_path / "weights.npz"
+    path.write_text(to_text(certificate))
+    np.savez(weights, **by_hand(8.0).weights)
+    asked = [sys.executable, checker.__file__, path]
+    for more, status in (([], 0), ([weights], 0), ([path], 1), ([tmp_path], 1)):
+        ended = subprocess.run([*asked, *more], capture_output=True, text=True, check=False)
+        assert ended.returncode == status, ended.stderr
+        assert (ended.stdout + ended.stderr).count("\n") == 1
+    assert f"letters: 0 (id {FIRST_LETTER}), 1 (id {FIRST_LETTER + 1})" in check_file(path)[0]
 
 
 def test_the_checker_is_small_and_stands_alone() -> None:

@@ -161,13 +161,16 @@ FEW = 1000
 
 def with_proofs(store: Store, runs: "pd.DataFrame", run_id: str) -> "pd.DataFrame":
     """Runs with `every_length`, what came of proving each by its language's automaton (one of
-    `ProofResult`), and `refuted_by`, a string; as they are where no proof is stored.
+    `ProofResult`), and `refuted_by`, a string; as they are where no proof is stored. A proof that
+    the test contradicts is none.
 
     Args:
         run_id: the column of their ids.
     """
     columns = (ProofRow.run_id, ProofRow.result, ProofRow.string)
-    query = select(*columns).where(ProofRow.of_language == 1)
+    holds = or_(ProofRow.result != ProofResult.PROVED, func.coalesce(Run.wrong, 0) == 0)
+    query = select(*columns).join(Run, Run.id == ProofRow.run_id)
+    query = query.where(ProofRow.of_language == 1, holds)
     if len(runs) <= FEW:
         query = query.where(one_of(ProofRow.run_id, runs[run_id].tolist()))
     found = frame(store, query).set_index("run_id")
