@@ -88,14 +88,14 @@ def join(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.hstack(align(x, y))
 
 
-def add(x: np.ndarray, y: np.ndarray, sign: int = 1) -> np.ndarray:
+def add(x: np.ndarray, y: np.ndarray, sign: int = 1) -> Any:
     x, y = align(x, y)
     made = x + sign * y
     made[1] = x[1] + y[1] + SPARE * UNIT * bounded(size(x) + size(y)) + LEAST
     return made
 
 
-def multiply(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def multiply(x: np.ndarray, y: np.ndarray) -> Any:
     x, y = align(x, y)
     made = x[0] * y + y[0] * x
     made[0] = x[0] * y[0]
@@ -109,7 +109,7 @@ def multiply(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return made
 
 
-def affine(x: np.ndarray, weight: np.ndarray, biases: list[np.ndarray]) -> np.ndarray:
+def affine(x: np.ndarray, weight: np.ndarray, biases: list[np.ndarray]) -> Any:
     n, sizes = weight.shape[1] + len(biases) + SPARE, np.abs(weight)
     summed = bounded(size(x) @ sizes.T + sum(np.abs(b) for b in biases))
     made = x @ weight.T
@@ -119,7 +119,7 @@ def affine(x: np.ndarray, weight: np.ndarray, biases: list[np.ndarray]) -> np.nd
     return made
 
 
-def squash(x: np.ndarray, logistic: bool) -> np.ndarray:
+def squash(x: np.ndarray, logistic: bool) -> Any:
     low, high = x[0] - size(x, 0), x[0] + size(x, 0)
     a, b = (np.tanh(v / 2) / 2 + 0.5 if logistic else np.tanh(v) for v in (low, high))
     slope = np.minimum(*(v * (1 - v) if logistic else 1 - v * v for v in (a, b)))

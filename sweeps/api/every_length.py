@@ -160,7 +160,7 @@ def _record_of(proof: "Proof", opened: TrainedModel) -> ProofRecord:
         "accepting": automaton.accepting.nonzero()[0].tolist(),
         "transitions": automaton.table.tolist(),
     }
-    details = {
+    details: dict[str, Any] = {
         "budget": asdict(proof.budget),
         "attempts": list(map(asdict, proof.attempts)),
         "automaton": None if proof.of_language else learned,

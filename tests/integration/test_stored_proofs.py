@@ -290,7 +290,7 @@ def test_seconds_that_are_no_budget_are_refused_before(
     store: Store, command: str, seconds: str
 ) -> None:
     ended = CliRunner().invoke(
-        app, [command, "hand/0", "--seconds", seconds, "--db", file_of(store)]
+        app, [command, "hand/0", "--seconds", seconds, "--db", str(store.path)]
     )
     assert isinstance(ended.exception, ConfigError)
     assert str(ended.exception).startswith(f"seconds={float(seconds)}: expected ")

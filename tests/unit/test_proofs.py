@@ -570,10 +570,12 @@ def test_the_checker_alone_accepts_what_is_proved(tmp_path: Path) -> None:
     assert certificate is not None
     path, weights = tmp_path / "proof.json", tmp_path / "weights.npz"
     path.write_text(to_text(certificate))
-    np.savez(weights, **by_hand(8.0).weights)
+    given: dict[str, Any] = dict(by_hand(8.0).weights)
+    np.savez(weights, **given)
     asked = [sys.executable, checker.__file__, path]
-    for more, status in (([], 0), ([weights], 0), ([path], 1), ([tmp_path], 1)):
-        ended = subprocess.run([*asked, *more], capture_output=True, text=True, check=False)
+    for more, status in ((None, 0), (weights, 0), (path, 1), (tmp_path, 1)):
+        command = asked if more is None else [*asked, more]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
         assert ended.returncode == status, ended.stderr
         assert (ended.stdout + ended.stderr).count("\n") == 1
     assert f"letters: 0 (id {FIRST_LETTER}), 1 (id {FIRST_LETTER + 1})" in check_file(path)[0]
