@@ -572,7 +572,7 @@ def test_the_checker_alone_accepts_what_is_proved(tmp_path: Path) -> None:
     path.write_text(to_text(certificate))
     given: dict[str, Any] = dict(by_hand(8.0).weights)
     np.savez(weights, **given)
-    asked = [sys.executable, checker.__file__, path]
+    asked: list[str | Path] = [sys.executable, checker.__file__, path]
     for more, status in ((None, 0), (weights, 0), (path, 1), (tmp_path, 1)):
         command = asked if more is None else [*asked, more]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
