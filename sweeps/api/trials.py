@@ -18,13 +18,13 @@ import pandas as pd
 
 from seqcls.config import RunConfig
 from seqcls.fields import fields_unread
-from seqcls.interpretability.mechanisms import NOT_LEARNED
+from seqcls.interpretability.mechanisms import NOT_LEARNED, ORDER
 from seqcls.interpretability.remedies import Suggestion, change_fields, named_fields, suggestions
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from seqcls.text import canonical_json
 from sweeps.api.comparisons import chance_of, why_unpaired
-from sweeps.api.failures import LEAD, leading_causes
+from sweeps.api.failures import leading_causes
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.results import GENERALIZING, Outcome
 from sweeps.statistics.chance import Difference, compare_shares
@@ -314,14 +314,15 @@ def _meaning(config: RunConfig) -> str:
 
 
 def mechanisms_of(frame: pd.DataFrame) -> list[str]:
-    """The mechanisms of stored causes: those that lead first, then that of most errors.
+    """The mechanisms of stored causes: what no training mends, then whether a run learned, then
+    that of most errors.
 
     Args:
         frame: as `sweeps.store.reads.explained.causes`, of one run or of several.
     """
     shares = frame.groupby("mechanism", sort=False)["share"].sum()
     ranked = shares.sort_values(ascending=False, kind="stable").index
-    return sorted(map(str, ranked), key=lambda name: LEAD.get(name, len(LEAD)))
+    return sorted(map(str, ranked), key=lambda name: (name != ORDER, name != NOT_LEARNED))
 
 
 def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) -> SweepSpec:

@@ -16,6 +16,7 @@ from seqcls.theory.predictions import TheoryPrediction, theory_of
 from sweeps.results import (
     OUTPUT_COUNTS,
     RANGE_COLUMNS,
+    Outcome,
     differing_fields,
     exact_type,
     solved_or_none,
@@ -152,8 +153,10 @@ def models(store: Store, view: View) -> pd.DataFrame:
 
     Returns:
         run_id, config_id, model_seed, accuracy in [0, 1], errors, false_positives,
-        false_negatives, solved_length (missing where no test string is so short), failing and
-        picked (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
+        false_negatives, solved_length (missing where no test string is so short),
+        first_wrong_length (of the shortest test strings that it got wrong, of trained lengths or
+        longer; missing where there is none, and of runs that have not learned), failing and picked
+        (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
         not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
         and on longer lengths; the columns of `with_proofs`, where a proof is stored.
     """
@@ -200,24 +203,6 @@ def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
     return _complete(store, frame(store, query))
 
 
-def first_wrong_lengths(
-    store: Store, run_ids: Sequence[int], longer_than: int = -1
-) -> dict[int, int]:
-    """The length of the shortest strings that each of these runs got wrong, where it did any.
-
-    Args:
-        longer_than: a length; strings up to it do not count.
-    """
-    query = (
-        select(LengthScore.run_id, func.min(LengthScore.length))
-        .where(one_of(LengthScore.run_id, run_ids), LengthScore.length > longer_than)
-        .where(LengthScore.wrong > 0)
-        .group_by(LengthScore.run_id)
-    )
-    with store.begin() as connection:
-        return {row[0]: row[1] for row in connection.execute(query)}
-
-
 def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
     """The length of the shortest test string of each of these configurations that is tested."""
     query = select(LengthSum.config_id, func.min(LengthSum.length))
@@ -227,18 +212,23 @@ def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]
 
 
 def _complete(store: Store, models: pd.DataFrame) -> pd.DataFrame:
-    return with_proofs(store, _correct_solved_length(store, models), "run_id")
+    return with_proofs(store, _with_first_errors(store, models), "run_id")
 
 
-def _correct_solved_length(store: Store, models: pd.DataFrame) -> pd.DataFrame:
-    """Models without a solved length where they get one of the shortest test strings wrong.
+def _with_first_errors(store: Store, models: pd.DataFrame) -> pd.DataFrame:
+    """Models with the length of their shortest errors, and without a solved length where they get
+    one of the shortest test strings wrong.
 
     Up to the length that is stored then there is no test string at all.
     """
     shortest = shortest_tested(store, set(models["config_id"].tolist()))
     least = models["config_id"].map(shortest).fillna(-1)
     solved = models["solved_length"].astype("Int64")
-    return models.assign(solved_length=solved_or_none(solved, least))
+    says = (models["errors"] > 0) & (models["outcome"] != Outcome.NOT_LEARNED)
+    # The length that is stored is one less than that of the shortest errors.
+    return models.assign(
+        solved_length=solved_or_none(solved, least), first_wrong_length=(solved + 1).where(says)
+    )
 
 
 def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
