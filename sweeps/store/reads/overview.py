@@ -34,8 +34,9 @@ from sweeps.store.reads.selection import (
     model_columns,
     outcome_counts,
     proof_counts,
+    share_right,
 )
-from sweeps.store.reads.stored import config_of
+from sweeps.store.reads.stored import config_of, problem_of
 from sweeps.store.reads.test_sets import names_of_datasets
 from sweeps.store.tables import LENGTH_COUNTS, LengthScore, LengthSum, Revision, Run, RunState
 
@@ -229,6 +230,80 @@ def _with_first_errors(store: Store, models: pd.DataFrame) -> pd.DataFrame:
     return models.assign(
         solved_length=solved_or_none(solved, least), first_wrong_length=(solved + 1).where(says)
     )
+
+
+# Models that were trained on other lengths, on the same longer strings.
+
+
+def longer_lengths(store: Store, config_ids: Collection[int]) -> range | None:
+    """The lengths of the longer strings on which these configurations are compared.
+
+    Beyond those that any was trained on, up to the longest that all are tested on; an empty range
+    where there are none. Configurations whose trained lengths are not known have no part in it.
+
+    Returns:
+        None where the longer strings of each are those of the same lengths.
+    """
+    with store.begin() as connection:
+        texts = config_texts(connection, list(config_ids))
+    known = [x for x in map(problem_of, texts.values()) if x is not None]
+    own = {
+        range(x.trained_lengths.stop, x.longest_tested + 1)
+        for x in known
+        if x.knows_trained_lengths
+    }
+    if len(own) < 2:
+        return None
+    return range(max(x.start for x in own), min(x.stop for x in own))
+
+
+def judge_on(
+    store: Store, models: pd.DataFrame, longer: range | None, below: float, run_id: str = "run_id"
+) -> pd.DataFrame:
+    """Models with `accuracy_beyond` and `outcome` as they are on longer strings of these lengths.
+
+    Args:
+        longer: as `longer_lengths` of their configurations gives them.
+        below: the accuracy below which a model that has learned fails on them.
+        run_id: the column of their ids.
+    """
+    if longer is None:
+        return models
+    counted = [cast(func.sum(x), BigInteger) for x in (LengthScore.tested, LengthScore.wrong)]
+    query = (
+        select(LengthScore.run_id, share_right(*counted))
+        .where(one_of(LengthScore.run_id, models[run_id].tolist()))
+        .where(LengthScore.length >= longer.start, LengthScore.length < longer.stop)
+        .group_by(LengthScore.run_id)
+    )
+    with store.begin() as connection:
+        right = {row[0]: row[1] for row in connection.execute(query)}
+    beyond = models[run_id].map(right).astype(float).where(models["accuracy_beyond"].notna())
+    came_to = np.select(
+        [beyond.isna(), beyond < below],
+        [Outcome.NOT_KNOWN, Outcome.FAILS_BEYOND],
+        Outcome.GENERALIZES,
+    )
+    judged = models["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])
+    outcome = models["outcome"].mask(judged, pd.Series(came_to, models.index, dtype=object))
+    return models.assign(accuracy_beyond=beyond, outcome=outcome)
+
+
+def judge_languages_alike(
+    store: Store, models: pd.DataFrame, below: float
+) -> tuple[pd.DataFrame, list[range]]:
+    """Models, those of each language on longer strings of the same lengths, and these lengths,
+    where configurations of a language have others of their own.
+
+    Args:
+        models: as `models` gives them, and language.
+    """
+    parts, lengths = [], []
+    for _, some in models.groupby("language", sort=False):
+        longer = longer_lengths(store, set(some["config_id"].tolist()))
+        parts.append(judge_on(store, some, longer, below))
+        lengths += [] if longer is None else [longer]
+    return (pd.concat(parts).loc[models.index] if lengths else models), lengths
 
 
 def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
