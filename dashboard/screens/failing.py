@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, filters, layout, links, share
+from dashboard.choosing.run import gives_way, remember_shown
 from dashboard.server import visitors
 from dashboard.text import verbatim
 from dashboard.views import causes, error_places, protocol, remedies, shortcuts
@@ -44,6 +45,7 @@ def show() -> None:
     rows = partial(_rows, view, most)
     share.offer(header, "failing_models", rows, view, only=filters.describe_filters())
     model = _models(view, number)
+    remember_shown(int(model["run_id"]), replace(view, failing=True))
     _model(model, view)
     causes.show(view)
     remedies.show(int(model["run_id"]), view)
@@ -119,9 +121,11 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
 
 
 def _linked_elsewhere(shown: list[int], view: View) -> "pd.Series[Any] | None":
-    """The failing model of the link, where the table does not show it; None where there is none."""
+    """The failing model of the link, where the table does not show it; None where there is none, or
+    where filters that were changed since leave it no longer.
+    """
     linked = links.numbers_of("run")[:1]
-    if not linked or linked[0] in shown:
+    if not linked or linked[0] in shown or gives_way(linked[0], replace(view, failing=True)):
         return None
     rows = data.model(linked[0], view)
     if rows.empty:

@@ -276,6 +276,10 @@ def test_of_failing_models_that_learned_it_is_said_at_which_length_they_are_wron
     assert "Learned, but fails beyond" in text
     assert wrong[linked] <= 10
     assert f"it is wrong first at length {wrong[linked]} (trained to 10)." in text
+    # What is not in the table is judged by the thresholds of the filters, too.
+    app = open_app(monkeypatch, SHIPPED, "failing", run=str(linked), seed="0", learned="80")
+    assert f"Model {linked} is not in the table above" in said(app)
+    assert "Learned, but fails beyond" in said(app).replace("\\", "")
 
 
 def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:

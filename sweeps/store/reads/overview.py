@@ -179,8 +179,9 @@ def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.
 
 
 def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
-    """Finished runs in scope, as `models`, the least accurate first."""
-    return _complete(store, frame(store, _worst_first(view).limit(limit)))
+    """Finished runs that the view picks, as `models`, the least accurate first."""
+    query = _worst_first(view).where(condition_of(view))
+    return _complete(store, frame(store, query.limit(limit)))
 
 
 def count_failing_models(store: Store, view: View) -> int:
