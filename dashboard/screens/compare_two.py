@@ -123,7 +123,7 @@ def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
     st.markdown(
         f"Outcome: {first} of the first, {second} of the second."
         + " Longer strings say nothing about what has not learned the trained ones." * unlearned
-        + f" {describe_longer([] if compared.longer is None else [compared.longer])}",
+        + f" {describe_longer([compared.longer])}",
         help=_meaning(pair.config_ids, judged),
     )
     with st.container(horizontal=True, gap="medium", key="differences"):

@@ -328,8 +328,8 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     effects = data.importance(view, ids, measure)
     longer = data.longer_lengths(ids) if measure == "Share that generalizes" else None
     if longer is not None:
-        seeds = data.models_alike(view, ids)
-        judged = seeds[seeds["outcome"].isin(JUDGED_BEYOND)]
+        alike = data.models_alike(view, ids)
+        judged = alike[alike["outcome"].isin(JUDGED_BEYOND)]
         right = judged["outcome"].isin(GENERALIZING).groupby(judged["config_id"]).mean()
         configs = configs.assign(share_that_generalizes=configs["config_id"].map(right))
     if effects.empty:
@@ -353,7 +353,7 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
         f"{measure} of a value: the mean over the configurations with it; configurations whose "
         f"{verbatim(said.words.task)} or network does not use the setting are left out. Settings "
         "that always change together are grouped, since their effects cannot be separated. "
-        + describe_longer([] if longer is None else [longer])
+        + describe_longer([longer])
     )
     _parallel(configs, effects, measure.lower())
 

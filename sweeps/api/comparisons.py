@@ -115,7 +115,7 @@ class Compared:
     @property
     def longer_strings(self) -> str:
         """Which strings are longer ones, in a sentence; empty where they are those of each."""
-        return describe_longer([] if self.longer is None else [self.longer])
+        return describe_longer([self.longer])
 
     def verdict(self, sides: tuple[str, str] = SIDES) -> str:
         """Whether the two differ by more than chance, in one sentence that says in what.

@@ -407,8 +407,7 @@ def trial_sentence(trial: RemedyTrial) -> str:
         return "not tried on this configuration" if trial.mended[1] else "not tried yet"
     more = f"{trial.waiting} more in training" if trial.waiting else ""
     # That it has learned is judged on trained lengths.
-    judged = trial.longer is not None and mechanism != NOT_LEARNED
-    longer = describe_longer([trial.longer]) if judged else ""
+    longer = "" if mechanism == NOT_LEARNED else describe_longer([trial.longer])
     longer = longer[:1].lower() + longer[1:].removesuffix(".")
     said = (_comparison_sentence(trial, comparison), longer, left_out, more)
     return "; ".join(filter(None, said))

@@ -230,7 +230,7 @@ def two_trainings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-LOW = {"learned_at": 0.5, "below": 0.72}
+LOW: dict[str, Any] = {"learned_at": 0.5, "below": 0.72}
 SAID = (
     "Trained or tested on different lengths: longer strings are those of lengths 11 to 30, which "
     "none was trained on and all are tested on."
