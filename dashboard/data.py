@@ -230,7 +230,6 @@ count_runs = cached(reading.count_runs)
 count_string_errors = cached(reading.count_string_errors)
 error_kinds_by_length = cached(reading.error_kinds_by_length)
 failing_models = cached(reading.failing_models)
-first_wrong_lengths = cached(reading.first_wrong_lengths)
 first_wrong_places = cached(reading.first_wrong_positions)
 loops = cached(remedy_trials.loops)
 forgettings = cached(reading.forgettings)
@@ -345,12 +344,27 @@ def classes() -> "pd.Series[Any]":
     return populating.classes_of(reader(), some_configs(tuple(settings().index.tolist())))
 
 
+@partial(shared, of=reading.configs_revision)
+def longer_lengths(config_ids: tuple[int, ...]) -> range | None:
+    """Calls `sweeps.store.reads.overview.longer_lengths`."""
+    return reading.longer_lengths(reader(), config_ids)
+
+
+@shared
+def models_alike(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
+    """The models of these configurations, whatever the view picks, each on the same longer strings.
+
+    Of all seeds in scope: shares of those that were picked for failing would all be 100%.
+    """
+    found = models(view)
+    found = found[found["config_id"].isin(config_ids)]
+    return reading.judge_on(reader(), found, longer_lengths(config_ids), view.below)
+
+
 @shared
 def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.DataFrame:
     """How far each setting that is read moves a measure."""
-    # Of all seeds in scope: shares of those that were picked for failing would all be 100%.
-    seeds = models(view)
-    seeds = seeds[seeds["config_id"].isin(config_ids)]
+    seeds = models_alike(view, config_ids)
     budgets, chosen = budget_models(), differences.MEASURES[measure]
     joined = differences.with_largest_budget(seeds, budgets)
     once = _judged_by(joined, measure)

@@ -66,7 +66,10 @@ def show(applied: bool, page: str, judges: bool = False) -> None:
         _show(offered)
     else:
         label = "Filters for other pages"
-        with st.expander(f"Thresholds, and {label[0].lower()}{label[1:]}" if judges else label):
+        # What models are judged by here is seen, once it is not as usual.
+        judged = judges and any(name in st.query_params for name in links.THRESHOLDS)
+        label = f"Thresholds, and {label[0].lower()}{label[1:]}" if judges else label
+        with st.expander(label, expanded=judged):
             _show(offered)
     annotating.show_views(page)
 
@@ -96,7 +99,9 @@ def _show(offered: dict[str, list[Any]]) -> None:
     )
     _results(came_to)
     if offered:
-        chosen = sum(bool(st.session_state.get(name)) for name in offered)
+        # Of a link that is followed only now the boxes inside know nothing yet.
+        linked = _read_link({name: st.query_params.get_all(name) for name in offered}).known
+        chosen = sum(bool(st.session_state.get(name, linked[name])) for name in offered)
         with st.popover(f"Settings ({chosen} chosen)" if chosen else "Settings", width="stretch"):
             for name, values in offered.items():
                 # Settings of models trained elsewhere have any signs in their names.
@@ -169,11 +174,13 @@ def _read_link(given: Mapping[str, Sequence[str]]) -> links.AskedFilters:
         "learned": links.percentage,
     }
     foreign = [name for name in given if name.startswith(PREFIX)]
-    if alike := [name for name in given if name in defaults and name not in several]:
+    if alike := [name for name in given if name in {*defaults, *foreign} - several.keys()]:
         # All configurations have the same value of them.
         for config in data.some_configs((*data.languages(),)[:1]).values():
             fields = fields_known(config)
             one |= {name: partial(_read, [fields.get(name)]) for name in alike}
+    if CLASS in given and CLASS not in several:
+        one[CLASS] = partial(_read, data.classes().dropna().unique().tolist())
     return links.read_filters(given, several, one, [*defaults, *foreign])
 
 

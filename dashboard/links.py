@@ -28,7 +28,7 @@ SWITCHED = "switched"
 LAST_PAGE = "last page"
 CHOSEN = "settings that were clicked"
 
-OWN = ("find", "importance", "sweep_id")
+OWN = ("find", "importance", "language", "sweep_id")
 """Parameters of pages that look like filters' names and are none."""
 
 Mode = Literal["multi-row", "single-row", "single-row-required"]
@@ -135,8 +135,11 @@ def put(param: str, values: Sequence[int]) -> None:
 def say_what_is_not(param: str, offered: Iterable[Any]) -> None:
     """Says what the link gives for a parameter and is not offered; it is as if it were not there.
 
-    To be called before the control that has the parameter: what it does not know it takes out.
+    To be called before the control that has the parameter: what it does not know it takes out. What
+    was chosen by hand, and is offered no longer, no link asked for.
     """
+    if param in st.session_state:
+        return
     known = {str(value) for value in offered}
     if unknown := [x for x in st.query_params.get_all(param) if x and x not in known]:
         listed = ", ".join(value[:60] for value in unknown[:10])
@@ -178,7 +181,8 @@ def columns(offered: Sequence[str], always: str) -> list[str]:
         offered: the columns that may be shown, in order.
         always: the column that names the rows, which is always shown.
     """
-    if unknown := [x for x in st.query_params.get_all("columns") if x not in offered]:
+    given = [] if "columns" in st.session_state else st.query_params.get_all("columns")
+    if unknown := [x for x in given if x not in offered]:
         told = verbatim(", ".join(unknown))
         st.caption(f"The link names columns that this table does not have: {told}.")
     with st.popover("Columns", icon=":material/view_column:"):

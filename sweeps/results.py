@@ -315,6 +315,31 @@ def why_not_known(tested_within: int | None, *, knows_trained_lengths: bool) -> 
     return "its test holds no string longer than those of training"
 
 
+def describe_longer(lengths: Iterable[range | None]) -> str:
+    """On which lengths models that were trained on others are compared; empty where on their own.
+
+    Args:
+        lengths: of the longer strings, in one language or in several: as `longer_lengths` in
+            `sweeps.store.reads.overview` gives them.
+    """
+    known = [each for each in lengths if each is not None]
+    named = dict.fromkeys(
+        f"lengths {x[0]} to {x[-1]}" if len(x) > 1 else f"length {x[0]}" for x in known if x
+    )
+    if named:
+        where = " or ".join(named)
+        return (
+            f"Trained or tested on different lengths: longer strings are those of {where}, which "
+            "none was trained on and all are tested on."
+        )
+    if known:
+        return (
+            "Trained or tested on different lengths: all are tested on none that is longer than "
+            "those of every training, so nothing is compared on longer strings."
+        )
+    return ""
+
+
 @dataclass(frozen=True)
 class OutcomeCounts:
     """How many models learned, and how many of those generalize."""

@@ -1,6 +1,7 @@
 """Which run the page is about, and how a model is found among any number by what is typed."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -108,6 +109,9 @@ OFFERED_MODELS = 100
 """Models that are offered by name; any other is found by typing."""
 
 RUN = "run"
+SHOWN = "model_shown"
+"""The run that was shown last, and under which filters."""
+
 LAST_SWEEP = "model_last_sweep"
 SEARCHED = "model_searched"
 """What was typed that means several models, and the sweep that it was looked for in."""
@@ -122,8 +126,12 @@ OF_ONE_RUN = ("string", "strings", "epoch", *ABLATED)
 """Settings that mean nothing to another run, and so begin anew with it."""
 
 
-def choose_run() -> int | None:
+def choose_run(view: View) -> int | None:
     """The run of the link, else the least accurate one; boxes to choose another.
+
+    Args:
+        view: what the filters leave. A run that they no longer leave, once they are changed, gives
+            way to the least accurate one that they do.
 
     Returns:
         The run's id; None where no model is trained yet.
@@ -132,9 +140,15 @@ def choose_run() -> int | None:
         UnknownRunError: the link names no run.
     """
     named = st.query_params.get(RUN)
-    run_id = _worst() if named is None else reading.find_run(open_reader(), named)
+    run_id = (
+        _worst(view) or _worst(View()) if named is None else reading.find_run(open_reader(), named)
+    )
     if run_id is None:
         return None
+    if gives_way(run_id, view):
+        run_id = _worst(view) or run_id
+        _go_to(run_id)
+    remember_shown(run_id, view)
     sweep = _sweep_of(run_id)
     left, right = st.columns(2)
     st.session_state["model_sweep"] = sweep
@@ -155,6 +169,17 @@ def choose_run() -> int | None:
     )
     _say_what_was_found(sweep)
     return run_id
+
+
+def gives_way(run_id: int, view: View) -> bool:
+    """Whether filters that were changed since this run was shown leave it no longer."""
+    shown, under = st.session_state.get(SHOWN, (None, None))
+    return run_id == shown and under != view and not _worst(replace(view, run_ids=(run_id,)))
+
+
+def remember_shown(run_id: int, view: View) -> None:
+    """Remembers which run a page is about, and what the filters left then."""
+    st.session_state[SHOWN] = (run_id, view)
 
 
 def _models_to_choose(run_id: int, sweep: str | None) -> pd.DataFrame:
@@ -197,8 +222,9 @@ def _sweep_of(run_id: int) -> str | None:
     return chosen if chosen in names else next(iter(names), None)
 
 
-def _worst() -> int | None:
-    models = data.worst_models(View(), 1)
+def _worst(view: View) -> int | None:
+    """The least accurate model that the filters leave."""
+    models = data.worst_models(view, 1)
     return None if models.empty else int(models["run_id"].iloc[0])
 
 

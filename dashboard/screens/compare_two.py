@@ -30,7 +30,7 @@ from sweeps.api.comparisons import (
 )
 from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.api.reading import View
-from sweeps.results import BORDER_SHARES, Outcome
+from sweeps.results import BORDER_SHARES, Outcome, describe_longer
 from sweeps.statistics.chance import Difference
 from sweeps.statistics.intervals import CONFIDENCE, ConfidenceInterval, PairTable
 
@@ -79,6 +79,7 @@ def of_configurations(compared: Compared, names: tuple[str, str], judged: View) 
     known = "learned" in compared.questions
     st.caption(
         f"First: {verbatim(names[0])}. Second: {verbatim(names[1])}. {verbatim(compared.pairing)} "
+        f"{compared.longer_strings} "
         "Accuracies are means over all finished seeds; each question is tested by itself."
         + " Whether they learned is not known of both, so the whole test is compared."
         * (not known)
@@ -121,7 +122,8 @@ def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
     unlearned = Outcome.NOT_LEARNED in compared.outcomes
     st.markdown(
         f"Outcome: {first} of the first, {second} of the second."
-        + " Longer strings say nothing about what has not learned the trained ones." * unlearned,
+        + " Longer strings say nothing about what has not learned the trained ones." * unlearned
+        + f" {describe_longer([compared.longer])}",
         help=_meaning(pair.config_ids, judged),
     )
     with st.container(horizontal=True, gap="medium", key="differences"):

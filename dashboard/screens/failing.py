@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, filters, layout, links, share
+from dashboard.choosing.run import gives_way, remember_shown
 from dashboard.server import visitors
 from dashboard.text import verbatim
 from dashboard.views import causes, error_places, protocol, remedies, shortcuts
@@ -15,16 +16,15 @@ from dashboard.words import languages, measures, names, outcomes
 from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind, Words
-from seqcls.problem import obstacle_of, resolve
 from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.api.reading import KINDS, ErrorSearch, View
-from sweeps.results import JUDGED_BEYOND, Outcome
+from sweeps.results import Outcome
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
 RESULTS = [
-    "outcome", "every_length", "fails_from", "errors", "model_seed", "accuracy_within", "accuracy",
-    "random", "border", *KINDS_OF_ERRORS, "run_id",
+    "outcome", "every_length", "first_wrong_length", "errors", "model_seed", "accuracy_within",
+    "accuracy", "random", "border", *KINDS_OF_ERRORS, "run_id",
 ]  # fmt: skip
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
@@ -45,6 +45,7 @@ def show() -> None:
     rows = partial(_rows, view, most)
     share.offer(header, "failing_models", rows, view, only=filters.describe_filters())
     model = _models(view, number)
+    remember_shown(int(model["run_id"]), replace(view, failing=True))
     _model(model, view)
     causes.show(view)
     remedies.show(int(model["run_id"]), view)
@@ -92,8 +93,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     )
     shortcuts.say_unpaired(view)
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
-    table = _with_first_failures(data.failing_models(view, MODELS_A_PAGE, first))
-    table = shortcuts.with_border(table)
+    table = shortcuts.with_border(data.failing_models(view, MODELS_A_PAGE, first))
     texts = {x: shortcuts.within_and_beyond(table, x) for x in ("random", "border")}
     config_ids = table["config_id"].tolist()
     proved = describe_proofs(table, data.some_configs(tuple(dict.fromkeys(config_ids))))
@@ -120,34 +120,14 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     return table[table["run_id"] == chosen[0]].astype(object).iloc[0]
 
 
-def _trained_lengths(config_ids: list[int]) -> dict[int, range]:
-    """The lengths that models of these configurations were trained on, where that is known."""
-    configs = data.some_configs(tuple(dict.fromkeys(config_ids)))
-    here = {x: resolve(config) for x, config in configs.items() if obstacle_of(config) is None}
-    known = {config_id: problem.trained_lengths for config_id, problem in here.items()}
-    return {config_id: lengths for config_id, lengths in known.items() if lengths is not None}
-
-
-def _with_first_failures(models: pd.DataFrame) -> pd.DataFrame:
-    """These models with `fails_from`: the shortest length beyond trained ones that they got wrong.
-
-    Missing of those that have not learned, whatever they did there.
-    """
-    trained = _trained_lengths(models["config_id"].tolist())
-    asked = models[models["outcome"].isin(JUDGED_BEYOND)]
-    longest = asked["config_id"].map({x: lengths[-1] for x, lengths in trained.items()})
-    found: dict[int, int] = {}
-    for length, some in asked.groupby(longest):
-        found |= data.first_wrong_lengths(tuple(some["run_id"].tolist()), int(str(length)))
-    return models.assign(fails_from=models["run_id"].map(found).astype("Int64"))
-
-
 def _linked_elsewhere(shown: list[int], view: View) -> "pd.Series[Any] | None":
-    """The failing model of the link, where the table does not show it; None where there is none."""
+    """The failing model of the link, where the table does not show it; None where there is none, or
+    where filters that were changed since leave it no longer.
+    """
     linked = links.numbers_of("run")[:1]
-    if not linked or linked[0] in shown:
+    if not linked or linked[0] in shown or gives_way(linked[0], replace(view, failing=True)):
         return None
-    rows = _with_first_failures(data.model(linked[0], view))
+    rows = data.model(linked[0], view)
     if rows.empty:
         st.warning(f"Model {linked[0]} (from the link) is not in this database.")
     elif not int(rows["errors"].iloc[0]):

@@ -16,6 +16,7 @@ from dashboard.words import languages, measures
 from seqcls.kinds import Measure
 from sweeps.api.naming import say_field, say_setting, say_value
 from sweeps.api.reading import View
+from sweeps.results import describe_longer
 from sweeps.statistics.populations import CLASS
 
 OUTCOMES = ("both", "learned_share", "generalizing_share")
@@ -92,6 +93,8 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     words = measures.words_of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
+    if said := describe_longer(heat_map.longer_lengths(view, language)):
+        st.caption(said)
     if said := budgets.describe_further(heat_map.count_further(view, language, grouped)):
         st.caption(said)
     _say_what_is_predicted(table, grouped)

@@ -240,7 +240,7 @@ def show() -> None:
     header = share.header("Inside a model")
     if (former := st.query_params.get("view")) in FORMER_NAMES:
         st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
-    run_id = choose_run()
+    run_id = choose_run(filters.current())
     if run_id is None:
         filters.say_none("No model is trained yet. The page Sweeps says how far training is.")
         return

@@ -18,7 +18,7 @@ from seqcls.imported import PREFIX
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.api.naming import say_field, say_value
-from sweeps.api.reading import View
+from sweeps.api.reading import View, judge_languages_alike
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import BORDER_SHARES, GENERALIZING, Outcome
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
@@ -117,6 +117,17 @@ def count_further(view: View, language: str | None, fields: list[str]) -> int:
     return int(_are_further(view, _models(view, language), fields).sum())
 
 
+def _alike(view: View, models: pd.DataFrame) -> tuple[pd.DataFrame, list[range]]:
+    named = models.assign(language=models["config_id"].map(data.languages()))
+    return judge_languages_alike(data.reader(), named, view.below)
+
+
+@data.shared
+def longer_lengths(view: View, language: str | None) -> list[range]:
+    """The lengths of the longer strings that models are compared on, where their own are others."""
+    return _alike(view, _models(view, language))[1]
+
+
 @data.shared
 def cells(
     view: View, language: str | None, fields: list[str], measure: Measure = ACCURACY
@@ -127,7 +138,7 @@ def cells(
     """
     models = _models(view, language)
     models = models[~_are_further(view, models, fields)]
-    models = models.assign(language=models["config_id"].map(data.languages()))
+    models, _ = _alike(view, models)
     models = shortcuts.with_border(models)
     if measure.name in BORDER_SHARES:
         models = models.dropna(subset=[measure.name])

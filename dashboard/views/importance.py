@@ -24,6 +24,7 @@ from dashboard.words import languages, measures
 from seqcls.interpretability.wording import percent
 from sweeps.api.naming import say_value
 from sweeps.api.reading import View
+from sweeps.results import GENERALIZING, JUDGED_BEYOND, describe_longer
 from sweeps.statistics.differences import MEASURES
 from sweeps.statistics.intervals import FEWEST
 
@@ -325,6 +326,12 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     configs = several[several["language"] == language]
     ids = tuple(configs["config_id"].astype(int))
     effects = data.importance(view, ids, measure)
+    longer = data.longer_lengths(ids) if measure == "Share that generalizes" else None
+    if longer is not None:
+        alike = data.models_alike(view, ids)
+        judged = alike[alike["outcome"].isin(JUDGED_BEYOND)]
+        right = judged["outcome"].isin(GENERALIZING).groupby(judged["config_id"]).mean()
+        configs = configs.assign(share_that_generalizes=configs["config_id"].map(right))
     if effects.empty:
         st.caption(
             "Its configurations differ in no setting that their "
@@ -345,7 +352,8 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     st.caption(
         f"{measure} of a value: the mean over the configurations with it; configurations whose "
         f"{verbatim(said.words.task)} or network does not use the setting are left out. Settings "
-        "that always change together are grouped, since their effects cannot be separated."
+        "that always change together are grouped, since their effects cannot be separated. "
+        + describe_longer([longer])
     )
     _parallel(configs, effects, measure.lower())
 

@@ -15,7 +15,7 @@ from seqcls.interpretability.wording import percent
 from sweeps.api.languages import MODELS, MOST_BY_DRAWN, PARTS, READER, Populations
 from sweeps.api.naming import say_setting
 from sweeps.api.reading import View
-from sweeps.results import BORDER_SHARES
+from sweeps.results import BORDER_SHARES, describe_longer
 
 TITLE = "Over languages"
 
@@ -66,6 +66,8 @@ def show(view: View) -> None:
             f"Accuracies by how strings were drawn are left out of more than {MOST_BY_DRAWN:,} "
             "models; filter for one class or network."
         )
+    if said := describe_longer(found.longer):
+        st.caption(said)
     st.caption(
         "Each row has all configurations that differ only by the language. A language counts by "
         f"the share of its seeds that have learned, with {percent(view.learned_at, 1)} of strings "

@@ -136,12 +136,12 @@ def solved_length(words: Words = MISCLASSIFIED) -> str:
     )
 
 
-def fails_from(words: Words = MISCLASSIFIED) -> str:
-    """What the length is from which a model fails."""
+def first_wrong_length(words: Words = MISCLASSIFIED) -> str:
+    """What the length is at which a model is wrong first."""
     missed = words.misses.format(f"some test {words.string}")
     return (
-        f"The shortest length beyond the trained ones at which it {missed}. None of models that "
-        "have not learned: their errors say nothing about length."
+        f"The shortest length at which it {missed}, whether it was trained on such lengths or not. "
+        "None of models that have not learned: their errors say nothing about length."
     )
 
 
@@ -262,8 +262,8 @@ def model_columns(spoken: KindWords) -> dict[str, Any]:
     return {
         "outcome": TextColumn("Outcome", help=OUTCOME, width=95),
         "every_length": TextColumn("Every length", help=EVERY_LENGTH, width=130),
-        "fails_from": NumberColumn(
-            "Fails from", help=verbatim(fails_from(words)), format="%d", width=80
+        "first_wrong_length": NumberColumn(
+            "First wrong", help=verbatim(first_wrong_length(words)), format="%d", width=90
         ),
         "accuracy_within": NumberColumn(
             "Trained lengths", help=verbatim(within), format="percent", width=110

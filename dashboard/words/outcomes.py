@@ -128,13 +128,9 @@ def describe_outcome(run_id: int, config: RunConfig, view: View | None = None) -
     trained = (
         problem.trained_lengths if problem is not None and problem.knows_trained_lengths else None
     )
-    fails_from = None
-    if trained is not None and model["outcome"] != Outcome.NOT_LEARNED:
-        fails_from = data.first_wrong_lengths((run_id,), trained[-1]).get(run_id)
     said = describe_model(
         {str(name): value for name, value in model.items()},
         trained,
-        fails_from,
         MISCLASSIFIED if problem is None else problem.kind.words,
         knows_trained_lengths=config.knows_trained_lengths,
         learned_at=view.learned_at,
@@ -147,7 +143,6 @@ def describe_outcome(run_id: int, config: RunConfig, view: View | None = None) -
 def describe_model(
     model: Mapping[str, Any],
     trained: range | None,
-    fails_from: int | None = None,
     words: Words = MISCLASSIFIED,
     *,
     knows_trained_lengths: bool = True,
@@ -161,7 +156,6 @@ def describe_model(
     Args:
         model: its row, as `sweeps.api.reading.model` has it.
         trained: the lengths that it was trained on; None where that is not known.
-        fails_from: the shortest length beyond the trained ones of which it got a string wrong.
         words: of its task.
         knows_trained_lengths: whether it is known what lengths it was trained on.
         learned_at: the accuracy on trained lengths from which on a model has learned.
@@ -178,7 +172,8 @@ def describe_model(
     known = f" {strings} of {_trained_lengths(trained)}"
     right = f"it is right on {_right_of(within, int(model['wrong_within']), known)}"
     if outcome == Outcome.NOT_KNOWN:
-        return f"Learned; whether it generalizes is not known: {right}, and {why}."
+        said = f"Learned; whether it generalizes is not known: {right}, and {why}."
+        return f"{said}{_first_wrong(model, trained)}"
     beyond = int(model["tested_beyond"])
     longer = _right_of(beyond, int(model["wrong_beyond"]), f" longer {words.plural('')}")
     if outcome == Outcome.NOT_LEARNED:
@@ -188,9 +183,15 @@ def describe_model(
     fails = outcome == Outcome.FAILS_BEYOND
     told = "Learned, but fails beyond" if fails else "Learned and generalizes"
     least = "" if below >= 1 else f"; a model generalizes from {percent(below, 1)} on"
-    said = f"{told}: {right}, and on {longer}{least}."
-    errs = "fails" if fails else "errs"
-    return said if fails_from is None else f"{said} It {errs} from length {fails_from} on."
+    return f"{told}: {right}, and on {longer}{least}.{_first_wrong(model, trained)}"
+
+
+def _first_wrong(model: Mapping[str, Any], trained: range | None) -> str:
+    """Where the shortest errors of a model are, beside the lengths that it was trained on."""
+    if pd.isna(length := model["first_wrong_length"]):
+        return ""
+    known = "" if trained is None else f" (trained to {trained[-1]})"
+    return f" In the test it is wrong first at length {int(length)}{known}."
 
 
 def _right_of(tested: int, wrong: int, what: str) -> str:

@@ -14,7 +14,15 @@ from seqcls.problem import differing_starts
 from seqcls.text import with_nulls
 from sweeps.api.configurations import checked_threshold, config_named
 from sweeps.api.naming import names_of, settings_of
-from sweeps.results import BORDER_SHARES, GENERALIZING, JUDGED_BEYOND, LEARNED_AT, Outcome, rows_of
+from sweeps.results import (
+    BORDER_SHARES,
+    GENERALIZING,
+    JUDGED_BEYOND,
+    LEARNED_AT,
+    Outcome,
+    describe_longer,
+    rows_of,
+)
 from sweeps.statistics.chance import (
     Difference,
     agreeing,
@@ -41,6 +49,7 @@ from sweeps.statistics.intervals import (
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries, string_queries
 from sweeps.store.reads.errors import border_accuracies
+from sweeps.store.reads.overview import judge_on, longer_lengths
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares
 from sweeps.store.tables import RunState
@@ -86,6 +95,9 @@ class Compared:
     """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it."""
     border: dict[str, tuple[float, float]]
     """Medians over seeds of the accuracies of `BORDER_SHARES`; none where no test has pairs."""
+    longer: range | None = None
+    """The lengths of the longer strings that both are asked about, where their own are others:
+    `sweeps.store.reads.overview.longer_lengths`."""
 
     def __repr__(self) -> str:
         return f"<Compared {self.names[0]} and {self.names[1]}: {self.verdict()}>"
@@ -99,6 +111,11 @@ class Compared:
                 "strings are drawn by the same seed."
             )
         return f"Seeds are not paired: {self.unpaired}."
+
+    @property
+    def longer_strings(self) -> str:
+        """Which strings are longer ones, in a sentence; empty where they are those of each."""
+        return describe_longer([self.longer])
 
     def verdict(self, sides: tuple[str, str] = SIDES) -> str:
         """Whether the two differ by more than chance, in one sentence that says in what.
@@ -143,6 +160,8 @@ class Compared:
             "runs": list(self.runs),
             "verdict": self.verdict(),
             "pairing": self.pairing,
+            "longer_lengths": [self.longer[0], self.longer[-1]] if self.longer else None,
+            "longer_strings": self.longer_strings,
             "questions": {name: _record(found) for name, found in self.questions.items()},
             "lengths_interval": (
                 "95% interval of the mean difference over seeds (Student's t of pairs, else "
@@ -274,7 +293,8 @@ def compare_configs(
     """
     view = replace(thresholds or View(), config_ids=ids)
     frame = queries.runs(store, view)
-    frame = frame[frame["state"] == RunState.DONE]
+    longer = longer_lengths(store, ids)
+    frame = judge_on(store, frame[frame["state"] == RunState.DONE], longer, view.below, "id")
     sides = [frame[frame["config_id"] == config_id] for config_id in ids]
     for name, runs in zip(names, sides, strict=True):
         if runs.empty:
@@ -305,8 +325,9 @@ def compare_configs(
         questions=ask(sides, view.below, paired=unpaired is None),
         lengths=by_length(*lengths, paired=unpaired is None),
         strings=strings,
-        shortcuts=shortcut_shares(best_shortcut(shortcut_scores(store, ids))),
-        border=_border(store, view, "config_id", ids),
+        shortcuts=_shortcuts(store, ids, longer),
+        border=_border(store, view, "config_id", ids, longer),
+        longer=longer,
     )
 
 
@@ -350,11 +371,21 @@ def ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[st
     return {**found, **{x: compare_shares(a, b, paired=paired) for x, (a, b) in shares.items()}}
 
 
+def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.DataFrame:
+    """What the best reader of each test reaches, beyond trained lengths on those of `longer`."""
+    best = best_shortcut(shortcut_scores(store, ids))
+    shares = shortcut_shares(best)
+    if longer is None:
+        return shares
+    alike = shortcut_shares(best[best["within"].astype(bool) | best["length"].isin(longer)])
+    return shares.assign(beyond=shares["config_id"].map(alike.set_index("config_id")["beyond"]))
+
+
 def _border(
-    store: Store, view: View, by: str, ids: tuple[int, int]
+    store: Store, view: View, by: str, ids: tuple[int, int], longer: range | None
 ) -> dict[str, tuple[float, float]]:
     """Medians of accuracies of `BORDER_SHARES` of the first and the second."""
-    found = border_accuracies(store, view)
+    found = border_accuracies(store, view, longer)
     medians = found.groupby(by)[list(BORDER_SHARES)].median().reindex(ids)
     return {
         name: (float(medians[name].iloc[0]), float(medians[name].iloc[1]))
@@ -417,9 +448,11 @@ class ComparedRuns:
     """The frame of `sweeps.statistics.differences.string_differences`: those that only one gets
     wrong."""
     outcomes: tuple[Outcome, Outcome]
-    """What each has come to."""
+    """What each has come to, on `longer` strings."""
     border: dict[str, tuple[float, float]]
     """Accuracies of `BORDER_SHARES`; none where neither test has border pairs."""
+    longer: range | None = None
+    """As of `Compared`."""
 
 
 def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -> ComparedRuns:
@@ -432,7 +465,10 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
         UnknownRunError: there is no such run, or it is not finished.
     """
     store = store.reader()
-    frame = queries.runs(store, replace(thresholds or View(), run_ids=(a, b)))
+    view = replace(thresholds or View(), run_ids=(a, b))
+    frame = queries.runs(store, view)
+    longer = longer_lengths(store, set(frame["config_id"].tolist()))
+    frame = judge_on(store, frame, longer, view.below, "id")
     rows = [_row(frame, run_id) for run_id in (a, b)]
     ids = [int(row["config_id"].iloc[0]) for row in rows]
     errors = [string_queries.errors_of(store, [run_id]) for run_id in (a, b)]
@@ -440,12 +476,12 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     fields = fields_apart(store, rows)
     first, second = (Outcome(row["outcome"].iloc[0]) for row in rows)
     outcomes = (first, second)
-    border = _border(store, View(run_ids=(a, b)), "run_id", (a, b))
+    border = _border(store, View(run_ids=(a, b)), "run_id", (a, b), longer)
     if len(queries.test_set_digests(store, ids)) > 1:
         counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
         p_value = fisher(counts[0], counts[1])
         interval = agreeing(newcombe(counts[0], counts[1]), p_value)
-        return ComparedRuns((a, b), fields, None, interval, p_value, None, outcomes, border)
+        return ComparedRuns((a, b), fields, None, interval, p_value, None, outcomes, border, longer)
     both = tested[0] & tested[1]
     errors = [each[each["string"].isin(both)] for each in errors]
     wrong = [set(each["string"]) for each in errors]
@@ -458,7 +494,8 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     strings = string_differences(errors[0], errors[1])
     p_value = mcnemar(table)
     difference = agreeing(paired_newcombe(table), p_value)
-    return ComparedRuns((a, b), fields, table, difference, p_value, strings, outcomes, border)
+    found = (difference, p_value, strings, outcomes, border, longer)
+    return ComparedRuns((a, b), fields, table, *found)
 
 
 def _row(frame: pd.DataFrame, run_id: int) -> pd.DataFrame:

@@ -278,9 +278,9 @@ def why_not_learned(store: Store, run_id: int, learned_at: float = LEARNED_AT) -
     return not_learned_text(counts, words, losses, kept)
 
 
-LEAD = {ORDER: 0, NOT_LEARNED: 1}
-"""Causes that lead however few errors have them: no training mends the first, and nothing is known
-of longer strings before the second is mended. All others follow by their share."""
+LEAD = {NOT_LEARNED: 0, ORDER: 1}
+"""Causes that lead however few errors have them: nothing is known of longer strings before the
+first is mended, and no training mends the second. All others follow by their share."""
 
 
 def leading_causes(causes: pd.DataFrame) -> pd.DataFrame:

@@ -60,6 +60,9 @@ class Populations:
     """A table as `sweeps.statistics.populations.median_accuracies` makes it, of models and of
     `READER`; no row where no test has strings at the border, or there are more than
     `MOST_BY_DRAWN` models."""
+    longer: Sequence[range] = ()
+    """The lengths of the longer strings that models of a language are compared on, where their own
+    are others."""
 
     def table(self) -> pd.DataFrame:
         """The shares with the median accuracies beside them, where these are known: `PARTS`."""
@@ -126,8 +129,9 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
     groups = settings[kept].astype(object).where(settings[kept].notna(), "").astype(str)
     groups["language"] = pd.Series(overview.languages(store)).loc[ids]
     models = models.join(groups, on="config_id")
-    shares = language_shares(models, kept)
-    return Populations(kept, shares, _accuracies(store, models, kept))
+    alike, longer = overview.judge_languages_alike(store, models, view.below)
+    shares = language_shares(alike, kept)
+    return Populations(kept, shares, _accuracies(store, models, kept), longer)
 
 
 def with_classes(

@@ -18,20 +18,21 @@ import pandas as pd
 
 from seqcls.config import RunConfig
 from seqcls.fields import fields_unread
-from seqcls.interpretability.mechanisms import NOT_LEARNED
+from seqcls.interpretability.mechanisms import NOT_LEARNED, ORDER
 from seqcls.interpretability.remedies import Suggestion, change_fields, named_fields, suggestions
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from seqcls.text import canonical_json
 from sweeps.api.comparisons import chance_of, why_unpaired
-from sweeps.api.failures import LEAD, leading_causes
+from sweeps.api.failures import leading_causes
 from sweeps.grid.spec import SweepSpec, parse_spec
-from sweeps.results import GENERALIZING, Outcome
+from sweeps.results import GENERALIZING, Outcome, describe_longer
 from sweeps.statistics.chance import Difference, compare_shares
 from sweeps.statistics.differences import Outcomes
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import explained, queries
 from sweeps.store.reads.budgets import budget_models
+from sweeps.store.reads.overview import judge_on, longer_lengths
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
 
@@ -66,6 +67,8 @@ class RemedyTrial:
     """Seeds that needed no mending, and do with it; none where seeds are no pairs."""
     run_ids: tuple[int, ...] = ()
     """The runs with the change that are a measure of it."""
+    longer: range | None = None
+    """The lengths of the longer strings that both are judged on, where their own are others."""
     mended: tuple[int, int] = (0, 0)
     """In how many of how many seeds of this database the remedy mended this cause."""
 
@@ -242,10 +245,16 @@ class _Asker:
         others = [change_fields(config, each.fields) for each in suggested]
         ids = [self._alike.get(_meaning(other), []) for other in others]
         every = queries.seeds_of(self._store, {x for some in ids for x in some}, self._anywhere)
-        return tuple(
-            _trial(config, suggestion, other, before, every[every["config_id"].isin(some)])
-            for suggestion, other, some in zip(suggested, others, ids, strict=True)
-        )
+        found = []
+        for suggestion, other, some in zip(suggested, others, ids, strict=True):
+            longer = longer_lengths(self._store, [config_id, *some]) if some else None
+            without, tried = (
+                judge_on(self._store, runs, longer, self._anywhere.below)
+                for runs in (before, every[every["config_id"].isin(some)])
+            )
+            trial = _trial(config, suggestion, other, without, tried)
+            found.append(replace(trial, longer=longer))
+        return tuple(found)
 
 
 def _trial(
@@ -314,14 +323,15 @@ def _meaning(config: RunConfig) -> str:
 
 
 def mechanisms_of(frame: pd.DataFrame) -> list[str]:
-    """The mechanisms of stored causes: those that lead first, then that of most errors.
+    """The mechanisms of stored causes: what no training mends, then whether a run learned, then
+    that of most errors.
 
     Args:
         frame: as `sweeps.store.reads.explained.causes`, of one run or of several.
     """
     shares = frame.groupby("mechanism", sort=False)["share"].sum()
     ranked = shares.sort_values(ascending=False, kind="stable").index
-    return sorted(map(str, ranked), key=lambda name: LEAD.get(name, len(LEAD)))
+    return sorted(map(str, ranked), key=lambda name: (name != ORDER, name != NOT_LEARNED))
 
 
 def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) -> SweepSpec:
@@ -396,7 +406,10 @@ def trial_sentence(trial: RemedyTrial) -> str:
     if comparison is None:
         return "not tried on this configuration" if trial.mended[1] else "not tried yet"
     more = f"{trial.waiting} more in training" if trial.waiting else ""
-    said = (_comparison_sentence(trial, comparison), left_out, more)
+    # That it has learned is judged on trained lengths.
+    longer = "" if mechanism == NOT_LEARNED else describe_longer([trial.longer])
+    longer = longer[:1].lower() + longer[1:].removesuffix(".")
+    said = (_comparison_sentence(trial, comparison), longer, left_out, more)
     return "; ".join(filter(None, said))
 
 

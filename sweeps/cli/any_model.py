@@ -179,6 +179,7 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
         a, b = ("not set" if value is None else value for value in values)
         said.append(f"{name}: {a} in a, {b} in b")
     said += [compared.verdict(), compared.pairing]
+    said += filter(None, [compared.longer_strings])
     said += [sentence_of(name, found) for name, found in compared.questions.items()]
     if "learned" not in compared.questions:
         said.append("whether they learned is not known of both, so the whole test is compared")

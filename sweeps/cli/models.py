@@ -271,6 +271,8 @@ def populations(
 
     Intervals are over languages. Random and border are median accuracies over languages.
     """
+    from sweeps.results import describe_longer
+
     store = open_database(db)
     found = api.populations(store, chosen.pop("sweeps", None), by or (), **chosen)
     if as_json:
@@ -282,6 +284,8 @@ def populations(
         return
     title = f"{count(len(shown), 'population')} of languages in {store.name}"
     print_table(shown, title, TableOptions(wide, columns))
+    if said := describe_longer(found.longer):
+        say(said)
 
 
 def errors(

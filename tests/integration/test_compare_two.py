@@ -6,8 +6,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
 
+from sweeps.api import lengths, runs, submit
+from sweeps.api import work as train
 from sweeps.api.comparisons import QUESTIONS, compare, compare_runs, shown_values
+from sweeps.cli.app import app
 from sweeps.grid.spec import parse_spec
 from sweeps.statistics.differences import string_differences
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
@@ -210,3 +214,65 @@ def test_models_that_are_not_drawn_are_told(
     models = points.groupby("configuration_number")["run_id"].nunique()
     assert tuple(models) == drawn
     assert ("shows up to 7 models of each configuration" in said(app)) == (drawn != (12, 4))
+
+
+@pytest.fixture(scope="module")
+def two_trainings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seeds trained to length 6 and to length 10, and tested to length 30."""
+    path = tmp_path_factory.mktemp("two") / "runs.db"
+    network = {"architecture": "lstm", "readout": "last", "task": "dyck"}
+    sizes = {"train_size": 1280, "test_size": 600, "test_max_length": 30, "max_num_epochs": 6}
+    axes = {"train_max_length": [6, 10], "hidden_size": [3, 4]}
+    spec = {"name": "two", "model_seeds": "0..2", "fixed": {**network, **sizes}, "axes": axes}
+    store = open_writer(str(path))
+    submit(store, spec)
+    train(store)
+    return path
+
+
+LOW: dict[str, Any] = {"learned_at": 0.5, "below": 0.72}
+SAID = (
+    "Trained or tested on different lengths: longer strings are those of lengths 11 to 30, which "
+    "none was trained on and all are tested on."
+)
+
+
+def test_models_of_other_trained_lengths_are_compared_beyond_the_longer_of_them(
+    two_trainings: Path,
+) -> None:
+    store = open_reader(str(two_trainings))
+    named = [f"two:hidden_size=4,train_max_length={longest}" for longest in (6, 10)]
+    shares, generalize = [], []
+    for longest in (6, 10):
+        trained = runs(store, train_max_length=longest, hidden_size=4, **LOW)
+        scores = lengths(store, trained["id"])
+        sums = scores[scores["length"] > 10].groupby("run_id")[["tested", "wrong"]].sum()
+        right = (1 - sums["wrong"] / sums["tested"]).reindex(trained["id"])
+        learned = trained.set_index("id")["outcome"] != "not learned"
+        shares.append(right[learned].mean())
+        generalize.append((int((right[learned] >= 0.72).sum()), int(learned.sum())))
+    found = compare(store, *named, **LOW)
+    assert found.longer == range(11, 31)
+    assert found.questions["beyond"].values == pytest.approx(shares)
+    assert found.questions["generalizes"].counts == tuple(generalize)
+    first = runs(store, train_max_length=6, hidden_size=4)["accuracy_beyond"].mean()
+    assert first != pytest.approx(shares[0]), "that is on lengths 7 to 30"
+    for record in (found.record(), compare(store, *named).record()):
+        assert record["longer_lengths"] == [11, 30]
+        assert record["longer_strings"] == SAID
+    asked = ["compare", *named, "--db", str(two_trainings)]
+    assert SAID in CliRunner().invoke(app, asked).output
+    assert (
+        SAID not in CliRunner().invoke(app, ["compare", named[0], *asked[1:2], *asked[3:]]).output
+    )
+
+
+@pytest.mark.parametrize("page", ["compare_two", "compare", "map"])
+def test_pages_say_on_which_lengths_they_are_compared(
+    two_trainings: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    link: dict[str, Any] = {"learned": "50", "below": "72", "moves": "Share that generalizes"}
+    if page == "compare_two":
+        link |= {"config": ["1", "3"]}
+    shown = open_app(monkeypatch, two_trainings, page, **link)
+    assert SAID in said(shown)

@@ -20,7 +20,7 @@ from sweeps.store.reads import overview, queries, string_queries
 from sweeps.store.reads.selection import View
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
-from tests.app import metrics, open_app, said
+from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT
 from tests.databases import rows
 
@@ -281,3 +281,55 @@ def test_random_languages_of_several_classes_and_widths_are_compared_and_mapped_
     assert mapped.selectbox(key="language").value == "All languages"
     assert mapped.selectbox(key="x").value == "language_class"
     assert "means over languages" in said(mapped)
+
+
+@pytest.mark.parametrize("page", ["compare", "map", "failing"])
+def test_a_link_that_names_a_language_is_no_mistake_in_a_filter(
+    db: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    app = open_app(monkeypatch, db, page, language="first")
+    assert not app.warning
+    app.switch_page("screens/compare.py")
+    assert not rerun(app).warning
+    app = open_app(monkeypatch, db, page, language="second")
+    assert all("not one of the choices" in warning.value for warning in app.warning)
+
+
+def test_of_a_language_that_filters_leave_no_longer_no_link_is_blamed(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(monkeypatch, db, "map")
+    app.selectbox(key="language").select("first")
+    # As the browser has it then.
+    rerun(app).query_params["language"] = "first"
+    app.multiselect(key="task").set_value(["parity", "regular"])
+    assert not rerun(app).warning
+
+
+@pytest.mark.parametrize("page", ["failing", "model"])
+def test_a_model_gives_way_to_one_of_the_language_that_is_filtered_by(
+    db: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    store = open_reader(str(db))
+    models = queries.runs(store)
+    parity = int(models.loc[models["task"] == "parity", "id"].iloc[0])
+    app = open_app(monkeypatch, db, page, run=str(parity))
+    assert app.query_params["run"] == str(parity)
+    app.multiselect(key="task").set_value(["first"])
+    shown = rerun(app).query_params["run"]
+    assert queries.run_config(store, int(shown)).task == "first"
+    assert not app.warning
+    app.multiselect(key="task").set_value(["first", "parity"])
+    assert rerun(app).query_params["run"] == shown, "it is left, and stays"
+
+
+def test_a_filter_of_a_link_is_counted_in_the_sidebar_at_once(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(monkeypatch, db, task=["first", "parity"], positions="rotary")
+    labels = [x.proto.popover.label for x in app.sidebar.children.values() if x.type == "popover"]
+    assert "Settings (2 chosen)" in labels
+    assert app.multiselect(key="positions").value == ["rotary"]
+    opened = open_app(monkeypatch, db, "model", learned="50")
+    (filters,) = (x for x in opened.expander if x.label.startswith("Thresholds"))
+    assert filters.proto.expanded

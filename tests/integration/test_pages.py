@@ -248,31 +248,36 @@ def test_sweeps_are_judged_by_the_thresholds_too(monkeypatch: pytest.MonkeyPatch
         assert ("not learned." in said(app)) == (waiting > 0)
 
 
-def test_a_failing_model_fails_from_a_length_on_only_if_it_learned(
+def test_of_failing_models_that_learned_it_is_said_at_which_length_they_are_wrong_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = open_app(monkeypatch, SHIPPED, "failing")
     assert "14 learned and fail beyond, 2 have not learned." in said(app)
     table = app.dataframe[0].value
-    wrong = rows(
-        SHIPPED,
-        "SELECT run_id, min(length) FROM length_score WHERE wrong AND length > 10 GROUP BY 1",
+    wrong = dict(
+        rows(SHIPPED, "SELECT run_id, min(length) FROM length_score WHERE wrong GROUP BY run_id")
     )
-    learned = table[table["outcome"] == "fails beyond"].set_index("run_id")["fails_from"]
-    assert learned.to_dict() == {x: y for x, y in wrong if x in learned.index}
+    learned = table[table["outcome"] == "fails beyond"].set_index("run_id")["first_wrong_length"]
+    assert learned.to_dict() == {x: wrong[x] for x in learned.index}
     others = table[table["outcome"] == "not learned"]
-    assert others["fails_from"].isna().all()
+    assert others["first_wrong_length"].isna().all()
     text = said(app).replace("\\", "")
     assert "Learned, but fails beyond: it is right on all 508 test strings of trained" in text
-    assert f"It fails from length {learned.iloc[0]} on." in text
+    assert f"it is wrong first at length {learned.iloc[0]} (trained to 10)." in text
     app = open_app(monkeypatch, SHIPPED, "failing", run=str(others["run_id"].iloc[0]))
     text = said(app).replace("\\", "")
     assert "Not learned: it is right on 433 of 508 test strings of trained lengths 1 to 10" in text
     assert "on. That it is right on " in text
     assert "Solved length" not in metrics(app)
+    # By a lower threshold it has learned, and is wrong first within the lengths of its training.
+    linked = int(others["run_id"].iloc[0])
+    app = open_app(monkeypatch, SHIPPED, "failing", run=str(linked), learned="80")
+    text = said(app).replace("\\", "")
+    assert "Learned, but fails beyond" in text
+    assert wrong[linked] <= 10
+    assert f"it is wrong first at length {wrong[linked]} (trained to 10)." in text
     # What is not in the table is judged by the thresholds of the filters, too.
-    linked = str(others["run_id"].iloc[0])
-    app = open_app(monkeypatch, SHIPPED, "failing", run=linked, seed="0", learned="80")
+    app = open_app(monkeypatch, SHIPPED, "failing", run=str(linked), seed="0", learned="80")
     assert f"Model {linked} is not in the table above" in said(app)
     assert "Learned, but fails beyond" in said(app).replace("\\", "")
 

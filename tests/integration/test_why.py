@@ -16,7 +16,8 @@ from seqcls.interpretability.explanations import explain
 from seqcls.interpretability.mechanisms import SAMPLE
 from seqcls.interpretability.network import Network
 from seqcls.results import Cause, Confusion
-from sweeps.api import failures
+from sweeps.api import causes, failures, remedies, submit, work
+from sweeps.api import runs as api_runs
 from sweeps.api.models import trained_model
 from sweeps.api.trials import mechanisms_of
 from sweeps.cli.app import app
@@ -226,3 +227,26 @@ def test_verification_finds_what_does_not_fit_its_run(shipped: Store) -> None:
         "run 38: the shares of its causes do not sum to 1",
         "run 39: a perturbation of it was tested on another number of strings",
     ]
+
+
+def test_a_run_that_has_not_learned_counts_as_that_wherever_causes_are_counted(
+    tmp_path: Path,
+) -> None:
+    """Though it cannot see the order of tokens, by which other errors of it are called."""
+    store = open_writer(str(tmp_path / "blind.db"))
+    language = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
+    blind = {"architecture": "transformer", "positions": "none", **language}
+    sizes = {"train_size": 320, "test_max_length": 20, "test_size": 400, "max_num_epochs": 1}
+    submit(store, {"name": "blind", "model_seeds": "0..2", "fixed": {**blind, **sizes}})
+    work(store)
+    assert set(api_runs(store)["outcome"]) == {"not learned"}
+    record = json.loads(run(store, "causes", "blind", "--json"))
+    first = [row["mechanism"] for row in record["causes"] if row["number"] == 0]
+    assert first == ["not learned"] * 3
+    assert "order not seen" in {row["mechanism"] for row in record["causes"]}
+    counted = {row["mechanism"]: row["seeds"] for row in record["by_configuration"]}
+    assert counted == {"not learned": 3}
+    assert "100% (44% to 100%)" in run(store, "causes", "blind")
+    (found, *_) = failures.leading_causes(causes(store, "blind")).to_dict("records")
+    assert found["mechanism"] == "not learned"
+    assert remedies(store, "blind/0").mechanisms[:2] == ["order not seen", "not learned"]

@@ -92,20 +92,25 @@ def test_what_the_outcomes_mean_follows_the_thresholds_and_the_task() -> None:
 def row(outcome: str, within: int = 0, beyond: int = 0, **more: object) -> dict[str, object]:
     """A model that is wrong on so many of 500 strings of trained lengths and of 200 longer ones."""
     counts = {"tested_within": 500, "wrong_within": within, "within_from": "test"}
-    counts |= {"tested_beyond": 200, "wrong_beyond": beyond}
+    counts |= {"tested_beyond": 200, "wrong_beyond": beyond, "first_wrong_length": None}
     return {"outcome": outcome, **counts, **more}
 
 
 TRAINED = range(1, 21)
 
 
-def test_a_model_fails_from_a_length_on_only_if_it_learned() -> None:
-    assert describe_model(row(Outcome.FAILS_BEYOND, beyond=62), TRAINED, 23) == (
+def test_of_a_model_that_learned_it_is_said_at_which_length_it_is_wrong_first() -> None:
+    beyond = row(Outcome.FAILS_BEYOND, beyond=62, first_wrong_length=23)
+    assert describe_model(beyond, TRAINED) == (
         "Learned, but fails beyond: it is right on all 500 test strings of trained lengths 1 to "
-        "20, and on 138 of 200 longer strings (69%). It fails from length 23 on."
+        "20, and on 138 of 200 longer strings (69%). In the test it is wrong first at length 23 "
+        "(trained to 20)."
     )
-    said = describe_model(row(Outcome.FAILS_BEYOND, 2, 62), TRAINED, 23)
+    said = describe_model(row(Outcome.FAILS_BEYOND, 2, 62, first_wrong_length=18), TRAINED)
     assert "right on 498 of 500 test strings of trained lengths 1 to 20 (99.6%), and on" in said
+    assert said.endswith("In the test it is wrong first at length 18 (trained to 20).")
+    unknown = row(Outcome.NOT_KNOWN, 2, tested_beyond=0, first_wrong_length=18)
+    assert describe_model(unknown, TRAINED).endswith("wrong first at length 18 (trained to 20).")
     not_learned = row(Outcome.NOT_LEARNED, 60, 100)
     assert describe_model(not_learned, TRAINED) == (
         "Not learned: it is right on 440 of 500 test strings of trained lengths 1 to 20 (88%); a "
@@ -126,10 +131,10 @@ def test_a_model_that_generalizes_may_have_errors_at_the_thresholds() -> None:
         "Learned and generalizes: it is right on all 500 test strings of trained lengths 1 to "
         "20, and on all 200 longer strings."
     )
-    said = describe_model(row(Outcome.GENERALIZES, 1, 10), TRAINED, 40, below=0.9)
-    assert said.endswith(
-        "and on 190 of 200 longer strings (95%); a model generalizes from 90% on. It errs from "
-        "length 40 on."
+    errs = row(Outcome.GENERALIZES, 1, 10, first_wrong_length=4)
+    assert describe_model(errs, TRAINED, below=0.9).endswith(
+        "and on 190 of 200 longer strings (95%); a model generalizes from 90% on. In the test it "
+        "is wrong first at length 4 (trained to 20)."
     )
 
 

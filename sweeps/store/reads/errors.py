@@ -257,8 +257,12 @@ def _sum_errors(store: Store, run_id: int, width: int, what: str) -> pd.DataFram
 # Reads of how a language's test strings were drawn.
 
 
-def border_accuracies(store: Store, view: View) -> pd.DataFrame:
+def border_accuracies(store: Store, view: View, beyond: range | None = None) -> pd.DataFrame:
     """How finished runs do on random test strings and on those of border pairs.
+
+    Args:
+        beyond: the lengths of longer strings; of each run those that are longer than its training's
+            where it is None.
 
     Returns:
         run_id, config_id and the columns of `BORDER_SHARES`, in [0, 1]: of trained lengths, and of
@@ -278,8 +282,10 @@ def border_accuracies(store: Store, view: View) -> pd.DataFrame:
             rows.append((row.id, row.config_id, *(None for _ in BORDER_SHARES)))
             continue
         trained = problem.trained_lengths
-        longer = strings.lengths >= trained.stop
-        within = (strings.lengths >= trained.start) & ~longer
+        within = (strings.lengths >= trained.start) & (strings.lengths < trained.stop)
+        longer = strings.lengths >= (trained.stop if beyond is None else beyond.start)
+        if beyond is not None:
+            longer &= strings.lengths < beyond.stop
         kinds = ((strings.ways >= 0) & ~border, border)
         chosen = [kind & side for side in (within, longer) for kind in kinds]
         tested = [strings.occurrences[of].sum() for of in chosen]

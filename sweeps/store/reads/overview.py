@@ -16,6 +16,7 @@ from seqcls.theory.predictions import TheoryPrediction, theory_of
 from sweeps.results import (
     OUTPUT_COUNTS,
     RANGE_COLUMNS,
+    Outcome,
     differing_fields,
     exact_type,
     solved_or_none,
@@ -33,8 +34,9 @@ from sweeps.store.reads.selection import (
     model_columns,
     outcome_counts,
     proof_counts,
+    share_right,
 )
-from sweeps.store.reads.stored import config_of
+from sweeps.store.reads.stored import config_of, problem_of
 from sweeps.store.reads.test_sets import names_of_datasets
 from sweeps.store.tables import LENGTH_COUNTS, LengthScore, LengthSum, Revision, Run, RunState
 
@@ -152,8 +154,10 @@ def models(store: Store, view: View) -> pd.DataFrame:
 
     Returns:
         run_id, config_id, model_seed, accuracy in [0, 1], errors, false_positives,
-        false_negatives, solved_length (missing where no test string is so short), failing and
-        picked (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
+        false_negatives, solved_length (missing where no test string is so short),
+        first_wrong_length (of the shortest test strings that it got wrong, of trained lengths or
+        longer; missing where there is none, and of runs that have not learned), failing and picked
+        (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
         not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
         and on longer lengths; the columns of `with_proofs`, where a proof is stored.
     """
@@ -175,8 +179,9 @@ def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.
 
 
 def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
-    """Finished runs in scope, as `models`, the least accurate first."""
-    return _complete(store, frame(store, _worst_first(view).limit(limit)))
+    """Finished runs that the view picks, as `models`, the least accurate first."""
+    query = _worst_first(view).where(condition_of(view))
+    return _complete(store, frame(store, query.limit(limit)))
 
 
 def count_failing_models(store: Store, view: View) -> int:
@@ -200,24 +205,6 @@ def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
     return _complete(store, frame(store, query))
 
 
-def first_wrong_lengths(
-    store: Store, run_ids: Sequence[int], longer_than: int = -1
-) -> dict[int, int]:
-    """The length of the shortest strings that each of these runs got wrong, where it did any.
-
-    Args:
-        longer_than: a length; strings up to it do not count.
-    """
-    query = (
-        select(LengthScore.run_id, func.min(LengthScore.length))
-        .where(one_of(LengthScore.run_id, run_ids), LengthScore.length > longer_than)
-        .where(LengthScore.wrong > 0)
-        .group_by(LengthScore.run_id)
-    )
-    with store.begin() as connection:
-        return {row[0]: row[1] for row in connection.execute(query)}
-
-
 def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
     """The length of the shortest test string of each of these configurations that is tested."""
     query = select(LengthSum.config_id, func.min(LengthSum.length))
@@ -227,18 +214,97 @@ def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]
 
 
 def _complete(store: Store, models: pd.DataFrame) -> pd.DataFrame:
-    return with_proofs(store, _correct_solved_length(store, models), "run_id")
+    return with_proofs(store, _with_first_errors(store, models), "run_id")
 
 
-def _correct_solved_length(store: Store, models: pd.DataFrame) -> pd.DataFrame:
-    """Models without a solved length where they get one of the shortest test strings wrong.
+def _with_first_errors(store: Store, models: pd.DataFrame) -> pd.DataFrame:
+    """Models with the length of their shortest errors, and without a solved length where they get
+    one of the shortest test strings wrong.
 
     Up to the length that is stored then there is no test string at all.
     """
     shortest = shortest_tested(store, set(models["config_id"].tolist()))
     least = models["config_id"].map(shortest).fillna(-1)
     solved = models["solved_length"].astype("Int64")
-    return models.assign(solved_length=solved_or_none(solved, least))
+    says = (models["errors"] > 0) & (models["outcome"] != Outcome.NOT_LEARNED)
+    # The length that is stored is one less than that of the shortest errors.
+    return models.assign(
+        solved_length=solved_or_none(solved, least), first_wrong_length=(solved + 1).where(says)
+    )
+
+
+# Models that were trained on other lengths, on the same longer strings.
+
+
+def longer_lengths(store: Store, config_ids: Collection[int]) -> range | None:
+    """The lengths of the longer strings on which these configurations are compared.
+
+    Beyond those that any was trained on, up to the longest that all are tested on; an empty range
+    where there are none. Configurations whose trained lengths are not known have no part in it.
+
+    Returns:
+        None where the longer strings of each are those of the same lengths.
+    """
+    with store.begin() as connection:
+        texts = config_texts(connection, list(config_ids))
+    known = [x for x in map(problem_of, texts.values()) if x is not None]
+    own = {
+        range(x.trained_lengths.stop, x.longest_tested + 1)
+        for x in known
+        if x.knows_trained_lengths
+    }
+    if len(own) < 2:
+        return None
+    return range(max(x.start for x in own), min(x.stop for x in own))
+
+
+def judge_on(
+    store: Store, models: pd.DataFrame, longer: range | None, below: float, run_id: str = "run_id"
+) -> pd.DataFrame:
+    """Models with `accuracy_beyond` and `outcome` as they are on longer strings of these lengths.
+
+    Args:
+        longer: as `longer_lengths` of their configurations gives them.
+        below: the accuracy below which a model that has learned fails on them.
+        run_id: the column of their ids.
+    """
+    if longer is None:
+        return models
+    counted = [cast(func.sum(x), BigInteger) for x in (LengthScore.tested, LengthScore.wrong)]
+    query = (
+        select(LengthScore.run_id, share_right(*counted))
+        .where(one_of(LengthScore.run_id, models[run_id].tolist()))
+        .where(LengthScore.length >= longer.start, LengthScore.length < longer.stop)
+        .group_by(LengthScore.run_id)
+    )
+    with store.begin() as connection:
+        right = {row[0]: row[1] for row in connection.execute(query)}
+    beyond = models[run_id].map(right).astype(float).where(models["accuracy_beyond"].notna())
+    came_to = np.select(
+        [beyond.isna(), beyond < below],
+        [Outcome.NOT_KNOWN, Outcome.FAILS_BEYOND],
+        Outcome.GENERALIZES,
+    )
+    judged = models["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])
+    outcome = models["outcome"].mask(judged, pd.Series(came_to, models.index, dtype=object))
+    return models.assign(accuracy_beyond=beyond, outcome=outcome)
+
+
+def judge_languages_alike(
+    store: Store, models: pd.DataFrame, below: float
+) -> tuple[pd.DataFrame, list[range]]:
+    """Models, those of each language on longer strings of the same lengths, and these lengths,
+    where configurations of a language have others of their own.
+
+    Args:
+        models: as `models` gives them, and language.
+    """
+    parts, lengths = [], []
+    for _, some in models.groupby("language", sort=False):
+        longer = longer_lengths(store, set(some["config_id"].tolist()))
+        parts.append(judge_on(store, some, longer, below))
+        lengths += [] if longer is None else [longer]
+    return (pd.concat(parts).loc[models.index] if lengths else models), lengths
 
 
 def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
