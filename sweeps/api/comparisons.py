@@ -42,7 +42,12 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries, string_queries
 from sweeps.store.reads.errors import border_accuracies
 from sweeps.store.reads.selection import View
-from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares
+from sweeps.store.reads.shortcuts import (
+    best_shortcut,
+    deciding,
+    shortcut_scores,
+    shortcut_shares,
+)
 from sweeps.store.tables import RunState
 
 QUESTIONS = {
@@ -83,7 +88,8 @@ class Compared:
     """The frame of `sweeps.statistics.differences.string_differences`; None where their test
     strings are not the same."""
     shortcuts: pd.DataFrame
-    """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it."""
+    """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it, and
+    decided_by: what decides its language, so that readers take no shortcut, or None."""
     border: dict[str, tuple[float, float]]
     """Medians over seeds of the accuracies of `BORDER_SHARES`; none where no test has pairs."""
 
@@ -295,6 +301,8 @@ def compare_configs(
     if unpaired is None and not common:
         unpaired = f"fewer than {FEWEST} seeds are in both, and others in one alone"
     called = names_of(store, ids)
+    shortcuts = shortcut_shares(best_shortcut(shortcut_scores(store, ids)))
+    decided = [deciding(store, ids).get(x) for x in shortcuts["config_id"]]
     return Compared(
         names=names,
         called=(called[ids[0]], called[ids[1]]),
@@ -305,7 +313,7 @@ def compare_configs(
         questions=ask(sides, view.below, paired=unpaired is None),
         lengths=by_length(*lengths, paired=unpaired is None),
         strings=strings,
-        shortcuts=shortcut_shares(best_shortcut(shortcut_scores(store, ids))),
+        shortcuts=shortcuts.assign(decided_by=pd.Series(decided, dtype=object)),
         border=_border(store, view, "config_id", ids),
     )
 

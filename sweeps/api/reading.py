@@ -51,6 +51,7 @@ from sweeps.store.reads.selection import KINDS, View, WrittenValue
 from sweeps.store.reads.shortcuts import (
     best_shortcut,
     best_shortcuts,
+    deciding,
     shortcut_scores,
     shortcut_shares,
 )
@@ -88,7 +89,8 @@ __all__ = [
     "Note", "StoredModel", "SweepOutcome", "SweepRecord", "SweepState", "View", "WrittenValue",
     "accuracy_by_drawn", "as_of_now", "best_shortcut", "best_shortcuts", "border_accuracies",
     "breaking_strings", "budget_models", "causes", "configs", "configs_revision", "configurations",
-    "count_failing_models", "count_runs", "count_string_errors", "epochs", "error_kinds_by_length",
+    "count_failing_models", "count_runs", "count_string_errors", "deciding", "epochs",
+    "error_kinds_by_length",
     "failing_models", "failures", "find_run", "first_wrong_lengths", "first_wrong_positions",
     "forgettings", "languages", "last_lengths", "learned_by_budget", "length_scores",
     "limit_reads", "losses_in_training", "median_curves", "members_revision", "memberships",

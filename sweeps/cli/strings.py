@@ -61,7 +61,7 @@ def draw(
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls shortcuts heads.toml")
 def shortcuts(spec: Spec, where: Where = None, as_json: AsJson = False) -> None:
-    """Show what can be reached on each test without knowing the language."""
+    """Show how far one gets on each test with little of each string, such as its letter counts."""
     import pandas as pd
 
     from seqcls.interpretability.wording import percent
