@@ -268,6 +268,16 @@ def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings
     return FirstStrings(of_each, span, len(examples), small != sampler)
 
 
+def negatives_sentence(looked: FirstStrings) -> str:
+    """Which share of the negative strings, border pairs aside, was drawn in each way; empty where
+    that is not known.
+    """
+    numbers = {x.kind: sum(x.by_length) for x in looked.kinds if x.kind in DRAWN[1:-1]}
+    total = sum(numbers.values())
+    said = ", ".join(f"{percent(number / total, 1)} {kind}" for kind, number in numbers.items())
+    return f"{total:,} negative strings were drawn: {said}" if said else ""
+
+
 def _make_smaller(sampler: Sampler) -> Sampler:
     """A sampler of fewer strings, where drawing an epoch takes long and none was drawn before."""
     if isinstance(sampler, AnsweredAgain):

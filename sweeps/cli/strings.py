@@ -34,8 +34,9 @@ def draw(
     ] = "table",
 ) -> None:
     """Show strings that models are trained or tested on, and how each was drawn."""
+    from seqcls.problem import resolve
     from sweeps.api.overlaps import without_near
-    from sweeps.api.strings import choose
+    from sweeps.api.strings import choose, first_strings, negatives_sentence
 
     drawn = api.draw(
         spec,
@@ -50,10 +51,13 @@ def draw(
     elif form == "jsonl":
         say(drawn.to_json(orient="records", lines=True).rstrip("\n"), data=True)
     else:
-        if said := without_near(choose(spec, where or ())):
+        configs = choose(spec, where or ())
+        if said := without_near(configs):
             say(said, err=True)
         of_label = "" if label is None else f"{label} "
         print_table(drawn, f"{count(len(drawn), f'{of_label}string')} of {part}", TableOptions())
+        if said := negatives_sentence(first_strings(resolve(configs[0]), part)):
+            say(said)
     if len(drawn) < number:
         of_label = "such " if label is not None else ""
         say(f"the first epoch has only {count(len(drawn), f'{of_label}string')}", err=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from seqcls.interpretability.wording import percent
 from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.strings import drawn_strings, first_strings
@@ -224,6 +225,22 @@ def test_advice_names_the_fields_that_would_help() -> None:
         assert said[0].remedy == remedy
         for name, value in remedy.items():
             assert f'{name} = "{value}"' in (said[0].advice or "")
+
+
+@pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
+def test_the_shares_of_negatives_are_those_that_were_drawn(tmp_path: Path, lengths: str) -> None:
+    """Of odd lengths no near negative can be made of `(ab|ba)*`, which has no such string."""
+    fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab|ba)*", "negatives": "near"}
+    spec = spec_file(tmp_path, {**fields, "negative_lengths": lengths, "train_size": 2_000})
+    kinds = api.draw(spec, number=None)["kind"]
+    negative = kinds[kinds != "positive"]
+    shares = [
+        f"{percent((negative == kind).mean(), 1)} {kind}" for kind in ("uniform", "edited", "near")
+    ]
+    wanted = f"{len(negative):,} negative strings were drawn: {', '.join(shares)}"
+    assert wanted in run_main("draw", spec).stdout
+    assert ((negative == "near").mean() < 0.2) == (lengths == "uniform")
+    assert "negative strings were drawn" not in run_main("draw", spec, "--format", "csv").stdout
 
 
 def test_what_decides_a_file_is_known_to_nobody(tmp_path: Path, rows_file: str) -> None:
