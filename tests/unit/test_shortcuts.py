@@ -32,7 +32,7 @@ from seqcls.shortcuts import (
 from seqcls.strings.datasets import remember
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton
-from seqcls.tasks.base import texts
+from seqcls.tasks.base import LanguageTask, texts
 from seqcls.tasks.transductions import Transduction
 from sweeps.datasets import read_dataset
 from tests.conftest import ROOT
@@ -402,7 +402,8 @@ def held_by(problem: Problem, longest: int) -> list[str]:
     size = len(problem.task.alphabet)
     every = [x for length in range(longest + 1) for x in product(range(size), repeat=length)]
     strings = TokenStrings.of_lists(size, [[*letters] for letters in every])
-    labels = np.asarray(problem.task.labels(strings)).tolist()
+    assert isinstance(problem.task, LanguageTask)
+    labels = problem.task.labels(strings).tolist()
     pairs = list(zip(every, labels, strict=True))
     return [
         by
