@@ -157,7 +157,7 @@ def _both(readers: pd.DataFrame, names: Iterable[str], prefix: str = "") -> str:
 
 
 def above_aim(found: pd.DataFrame) -> list[str]:
-    """Languages that neither pairs nor counts decide, and a reader of pairs knows too well."""
+    """Languages that nothing decides, and a reader of pairs knows too well."""
     own = found[(found["negatives"] == "near") & (found["reader"] == "bigrams")]
     own = own[own["decided_by"] == ""]
     high = (own["near_within"] > AIM["within"]) | (own["near_beyond"] > AIM["beyond"])

@@ -390,9 +390,9 @@ class RunConfig(_NetworkFields):
     negatives: Annotated[
         Literal["uniform", "edits", "mixed", "near", "border"], About("Strings", 3, *_SAMPLERS)
     ] = "mixed"
-    """How `balanced_strings` draws negative strings; `near`: a third of them are positive ones with
-    a token or two changed and no pair of neighbors that positive strings lack; `border`: each is
-    at edit distance 1 from a positive string."""
+    """How `balanced_strings` draws negative strings; `near`: up to a third of them are positive
+    ones with a token or two changed and no pair of neighbors that positive strings lack; `border`:
+    each is at edit distance 1 from a positive string."""
     test_negatives: Annotated[
         Literal["as_trained", "uniform", "edits", "mixed", "near", "border"],
         About("Strings", 25, "test_sampler"),

@@ -2,8 +2,8 @@
 
 Each reader looks at little of a string (its length, its letters without their order, which tokens
 stand next to each other, its ends), is fitted on the first training strings and asked about the
-test strings. A model that is right as often as one of them need not have learned more than it. A
-reader is legitimate where the language is of its class: pairs of neighbors decide `(ab)*`, and
+test strings. A model that is right as often as one of them need not have learned more than it. It
+takes no shortcut where that little decides the language: pairs of neighbors decide `(ab)*`, and
 letter counts decide which letter is in the majority.
 
 The readers are those of scikit-learn (Pedregosa et al. 2011), on one thread; the same strings give
@@ -13,6 +13,7 @@ the same readers.
 import hashlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
@@ -23,6 +24,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.cancellation import check
+from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.fields import strings_read
 from seqcls.kinds import Examples
@@ -31,7 +33,9 @@ from seqcls.problem import Problem
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.tasks.base import CountTask, LanguageTask
+from seqcls.subregular.decisions import Subregular
+from seqcls.tasks.automaton import language_automaton
+from seqcls.tasks.base import LanguageTask, Task
 from seqcls.text import canonical_json
 
 FITTED_ON = 20_000
@@ -87,9 +91,14 @@ def read_test(problem: Problem) -> Sequence[Shortcut]:
 
 def training_key(problem: Problem) -> str:
     """A hash of what determines the strings that readers are fitted on."""
-    fields = {name: getattr(problem.config, name) for name in strings_read(problem.config, "train")}
-    epochs = _epochs(problem.train, problem.config.max_num_epochs)
-    text = canonical_json({**fields, "fitted_on": FITTED_ON, "epochs": epochs})
+    config = problem.config
+    fields = {name: getattr(config, name) for name in strings_read(config, "train")}
+    epochs = _epochs(problem.train, config.max_num_epochs)
+    # What was stored when trigrams had two marks before a string is asked again; strings that are
+    # drawn by letter counts have none.
+    counted = "variable_length" in (config.train_sampler, config.test_sampler)
+    marks = {} if counted or "trigrams" not in problem.kind.shortcut_readers else {"marks": 1}
+    text = canonical_json({**fields, **marks, "fitted_on": FITTED_ON, "epochs": epochs})
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -167,72 +176,82 @@ def _kappas(counts: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(possible > 1e-9, kappas, 0.0))
 
 
-OF_CLASS: Mapping[str, Sequence[str]] = {
-    "letter counts": ("length", "counts", "counts_trees"),
-    "pairs of neighboring tokens": ("ends", "bigrams", "trigrams"),
-    "runs of three tokens": ("trigrams",),
-}
-"""The readers that take no shortcut in a language that is decided so."""
+# What decides a language.
 
 
 def decided_by(problem: Problem) -> str | None:
-    """What decides the language, one of `OF_CLASS`; None where nothing of it is known to.
+    """What decides the label, or the output, of every string, of all that shortcut readers look at.
 
-    What such a reader reaches is no shortcut: it knows the language.
+    What readers reach is no shortcut then: whoever looks at nothing else may know all that there is
+    to know. Of a language the minimal automaton says it, or the task, if it is decided by letter
+    counts; of a transduction its attribute `decided_by`.
+
+    Returns:
+        Such as `first and last letters`, the first of `_DECIDES` that does; None where none does,
+        or it is not known.
     """
-    task = problem.task
+    return _decided_by(problem.task)
+
+
+@lru_cache(maxsize=1024)
+def _decided_by(task: Task) -> str | None:
     if not isinstance(task, LanguageTask):
+        stated: str | None = getattr(task, "decided_by", None)
+        return stated
+    if (automaton := language_automaton(task)) is None:
+        return None if task.order_sensitive else COUNTS
+    try:
+        language = Subregular(automaton)
+    except ConfigError:
         return None
-    counts, *local = OF_CLASS
-    if isinstance(task, CountTask):
-        return counts
-    return next((by for width, by in enumerate(local, 2) if is_local(task, width)), None)
+    return next((by for by, decides in _DECIDES.items() if decides(language)), None)
 
 
-MAX_WINDOWS = 200_000
-"""States of an automaton, each with all that can have been read last, that are looked through."""
+def _decided_by_ends(language: Subregular) -> bool:
+    """Whether strings with the same first and last letters have the same label."""
+    columns, accepting = language.columns, language.accepting
+    for first, state in enumerate(columns[:, language.start]):
+        reached = np.arange(len(accepting)) == state
+        while not reached[columns[:, reached]].all():
+            reached[columns[:, reached]] = True
+        labels = accepting[columns[:, reached]]
+        # Of two letters and more, and of the one letter alone.
+        if (labels != labels[:, :1]).any() or labels[first, 0] != accepting[state]:
+            return False
+    return True
 
 
-def is_local(task: LanguageTask, width: int = 2) -> bool:
-    """Whether a language's automaton says that runs of so many tokens, ends included, decide it.
+def _decided_by_counts(language: Subregular) -> bool:
+    """Whether strings of the same letter counts have the same label: its monoid is commutative."""
+    return all((a[b] == b[a]).all() for a in language.columns for b in language.columns)
 
-    It is then strictly local (McNaughton & Papert 1971): every string of which each run occurs in
-    some positive string is positive. Where there is no automaton, or it is large, nobody knows.
+
+def _decided_by_runs(language: Subregular, width: int) -> bool:
+    """Whether strings in which the same runs of so many tokens occur, ends included, have the same
+    label: the language is locally testable (McNaughton & Papert 1971).
     """
-    from seqcls.tasks.automaton import language_automaton
-
-    automaton = language_automaton(task)
-    end = len(task.alphabet)
-    if automaton is None or len(automaton.table) * end**width > MAX_WINDOWS:
-        return False
-    table, accepting, sound = automaton.table.tolist(), automaton.accepting, automaton.sound
-
-    def walk(may_follow: Callable[[_Node, int], bool]) -> set[_Node]:
-        # States, each with the last tokens on a way to it.
-        start = (automaton.start, (end,) * (width - 1))
-        reached, waiting = {start}, [start]
-        while waiting:
-            state, last = waiting.pop()
-            for letter, after in enumerate(table[state]):
-                node = (after, (*last, letter)[1:])
-                if node not in reached and may_follow((state, last), letter):
-                    reached.add(node)
-                    waiting.append(node)
-        return reached
-
-    positive = walk(lambda node, letter: bool(sound[table[node[0]][letter]]))
-    occur = {
-        (*last, letter)
-        for state, last in positive
-        for letter, after in enumerate(table[state])
-        if sound[after]
-    }
-    ends = {last for state, last in positive if accepting[state]}
-    spelled = walk(lambda node, letter: (*node[1], letter) in occur)
-    return all(accepting[state] for state, last in spelled if last in ends)
+    # The first two are smaller classes, which are decided of larger automata, too.
+    for name in ("SL", "coSL", "LT"):
+        with suppress(ConfigError):
+            found = language.find(name)
+            if found is not None and found.k is not None and found.k <= width:
+                return True
+    return False
 
 
-_Node = tuple[int, tuple[int, ...]]
+COUNTS = "letter counts"
+
+_DECIDES: Mapping[str, Callable[[Subregular], bool]] = {
+    "the length": lambda language: len(language.columns) == 1,
+    "first and last letters": _decided_by_ends,
+    COUNTS: _decided_by_counts,
+    "pairs of neighboring tokens": lambda language: _decided_by_runs(language, 2),
+    "runs of three tokens": lambda language: _decided_by_runs(language, 3),
+}
+"""What readers of languages look at, and whether it decides one, by its minimal automaton."""
+
+
+# The readers.
 
 
 def _epochs(sampler: Sampler, most: int) -> int:
@@ -350,15 +369,16 @@ def _grams(
 def _grams_of(
     strings: TokenStrings, size: int
 ) -> tuple[Int64[np.ndarray, " gram"], Int64[np.ndarray, " gram"]]:
+    # One mark stands before a string and one after it, as in factors of a language.
     end = strings.num_letters
-    edge = np.full((len(strings), size - 1), end + 1, dtype=np.int64)
+    before, after = (np.full((len(strings), 1), mark, dtype=np.int64) for mark in (end + 1, end))
     letters = np.where(strings.letters == NO_LETTER, end, strings.letters.astype(np.int64))
-    padded = np.concatenate([edge, letters, np.full((len(strings), 1), end)], axis=1)
-    width = padded.shape[1] - size + 1
+    padded = np.concatenate([before, letters, after], axis=1)
+    width = max(0, padded.shape[1] - size + 1)
     numbers = np.zeros((len(strings), width), dtype=np.int64)
     for first in range(size):
         numbers = numbers * (end + 2) + padded[:, first : first + width]
-    inside = np.arange(width) <= strings.lengths[:, None]
+    inside = np.arange(width) < strings.lengths[:, None] + 3 - size
     rows = np.broadcast_to(np.arange(len(strings))[:, None], inside.shape)[inside]
     each = (end + 2) ** size
     rows, grams = np.divmod(np.unique(rows * each + numbers[inside]), each)

@@ -30,6 +30,7 @@ from sweeps.api.strings import (
     distinct_tests,
     first_strings,
     measure_readers,
+    negatives_sentence,
 )
 from sweeps.grid.spec import parse_spec
 
@@ -150,6 +151,8 @@ def _show_kinds(problem: Problem, part: str, looked: FirstStrings) -> None:
     else:
         epoch = " of the first epoch" if part == "train" and not sampler.repeats else ""
         st.caption(f"All {looked.number:,} {strings}{epoch}, by how they were drawn.")
+    if said := negatives_sentence(looked):
+        st.caption(f"{said}.")
     rows = [
         {
             "kind": of_kind.kind or "inputs",

@@ -1,5 +1,5 @@
-"""What can be reached on a test without its language, beside what models reach; and which kinds of
-strings a model is right on.
+"""What shortcut readers reach on a test, beside what models reach; and which kinds of strings a
+model is right on.
 
 Pages show what is stored: no shortcut reader is asked on their way.
 """
@@ -18,7 +18,7 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent, percents
 from seqcls.problem import obstacle_of, resolve
 from seqcls.results import DRAWN
-from seqcls.shortcuts import OF_CLASS, READERS, decided_by
+from seqcls.shortcuts import READERS, decided_by
 from sweeps.api import reading
 from sweeps.api.presentation import border_sentence, display_strings
 from sweeps.api.reading import View
@@ -104,8 +104,8 @@ def judge(table: pd.DataFrame) -> pd.DataFrame:
             none), and the columns of `best_readers`.
 
     Returns:
-        decided_by (what decides the language, where it is of the class that the reader reads, so
-        that the reader takes no shortcut) and no_better, in the same order.
+        decided_by (what decides the language, of all that readers look at, so that they take no
+        shortcut) and no_better, in the same order.
     """
     decided = decided_by_readers(table)
     rows = zip(table.to_dict("records"), decided, strict=True)
@@ -126,17 +126,14 @@ def _low(accuracy: float, tested: float) -> float:
 
 
 def decided_by_readers(table: pd.DataFrame) -> "pd.Series[str]":
-    """What decides the language of each configuration, where its best reader reads just that.
+    """What decides the language of each configuration of whose test readers were asked.
 
     Args:
         table: config_id and shortcut_reader.
     """
     known = table.loc[table["shortcut_reader"].notna(), "config_id"]
     deciding = _deciding(tuple(known.tolist()))
-    rows = zip(table["config_id"], table["shortcut_reader"], strict=True)
-    of = [(deciding.get(config_id), reader) for config_id, reader in rows]
-    said = [by if by is not None and reader in OF_CLASS[by] else None for by, reader in of]
-    return pd.Series(said, index=table.index, dtype=object)
+    return pd.Series([deciding.get(x) for x in table["config_id"]], index=table.index, dtype=object)
 
 
 @partial(data.shared, of=reading.configs_revision)
@@ -175,7 +172,7 @@ def _sentence(row: Mapping[Hashable, Any], accuracy: float) -> str:
 
 
 def decided_sentence(table: pd.DataFrame) -> str:
-    """What is said of languages that a reader may know, which takes no shortcut there.
+    """What is said of tasks that a reader may know, which takes no shortcut there.
 
     Args:
         table: config_id, decided_by.
@@ -185,11 +182,10 @@ def decided_sentence(table: pd.DataFrame) -> str:
         return ""
     languages = table["config_id"].map(data.languages())
     number, of = languages[table["decided_by"].notna()].nunique(), languages.nunique()
-    whose = "This language is" if of == 1 else "These languages are"
+    whose = "This task is" if of == 1 else "These tasks are"
     if number < of:
-        are = "is a language" if number == 1 else "are languages"
-        whose = f"Of these {of:,} tasks, {number:,} {are}"
-    return f"{whose} decided by {' or '.join(by)}: a reader of those takes no shortcut."
+        whose = f"Of these {of:,} tasks, {number:,} {'is' if number == 1 else 'are'}"
+    return f"{whose} decided by {' or '.join(by)}: to read nothing else is no shortcut."
 
 
 def in_a_list(sentence: str) -> str:

@@ -100,9 +100,10 @@ class BalancedStrings(DrawnByLength):
     uniform where the language allows it. Negative strings, by `negatives`: `uniform`, of a
     uniform length; `edits`, a positive string with 1 + Geometric(1/2) edits (1, 2, 3, ... of them
     with probabilities 1/2, 1/4, 1/8, ...), of an allowed length; `mixed`, either, by a fair coin;
-    `near`, either or a near negative (`seqcls.sampling.near`), a third each; a language that has
-    none of those is drawn as `mixed`; `border`, the string outside of a border pair
-    (`seqcls.sampling.border`), of a length that is uniform among those that have one.
+    `near`, either or a near negative (`seqcls.sampling.near`), a third each, where an edited one
+    stands in for a near one that is not found; a language that has none of those is drawn as
+    `mixed`; `border`, the string outside of a border pair (`seqcls.sampling.border`), of a length
+    that is uniform among those that have one.
     Each is drawn again until it is negative, by `negative_lengths`: `redrawn`, length and all, so
     that most have lengths at which most strings are negative; `uniform`, of a length that is
     uniform among those that have a negative string, and kept.

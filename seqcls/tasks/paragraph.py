@@ -13,7 +13,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.pictures import Page, glyphs_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LetterRow
-from seqcls.tasks.transductions import TargetRow, Transduction
+from seqcls.tasks.transductions import INPUT, TargetRow, Transduction
 
 BREAK = "/"
 MAX_PIXELS = 2**20
@@ -39,6 +39,7 @@ class Paragraph(Transduction):
     font: str = "pillow"
     distortion: float = 0.0
 
+    decided_by = INPUT
     reads: ClassVar[frozenset[str]] = frozenset(
         {"alphabet", "line_length", "max_lines", "font", "distortion"}
     )

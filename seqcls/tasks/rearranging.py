@@ -13,6 +13,7 @@ import numpy as np
 from seqcls.errors import InvalidStringError
 from seqcls.tasks.base import FLARE, Language, LetterRow, NotRegular, random_bits
 from seqcls.tasks.transductions import (
+    INPUT,
     Places,
     TargetPlaces,
     TargetRow,
@@ -250,6 +251,7 @@ class Copy(Moved):
 
     rearranged = staticmethod(same)
     output = "is the same string"
+    decided_by = INPUT
 
 
 class Reverse(Moved):

@@ -20,7 +20,7 @@ from seqcls.strings.alphabets import check_alphabet, tokens_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LetterRow
 from seqcls.tasks.patterns import MAXREPEAT, class_members, obstacle, parse_pattern
-from seqcls.tasks.transductions import TargetRow, Transduction
+from seqcls.tasks.transductions import INPUT, NEIGHBORS, TargetRow, Transduction
 
 MAX_STEPS = 500
 """Steps of a pattern, with repetitions written out."""
@@ -111,6 +111,10 @@ class Rewriter:
 
     def _width(self, piece: str | int) -> int:
         return 1 if isinstance(piece, str) else self._widths[piece]
+
+    def writes_at_places(self) -> bool:
+        """Whether every match is one token, and becomes at most one."""
+        return self._least == self._widths[0] == self._most(1) == 1
 
     def _check_growth(self) -> None:
         most = self._most(self._least)
@@ -307,6 +311,18 @@ class Rewrite(Transduction):
     @cached_property
     def _rewriter(self) -> Rewriter:
         return Rewriter(self.alphabet, self.pattern, self.replacement)
+
+    @cached_property
+    def decided_by(self) -> str | None:
+        """As the base class says, where each token is replaced by itself."""
+        if not self._rewriter.writes_at_places():
+            return None
+        # Alone, first, last and between others.
+        tried = [[token] * number for token in self.alphabet for number in (1, 3)]
+        written = [self._rewriter.rewrite(tokens) for tokens in tried]
+        if any(len(output) < len(tokens) for output, tokens in zip(written, tried, strict=True)):
+            return None
+        return INPUT if written == tried else NEIGHBORS
 
     def _tokens_of(self, letters: LetterRow) -> list[str]:
         return [self.alphabet[letter] for letter in letters.tolist()]

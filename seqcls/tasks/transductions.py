@@ -19,6 +19,9 @@ TargetPlaces = Int64[np.ndarray, " target_position"]
 MOST_COUNTED = 8
 """Tokens of an alphabet that are features each."""
 
+INPUT, NEIGHBORS = "the input itself", "the token at the same place and its neighbors"
+"""What shortcut readers look at that may decide an output."""
+
 
 class Transduction(ABC):
     """A task from three answers: which inputs there are, one such, and what is right of it.
@@ -84,6 +87,13 @@ class Transduction(ABC):
             "distinct tokens": (strings.counts > 0).sum(axis=1),
             "longest run": longest_runs(strings),
         }
+
+    @property
+    def decided_by(self) -> str | None:
+        """What decides the targets, where a shortcut reader looks at just that: `INPUT`, or
+        `NEIGHBORS`; None where none does, or it is not known.
+        """
+        return None
 
     def coupling_obstacle(self) -> str | None:
         """Why `couples` does not say which tokens belong together; None where it does."""

@@ -51,7 +51,12 @@ from sweeps.store.reads import queries, string_queries
 from sweeps.store.reads.errors import border_accuracies
 from sweeps.store.reads.overview import judge_on, longer_lengths
 from sweeps.store.reads.selection import View
-from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares
+from sweeps.store.reads.shortcuts import (
+    best_shortcut,
+    deciding,
+    shortcut_scores,
+    shortcut_shares,
+)
 from sweeps.store.tables import RunState
 
 QUESTIONS = {
@@ -92,7 +97,8 @@ class Compared:
     """The frame of `sweeps.statistics.differences.string_differences`; None where their test
     strings are not the same."""
     shortcuts: pd.DataFrame
-    """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it."""
+    """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it, and
+    decided_by: what decides its language, so that readers take no shortcut, or None."""
     border: dict[str, tuple[float, float]]
     """Medians over seeds of the accuracies of `BORDER_SHARES`; none where no test has pairs."""
     longer: range | None = None
@@ -372,9 +378,13 @@ def ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[st
 
 
 def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.DataFrame:
-    """What the best reader of each test reaches, beyond trained lengths on those of `longer`."""
+    """What the best reader of each test reaches, beyond trained lengths on those of `longer`, and
+    what decides its language.
+    """
     best = best_shortcut(shortcut_scores(store, ids))
     shares = shortcut_shares(best)
+    decided = [deciding(store, ids).get(x) for x in shares["config_id"]]
+    shares = shares.assign(decided_by=pd.Series(decided, dtype=object))
     if longer is None:
         return shares
     alike = shortcut_shares(best[best["within"].astype(bool) | best["length"].isin(longer)])

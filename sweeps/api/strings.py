@@ -55,7 +55,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class TestReached:
-    """What can be reached on one test without knowing the language."""
+    """What readers of little reach on one test."""
 
     __test__: ClassVar[bool] = False
 
@@ -70,7 +70,7 @@ class TestReached:
 
 
 def shortcuts(spec: Spec, conditions: Sequence[str] = ()) -> list[TestReached]:
-    """How far readers get that know no language, on each test of a specification.
+    """How far readers get that look at little of a string, on each test of a specification.
 
     Args:
         spec: as `submit` takes it.
@@ -129,18 +129,19 @@ def _share(each: Reached) -> float | None:
 
 def _advice(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dict[str, Any]]:
     """A sentence about the best reader, and the fields that it says to set."""
+    decided = decided_sentence(problem)
     best = max(found, key=lambda x: _share(x) or 0.0, default=None)
     if best is None or (_share(best) or 0.0) < TEMPTING:
         # Within trained lengths letter counts tell much that they do not tell beyond; which tokens
         # stand next to each other is what near negatives are made for.
         best = next((x for x in found if x.reader == "bigrams"), None)
         if best is None or (best.within or 0.0) < TEMPTING:
-            return None, {}
+            return decided and f"{decided[:1].upper()}{decided[1:]}", {}
         best = replace(best, beyond=None)
     where = "within trained lengths" if best.beyond is None else "beyond trained lengths"
     said = f"{percent(_share(best) or 0.0, 1)} {where} can be reached by {READERS[best.reader]}"
-    if (by := decided_by(problem)) is not None:
-        return f"{said}: {by} decide this language", {}
+    if decided is not None:
+        return f"{said}: {decided}", {}
     test = problem.test
     if isinstance(problem.task, LanguageTask) and problem.unknown_labels is None:
         said += ", without knowing the language"
@@ -152,6 +153,13 @@ def _advice(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dic
     remedy = {"negatives": "near"} | ({"test_negatives": AS_TRAINED} if own else {})
     values = [f'{name} = "{value}"' for name, value in remedy.items()]
     return f"{said}: take {' and '.join(values)}", remedy
+
+
+def decided_sentence(problem: Problem) -> str | None:
+    """That readers know all that decides the labels, or the outputs; None where none does."""
+    by = decided_by(problem)
+    what = "language" if isinstance(problem.task, LanguageTask) else "task"
+    return None if by is None else f"this {what} is decided by {by}"
 
 
 def draw(
@@ -258,6 +266,16 @@ def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings
             first = _write_rows(problem, examples.take(rows[:number]), in_notation=True)
             of_each.append(StringsOfKind(kind, by_length, first))
     return FirstStrings(of_each, span, len(examples), small != sampler)
+
+
+def negatives_sentence(looked: FirstStrings) -> str:
+    """Which share of the negative strings, border pairs aside, was drawn in each way; empty where
+    that is not known.
+    """
+    numbers = {x.kind: sum(x.by_length) for x in looked.kinds if x.kind in DRAWN[1:-1]}
+    total = sum(numbers.values())
+    said = ", ".join(f"{percent(number / total, 1)} {kind}" for kind, number in numbers.items())
+    return f"{total:,} negative strings were drawn: {said}" if said else ""
 
 
 def _make_smaller(sampler: Sampler) -> Sampler:

@@ -211,7 +211,7 @@ def _border_sentences(compared: "Compared") -> list[str]:
 
 
 def _shortcut_sentences(compared: "Compared") -> list[str]:
-    """What can be reached on each side's test without knowing the language."""
+    """What the best shortcut reader of each side's test reaches."""
     from seqcls.interpretability.wording import percent
     from seqcls.shortcuts import READERS
 
@@ -225,6 +225,8 @@ def _shortcut_sentences(compared: "Compared") -> list[str]:
             ]
             reader = READERS.get(best["reader"], best["reader"])
             said[side] = f"{reader}; accuracy {' and '.join(shares)} trained lengths"
+            if best["decided_by"] is not None:
+                said[side] += f"; no shortcut, as the task is decided by {best['decided_by']}"
     if len(said) == 2 and said["a"] == said["b"]:
         return [f"best shortcut on their tests: {said['a']}"]
     return [f"best shortcut on the test of {side}: {text}" for side, text in said.items()]

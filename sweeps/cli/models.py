@@ -191,6 +191,7 @@ def runs(
     from sweeps.api.naming import names_of
     from sweeps.api.overlaps import trained_on
     from sweeps.api.presentation import describe_proofs
+    from sweeps.api.reading import deciding
     from sweeps.api.results import call_datasets, stored_runs
     from sweeps.results import BORDER_SHARES, differing_fields, solved_or_none
 
@@ -246,6 +247,11 @@ def runs(
     print_table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
     config_ids = frame["config_id"].unique().tolist()
     if len(config_ids) <= MOST_ASKED:
+        read = frame[frame["shortcut_within"].notna() | frame["shortcut_beyond"].notna()]
+        decided = read["config_id"].map(deciding(store, set(read["config_id"])))
+        for task, by in dict.fromkeys(zip(read["task"], decided, strict=True)):
+            if by is not None:
+                say(f"{task} is decided by {by}: to read nothing else is no shortcut")
         said = trained_on(api.configs(store, config_ids).values())
         if said:
             say(said)

@@ -34,8 +34,9 @@ def draw(
     ] = "table",
 ) -> None:
     """Show strings that models are trained or tested on, and how each was drawn."""
+    from seqcls.problem import resolve
     from sweeps.api.overlaps import without_near
-    from sweeps.api.strings import choose
+    from sweeps.api.strings import choose, first_strings, negatives_sentence
 
     drawn = api.draw(
         spec,
@@ -50,10 +51,13 @@ def draw(
     elif form == "jsonl":
         say(drawn.to_json(orient="records", lines=True).rstrip("\n"), data=True)
     else:
-        if said := without_near(choose(spec, where or ())):
+        configs = choose(spec, where or ())
+        if said := without_near(configs):
             say(said, err=True)
         of_label = "" if label is None else f"{label} "
         print_table(drawn, f"{count(len(drawn), f'{of_label}string')} of {part}", TableOptions())
+        if said := negatives_sentence(first_strings(resolve(configs[0]), part)):
+            say(said)
     if len(drawn) < number:
         of_label = "such " if label is not None else ""
         say(f"the first epoch has only {count(len(drawn), f'{of_label}string')}", err=True)
@@ -61,7 +65,7 @@ def draw(
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls shortcuts heads.toml")
 def shortcuts(spec: Spec, where: Where = None, as_json: AsJson = False) -> None:
-    """Show what can be reached on each test without knowing the language."""
+    """Show how far one gets on each test with little of each string, such as its letter counts."""
     import pandas as pd
 
     from seqcls.interpretability.wording import percent

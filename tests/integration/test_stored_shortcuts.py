@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,28 +20,30 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.writes.shortcuts import fit_shortcuts
 from tests.app import open_app, rerun, said
+from tests.commands import run_main
 from tests.databases import file_of, rows
 
+FIXED: dict[str, Any] = {
+    "task": "modular_arithmetic",
+    "architecture": "lstm",
+    "readout": "last",
+    "hidden_size": 4,
+    "train_min_length": 1,
+    "train_max_length": 8,
+    "train_size": 256,
+    "validation_min_length": 1,
+    "validation_max_length": 8,
+    "validation_size": 32,
+    "test_min_length": 1,
+    "test_max_length": 16,
+    "test_size": 300,
+    "max_num_epochs": 2,
+    "min_num_epochs": 2,
+}
 SPEC = {
     "name": "forms",
     "model_seeds": [0],
-    "fixed": {
-        "task": "modular_arithmetic",
-        "architecture": "lstm",
-        "readout": "last",
-        "hidden_size": 4,
-        "train_min_length": 1,
-        "train_max_length": 8,
-        "train_size": 256,
-        "validation_min_length": 1,
-        "validation_max_length": 8,
-        "validation_size": 32,
-        "test_min_length": 1,
-        "test_max_length": 16,
-        "test_size": 300,
-        "max_num_epochs": 2,
-        "min_num_epochs": 2,
-    },
+    "fixed": FIXED,
     "axes": {"negatives": ["mixed", "near"]},
 }
 
@@ -193,6 +196,50 @@ def test_a_report_says_what_can_be_reached_without_the_language(read_file: Path)
     assert "<th>shortcut</th>" in text
     assert "no better than a linear reader of the" in text
     assert "Dashed: best shortcut" in text.replace("\n", " ")
+
+
+DECIDED = {"even_pairs": "first and last letters", "copy": "the input itself"}
+
+
+@pytest.fixture(scope="module")
+def decided_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two untrained models, of a language and of a transduction that a reader decides."""
+    store = open_writer(str(tmp_path_factory.mktemp("decided") / "decided.db"))
+    for task in DECIDED:
+        fields = {**FIXED, "task": task}
+        if task == "copy":
+            del fields["readout"]
+        api.submit(store, {"name": task, "model_seeds": [0], "fixed": fields})
+    api.work(store)
+    for unread in unread_tests(store):
+        assert fit_shortcuts(store, unread) is None
+    return file_of(store)
+
+
+def test_what_a_reader_decides_is_no_shortcut_on_any_page(
+    monkeypatch: pytest.MonkeyPatch, decided_file: Path
+) -> None:
+    store = open_reader(str(decided_file))
+    app = open_app(monkeypatch, decided_file)
+    pages = [said(app), *(x.label for x in app.expander)]
+    pages += [written(store, task) for task in DECIDED]
+    pages += [said(open_inside(monkeypatch, decided_file, run)) for run in (1, 2)]
+    assert "no better than" not in " ".join(pages).lower()
+    for number, by in enumerate(DECIDED.values()):
+        assert f"This task is decided by {by}" in pages[-2 + number]
+        assert f"decided by {by}" in pages[-4 + number]
+        assert by in pages[0]
+
+
+def test_what_a_reader_decides_is_said_beside_what_it_reaches(decided_file: Path) -> None:
+    db = ("--db", str(decided_file))
+    told = run_main("runs", *db).stdout
+    compared = run_main("compare", "1", "2", *db).stdout
+    for task, by in DECIDED.items():
+        assert f"{task} is decided by {by}" in told
+        assert f"no shortcut, as the task is decided by {by}" in compared
+    record = api.compare(open_reader(str(decided_file)), "1", "2").record()
+    assert [x["decided_by"] for x in record["shortcuts"]] == [*DECIDED.values()]
 
 
 def test_accuracy_is_known_of_each_way_of_drawing(store: Store) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from seqcls.interpretability.wording import percent
 from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.strings import drawn_strings, first_strings
@@ -226,24 +227,59 @@ def test_advice_names_the_fields_that_would_help() -> None:
             assert f'{name} = "{value}"' in (said[0].advice or "")
 
 
-def test_what_a_reader_knows_is_said_of_languages_alone(tmp_path: Path, rows_file: str) -> None:
-    """The input is what `copy` writes, and of a file's language nobody knows what decides it."""
-    (copied,) = api.shortcuts(spec_file(tmp_path, {"task": "copy"}))
+@pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
+def test_the_shares_of_negatives_are_those_that_were_drawn(tmp_path: Path, lengths: str) -> None:
+    """Of odd lengths no near negative can be made of `(ab|ba)*`, which has no such string."""
+    fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab|ba)*", "negatives": "near"}
+    spec = spec_file(tmp_path, {**fields, "negative_lengths": lengths, "train_size": 2_000})
+    kinds = api.draw(spec, number=None)["kind"]
+    negative = kinds[kinds != "positive"]
+    shares = [
+        f"{percent((negative == kind).mean(), 1)} {kind}" for kind in ("uniform", "edited", "near")
+    ]
+    wanted = f"{len(negative):,} negative strings were drawn: {', '.join(shares)}"
+    assert wanted in run_main("draw", spec).stdout
+    assert ((negative == "near").mean() < 0.2) == (lengths == "uniform")
+    assert "negative strings were drawn" not in run_main("draw", spec, "--format", "csv").stdout
+
+
+def test_what_decides_a_file_is_known_to_nobody(tmp_path: Path, rows_file: str) -> None:
     (of_rows,) = api.shortcuts(spec_file(tmp_path, {"task": "file", "path": rows_file}))
-    said = "100% beyond trained lengths can be reached by the input itself"
-    assert copied.advice == said
     assert "without knowing" not in (of_rows.advice or "")
-    assert copied.remedy == of_rows.remedy == {}
+    assert "decided by" not in (of_rows.advice or "")
+    assert of_rows.remedy == {}
 
 
-def test_a_language_that_runs_of_tokens_decide_is_not_passed_by_a_shortcut() -> None:
-    for pattern, by in [("(ab)*", "pairs of neighboring tokens"), ("(aab)*", "runs of three")]:
-        fields = {"task": "regular", "alphabet": "ab", "pattern": pattern, "train_size": 2_000}
-        spec = {"name": "s", "model_seeds": [0], "fixed": {**SHORT_STRINGS, **fields}}
-        (reached,) = api.shortcuts(spec)
-        assert f"{by}" in (reached.advice or "")
-        assert "decide this language" in (reached.advice or "")
-        assert reached.remedy == {}
+DECIDED = [
+    ({"task": "even_pairs"}, "first and last letters"),
+    ({"task": "first"}, "first and last letters"),
+    ({"task": "majority"}, "letter counts"),
+    ({"task": "parity"}, "letter counts"),
+    ({"task": "word_problem", "group": "Z2"}, "letter counts"),
+    ({"task": "regular", "alphabet": "ab", "pattern": "((a|b)(a|b))*"}, "the length"),
+    ({"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}, "pairs of neighboring tokens"),
+    ({"task": "regular", "alphabet": "ab", "pattern": "(a|b)*aa(a|b)*"}, "pairs of neighboring"),
+    ({"task": "regular", "alphabet": "ab", "pattern": "(aab)*"}, "runs of three tokens"),
+    ({"task": "copy"}, "the input itself"),
+    (
+        {"task": "rewrite", "alphabet": "ab", "pattern": "a", "replacement": "b"},
+        "the token at the same place and its neighbors",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "by"), DECIDED)
+def test_what_a_reader_decides_is_not_passed_by_a_shortcut(
+    tmp_path: Path, fields: dict[str, Any], by: str
+) -> None:
+    fixed = {**SHORT_STRINGS, "train_size": 2_000, "test_size": 300, **fields}
+    spec = spec_file(tmp_path, fixed)
+    (reached,) = api.shortcuts(spec)
+    assert f"is decided by {by}" in (reached.advice or "")
+    assert reached.remedy == {}
+    said = " ".join(run_main("shortcuts", spec).stdout.split())
+    assert f"is decided by {by}" in said
+    assert "without knowing" not in said
 
 
 def test_that_a_language_has_no_near_negatives_is_said_before_and_after(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy.types import NullType
 
 from seqcls.errors import SeqclsError
 from seqcls.problem import Problem, resolve
-from seqcls.shortcuts import READERS, training_key
+from seqcls.shortcuts import READERS, decided_by, training_key
 from seqcls.tasks import TASKS
 from sweeps.store.checks import read_config
 from sweeps.store.columns import unpacked_lengths
@@ -184,6 +184,15 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
         tested = {row[0]: row[1] for row in connection.execute(query.where(read_of))}
     all_read = np.array([tested.get(row[0]) == row[-1] for row in found], dtype=bool)
     return best_of_each.assign(all_read=all_read)
+
+
+def deciding(store: Store, config_ids: Collection[int]) -> dict[int, str | None]:
+    """What decides the language of each configuration, as `seqcls.shortcuts.decided_by` says it."""
+    query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
+    with store.begin() as connection:
+        rows = connection.execute(query.order_by(Config.id)).all()
+    problems = {config_id: problem_of(text) for config_id, text in rows}
+    return {x: None if problem is None else decided_by(problem) for x, problem in problems.items()}
 
 
 def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
