@@ -1,7 +1,7 @@
 """A trained model of any architecture, asked about strings of its language."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain, compress, islice, product
 from typing import Any
@@ -185,10 +185,13 @@ class TrainedModel:
         return answers
 
     def ask_all(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> Answers:
-        """Labels and answers of strings: as text, or by their tokens or the letters' numbers."""
+        """Labels and answers of strings: as text, or by their tokens or the letters' numbers.
+
+        Raises:
+            InvalidStringError: one is not of this alphabet.
+        """
         listed = [strings] if isinstance(strings, str) else strings
-        rows = [self.letters(x) if _is_text(x) else x for x in listed]
-        return self.ask(TokenStrings.of_lists(self.num_letters, rows))  # type: ignore[arg-type]
+        return self.ask(TokenStrings.of_lists(self.num_letters, list(map(self._numbers, listed))))
 
     def answer(self, string: Given) -> Answer:
         """Label and answer of one string: text, its tokens, or the numbers of its letters.
@@ -197,7 +200,8 @@ class TrainedModel:
             InvalidStringError: it is not of this alphabet, no input of the task, or longer than the
                 model has places for.
         """
-        letters = self._numbers(string)
+        (row,) = TokenStrings.of_lists(self.num_letters, [self._numbers(string)]).letters.tolist()
+        letters = tuple(row)
         unknown = self.refuse_no_input(letters)
         answers = self.ask_all([letters])
         kind = self.problem.kind
@@ -219,19 +223,16 @@ class TrainedModel:
             kind.unjudged_score_name if unknown else kind.score_name,
         )
 
-    def _numbers(self, string: Given) -> Letters:
-        if isinstance(string, str | set | frozenset) or not isinstance(string, Iterable):
-            return self.letters(string)
-        given = list(string)
-        numbers = [x for x in given if isinstance(x, int | np.integer)]
-        if len(numbers) < len(given):
-            return self.letters([str(x) for x in given])
-        if beyond := [x for x in numbers if not 0 <= x < self.num_letters]:
-            raise InvalidStringError(
-                f"there is no letter number {beyond[0]}: expected 0 to {self.num_letters - 1}, or "
-                "the string as text"
-            )
-        return tuple(map(int, numbers))
+    def _numbers(self, string: Given) -> Sequence[int]:
+        """The letters of text or of its tokens; numbers as they are given, whatever they are."""
+        if isinstance(string, tuple) and string and type(string[0]) is int:
+            return string
+        # Arrays and tensors have their numbers so.
+        given = string.tolist() if callable(getattr(string, "tolist", None)) else string
+        if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
+            return self.letters(given)
+        tokens = [x.tolist() if callable(getattr(x, "tolist", None)) else x for x in given]
+        return self.letters(tokens) if any(isinstance(x, str) for x in tokens) else tokens
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:
         """Targets or answers as they are told: bits of a language, else text."""
@@ -261,7 +262,3 @@ class RunModel(TrainedModel):
         """
         self.problem.require_language("logits are of languages")
         return np.asarray(self.ask_all(strings).score)
-
-
-def _is_text(string: str | Sequence[str] | Sequence[int]) -> bool:
-    return isinstance(string, str) or (len(string) > 0 and isinstance(string[0], str))

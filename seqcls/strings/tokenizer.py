@@ -166,6 +166,8 @@ class Tokenizer:
         """
         if isinstance(string, str):
             return string
+        # Arrays and tensors have their tokens so.
+        string = string.tolist() if callable(getattr(string, "tolist", None)) else string
         tokens = list(string) if isinstance(string, Iterable) else [string]
         if not isinstance(string, Iterable) or isinstance(string, set | frozenset | dict | bytes):
             raise InvalidStringError(
@@ -173,11 +175,12 @@ class Tokenizer:
                 "tokens"
             )
         numbers = [self._numbers.get(str(token)) for token in tokens]
-        for token, number in zip(tokens, numbers, strict=True):
+        for place, (token, number) in enumerate(zip(tokens, numbers, strict=True), start=1):
             if number is None:
                 known = " ".join(self.alphabet[:20])
                 raise InvalidStringError(
-                    f"{string!r:.60} has the token {token!r:.60}; the tokens are {known}"
+                    f"{string!r:.60} has the token {token!r:.60} at place {place}; the tokens are "
+                    f"{known}"
                 )
         return self.decode([FIRST_LETTER + number for number in numbers if number is not None])
 

@@ -13,14 +13,15 @@ import pytest
 import torch
 
 import seqcls
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.interpretability.readable_model import ids_of, plain_model, target
-from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.trained_model import RunModel, TrainedModel
 from seqcls.models import MODELS
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import configuration, resolve
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
@@ -66,11 +67,16 @@ WRITERS: list[dict[str, Any]] = [
 ]
 
 
-def given(fields: dict[str, Any], folder: Path) -> tuple[TrainedModel, ModuleType]:
-    """A model that is drawn, and its file as a module."""
+def drawn_model(fields: dict[str, Any]) -> tuple[Problem, Weights]:
+    """What a model was trained for, and weights that are drawn."""
     problem = resolve(configuration(fields))
     drawn = initial_parameters(problem.network, 0)
-    model = TrainedModel(problem, {name: 2 * value.numpy() for name, value in drawn.items()})
+    return problem, {name: 2 * value.numpy() for name, value in drawn.items()}
+
+
+def given(fields: dict[str, Any], folder: Path) -> tuple[TrainedModel, ModuleType]:
+    """A model that is drawn, and its file as a module."""
+    model = TrainedModel(*drawn_model(fields))
     for name, content in files_of(model, "given", 0).items():
         (folder / name).write_bytes(content)
     spec = importlib.util.spec_from_file_location("given", folder / "model.py")
@@ -203,6 +209,52 @@ def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None
     loaded = seqcls.load_run(tmp_path / "runs.db", again)
     assert np.array_equal(loaded.logits(["ab", "aaaa"]), trained.logits(["ab", "aaaa"]))
     assert (tmp_path / "given" / "specification.toml").read_text().count("model_seeds") == 1
+
+
+NO_LETTERS = [
+    ([2], 1, "2"),
+    ([0, -1], 2, "-1"),
+    ([254], 1, "254"),
+    ([0, 255], 2, "255"),
+    ([256], 1, "256"),
+    ([2**70], 1, f"{2**70}"),
+    ([1.7], 1, "1.7"),
+    ([0.0], 1, "0.0"),
+    ([True], 1, "True"),
+    ([None], 1, "None"),
+    (np.array([0, 2], dtype=np.uint8), 2, "2"),
+    (np.array([1.0]), 1, "1.0"),
+    (torch.tensor([0, 0, -1]), 3, "-1"),
+    (torch.tensor([0.5]), 1, "0.5"),
+    ([[0, 1]], 1, r"\[0, 1\]"),
+]
+"""Strings by numbers, the place of one that no letter has, and how it is written."""
+
+
+@pytest.mark.parametrize("ask", ["logits", "ask_all", "answer", "TokenStrings"])
+@pytest.mark.parametrize(("string", "place", "number"), NO_LETTERS, ids=str)
+def test_a_number_that_no_letter_has_is_refused_by_name(
+    ask: str, string: Any, place: int, number: str
+) -> None:
+    model = RunModel(*drawn_model({**PARITY, "hidden_size": 4}))
+    said = f"token {place}: there is no letter number {number}; expected whole numbers from 0 to 1,"
+    with pytest.raises(InvalidStringError, match=said):
+        if ask == "TokenStrings":
+            TokenStrings.of_lists(2, [string.tolist() if torch.is_tensor(string) else string])
+        elif ask == "answer":
+            model.answer(string)
+        else:
+            getattr(model, ask)(["01", string])
+
+
+def test_numbers_of_letters_are_taken_from_arrays_and_tensors() -> None:
+    model = RunModel(*drawn_model({**PARITY, "hidden_size": 4}))
+    asked = [[0, 1], np.array([0, 1], dtype=np.uint8), torch.tensor([0, 1]), [torch.tensor(0), 1]]
+    assert set(model.logits([*asked, np.array(["0", "1"])])) == set(model.logits(["01"]))
+    with pytest.raises(InvalidStringError, match="over 3 letters: the model reads 2"):
+        model.ask(TokenStrings.of_lists(3, [[0]]))
+    with pytest.raises(InvalidStringError, match="token 2: there is no letter number 3"):
+        TokenStrings.of_letters(3, np.array([[0, 3]]))
 
 
 def test_a_notebook_draws_a_run_by_its_accuracy_and_its_answers() -> None:
