@@ -68,7 +68,7 @@ class TokenStrings:
         beyond = np.arange(letters.shape[1]) >= lengths[:, None]
         inside = letters[~beyond]
         is_whole = letters.dtype.kind in "iu"
-        if inside.size and not (is_whole and 0 <= inside.min() and inside.max() < num_letters):
+        if inside.size and not (is_whole and inside.min() >= 0 and inside.max() < num_letters):
             _refuse_numbers(
                 num_letters,
                 (row[:length] for row, length in zip(letters, lengths.tolist(), strict=True)),
@@ -85,7 +85,7 @@ class TokenStrings:
         kinds = set(map(type, chain.from_iterable(strings)))
         are_whole = all(map(_is_whole, kinds))
         if not are_whole or any(
-            len(string) and not (0 <= min(string) and max(string) < num_letters)
+            len(string) and not (min(string) >= 0 and max(string) < num_letters)
             for string in strings
         ):
             _refuse_numbers(num_letters, strings)

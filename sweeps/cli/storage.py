@@ -26,6 +26,7 @@ from sweeps.cli.printing import (
     print_json,
     print_record,
     print_table,
+    show,
 )
 from sweeps.terminal import progress_bar, say
 
@@ -259,7 +260,7 @@ def load(
     path: Annotated[
         str,
         typer.Argument(
-            help="A safetensors file, or a folder with one, config.json and vocabulary.json.",
+            help="A safetensors file, or a folder with one, config.json and its vocabulary.",
             show_default=False,
         ),
     ],
@@ -305,8 +306,9 @@ def load(
         bool, typer.Option("--replace", help="Replace a run that is already there.")
     ] = False,
     db: Db = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Load a model that was trained elsewhere, by its weights, as a run."""
+    """Load a model that was trained elsewhere, by its weights, as a run; say how it was read."""
     run = api.load_weights(
         db,
         path,
@@ -320,7 +322,8 @@ def load(
         replace=replace,
     )
     store = open_database(db)
-    say(f"{path}: loaded into {store.name} as run {run}, sweep {sweep!r}")
+    said = f"{path}: loaded into {store.name} as run {run}, sweep {sweep!r}"
+    show(as_json, [said, *run.sentences], {"run": int(run), "sweep": sweep, **run.reading})
 
 
 def _setting(given: str) -> tuple[str, Any]:

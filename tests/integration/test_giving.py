@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 from types import ModuleType
@@ -238,13 +239,15 @@ def test_a_number_that_no_letter_has_is_refused_by_name(
 ) -> None:
     model = RunModel(*drawn_model({**PARITY, "hidden_size": 4}))
     said = f"token {place}: there is no letter number {number}; expected whole numbers from 0 to 1,"
+    plain = string.tolist() if torch.is_tensor(string) else string
+    asked: dict[str, Callable[[], object]] = {
+        "logits": lambda: model.logits(["01", string]),
+        "ask_all": lambda: model.ask_all(["01", string]),
+        "answer": lambda: model.answer(string),
+        "TokenStrings": lambda: TokenStrings.of_lists(2, [plain]),
+    }
     with pytest.raises(InvalidStringError, match=said):
-        if ask == "TokenStrings":
-            TokenStrings.of_lists(2, [string.tolist() if torch.is_tensor(string) else string])
-        elif ask == "answer":
-            model.answer(string)
-        else:
-            getattr(model, ask)(["01", string])
+        asked[ask]()
 
 
 def test_numbers_of_letters_are_taken_from_arrays_and_tensors() -> None:
