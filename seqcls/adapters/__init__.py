@@ -197,7 +197,11 @@ class ForeignWeights:
         weights: Weights,
     ) -> dict[str, Any]:
         said = {
-            source: {x: value for x, (by, value) in settings.found.items() if by == source}
+            source: {
+                x: value
+                for x, (by, value) in settings.found.items()
+                if by == source and value is not None
+            }
             for source in ("given", "config.json", "assumed")
         }
         # The network says where an embedding, a table and a head were found.
@@ -307,8 +311,19 @@ def _read_tensors(path: Path) -> tuple[Weights, list[str]]:
         if not np.isfinite(values).all():
             raise ConfigError(f"{path}: tensor {short(name)} has a value that is not finite")
     others = {name: x.dtype for name, x in every.items() if name not in tensors}
-    return tensors, [f"tensor {short(x)} of {y}" for x, y in others.items()]
+    if unknown := [name for name in others if not _BUFFERS.fullmatch(name)]:
+        raise ConfigError(
+            f"{path}: tensor {short(unknown[0])} is of {others[unknown[0]]}, expected F32 or F64: "
+            "weights of whole numbers are not read"
+        )
+    return tensors, [f"tensor {short(x)}" for x in others]
 
+
+_BUFFERS = re.compile(
+    r"(.*\.)?(position_ids|positions|token_type_ids|num_batches_tracked|\w*mask|masked_bias|"
+    r"attn\.bias)"
+)
+"""Tensors of whole numbers that models have beside their weights."""
 
 READABLE = ("F32", "F64", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL")
 """Types of tensors; no answer is computed from whole numbers, which are left out."""

@@ -174,8 +174,7 @@ class Vocabulary:
         if shared := [given[token] for token in alphabet if tokens[given[token]] > 1]:
             named = " and ".join(repr(x) for x in given if given[x] == shared[0])
             raise ConfigError(
-                f"the vocabulary: {named:.60} of the task have one id, {shared[0]}; give each its "
-                "own"
+                f"the vocabulary: {named:.60} have one id, {shared[0]}; give each its own"
             )
         return cls(tuple(alphabet), dict(given), network, is_named, roles or {})
 

@@ -19,7 +19,7 @@ from seqcls.adapters.base import (
     short,
     transformer_fields,
 )
-from seqcls.adapters.recurrent import find_embedding, read_head
+from seqcls.adapters.recurrent import find_embedding, is_position, read_head
 from seqcls.errors import ConfigError
 
 _LAYER = re.compile(r"(.*?)layers\.0\.self_attn\.in_proj_weight")
@@ -132,7 +132,7 @@ def _read_places(
     A table may stand in a tensor of a name with `pos`, or `pe`; with `positions=sinusoidal` it is
     that of PyTorch's tutorial, sines and cosines in turn.
     """
-    names = [x for x in tensors.names if _is_table(x)]
+    names = [x for x in tensors.names if is_position(x)]
     # Where there is one nothing is assumed, and where there is none, the reading says so.
     said = settings.get("positions", "table", ("table", "sinusoidal"))
     table = None
@@ -157,10 +157,6 @@ def _read_places(
             )
         table = waves if table is None else table
     return table
-
-
-def _is_table(name: str) -> bool:
-    return "pos" in name.lower() or re.search(r"(^|\.)pe($|\.)", name) is not None
 
 
 ENCODER = Adapter(

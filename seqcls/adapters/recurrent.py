@@ -109,7 +109,7 @@ def find_embedding(tensors: Tensors, settings: Settings, width: int) -> str | No
         for name in _matrices(tensors)
         if tensors.shape(name)[1] == width
         and not tensors.has(f"{name.removesuffix('weight')}bias")
-        and not _is_position(name)
+        and not is_position(name)
     ]
     called = [name for name in matrices if re.search("emb|tok|wte", name)]
     if len(called) > 1:
@@ -130,7 +130,7 @@ def read_head(
 ) -> dict[str, np.ndarray]:
     """The head among what is left: the one matrix that reads the state, or the embeddings."""
     named = settings.get("head", None)
-    names = [x for x in _matrices(tensors) if tensors.shape(x)[1] == hidden and not _is_position(x)]
+    names = [x for x in _matrices(tensors) if tensors.shape(x)[1] == hidden and not is_position(x)]
     if named is not None:
         names = [str(named) if tensors.has(str(named)) else f"{named}.weight"]
     if len(names) > 1:
@@ -154,8 +154,9 @@ def _matrices(tensors: Tensors) -> list[str]:
     return [x for x in tensors.names if x.endswith("weight") and len(tensors.shape(x)) == 2]
 
 
-def _is_position(name: str) -> bool:
-    return "pos" in name.lower()
+def is_position(name: str) -> bool:
+    """Whether a tensor is called as tables of positions are."""
+    return "pos" in name.lower() or re.search(r"(^|\.)w?pe($|\.)", name) is not None
 
 
 RECURRENT = Adapter(

@@ -53,7 +53,8 @@ class VocabularyFile:
         letters = "|".join(map(re.escape, alphabet))
         several = "+" if max(map(len, alphabet)) == 1 else ""
         piece = re.compile(f"{_MARKS}?(?:{letters}){several}")
-        if found := [x for x in self.given if x not in alphabet and piece.fullmatch(x)]:
+        others = [x for x in self.given if x not in tuple(alphabet)]
+        if found := [x for x in others if piece.fullmatch(str(x))]:
             raise ConfigError(
                 f"{self.files[0]}: the tokenizer has {short(found[0])} besides {alphabet[0]!r}, "
                 "so that its model reads other tokens than the task's; where it was trained on "
@@ -69,7 +70,7 @@ def read_vocabulary(path: Path) -> VocabularyFile:
     """
     if path.suffix == ".txt":
         lines = _text(path).removesuffix("\n").split("\n")
-        return VocabularyFile([x.removesuffix("\r") for x in lines], (path.name,), pieces=True)
+        return VocabularyFile(_ids(path.name, lines), (path.name,), pieces=True)
     return _of_content(path.name, read_json(path))
 
 
@@ -110,8 +111,8 @@ def vocabulary_beside(folder: Path, *, is_alone: bool) -> VocabularyFile:
     roles = {x: y for said in settings.values() for x, y in _roles(said).items()}
     merges = "merges.txt" in others and is_alone
     return VocabularyFile(
-        ids if read else None,
-        tuple(dict.fromkeys(files.values())) if read else (),
+        ids if read or ids else None,
+        tuple(dict.fromkeys(files.values())),
         roles,
         merges or any(x.pieces for x in read.values()),
         [*others, *(x for file in read.values() for x in file.unread)],

@@ -1,20 +1,19 @@
 """Weights that were trained elsewhere, loaded as runs: tested here, and looked into like any."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from seqcls.adapters import read_weights
+from seqcls.adapters import FORMAT, read_weights
 from seqcls.adapters.base import TABLE
 from seqcls.config import ABOUT, IMPORTED, RunConfig
 from seqcls.errors import ConfigError, DatasetError
 from seqcls.evaluation import distinct_test_strings, evaluate
 from seqcls.imported import MAX_NAME, plain_settings
-from seqcls.models import MODELS
 from seqcls.models.positions import special_tokens, table_size
 from seqcls.problem import Problem, check, plugins_of, resolve, with_samplers
-from seqcls.text import canonical_json
+from seqcls.standalone import network_said
+from seqcls.text import canonical_json, named
 from seqcls.weights import shape_mismatch, to_bytes
 from sweeps.datasets.predictions import seed_of
 from sweeps.grid.spec import with_digests
@@ -106,6 +105,7 @@ def load_weights(
     config = _configuration(fields, made.fields, about)
     problem = resolve(config)
     _check_places(problem)
+    check(config)
     if (obstacle := shape_mismatch(problem, weights)) is not None:
         raise ConfigError(f"{path}: read as {name!r}, {obstacle}")
     store = to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
@@ -113,8 +113,7 @@ def load_weights(
     check_sweep(store, sweep)
     if not replace:
         check_new(store, config, seed)
-    network = {x: y for x, y in made.fields.items() if x in _said_of_network(problem)}
-    reading = {**made.reading, "network": network}
+    reading = {**made.reading, "network": network_said(problem.network)}
     (evaluation,) = evaluate(problem, [weights])
     result = RunResult(
         [],
@@ -131,22 +130,16 @@ def load_weights(
     return LoadedRun.of(record_imported(store, sweep, [run], drawn, replace)[0], reading)
 
 
-def _said_of_network(problem: Problem) -> set[str]:
-    """The settings that a network of this architecture reads."""
-    sizes = {"architecture", "hidden_size", "precision"}
-    return sizes | set(MODELS[problem.config.architecture].reads)
-
-
 def _sentences(reading: Mapping[str, Any]) -> list[str]:
     """How weights were read, in words."""
     network, settings = reading["network"], reading["settings"]
     places, found = reading["places"], reading["tensors"]
-    said = [f"read as {reading['read_as']}: {_named(network)}"]
+    said = [f"read as {reading['read_as']}: {named(network)}"]
     if "positions" in network or "num_attention_heads" in network:
         if places is not None:
             table = found.get("positions", "sines and cosines")
             said.append(f"positions: {table}, {places:,} places")
-        elif network.get("positions", "none") == "none":
+        elif network.get("positions", "none") == "none" and reading["read_as"] != FORMAT:
             said.append("positions: no table of them in the file, read as a model without")
     files = ", ".join(reading["vocabulary_files"])
     source = files or "no file of it, the task's tokens in their order"
@@ -155,10 +148,10 @@ def _sentences(reading: Mapping[str, Any]) -> list[str]:
     shown = [*ids[:MOST_SHOWN], *(["…"] if len(ids) > MOST_SHOWN else []), *special]
     said.append(f"vocabulary: {source}: {', '.join(shown)}")
     if parts := {x: y for x, y in found.items() if x != "positions"}:
-        said.append(f"tensors: {_named(parts)}")
-    said += [f"{x}: {_named(settings[x])}" for x in ("given", "config.json") if x in settings]
+        said.append(f"tensors: {named(parts)}")
+    said += [f"{x}: {named(settings[x])}" for x in ("given", "config.json") if x in settings]
     if assumed := settings.get("assumed"):
-        said.append(f"assumed, as nothing says it: {_named(assumed)}")
+        said.append(f"assumed, as nothing says it: {named(assumed)}")
     if unread := reading["not_read"]:
         said.append(f"not read: {', '.join(unread[:MOST_SHOWN])}")
     return said
@@ -166,11 +159,6 @@ def _sentences(reading: Mapping[str, Any]) -> list[str]:
 
 MOST_SHOWN = 12
 """Tokens, and parts that were not read, that a sentence has."""
-
-
-def _named(values: Mapping[str, Any]) -> str:
-    texts = {x: y if isinstance(y, str) else json.dumps(y) for x, y in values.items()}
-    return ", ".join(f"{name}={text}" for name, text in texts.items())
 
 
 def _task_fields(task: Mapping[str, Any] | str) -> dict[str, Any]:
@@ -208,9 +196,7 @@ def _configuration(
     """
     network = {**network, "imported": canonical_json(about)}
     config = RunConfig.from_mapping(with_samplers({**fields, **network}))
-    config = config.model_copy(update={"plugins": plugins_of(config)})
-    check(config)
-    return config
+    return config.model_copy(update={"plugins": plugins_of(config)})
 
 
 def _check_places(problem: Problem) -> None:

@@ -379,7 +379,7 @@ def test_what_is_said_of_it_wrongly_is_named(how: Any, said: str, tmp_path: Path
 def test_tokens_of_one_id_are_refused(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.json"
     tokens.write_text('{"0": 0, "1": 0}')
-    with pytest.raises(ConfigError, match="'0' and '1' of the task have one id, 0; give each its"):
+    with pytest.raises(ConfigError, match="'0' and '1' have one id, 0; give each its"):
         loaded_lstm(tmp_path, tokens=tokens)
     assert not (tmp_path / "runs.db").exists()
 
