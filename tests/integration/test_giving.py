@@ -4,7 +4,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,6 +27,7 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.api.giving import files_of
+from tests.commands import run_main
 from tests.conftest import ROOT
 
 PARITY: dict[str, Any] = {"task": "parity", "num_blocks": 2, "precision": "float64"}
@@ -116,6 +117,71 @@ def test_a_file_writes_the_outputs_that_are_written_here(fields: Any, tmp_path: 
         torch.testing.assert_close(loaded(read), plain_model(model)(read), atol=1e-6, rtol=0)
 
 
+DECODED: list[dict[str, Any]] = [
+    {"decoding": "beam", "beam_width": 3},
+    {"positions": "learned", "decoding": "beam", "beam_width": 2},
+    {"positions": "learned"},
+    {"architecture": "gru", "task": "duplicate", "decoding": "beam", "beam_width": 4},
+]
+
+
+@pytest.mark.parametrize("fields", DECODED, ids=lambda x: "-".join(map(str, x.values())))
+def test_a_file_ends_its_outputs_where_they_are_ended_here(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**COPY, **fields}, tmp_path)
+    loaded = module.load()
+    inputs = list(map(model.text, product(range(model.num_letters), repeat=5)))[:24]
+    known = [x for x in inputs if model.is_input(model.letters(x))]
+    answers = model.ask_all(known)
+    assert len(known) > 3
+    for text, written in zip(known, model.said(answers.predicted), strict=True):
+        plain = "".join(model.task.alphabet[x] for x in model.letters(text))
+        ids = model.tokenizer.encode(str(written))[1:]
+        assert module.write(loaded, plain) == [model.task.alphabet[x - FIRST_LETTER] for x in ids]
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"positions": "learned"}, "0" * 13, "13 tokens: the model has places for at most 12"),
+    ({"positions": "learned", **COPY}, "a" * 25, "25 tokens: the model has places for at most 24"),
+    ({}, "012", "token 3 is '2', and the model reads 0 1"),
+    ({"task": "dyck", "max_depth": 2}, "(_)", "token 2 is '_', and the model reads"),
+    (COPY, "a\n", "token 2 is '\\n'"),
+    (COPY, "a" * 1001, "1001 tokens: the model has places for at most 1000"),
+]
+
+
+@pytest.mark.parametrize(("fields", "string", "said"), REFUSED, ids=lambda x: str(x)[:30])
+def test_a_file_refuses_what_is_refused_here(
+    fields: Any, string: str, said: str, tmp_path: Path
+) -> None:
+    given({**PARITY, **SHORT, "hidden_size": 4, **fields}, tmp_path)
+    command = [sys.executable, str(tmp_path / "model.py"), string]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert said in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("readout", ["first", "last", "mean", "last_letter"])
+def test_a_file_answers_the_empty_string_by_itself(readout: str, tmp_path: Path) -> None:
+    architecture = "transformer" if readout == "first" else "lstm"
+    fields = {**PARITY, "architecture": architecture, "readout": readout, "hidden_size": 4}
+    model, module = given(fields, tmp_path)
+    (found,) = module.logits(module.load(), [""]).tolist()
+    assert found == pytest.approx(model.answer("").logit, abs=1e-9)
+    assert module.logits(module.load(), []).tolist() == []
+    with pytest.raises(ValueError, match="token 1 is 2, and the model reads 0 1"):
+        module.logits(module.load(), [[2]])
+
+
+def test_what_a_given_model_computes_is_said(tmp_path: Path) -> None:
+    db = str(ROOT / "runs.db")
+    said = run_main("give", "all_initializations/2", str(tmp_path / "given"), "--db", db).stdout
+    computes = said.splitlines()[-1]
+    assert computes.startswith("computes: architecture=transformer, hidden_size=2, ")
+    assert "of strings of any number of tokens out of a b c; a logit, positive" in computes
+    assert computes.removeprefix("computes: ") in (tmp_path / "given" / "README.md").read_text()
+
+
 def at_places(name: str) -> bool:
     """Whether an architecture answers at every place."""
     fields = {**PARITY, **SHORT, "architecture": name, "answers": "states"}
@@ -176,8 +242,7 @@ def test_a_gpt2_comes_back_as_it_was_given(fields: Any, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     task = {"task": "parity", "test_max_length": 12, "test_size": 50}
     task |= {x: y for x, y in fields.items() if x == "answers"}
-    settings = {} if "answers" in fields else {"readout": "last"}
-    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task, settings=settings)
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
     loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), strings("01", 100)
     assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
 
