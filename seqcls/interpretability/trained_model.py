@@ -19,7 +19,7 @@ from seqcls.notebook import MOST_ROWS, bars, table
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer, listed
 from seqcls.tasks import Task
 
 Letters = tuple[int, ...]
@@ -184,14 +184,14 @@ class TrainedModel:
         assert isinstance(answers, OutputAnswers)
         return answers
 
-    def ask_all(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> Answers:
+    def ask_all(self, strings: str | Sequence[Given]) -> Answers:
         """Labels and answers of strings: as text, or by their tokens or the letters' numbers.
 
         Raises:
             InvalidStringError: one is not of this alphabet.
         """
-        listed = [strings] if isinstance(strings, str) else strings
-        return self.ask(TokenStrings.of_lists(self.num_letters, list(map(self._numbers, listed))))
+        every = [strings] if isinstance(strings, str) else strings
+        return self.ask(TokenStrings.of_lists(self.num_letters, list(map(self._numbers, every))))
 
     def answer(self, string: Given) -> Answer:
         """Label and answer of one string: text, its tokens, or the numbers of its letters.
@@ -227,11 +227,10 @@ class TrainedModel:
         """The letters of text or of its tokens; numbers as they are given, whatever they are."""
         if isinstance(string, tuple) and string and type(string[0]) is int:
             return string
-        # Arrays and tensors have their numbers so.
-        given = string.tolist() if callable(getattr(string, "tolist", None)) else string
+        given = listed(string)
         if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
             return self.letters(given)
-        tokens = [x.tolist() if callable(getattr(x, "tolist", None)) else x for x in given]
+        tokens: list[Any] = list(map(listed, given))
         return self.letters(tokens) if any(isinstance(x, str) for x in tokens) else tokens
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:
@@ -254,7 +253,7 @@ class RunModel(TrainedModel):
         trained = self.problem.trained_lengths[-1] if known else None
         return bars(self.by_length, trained) + super()._repr_html_()
 
-    def logits(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> np.ndarray:
+    def logits(self, strings: str | Sequence[Given]) -> np.ndarray:
         """A logit for each string, positive where the model takes it for one of the language.
 
         Raises:

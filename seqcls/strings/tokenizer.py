@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
@@ -73,6 +74,11 @@ def _written_signs(run: re.Match[str]) -> str:
     # What has more digits is larger; it need not be read.
     few = len(count) <= len(str(MOST_SIGNS)) and int(count) <= MOST_SIGNS
     return sign * int(count) if few else f"<{sign}>{{{count}}}"
+
+
+def listed(value: Any) -> Any:
+    """What an array or a tensor holds, as a number or lists of them; anything else as it is."""
+    return value.tolist() if callable(getattr(value, "tolist", None)) else value
 
 
 @dataclass(frozen=True)
@@ -166,8 +172,7 @@ class Tokenizer:
         """
         if isinstance(string, str):
             return string
-        # Arrays and tensors have their tokens so.
-        string = string.tolist() if callable(getattr(string, "tolist", None)) else string
+        string = listed(string)
         tokens = list(string) if isinstance(string, Iterable) else [string]
         if not isinstance(string, Iterable) or isinstance(string, set | frozenset | dict | bytes):
             raise InvalidStringError(

@@ -101,7 +101,8 @@ def load_weights(
     about = {"model": called, "config": said, "trained": trained}
     weights = made.weights
     if made.fields.get("positions") == "learned" and not made.fields.get("position_range"):
-        about["places"] = len(weights[TABLE]) if TABLE in weights else None
+        # Of two streams each has one of its own.
+        about["places"] = next((len(x) for y, x in weights.items() if y.endswith(TABLE)), None)
     config = _configuration(fields, made.fields, about)
     problem = resolve(config)
     _check_places(problem)

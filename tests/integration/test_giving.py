@@ -139,6 +139,15 @@ def test_a_file_ends_its_outputs_where_they_are_ended_here(fields: Any, tmp_path
         assert module.write(loaded, plain) == [model.task.alphabet[x - FIRST_LETTER] for x in ids]
 
 
+@pytest.mark.parametrize("architecture", ["transformer", "encoder_decoder"])
+def test_all_places_come_back_as_they_were_given(architecture: str, tmp_path: Path) -> None:
+    model, _ = given({**COPY, "architecture": architecture, "positions": "learned"}, tmp_path)
+    task = {"task": "copy", "test_max_length": 4, "test_size": 20}
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
+    loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), ["a", "ab" * 6]
+    assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
+
+
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"positions": "learned"}, "0" * 13, "13 tokens: the model has places for at most 12"),
     ({"positions": "learned", **COPY}, "a" * 25, "25 tokens: the model has places for at most 24"),
