@@ -520,10 +520,22 @@ class RunConfig(_NetworkFields):
         """Whether it says of what lengths the strings were that its models were trained on."""
         if self.is_imported or not self.imported:
             return not self.is_imported
+        return bool(self._origin.get("trained"))
+
+    @property
+    def loaded_places(self) -> int | None:
+        """Rows of the table of positions that was loaded; None where there is none."""
+        places = self._origin.get("places") if self.is_loaded else None
+        return places if isinstance(places, int) and places > 0 else None
+
+    @cached_property
+    def _origin(self) -> Mapping[str, Any]:
+        """What is kept of a model that was trained elsewhere; see `seqcls.imported`."""
         try:
-            return bool(json.loads(self.imported).get("trained"))
-        except (ValueError, AttributeError, RecursionError):
-            return False
+            content = json.loads(self.imported or "{}")
+        except (ValueError, RecursionError):
+            return {}
+        return content if isinstance(content, dict) else {}
 
     @classmethod
     def from_mapping(cls, fields: Mapping[str, Any]) -> Self:

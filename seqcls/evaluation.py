@@ -12,7 +12,7 @@ from seqcls.cache import remembered
 from seqcls.cancellation import check
 from seqcls.engines.base import Writer
 from seqcls.engines.choice import choose_engine, engine_named
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.fields import TestSet
 from seqcls.kinds import KINDS, Examples, kind_name
 from seqcls.kinds.base import Answers, Questions, Scored, Written
@@ -231,8 +231,18 @@ def ask(
     device: str = "auto",
     fast_writing: bool = False,
 ) -> Iterator[Answers]:
-    """What each of the models of one group says of strings; named as in `TrainedGroup`."""
+    """What each of the models of one group says of strings; named as in `TrainedGroup`.
+
+    Raises:
+        InvalidStringError: the strings are over another alphabet's letters.
+    """
     check()
+    of_strings, of_models = questions.strings.num_letters, problem.tokenizer.num_letters
+    if of_strings != of_models:
+        raise InvalidStringError(
+            f"strings over {of_strings} letters: the model reads {of_models}; expected strings "
+            "over its own"
+        )
     return problem.kind.ask(TrainedGroup(problem, weights, engine, device, fast_writing), questions)
 
 

@@ -35,7 +35,7 @@ from seqcls.fields import (
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.base import Ability, Questions, Targets, of_one_width
 from seqcls.models import MODELS, architectures_by_letter, check_network
-from seqcls.models.positions import POSITIONS, longest_readable
+from seqcls.models.positions import POSITIONS, longest_readable, special_tokens
 from seqcls.plugin_checks import (
     check_architecture,
     check_draws,
@@ -610,7 +610,7 @@ def _network(
     settings = {x: getattr(config, x) for x in NetworkConfig.model_fields if x in _SHARED}
     tested = kind.longest_reading(task, test.lengths[-1])
     shifted = config.position_draw == "shifted" or config.positions in COUPLED
-    return NetworkConfig(
+    network = NetworkConfig(
         **{
             **settings,
             **kind.network(task, dict(config)),
@@ -622,6 +622,11 @@ def _network(
             "place_seed": config.test_seed if config.position_range else 0,
         }
     )
+    if config.loaded_places is None:
+        return network
+    # A table that was learned elsewhere ends where it ends, and not with these strings.
+    longest = max(config.loaded_places - special_tokens(network), 0)
+    return network.model_copy(update={"trained_length": longest, "tested_length": longest})
 
 
 def _coupling(config: RunConfig, task: Any, kind: Kind, longest: int) -> str:

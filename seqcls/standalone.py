@@ -329,3 +329,15 @@ def network_json(network: NetworkConfig) -> dict[str, Any]:
     settings: dict[str, Any] = json.loads(network.model_dump_json())
     properties = ("has_norms", "vocabulary_size", "writes")
     return {**settings, **{name: getattr(network, name) for name in properties}}
+
+
+_DRAWN = {x for x in NetworkConfig.model_fields if x.endswith("_init_strategy")}
+"""Settings of what weights are before training."""
+
+
+def network_said(network: NetworkConfig) -> dict[str, Any]:
+    """The settings that say what a network computes, by name: those that its architecture reads."""
+    reads = {*MODELS[network.architecture].reads, "precision"} - _DRAWN
+    settings = {"architecture": network.architecture, "hidden_size": network.hidden_size}
+    others = {name: x for name, x in network.model_dump().items() if name in reads}
+    return settings | {name: x for name, x in others.items() if x not in (0, "", ()) or x is False}

@@ -5,9 +5,10 @@ They are read from safetensors files alone: no pickle is ever opened.
 
 import io
 import json
+import re
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,31 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from seqcls.adapters.base import TABLE, Adapter, Loaded, Settings, Tensors, Vocabulary, short
+from seqcls.adapters.base import (
+    ROLES,
+    TABLE,
+    Adapter,
+    Loaded,
+    Settings,
+    Tensors,
+    Vocabulary,
+    short,
+)
 from seqcls.adapters.encoder import ENCODER
 from seqcls.adapters.gpt2 import GPT2
 from seqcls.adapters.recurrent import RECURRENT
+from seqcls.adapters.vocabularies import (
+    VocabularyFile,
+    read_json,
+    read_vocabulary,
+    vocabulary_beside,
+)
 from seqcls.config import ABOUT, NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.results import Weights
-from seqcls.text import TwiceError, each_once
+from seqcls.strings.tokenizer import FIRST_LETTER
 
 __all__ = ["ADAPTERS", "FORMAT", "ForeignWeights", "read_weights"]
 
@@ -65,6 +81,14 @@ def _read_own(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> L
         raise ConfigError(f"architecture={short(architecture)}: not installed here")
     if list(settings.of_folder.get("alphabet", vocabulary.alphabet)) != list(vocabulary.alphabet):
         raise ConfigError("the model reads other tokens than the task has; name its own task")
+    first = FIRST_LETTER
+    if vocabulary.is_named and list(map(vocabulary.ids.get, vocabulary.alphabet)) != list(
+        range(first, first + len(vocabulary.alphabet))
+    ):
+        raise ConfigError(
+            f"the vocabulary: expected ids from {first} in the order of the task's tokens, as "
+            "`seqcls give` writes them"
+        )
     if other := [x for x in network if x not in ABOUT or ABOUT[x].group != "Network"]:
         raise ConfigError(f"config.json: network has {short(other[0])}, which is no setting of one")
     return Loaded(dict(network), {name: _take_any(tensors, name) for name in tensors.names})
@@ -83,6 +107,15 @@ ADAPTERS: Mapping[str, Adapter] = {
 """The ways in which weights are written, by name."""
 
 
+_INERT = re.compile(
+    r"transformers_version|(torch_)?dtype|architectures|initializer_range|use_cache|"
+    r"_name_or_path|summary_.*|.*dropout.*|.*_pdrop|(bos|eos|pad|sep|cls|unk)_token_id|n_ctx|"
+    r"reorder_and_upcast_attn|gradient_checkpointing|batch_first|return_dict|output_.*|"
+    r"chunk_size_feed_forward|problem_type|seed|lr|learning_rate|batch_size|epochs"
+)
+"""Settings of `config.json` that no answer depends on."""
+
+
 @dataclass(frozen=True)
 class ForeignWeights:
     """A file of weights, and what stands beside it."""
@@ -90,14 +123,15 @@ class ForeignWeights:
     path: Path
     tensors: Weights
     of_folder: Mapping[str, Any]
-    vocabulary: Any
-    """What `Vocabulary.of` takes."""
+    vocabulary: VocabularyFile
+    unread: Sequence[str] = ()
+    """Tensors of whole numbers."""
 
     def adapter_name(self, named: str | None) -> str:
         """The adapter that is named, or whose tensors these are.
 
         Raises:
-            ConfigError: there is no such adapter.
+            ConfigError: there is no such adapter, or `config.json` names another kind of model.
         """
         if named is not None:
             if named not in ADAPTERS:
@@ -110,12 +144,22 @@ class ForeignWeights:
                 f"{self.path}: tensors {', '.join(sorted(self.tensors)):.60} are of no kind that "
                 f"is known here: expected a name with {', '.join(signs.values())}"
             )
-        return found[0] if found else "seqcls"
+        name, said = found[0] if found else "seqcls", self.of_folder.get("model_type")
+        if found and said is not None and said not in ADAPTERS[name].model_types:
+            raise ConfigError(
+                f"{self.path}: config.json has model_type={short(said)}, and its tensors have "
+                f"names as those of {name!r}; where it is one all the same, say --as {name}"
+            )
+        return name
 
     def read(
         self, adapter: str, alphabet: Any, given: Mapping[str, Any], network: NetworkConfig
     ) -> Loaded:
         """The network and the parameters of a model for a task with these tokens.
+
+        Its `reading` has the adapter (`read_as`), the settings that were given, that
+        `config.json` has, and that were assumed, which `tensors` were found by their shapes, the
+        ids of the `vocabulary` and the files that have them, and what was `not_read`.
 
         Raises:
             ConfigError: a tensor or a setting is missing, or has no place.
@@ -123,27 +167,77 @@ class ForeignWeights:
         reads = ADAPTERS[adapter]
         settings = Settings(given, self.of_folder)
         settings.check_known(adapter, reads.settings)
-        vocabulary = Vocabulary.of(alphabet, self.vocabulary, network)
+        self.vocabulary.check_pieces(alphabet)
+        vocabulary = Vocabulary.of(alphabet, self.vocabulary.given, network, self.vocabulary.roles)
         given_tensors = {name: x.copy() for name, x in self.tensors.items()}
         while wrappers := [x for x in WRAPPERS if all(y.startswith(x) for y in given_tensors)]:
             given_tensors = {x.removeprefix(wrappers[0]): y for x, y in given_tensors.items()}
         tensors = Tensors(given_tensors)
-        fields, weights = reads.read(tensors, settings, vocabulary)
+        fields, weights, _ = reads.read(tensors, settings, vocabulary)
         tensors.check_empty(adapter)
         # Only where an adapter reads it: another's folder may say it of something else.
         places_cut = "position_offset" in reads.settings and settings.get("position_offset", 0)
         if (table := weights.get(TABLE)) is not None and places_cut:
-            weights[TABLE] = table[settings.number("position_offset") :]
+            offset = settings.number("position_offset")
+            if offset >= len(table):
+                raise ConfigError(
+                    f"position_offset={offset}: expected fewer than the {len(table)} places"
+                )
+            weights[TABLE] = table[offset:]
         precision = next(iter(weights.values())).dtype.name if weights else "float32"
-        return Loaded({**fields, "precision": precision}, weights)
+        reading = self._reading(adapter, settings, tensors, vocabulary, weights)
+        return Loaded({**fields, "precision": precision}, weights, reading)
+
+    def _reading(
+        self,
+        adapter: str,
+        settings: Settings,
+        tensors: Tensors,
+        vocabulary: Vocabulary,
+        weights: Weights,
+    ) -> dict[str, Any]:
+        said = {
+            source: {
+                x: value
+                for x, (by, value) in settings.found.items()
+                if by == source and value is not None
+            }
+            for source in ("given", "config.json", "assumed")
+        }
+        # The network says where an embedding, a table and a head were found.
+        for name in ("position_offset", "positions", "embedding", "head"):
+            said["assumed"].pop(name, None)
+        is_own, known = adapter == "seqcls", ADAPTERS[adapter].model_types
+        unread = [
+            f"config.json's {name}={short(value)}"
+            for name, value in self.of_folder.items()
+            if not is_own
+            and name not in settings.read
+            and not _INERT.fullmatch(name)
+            and not (name == "model_type" and value in known)
+            and value not in (None, False, [], {})
+        ]
+        special = {x: vocabulary.special_token(x) for x in ROLES}
+        return {
+            "read_as": adapter,
+            "settings": {x: y for x, y in said.items() if y},
+            "tensors": dict(tensors.read_as),
+            "places": len(weights[TABLE]) if TABLE in weights else None,
+            "vocabulary": {x: vocabulary.ids[x] for x in vocabulary.alphabet},
+            "special_tokens": {
+                x: {"token": y, "id": vocabulary.ids[y]} for x, y in special.items() if y
+            },
+            "vocabulary_files": list(self.vocabulary.files),
+            "not_read": [*unread, *self.unread, *self.vocabulary.unread],
+        }
 
 
 def read_weights(path: Path, vocabulary: Path | None = None) -> ForeignWeights:
     """Reads a file of weights, or a folder with `model.safetensors` and `config.json`.
 
     Args:
-        path: the file or the folder; `vocabulary.json` in the folder is read, too. Of a file that
-            is the only one of weights in its folder, so are both.
+        path: the file or the folder; a vocabulary in the folder is read, too, in a file of ours or
+            of Hugging Face's. Of a file that is the only one of weights in its folder, so are both.
         vocabulary: another file of the vocabulary.
 
     Raises:
@@ -155,27 +249,17 @@ def read_weights(path: Path, vocabulary: Path | None = None) -> ForeignWeights:
         what = "no file of weights" if not found else f"{len(found)} files of weights"
         raise ConfigError(f"{path}: {what} in it, expected one, model.safetensors")
     file = found[0] if path.is_dir() else path
+    tensors, unread = _read_tensors(file)
     # Beside several files nothing says whose settings these are.
     is_alone = [x.name for x in found] == [file.name]
-    beside = _read_json(folder / "config.json", {}) if is_alone else {}
+    settings = folder / "config.json"
+    beside = read_json(settings) if is_alone and settings.exists() else {}
     if not isinstance(beside, dict):
-        raise ConfigError(f"{folder / 'config.json'}: no object of settings")
-    named = vocabulary or (folder / "vocabulary.json" if is_alone else None)
-    tokens = None if named is None else _read_json(named, ... if vocabulary else None)
-    return ForeignWeights(path, _read_tensors(file), beside, tokens)
-
-
-def _read_json(path: Path, missing: Any) -> Any:
-    try:
-        if not path.exists() and missing is not ...:
-            return missing
-        return json.loads(path.read_bytes(), object_pairs_hook=each_once)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    except TwiceError as error:
-        raise ConfigError(f"{path}: it has {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: no JSON ({' '.join(str(error).split())[:100]})") from None
+        raise ConfigError(f"{settings}: no object of settings")
+    tokens = (
+        read_vocabulary(vocabulary) if vocabulary else vocabulary_beside(folder, is_alone=is_alone)
+    )
+    return ForeignWeights(path, tensors, beside, tokens, unread)
 
 
 def _names_in_archive(data: bytes) -> list[str]:
@@ -187,7 +271,8 @@ def _names_in_archive(data: bytes) -> list[str]:
         return []
 
 
-def _read_tensors(path: Path) -> Weights:
+def _read_tensors(path: Path) -> tuple[Weights, list[str]]:
+    """The tensors of floating-point numbers, and what is said of others."""
     try:
         size = path.stat().st_size
         if not path.is_file():
@@ -213,7 +298,8 @@ def _read_tensors(path: Path) -> Weights:
         )
     try:
         _check_header(data)
-        tensors = {name: x for name, x in load(data).items() if x.dtype.kind == "f"}
+        every = load(data)
+        tensors = {name: x for name, x in every.items() if x.dtype.kind == "f"}
     except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
         said = " ".join(str(error).split())[:160]
         raise ConfigError(f"{path}: no safetensors file that can be read ({said})") from None
@@ -224,8 +310,20 @@ def _read_tensors(path: Path) -> Weights:
     for name, values in tensors.items():
         if not np.isfinite(values).all():
             raise ConfigError(f"{path}: tensor {short(name)} has a value that is not finite")
-    return tensors
+    others = {name: x.dtype for name, x in every.items() if name not in tensors}
+    if unknown := [name for name in others if not _BUFFERS.fullmatch(name)]:
+        raise ConfigError(
+            f"{path}: tensor {short(unknown[0])} is of {others[unknown[0]]}, expected F32 or F64: "
+            "weights of whole numbers are not read"
+        )
+    return tensors, [f"tensor {short(x)}" for x in others]
 
+
+_BUFFERS = re.compile(
+    r"(.*\.)?(position_ids|positions|token_type_ids|num_batches_tracked|\w*mask|masked_bias|"
+    r"attn\.bias)"
+)
+"""Tensors of whole numbers that models have beside their weights."""
 
 READABLE = ("F32", "F64", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL")
 """Types of tensors; no answer is computed from whole numbers, which are left out."""

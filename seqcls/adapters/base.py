@@ -5,6 +5,7 @@ that computes the same. What it cannot map it refuses, naming it.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -40,6 +41,8 @@ class Tensors:
 
     def __init__(self, tensors: Weights) -> None:
         self._left = dict(tensors)
+        self.read_as: dict[str, str] = {}
+        """The names of tensors that are found by their shapes, by what they are taken for."""
 
     @property
     def names(self) -> list[str]:
@@ -83,9 +86,18 @@ class Tensors:
             raise ConfigError(f"tensor {short(name)} has the shape {found}, expected ({wanted})")
         return self._left.pop(name)
 
-    def take_bias(self, name: str, like: np.ndarray) -> np.ndarray:
-        """A bias for the rows of a matrix; zeros where the model has none."""
-        return self.take(name, len(like)) if self.has(name) else np.zeros_like(like[:, 0])
+    def take_bias(self, name: str, like: np.ndarray, *, expected: bool | None = None) -> np.ndarray:
+        """A bias for the rows of a matrix; zeros where the model has none.
+
+        Args:
+            expected: whether the layers beside it have biases; None where none are beside it.
+
+        Raises:
+            ConfigError: it has another shape, or is missing where others are not.
+        """
+        if self.has(name) if expected is None else expected:
+            return self.take(name, len(like))
+        return np.zeros_like(like[:, 0])
 
     def leave_out(self, unread: Callable[[str], bool]) -> None:
         """Forgets what no answer is computed from."""
@@ -114,6 +126,8 @@ class Vocabulary:
     """What the task asks of a network: its head, outputs and letters."""
     is_named: bool = True
     """Whether somebody has said which ids these are."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Special tokens by what Hugging Face's settings of a tokenizer call them: `cls_token`."""
 
     @property
     def at_places(self) -> bool:
@@ -126,13 +140,19 @@ class Vocabulary:
         return self.at_places and self.network.num_outputs == self.network.vocabulary_size
 
     @classmethod
-    def of(cls, alphabet: Sequence[str], given: Any, network: NetworkConfig) -> "Vocabulary":
+    def of(
+        cls,
+        alphabet: Sequence[str],
+        given: Any,
+        network: NetworkConfig,
+        roles: Mapping[str, str] | None = None,
+    ) -> "Vocabulary":
         """A vocabulary as a file has it: ids by token, or tokens in the order of their ids.
 
         Args:
             alphabet: the task's tokens.
             given: None for the task's tokens in their order, and no special ones.
-            network: as the attribute.
+            network: as the attribute, and `roles`.
 
         Raises:
             ConfigError: it is none of these, lacks a token of the task, or has two of one id.
@@ -150,18 +170,29 @@ class Vocabulary:
             raise ConfigError(
                 f"token {missing[0]!r} of the task is not in the vocabulary: {', '.join(given):.60}"
             )
-        own = [given[token] for token in alphabet]
-        if (shared := next((x for x in own if own.count(x) > 1), None)) is not None:
-            named = " and ".join(repr(x) for x in alphabet if given[x] == shared)
+        tokens = Counter(given.values())
+        if shared := [given[token] for token in alphabet if tokens[given[token]] > 1]:
+            named = " and ".join(repr(x) for x in given if given[x] == shared[0])
             raise ConfigError(
-                f"the vocabulary: {named:.60} of the task have one id, {shared}; give each its own"
+                f"the vocabulary: {named:.60} have one id, {shared[0]}; give each its own"
             )
-        return cls(tuple(alphabet), dict(given), network, is_named)
+        return cls(tuple(alphabet), dict(given), network, is_named, roles or {})
 
     def special(self, role: str) -> int | None:
         """The id of a special token; None where the vocabulary has none of its names."""
-        names = [x for x in ROLES[role] if x in self.ids and x not in self.alphabet]
-        return self.ids[names[0]] if names else None
+        token = self.special_token(role)
+        return None if token is None else self.ids[token]
+
+    def special_token(self, role: str) -> str | None:
+        """What stands for a special token in the vocabulary."""
+        theirs = {
+            "begin": ("bos_token", "cls_token") if self.at_places else ("cls_token", "bos_token"),
+            "separator": ("sep_token",),
+            "end": ("eos_token",),
+            "padding": ("pad_token",),
+        }[role]
+        named = [*(self.roles[x] for x in theirs if x in self.roles), *ROLES[role]]
+        return next((x for x in named if x in self.ids and x not in self.alphabet), None)
 
     def _require(self, role: str, why: str) -> int:
         if (found := self.special(role)) is None:
@@ -204,7 +235,7 @@ class Vocabulary:
     def embedding(self, table: np.ndarray, readout: str, name: str) -> np.ndarray:
         """Our embeddings out of a table with a row for each foreign id."""
         rows = self.rows(readout)
-        if (largest := max(x for x in rows if x is not None)) >= len(table):
+        if (largest := max(self.ids.values())) >= len(table):
             raise ConfigError(
                 f"tensor {short(name)} has {len(table)} rows, and the vocabulary the id {largest}"
             )
@@ -253,6 +284,10 @@ class Settings:
 
     given: Mapping[str, Any]
     of_folder: Mapping[str, Any] = field(default_factory=dict)
+    found: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    """Each setting that was asked for: who says it (given, config.json, or nobody: assumed)."""
+    read: set[str] = field(default_factory=set)
+    """What was looked for in `config.json`."""
 
     def get(self, name: str, default: Any, among: Sequence[Any] = (), *aliases: str) -> Any:
         """A setting, one of some values where these are named.
@@ -260,10 +295,12 @@ class Settings:
         Raises:
             ConfigError: it is none of them.
         """
-        value = self.given.get(name, default)
+        value, source = self.given.get(name, default), "given"
+        self.read.update((name, *aliases))
         if name not in self.given:
             said = [self.of_folder[x] for x in (name, *aliases) if x in self.of_folder]
-            value = said[0] if said else value
+            value, source = (said[0], "config.json") if said else (value, "assumed")
+        self.found[name] = source, value
         if among and value not in among:
             # As they are typed: true, not True.
             expected = " or ".join(x if isinstance(x, str) else json.dumps(x) for x in among)
@@ -294,6 +331,21 @@ class Settings:
             raise ConfigError(f"{name}={short(value)}: expected a number above 0, up to 1")
         return float(value)
 
+    def check_sizes(self, **found: int) -> None:
+        """Refuses settings of a network of other sizes: they are not of these tensors.
+
+        Raises:
+            ConfigError: they name another size.
+        """
+        for name, size in found.items():
+            self.read.add(name)
+            said = self.given.get(name, self.of_folder.get(name))
+            if said is not None and said != size:
+                raise ConfigError(
+                    f"{name}={short(said)}, and by its tensors it is {size}: a tensor is missing, "
+                    "or the settings are of another model"
+                )
+
     def check_known(self, adapter: str, known: Sequence[str]) -> None:
         """Refuses what an adapter does not read.
 
@@ -311,6 +363,8 @@ class Loaded(NamedTuple):
 
     fields: dict[str, Any]
     weights: Weights
+    reading: Mapping[str, Any] = {}
+    """How they were read; see `ForeignWeights.read`."""
 
 
 class Adapter(NamedTuple):
@@ -320,6 +374,8 @@ class Adapter(NamedTuple):
     """What stands in a name of its tensors and of no other adapter's; empty for our own."""
     settings: Sequence[str]
     read: Callable[[Tensors, Settings, Vocabulary], Loaded]
+    model_types: Sequence[str] = ()
+    """What such a model may be called in `config.json`, as `model_type`."""
 
 
 def transformer_fields(blocks: int, hidden: int, heads: int, inner: int) -> dict[str, Any]:

@@ -19,13 +19,13 @@ from seqcls.adapters.base import (
     short,
     transformer_fields,
 )
-from seqcls.adapters.recurrent import find_embedding, read_head
+from seqcls.adapters.recurrent import find_embedding, is_position, read_head
 from seqcls.errors import ConfigError
 
 _LAYER = re.compile(r"(.*?)layers\.0\.self_attn\.in_proj_weight")
 
 MOST_PLACES = 10_000
-"""Rows of a table of waves; as many are kept as the longest test string has tokens."""
+"""Rows of a table of waves that is not in the file."""
 
 
 def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded:
@@ -56,6 +56,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     if name is None:
         raise ConfigError(f"no embedding: expected a matrix of {hidden} columns; name it")
     scale = settings.get("embedding_scale", "none", ("none", "sqrt"))
+    tensors.read_as["embedding"] = name
     table = tensors.take(name, None, hidden)
     embedded = vocabulary.embedding(table, readout, name)
     if scale == "sqrt":
@@ -66,6 +67,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         weights[TABLE] = places
     weights |= read_head(tensors, settings, vocabulary, readout, table, hidden)
     mask = settings.get("mask", "causal" if vocabulary.at_places else "full", ("full", "causal"))
+    settings.check_sizes(num_layers=blocks, d_model=hidden, dim_feedforward=inner)
     fields: dict[str, Any] = {
         **transformer_fields(blocks, hidden, heads, inner),
         "layer_norm_eps": settings.epsilon("layer_norm_eps"),
@@ -84,8 +86,10 @@ def _read_layer(
 ) -> int:
     """Reads one layer; returns the units of its feed-forward."""
     inner, _ = tensors.matrix(f"{theirs}linear1.weight")
+    # PyTorch leaves out those of norms, too.
+    has_biases = tensors.has(f"{theirs}self_attn.in_proj_bias")
     joint = tensors.take(f"{theirs}self_attn.in_proj_weight", 3 * hidden, hidden)
-    biases = tensors.take_bias(f"{theirs}self_attn.in_proj_bias", joint)
+    biases = tensors.take_bias(f"{theirs}self_attn.in_proj_bias", joint, expected=has_biases)
     for part, rows, bias in zip(
         ("query", "key", "value"), np.split(joint, 3), np.split(biases, 3), strict=True
     ):
@@ -98,17 +102,26 @@ def _read_layer(
     ):
         matrix = tensors.take(f"{theirs}{layer}.weight", *shape)
         weights[f"{ours}{part}.weight"] = matrix
-        weights[f"{ours}{part}.bias"] = tensors.take_bias(f"{theirs}{layer}.bias", matrix)
-    _read_norm(tensors, f"{theirs}norm1", f"{ours}attention_norm", hidden, weights)
-    _read_norm(tensors, f"{theirs}norm2", f"{ours}feed_forward_norm", hidden, weights)
+        bias = tensors.take_bias(f"{theirs}{layer}.bias", matrix, expected=has_biases)
+        weights[f"{ours}{part}.bias"] = bias
+    for norm, part in (("norm1", "attention_norm"), ("norm2", "feed_forward_norm")):
+        of_norm = f"{theirs}{norm}", f"{ours}{part}", hidden, weights
+        _read_norm(tensors, *of_norm, has_bias=has_biases)
     return inner
 
 
 def _read_norm(
-    tensors: Tensors, theirs: str, ours: str, hidden: int, weights: dict[str, np.ndarray]
+    tensors: Tensors,
+    theirs: str,
+    ours: str,
+    hidden: int,
+    weights: dict[str, np.ndarray],
+    *,
+    has_bias: bool | None = None,
 ) -> None:
     weights[f"{ours}.weight"] = weight = tensors.take(f"{theirs}.weight", hidden)
-    weights[f"{ours}.bias"] = tensors.take_bias(f"{theirs}.bias", weight[:, None])
+    bias = tensors.take_bias(f"{theirs}.bias", weight[:, None], expected=has_bias)
+    weights[f"{ours}.bias"] = bias
 
 
 def _read_places(
@@ -119,25 +132,31 @@ def _read_places(
     A table may stand in a tensor of a name with `pos`, or `pe`; with `positions=sinusoidal` it is
     that of PyTorch's tutorial, sines and cosines in turn.
     """
-    if settings.get("positions", "table", ("table", "sinusoidal")) == "sinusoidal":
-        angles = np.arange(MOST_PLACES)[:, None] * 10_000 ** (-np.arange(0, hidden, 2) / hidden)
-        waves = np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(MOST_PLACES, -1)
-        tensors.leave_out(_is_table)
-        return waves[:, :hidden].astype(dtype)
-    names = [x for x in tensors.names if _is_table(x)]
-    if not names:
-        return None
-    table = tensors.take(names[0], *[None] * len(tensors.shape(names[0])))
-    rows = max(table.shape[:-1], default=0)
-    if table.shape[-1:] != (hidden,) or table.size != rows * hidden:
-        raise ConfigError(
-            f"tensor {short(names[0])} has the shape {table.shape}, expected (any, {hidden})"
-        )
-    return table.reshape(rows, hidden)
-
-
-def _is_table(name: str) -> bool:
-    return "pos" in name.lower() or re.search(r"(^|\.)pe($|\.)", name) is not None
+    names = [x for x in tensors.names if is_position(x)]
+    # Where there is one nothing is assumed, and where there is none, the reading says so.
+    said = settings.get("positions", "table", ("table", "sinusoidal"))
+    table = None
+    if names:
+        table = tensors.take(names[0], *[None] * len(tensors.shape(names[0])))
+        rows = max(table.shape[:-1], default=0)
+        if table.shape[-1:] != (hidden,) or table.size != rows * hidden:
+            raise ConfigError(
+                f"tensor {short(names[0])} has the shape {table.shape}, expected (any, {hidden})"
+            )
+        table = table.reshape(rows, hidden)
+        tensors.read_as["positions"] = names[0]
+    if said == "sinusoidal":
+        places = np.arange(MOST_PLACES if table is None else len(table))
+        angles = places[:, None] * 10_000 ** (-np.arange(0, hidden, 2) / hidden)
+        waves = np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(len(places), -1)
+        waves = waves[:, :hidden].astype(dtype)
+        if table is not None and not np.allclose(table, waves, atol=1e-3):
+            raise ConfigError(
+                f"tensor {short(names[0])} has other numbers than positions='sinusoidal'; leave "
+                "it out to read the table"
+            )
+        table = waves if table is None else table
+    return table
 
 
 ENCODER = Adapter(
@@ -147,4 +166,5 @@ ENCODER = Adapter(
         *("positions", "position_offset", "embedding_scale", "embedding", "head"),
     ),
     read,
+    ("encoder", "transformer", "transformer_encoder"),
 )

@@ -18,7 +18,6 @@ from seqcls.adapters.base import (
     Tensors,
     Vocabulary,
     readout_of,
-    short,
     transformer_fields,
 )
 from seqcls.config import NetworkConfig
@@ -53,6 +52,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     if hidden % heads:
         raise ConfigError(f"n_head={heads}: expected a divisor of the width, {hidden}")
     readout = readout_of(settings, vocabulary, "last_letter")
+    tensors.read_as |= {"embedding": f"{prefix}wte.weight", "positions": f"{prefix}wpe.weight"}
     weights = {
         "embedding.weight": vocabulary.embedding(table, readout, f"{prefix}wte.weight"),
         TABLE: tensors.take(f"{prefix}wpe.weight", None, hidden),
@@ -69,10 +69,10 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     for name in ("weight", "bias"):
         weights[f"final_norm.{name}"] = tensors.take(f"{prefix}ln_f.{name}", hidden)
     head_name = next((x for x in ("lm_head.weight", "score.weight") if tensors.has(x)), None)
+    tensors.read_as["head"] = head_name or "the embeddings"
     head = table if head_name is None else tensors.take(head_name, None, hidden)
     _check_tying(settings, head_name, table, head)
-    _check_sizes(
-        settings,
+    settings.check_sizes(
         n_layer=blocks,
         n_embd=hidden,
         n_inner=inner,
@@ -95,21 +95,6 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         "readout": readout,
     }
     return Loaded(fields, weights)
-
-
-def _check_sizes(settings: Settings, **found: int) -> None:
-    """Refuses settings of a network of other sizes: they are not of these tensors.
-
-    Raises:
-        ConfigError: they name another size.
-    """
-    for name, size in found.items():
-        said = settings.get(name, None)
-        if said is not None and said != size:
-            raise ConfigError(
-                f"{name}={short(said)}, and by its tensors it is {size}: a tensor is missing, or "
-                "the settings are of another model"
-            )
 
 
 def _check_tying(settings: Settings, name: str | None, table: np.ndarray, head: np.ndarray) -> None:
@@ -227,14 +212,17 @@ def write(network: NetworkConfig, weights: Weights) -> tuple[Weights, dict[str, 
         "n_positions": len(tensors["wpe.weight"]),
         "vocab_size": len(tensors["wte.weight"]),
         "tie_word_embeddings": "lm_head.weight" not in tensors,
+        # Hugging Face has no word for it, and reads the last token.
+        **({"readout": network.readout} if network.head == "string" else {}),
     }
 
 
 GPT2 = Adapter(
-    "wte.weight",
+    "attn.c_attn.weight",
     (
         *("n_head", "activation_function", "layer_norm_epsilon", "scale_attn_weights"),
         *("readout", "yes", "no", "position_offset", "tie_word_embeddings"),
     ),
     read,
+    ("gpt2",),
 )

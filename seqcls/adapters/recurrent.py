@@ -26,7 +26,6 @@ _CELLS = {1: "rnn", 3: "gru", 4: "lstm"}
 
 def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded:
     """Implements `Adapter.read`."""
-    settings.get("nonlinearity", "tanh", ("tanh",))
     first = [name for name in tensors.names if _LAYER.fullmatch(name)]
     if len(first) != 1:
         said = "no tensor 'weight_ih_l0'" if not first else f"two networks, {', '.join(first):.60}"
@@ -43,18 +42,23 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
             f"tensor {short(first[0])} has {rows} rows and {hidden} units: expected 1 gate (RNN), "
             "3 (GRU) or 4 (LSTM)"
         )
+    settings.get("nonlinearity", "tanh", ("tanh",))
+    if rows != hidden:
+        # Gates have none to choose.
+        del settings.found["nonlinearity"]
     weights: dict[str, np.ndarray] = {}
-    layers = 0
+    layers, biases = 0, tensors.has(f"{prefix}bias_ih_l0")
     while tensors.has(f"{prefix}weight_ih_l{layers}"):
         ours, reads = f"layers.{layers}.", hidden if layers else inputs
         for part, name, columns in (("input", "ih", reads), ("state", "hh", hidden)):
             matrix = tensors.take(f"{prefix}weight_{name}_l{layers}", rows, columns)
             weights[f"{ours}{part}_weight"] = matrix
-            bias = tensors.take_bias(f"{prefix}bias_{name}_l{layers}", matrix)
+            bias = tensors.take_bias(f"{prefix}bias_{name}_l{layers}", matrix, expected=biases)
             weights[f"{ours}{part}_bias"] = bias
         layers += 1
     readout = readout_of(settings, vocabulary, "last_letter")
     named = find_embedding(tensors, settings, inputs)
+    tensors.read_as["embedding"] = named or "none: tokens are one-hot"
     if named is None:
         table = np.eye(inputs, dtype=weights["layers.0.input_weight"].dtype)
     else:
@@ -63,6 +67,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     table_and_weight = _of_width(embedded, weights["layers.0.input_weight"], hidden)
     weights["embedding.weight"], weights["layers.0.input_weight"] = table_and_weight
     weights |= read_head(tensors, settings, vocabulary, readout, table, hidden)
+    settings.check_sizes(num_layers=layers, hidden_size=hidden, input_size=inputs)
     fields: dict[str, Any] = {
         "architecture": _CELLS[rows // hidden],
         "num_blocks": layers,
@@ -104,9 +109,14 @@ def find_embedding(tensors: Tensors, settings: Settings, width: int) -> str | No
         for name in _matrices(tensors)
         if tensors.shape(name)[1] == width
         and not tensors.has(f"{name.removesuffix('weight')}bias")
-        and not _is_position(name)
+        and not is_position(name)
     ]
     called = [name for name in matrices if re.search("emb|tok|wte", name)]
+    if len(called) > 1:
+        raise ConfigError(
+            f"tensors {', '.join(called):.60} may each be the embedding: say which it is, as "
+            f"embedding={called[-1].removesuffix('.weight')}"
+        )
     return next(iter(called or (matrices if len(matrices) == 1 else [])), None)
 
 
@@ -120,7 +130,7 @@ def read_head(
 ) -> dict[str, np.ndarray]:
     """The head among what is left: the one matrix that reads the state, or the embeddings."""
     named = settings.get("head", None)
-    names = [x for x in _matrices(tensors) if tensors.shape(x)[1] == hidden and not _is_position(x)]
+    names = [x for x in _matrices(tensors) if tensors.shape(x)[1] == hidden and not is_position(x)]
     if named is not None:
         names = [str(named) if tensors.has(str(named)) else f"{named}.weight"]
     if len(names) > 1:
@@ -131,6 +141,7 @@ def read_head(
     if not names and not (vocabulary.of_tokens and table.shape[1] == hidden):
         raise ConfigError(f"no linear head: expected a matrix with {hidden} columns")
     weight, bias = table, None
+    tensors.read_as["head"] = names[0] if names else "the embeddings"
     if names:
         weight = tensors.take(names[0], None, hidden)
         bias = tensors.take_bias(f"{names[0].removesuffix('weight')}bias", weight)
@@ -143,12 +154,14 @@ def _matrices(tensors: Tensors) -> list[str]:
     return [x for x in tensors.names if x.endswith("weight") and len(tensors.shape(x)) == 2]
 
 
-def _is_position(name: str) -> bool:
-    return "pos" in name.lower()
+def is_position(name: str) -> bool:
+    """Whether a tensor is called as tables of positions are."""
+    return "pos" in name.lower() or re.search(r"(^|\.)w?pe($|\.)", name) is not None
 
 
 RECURRENT = Adapter(
     "weight_ih_l0",
     ("readout", "embedding", "head", "nonlinearity"),
     read,
+    ("rnn", "gru", "lstm"),
 )

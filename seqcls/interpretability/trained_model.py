@@ -1,7 +1,7 @@
 """A trained model of any architecture, asked about strings of its language."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain, compress, islice, product
 from typing import Any
@@ -19,7 +19,7 @@ from seqcls.notebook import MOST_ROWS, bars, table
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer, listed
 from seqcls.tasks import Task
 
 Letters = tuple[int, ...]
@@ -184,11 +184,14 @@ class TrainedModel:
         assert isinstance(answers, OutputAnswers)
         return answers
 
-    def ask_all(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> Answers:
-        """Labels and answers of strings: as text, or by their tokens or the letters' numbers."""
-        listed = [strings] if isinstance(strings, str) else strings
-        rows = [self.letters(x) if _is_text(x) else x for x in listed]
-        return self.ask(TokenStrings.of_lists(self.num_letters, rows))  # type: ignore[arg-type]
+    def ask_all(self, strings: str | Sequence[Given]) -> Answers:
+        """Labels and answers of strings: as text, or by their tokens or the letters' numbers.
+
+        Raises:
+            InvalidStringError: one is not of this alphabet.
+        """
+        every = [strings] if isinstance(strings, str) else strings
+        return self.ask(TokenStrings.of_lists(self.num_letters, list(map(self._numbers, every))))
 
     def answer(self, string: Given) -> Answer:
         """Label and answer of one string: text, its tokens, or the numbers of its letters.
@@ -197,7 +200,8 @@ class TrainedModel:
             InvalidStringError: it is not of this alphabet, no input of the task, or longer than the
                 model has places for.
         """
-        letters = self._numbers(string)
+        (row,) = TokenStrings.of_lists(self.num_letters, [self._numbers(string)]).letters.tolist()
+        letters = tuple(row)
         unknown = self.refuse_no_input(letters)
         answers = self.ask_all([letters])
         kind = self.problem.kind
@@ -219,19 +223,15 @@ class TrainedModel:
             kind.unjudged_score_name if unknown else kind.score_name,
         )
 
-    def _numbers(self, string: Given) -> Letters:
-        if isinstance(string, str | set | frozenset) or not isinstance(string, Iterable):
-            return self.letters(string)
-        given = list(string)
-        numbers = [x for x in given if isinstance(x, int | np.integer)]
-        if len(numbers) < len(given):
-            return self.letters([str(x) for x in given])
-        if beyond := [x for x in numbers if not 0 <= x < self.num_letters]:
-            raise InvalidStringError(
-                f"there is no letter number {beyond[0]}: expected 0 to {self.num_letters - 1}, or "
-                "the string as text"
-            )
-        return tuple(map(int, numbers))
+    def _numbers(self, string: Given) -> Sequence[int]:
+        """The letters of text or of its tokens; numbers as they are given, whatever they are."""
+        if isinstance(string, tuple) and string and type(string[0]) is int:
+            return string
+        given = listed(string)
+        if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
+            return self.letters(given)
+        tokens: list[Any] = list(map(listed, given))
+        return self.letters(tokens) if any(isinstance(x, str) for x in tokens) else tokens
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:
         """Targets or answers as they are told: bits of a language, else text."""
@@ -253,7 +253,7 @@ class RunModel(TrainedModel):
         trained = self.problem.trained_lengths[-1] if known else None
         return bars(self.by_length, trained) + super()._repr_html_()
 
-    def logits(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> np.ndarray:
+    def logits(self, strings: str | Sequence[Given]) -> np.ndarray:
         """A logit for each string, positive where the model takes it for one of the language.
 
         Raises:
@@ -261,7 +261,3 @@ class RunModel(TrainedModel):
         """
         self.problem.require_language("logits are of languages")
         return np.asarray(self.ask_all(strings).score)
-
-
-def _is_text(string: str | Sequence[str] | Sequence[int]) -> bool:
-    return isinstance(string, str) or (len(string) > 0 and isinstance(string[0], str))

@@ -4,14 +4,16 @@ A string's *letters* are the numbers of its tokens in the alphabet, counted from
 are `FIRST_LETTER` higher; what a model reads beside them (`CLS`, or an end token) it adds itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from html import escape
-from typing import Self
+from itertools import chain
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Int64, Integer, UInt8
 
+from seqcls.errors import InvalidStringError
 from seqcls.notebook import MOST_PLACES, MOST_ROWS, letter_rows
 from seqcls.strings.tokenizer import FIRST_LETTER, PAD
 
@@ -57,15 +59,36 @@ class TokenStrings:
         """Strings by their letters; what lies at or beyond a string's length is not looked at.
 
         Without lengths all are as long as the array is wide.
+
+        Raises:
+            InvalidStringError: a number is that of no letter.
         """
         if lengths is None:
             lengths = np.full(len(letters), letters.shape[1], dtype=np.int64)
         beyond = np.arange(letters.shape[1]) >= lengths[:, None]
+        inside = letters[~beyond]
+        is_whole = letters.dtype.kind in "iu"
+        if inside.size and not (is_whole and inside.min() >= 0 and inside.max() < num_letters):
+            _refuse_numbers(
+                num_letters,
+                (row[:length] for row, length in zip(letters, lengths.tolist(), strict=True)),
+            )
         return cls(num_letters, lengths, np.where(beyond, NO_LETTER, letters).astype(np.uint8))
 
     @classmethod
     def of_lists(cls, num_letters: int, strings: Sequence[Sequence[int]]) -> Self:
-        """Strings by the numbers of their letters."""
+        """Strings by the numbers of their letters.
+
+        Raises:
+            InvalidStringError: a number is that of no letter.
+        """
+        kinds = set(map(type, chain.from_iterable(strings)))
+        are_whole = all(map(_is_whole, kinds))
+        if not are_whole or any(
+            len(string) and not (min(string) >= 0 and max(string) < num_letters)
+            for string in strings
+        ):
+            _refuse_numbers(num_letters, strings)
         lengths = np.array([len(string) for string in strings], dtype=np.int64)
         letters = np.full((len(strings), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
         for row, string in zip(letters, strings, strict=True):
@@ -132,6 +155,27 @@ class TokenStrings:
         letters = None if self._letters is None else self._letters[rows]
         counts = None if self._counts is None else self._counts[rows]
         return type(self)(self.num_letters, self.lengths[rows], letters, counts)
+
+
+def _is_whole(kind: type) -> bool:
+    return issubclass(kind, int | np.integer) and not issubclass(kind, bool)
+
+
+def _refuse_numbers(num_letters: int, strings: Iterable[Iterable[Any]]) -> None:
+    """Names the first number that is that of no letter, and where it stands.
+
+    Raises:
+        InvalidStringError: there is one.
+    """
+    for row, string in enumerate(strings):
+        for place, number in enumerate(string):
+            if not _is_whole(type(number)) or not 0 <= number < num_letters:
+                shown = number.item() if isinstance(number, np.generic) else number
+                raise InvalidStringError(
+                    f"string {row + 1}, token {place + 1}: there is no letter number "
+                    f"{shown!r:.60}; expected whole numbers from 0 to {num_letters - 1}, those of "
+                    "the alphabet's tokens, or the string as text"
+                )
 
 
 def join_strings(parts: Sequence[TokenStrings]) -> TokenStrings:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
@@ -73,6 +74,11 @@ def _written_signs(run: re.Match[str]) -> str:
     # What has more digits is larger; it need not be read.
     few = len(count) <= len(str(MOST_SIGNS)) and int(count) <= MOST_SIGNS
     return sign * int(count) if few else f"<{sign}>{{{count}}}"
+
+
+def listed(value: Any) -> Any:
+    """What an array or a tensor holds, as a number or lists of them; anything else as it is."""
+    return value.tolist() if callable(getattr(value, "tolist", None)) else value
 
 
 @dataclass(frozen=True)
@@ -166,6 +172,7 @@ class Tokenizer:
         """
         if isinstance(string, str):
             return string
+        string = listed(string)
         tokens = list(string) if isinstance(string, Iterable) else [string]
         if not isinstance(string, Iterable) or isinstance(string, set | frozenset | dict | bytes):
             raise InvalidStringError(
@@ -173,11 +180,12 @@ class Tokenizer:
                 "tokens"
             )
         numbers = [self._numbers.get(str(token)) for token in tokens]
-        for token, number in zip(tokens, numbers, strict=True):
+        for place, (token, number) in enumerate(zip(tokens, numbers, strict=True), start=1):
             if number is None:
                 known = " ".join(self.alphabet[:20])
                 raise InvalidStringError(
-                    f"{string!r:.60} has the token {token!r:.60}; the tokens are {known}"
+                    f"{string!r:.60} has the token {token!r:.60} at place {place}; the tokens are "
+                    f"{known}"
                 )
         return self.decode([FIRST_LETTER + number for number in numbers if number is not None])
 

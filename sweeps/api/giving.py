@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import seqcls
 from seqcls.adapters import FORMAT
 from seqcls.adapters.base import ROLES
@@ -12,8 +14,11 @@ from seqcls.adapters.gpt2 import write as write_gpt2
 from seqcls.config import ABOUT
 from seqcls.errors import ConfigError, Parameter
 from seqcls.interpretability.trained_model import RunModel, TrainedModel
+from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
-from seqcls.standalone import network_json, source_of
+from seqcls.standalone import network_json, network_said, source_of
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.text import named
 from seqcls.weights import to_bytes
 from sweeps.api.models import trained_model
 from sweeps.files import refuse_taken, whole_files
@@ -67,10 +72,21 @@ def load():
 
 
 def encode(string):
-    """The ids that the model reads of a string: a text, or a list of tokens."""
+    """The ids that the model reads of a string: a text, or a list of tokens.
+
+    Raises ValueError where the model has no such token, or no places for so many.
+    """
+    alphabet, longest = ABOUT["alphabet"], ABOUT["longest"]
     if isinstance(string, str):
-        named = any(len(token) > 1 for token in ABOUT["alphabet"])
+        named = any(len(token) > 1 for token in alphabet)
         string = string.split() if named else list(string)
+    for place, token in enumerate(string, start=1):
+        if token not in alphabet:
+            raise ValueError(
+                f"token {place} is {token!r:.60}, and the model reads {' '.join(alphabet):.200}"
+            )
+    if longest is not None and len(string) > longest:
+        raise ValueError(f"{len(string)} tokens: the model has places for at most {longest}")
     letters = [IDS[token] for token in string]
     if ABOUT["settings"]["writes"]:
         return [BEGIN, *letters, len(IDS) - 2]
@@ -82,36 +98,74 @@ def encode(string):
 def logits(model, strings):
     """A logit for each string, positive where the model takes it for one of the language.
 
-    Of answers at every place the numbers of each: (string, place, number).
+    Of answers at every place the numbers of each: (string, place, number). Raises ValueError as
+    `encode`, and where what the model computes is NaN.
     """
     rows = [encode(string) for string in strings]
-    width = max(map(len, rows), default=0)
-    return model(torch.tensor([row + [PADDING] * (width - len(row)) for row in rows]))
+    width = max(map(len, rows), default=0) or 1
+    ids = torch.tensor([row + [PADDING] * (width - len(row)) for row in rows], dtype=torch.long)
+    outputs = model(ids.reshape(-1, width))
+    for row, numbers in zip(rows, outputs):
+        known = numbers[: len(row)] if numbers.ndim else numbers
+        if known.isnan().any():
+            raise ValueError("what the model computes is NaN, so that it has no answer")
+    return outputs
 
 
 @torch.no_grad()
-def write(model, string, longest=1000):
-    """The output that the model writes for an input, the likeliest token each time."""
-    ids, written = encode(string), []
-    while len(written) < longest:
-        following = model(torch.tensor([ids]))[0, -1]
-        following[[BEGIN, PADDING, len(IDS) - 2]] = -torch.inf
-        best = int(following.argmax())
-        if best == len(IDS) - 1:
+def write(model, string, longest=None):
+    """The output that the model writes for an input, by the decoding of its run.
+
+    It ends where the run ends it, or after `longest` tokens. Raises ValueError as `logits`.
+    """
+    ids = encode(string)
+    limit = int(ABOUT["limits"].split()[len(ids) - 2])
+    limit = limit if longest is None else min(limit, longest)
+    width, end = ABOUT["beam_width"], len(IDS) - 1
+    beams, done = [(0.0, [])], [(-torch.inf, [])]
+    for place in range(1, limit + 1):
+        continued = []
+        for score, written in beams:
+            following = model(torch.tensor([ids + written]))[0, -1].double()
+            if following.isnan().any():
+                raise ValueError("what the model computes is NaN, so that it has no answer")
+            scores = following.log_softmax(dim=0)
+            scores[[BEGIN, PADDING, end - 1]] = -torch.inf
+            best = scores.topk(min(width, len(scores)))
+            found = zip(best.values.tolist(), best.indices.tolist())
+            continued += [(score + more, [*written, token]) for more, token in found]
+        continued = sorted(continued, key=lambda x: -x[0])[:width]
+        is_done = [written[-1] == end or place == limit for _, written in continued]
+        done += [x for x, ends in zip(continued, is_done) if ends]
+        best_done = max(score for score, _ in done)
+        beams = [x for x, ends in zip(continued, is_done) if not ends and x[0] > best_done]
+        if not beams:
             break
-        ids.append(best)
-        written.append(ABOUT["alphabet"][best - 2])
-    return written
+    _, written = max(done, key=lambda x: x[0])
+    return [ABOUT["alphabet"][x - 2] for x in written if x != end]
+
+
+def main(strings):
+    """Prints what the model answers to each string; the exit status."""
+    model = load()
+    for string in strings:
+        try:
+            if ABOUT["settings"]["writes"]:
+                print(string, *write(model, string))
+            else:
+                print(string, logits(model, [string])[0].tolist())
+        except ValueError as error:
+            print(f"{string[:60]!r}: {error}", file=sys.stderr)
+            return 2
+    return 0
 
 
 if __name__ == "__main__":
-    model = load()
-    for string in sys.argv[1:]:
-        if ABOUT["settings"]["writes"]:
-            print(string, *write(model, string))
-        else:
-            print(string, logits(model, [string])[0].tolist())
+    sys.exit(main(sys.argv[1:]))
 '''
+
+LONGEST_INPUT = 1_000
+"""Tokens of an input of which the file knows how long its output may be."""
 
 _README = """# {name}
 
@@ -120,6 +174,8 @@ _README = """# {name}
 `model.safetensors` has the model's weights, {about}
 and `vocabulary.json` the ids of its tokens. {origin}
 `seqcls load .` loads it into a database again.
+
+It computes: {computes}.
 
 To cite: The seqcls developers, *seqcls: which small sequence models fail on longer strings, on
 which strings, and why*, version {version}; weights with the SHA-256 `{digest}`.
@@ -163,6 +219,22 @@ def give(
     return paths
 
 
+def computed(problem: Problem) -> str:
+    """What the file of a model computes, in words."""
+    said, longest = [named(network_said(problem.network))], _longest(problem)
+    known = "any number of tokens" if longest is None else f"up to {longest:,} tokens"
+    said.append(f"of strings of {known} out of {' '.join(problem.task.alphabet):.200}")
+    if problem.writes:
+        width = problem.config.beam_width
+        how = f"a beam of {width}" if problem.config.decoding == "beam" else "the likeliest token"
+        said.append(f"an output written by {how}, as long as its run lets it be")
+    elif problem.at_places:
+        said.append("numbers at every place")
+    else:
+        said.append("a logit, positive where a string is in the language")
+    return "; ".join(said)
+
+
 def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> dict[str, bytes]:
     """What a model's folder holds, by the files' names; arguments and errors as `give`."""
     problem, weights = model.problem.without_dropout, to_bytes(model.weights)
@@ -190,6 +262,7 @@ def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> 
         task=problem.task.describe(),
         about=about,
         origin=origin,
+        computes=computed(problem),
         version=seqcls.__version__,
         digest=hashlib.sha256(weights).hexdigest(),
     )
@@ -208,6 +281,30 @@ def _settings(problem: Problem) -> dict[str, Any]:
         "alphabet": list(problem.task.alphabet),
         "network": {"architecture": problem.config.architecture, **fields},
         "settings": network_json(problem.network),
+        "longest": _longest(problem),
+        **(_of_outputs(problem) if problem.writes else {}),
+    }
+
+
+def _longest(problem: Problem) -> int | None:
+    """Tokens of the longest string that the file answers; None for any number."""
+    end = longest_readable(problem.network)
+    known = LONGEST_INPUT if problem.writes else None
+    places = None if end is None else max(end - problem.kind.prompt_length(0), 0)
+    return min((x for x in (known, places) if x is not None), default=None)
+
+
+def _of_outputs(problem: Problem) -> dict[str, Any]:
+    """How outputs are decoded, and how many tokens they have at most, by the input's length."""
+    # PyTorch, which takes a second or two to load.
+    from seqcls.decode import output_limits
+
+    lengths = np.arange((_longest(problem) or 0) + 1)
+    inputs = TokenStrings(problem.tokenizer.num_letters, lengths)
+    config = problem.config
+    return {
+        "beam_width": config.beam_width if config.decoding == "beam" else 1,
+        "limits": " ".join(map(str, output_limits(problem, inputs).tolist())),
     }
 
 

@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from seqcls.adapters import read_weights
+from seqcls.adapters import FORMAT, read_weights
 from seqcls.adapters.base import TABLE
 from seqcls.config import ABOUT, IMPORTED, RunConfig
 from seqcls.errors import ConfigError, DatasetError
 from seqcls.evaluation import distinct_test_strings, evaluate
 from seqcls.imported import MAX_NAME, plain_settings
-from seqcls.models.positions import table_size
+from seqcls.models.positions import special_tokens, table_size
 from seqcls.problem import Problem, check, plugins_of, resolve, with_samplers
-from seqcls.results import Weights
-from seqcls.text import canonical_json
+from seqcls.standalone import network_said
+from seqcls.text import canonical_json, named
 from seqcls.weights import shape_mismatch, to_bytes
 from sweeps.datasets.predictions import seed_of
 from sweeps.grid.spec import with_digests
@@ -28,6 +28,24 @@ from sweeps.store.writes.importing import (
 )
 
 
+class LoadedRun(int):
+    """The id of a run that was loaded, and how its weights were read."""
+
+    reading: dict[str, Any]
+    """By name: see `seqcls.adapters.ForeignWeights.read`; and the fields of the `network`."""
+
+    @classmethod
+    def of(cls, run: int, reading: Mapping[str, Any]) -> Self:
+        loaded = cls(run)
+        loaded.reading = dict(reading)
+        return loaded
+
+    @property
+    def sentences(self) -> list[str]:
+        """The reading in words."""
+        return _sentences(self.reading)
+
+
 def load_weights(
     db: Store | str | Path | None,
     path: str | Path,
@@ -40,26 +58,27 @@ def load_weights(
     model: str | None = None,
     seed: int = 0,
     replace: bool = False,
-) -> int:
+) -> LoadedRun:
     """Loads a model that was trained elsewhere, tests it, and stores it as a run.
 
     Args:
         db: the database; made where there is none.
-        path: a safetensors file, or a folder with one and its `config.json` and `vocabulary.json`.
+        path: a safetensors file, or a folder with one, its `config.json` and its vocabulary, in a
+            `vocabulary.json`, or as Hugging Face has it.
         task: the task that it is tested on, by name, or with the fields of a specification, as
             `{"task": "parity", "test_max_length": 40}`. Where these say what it was trained on, as
             `train_max_length` does, it is judged on trained and on longer lengths.
         sweep: a name for these runs; runs are added to those that it has.
         adapter: one of `seqcls.adapters.ADAPTERS`; by the names of the tensors if none is named.
         tokens: a JSON file of the vocabulary: ids by token, or tokens in the order of their ids.
-            Without one they are the task's tokens in their order.
+            Without one, and none beside the weights, they are the task's tokens in their order.
         settings: what the tensors do not say, such as `{"heads": 2, "readout": "mean"}`.
         model: a name; that of the file if none is given.
         seed: what tells it from others of this name.
         replace: whether a run that is there already is replaced; else it is refused.
 
     Returns:
-        The run's id.
+        The run's id; its `reading` says how the weights were read, and what was assumed.
 
     Raises:
         ConfigError: the file is none that can be read, or is no model of such a task.
@@ -80,9 +99,14 @@ def load_weights(
     made = foreign.read(name, asked.task.alphabet, settings or {}, asked.network)
     trained = any(field.startswith("train_") for field in fields)
     about = {"model": called, "config": said, "trained": trained}
+    weights = made.weights
+    if made.fields.get("positions") == "learned" and not made.fields.get("position_range"):
+        # Of two streams each has one of its own.
+        about["places"] = next((len(x) for y, x in weights.items() if y.endswith(TABLE)), None)
     config = _configuration(fields, made.fields, about)
     problem = resolve(config)
-    weights = _cut_table(problem, made.weights)
+    _check_places(problem)
+    check(config)
     if (obstacle := shape_mismatch(problem, weights)) is not None:
         raise ConfigError(f"{path}: read as {name!r}, {obstacle}")
     store = to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
@@ -90,20 +114,52 @@ def load_weights(
     check_sweep(store, sweep)
     if not replace:
         check_new(store, config, seed)
+    reading = {**made.reading, "network": network_said(problem.network)}
     (evaluation,) = evaluate(problem, [weights])
     result = RunResult(
         [],
         [],
         train_seconds=0.0,
         engine="loaded",
-        engine_reason=f"weights trained elsewhere, read as {name}",
+        engine_reason="; ".join(["weights trained elsewhere", *_sentences(reading)]),
         best_epoch=1,
         evaluation=evaluation,
         checkpoints={1: to_bytes(weights)},
     )
     run = ImportedRun(config, seed, result.seal(config.key, seed))
     drawn = distinct_test_strings(problem.test).test_set
-    return record_imported(store, sweep, [run], drawn, replace)[0]
+    return LoadedRun.of(record_imported(store, sweep, [run], drawn, replace)[0], reading)
+
+
+def _sentences(reading: Mapping[str, Any]) -> list[str]:
+    """How weights were read, in words."""
+    network, settings = reading["network"], reading["settings"]
+    places, found = reading["places"], reading["tensors"]
+    said = [f"read as {reading['read_as']}: {named(network)}"]
+    if "positions" in network or "num_attention_heads" in network:
+        if places is not None:
+            table = found.get("positions", "sines and cosines")
+            said.append(f"positions: {table}, {places:,} places")
+        elif network.get("positions", "none") == "none" and reading["read_as"] != FORMAT:
+            said.append("positions: no table of them in the file, read as a model without")
+    files = ", ".join(reading["vocabulary_files"])
+    source = files or "no file of it, the task's tokens in their order"
+    ids = [f"{token}={number}" for token, number in reading["vocabulary"].items()]
+    special = [f"{x['token']}={x['id']} ({role})" for role, x in reading["special_tokens"].items()]
+    shown = [*ids[:MOST_SHOWN], *(["…"] if len(ids) > MOST_SHOWN else []), *special]
+    said.append(f"vocabulary: {source}: {', '.join(shown)}")
+    if parts := {x: y for x, y in found.items() if x != "positions"}:
+        said.append(f"tensors: {named(parts)}")
+    said += [f"{x}: {named(settings[x])}" for x in ("given", "config.json") if x in settings]
+    if assumed := settings.get("assumed"):
+        said.append(f"assumed, as nothing says it: {named(assumed)}")
+    if unread := reading["not_read"]:
+        said.append(f"not read: {', '.join(unread[:MOST_SHOWN])}")
+    return said
+
+
+MOST_SHOWN = 12
+"""Tokens, and parts that were not read, that a sentence has."""
 
 
 def _task_fields(task: Mapping[str, Any] | str) -> dict[str, Any]:
@@ -136,36 +192,25 @@ def _configuration(
     """The configuration of a run with this network.
 
     Args:
-        about: what is kept of its origin; `trained` is whether its trained lengths are known.
+        about: what is kept of its origin; `trained` is whether its trained lengths are known,
+            `places` the rows of a table of positions.
     """
-    network = dict(network)
-    if (
-        network.get("positions") == "learned"
-        and about["trained"]
-        and not network.get("position_range")
-    ):
-        # A table that was learned elsewhere ends where it ends, and not with the trained lengths.
-        network["position_draw"] = "shifted"
-    network["imported"] = canonical_json(about)
+    network = {**network, "imported": canonical_json(about)}
     config = RunConfig.from_mapping(with_samplers({**fields, **network}))
-    config = config.model_copy(update={"plugins": plugins_of(config)})
-    check(config)
-    return config
+    return config.model_copy(update={"plugins": plugins_of(config)})
 
 
-def _cut_table(problem: Problem, weights: Weights) -> Weights:
-    """Parameters whose table of places ends where this task's longest test string does.
+def _check_places(problem: Problem) -> None:
+    """Refuses a model whose table of positions ends before the longest test string does.
 
     Raises:
-        ConfigError: it ends before.
+        ConfigError: it does.
     """
     size = table_size(problem.network)
-    if size is None or TABLE not in weights:
-        return weights
-    if len(weights[TABLE]) < size:
+    needed = problem.longest_reading("test") + special_tokens(problem.network)
+    if size is not None and size < needed:
         raise ConfigError(
-            f"the model has {len(weights[TABLE]):,} places, and the longest test string needs "
-            f"{size:,}: expected test_max_length={problem.config.test_max_length} to be lower by "
-            f"at least {size - len(weights[TABLE])}"
+            f"the model has {size:,} places, and the longest test string needs {needed:,}: "
+            f"expected test_max_length={problem.config.test_max_length} to be lower by at least "
+            f"{needed - size}"
         )
-    return {**weights, TABLE: weights[TABLE][:size]}

@@ -19,7 +19,7 @@ from seqcls.results import Evaluation
 from seqcls.strings.alphabets import NOTATION
 from seqcls.strings.datasets import SPLITS, Dataset
 from seqcls.strings.token_strings import NO_LETTER
-from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer, listed
 from sweeps.datasets import label_of
 from sweeps.datasets.predictions import is_missing
 from sweeps.datasets.written_lists import written_list
@@ -130,20 +130,37 @@ class TestedStrings:
         """
         value = _whole(value)
         if isinstance(value, list | tuple | np.ndarray):
-            return [str(_whole(token)) for token in value]
+            return self._of_list(value)
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise DatasetError(f"{value!r:.60}, expected text or a list of tokens")
         text = str(value).strip()
         if not self._has_brackets:
             items = [] if text in ("[]", "()") else written_list(text)
             if items is not None:
-                return [str(_whole(token)) for token in items]
+                return self._of_list(items)
         words = text.split()
         if len(words) > 1:
             return words
         if not self.tokenizer.separator or column in self._spelled_without_spaces:
             return text
         return words
+
+    def _of_list(self, given: Sequence[Any] | np.ndarray) -> list[str]:
+        """The tokens of a list; a number is the token that is written so.
+
+        Raises:
+            DatasetError: there is a number that is no token's, as padding of -1.
+        """
+        tokens = [_whole(listed(token)) for token in given]
+        for place, token in enumerate(tokens, start=1):
+            is_count = isinstance(token, int) and not isinstance(token, bool) and token >= 0
+            if not isinstance(token, str) and not is_count and str(token) not in self._alphabet:
+                known = " ".join(self.problem.task.alphabet)
+                raise DatasetError(
+                    f"{list(given)!r:.60} has {token!r:.60} at place {place}, expected tokens; "
+                    f"those of the task are {known:.100}"
+                )
+        return [str(token) for token in tokens]
 
     def letters(self, value: Any) -> list[int]:
         """The letters of a string as it was given: a list of tokens, or text.

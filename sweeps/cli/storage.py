@@ -26,6 +26,7 @@ from sweeps.cli.printing import (
     print_json,
     print_record,
     print_table,
+    show,
 )
 from sweeps.terminal import progress_bar, say
 
@@ -116,9 +117,12 @@ def give(
     force: Force = False,
 ) -> None:
     """Write a model as one file of PyTorch, its weights, and what trained it."""
+    from sweeps.api.giving import computed
+
     store, run_id = open_run(db, run)
     for path in api.give(store, run_id, folder, epoch, form=form, force=force):
         say(str(path))
+    say(f"computes: {computed(api.model(store, run_id, epoch).problem)}")
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls verify --db runs.db")
@@ -259,7 +263,7 @@ def load(
     path: Annotated[
         str,
         typer.Argument(
-            help="A safetensors file, or a folder with one, config.json and vocabulary.json.",
+            help="A safetensors file, or a folder with one, config.json and its vocabulary.",
             show_default=False,
         ),
     ],
@@ -305,8 +309,9 @@ def load(
         bool, typer.Option("--replace", help="Replace a run that is already there.")
     ] = False,
     db: Db = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Load a model that was trained elsewhere, by its weights, as a run."""
+    """Load a model that was trained elsewhere, by its weights, as a run; say how it was read."""
     run = api.load_weights(
         db,
         path,
@@ -320,7 +325,8 @@ def load(
         replace=replace,
     )
     store = open_database(db)
-    say(f"{path}: loaded into {store.name} as run {run}, sweep {sweep!r}")
+    said = f"{path}: loaded into {store.name} as run {run}, sweep {sweep!r}"
+    show(as_json, [said, *run.sentences], {"run": int(run), "sweep": sweep, **run.reading})
 
 
 def _setting(given: str) -> tuple[str, Any]:

@@ -3,7 +3,8 @@
 import importlib.util
 import subprocess
 import sys
-from itertools import cycle
+from collections.abc import Callable
+from itertools import cycle, product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,18 +14,20 @@ import pytest
 import torch
 
 import seqcls
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.interpretability.readable_model import ids_of, plain_model, target
-from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.trained_model import RunModel, TrainedModel
 from seqcls.models import MODELS
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import configuration, resolve
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.api.giving import files_of
+from tests.commands import run_main
 from tests.conftest import ROOT
 
 PARITY: dict[str, Any] = {"task": "parity", "num_blocks": 2, "precision": "float64"}
@@ -66,11 +69,16 @@ WRITERS: list[dict[str, Any]] = [
 ]
 
 
-def given(fields: dict[str, Any], folder: Path) -> tuple[TrainedModel, ModuleType]:
-    """A model that is drawn, and its file as a module."""
+def drawn_model(fields: dict[str, Any]) -> tuple[Problem, Weights]:
+    """What a model was trained for, and weights that are drawn."""
     problem = resolve(configuration(fields))
     drawn = initial_parameters(problem.network, 0)
-    model = TrainedModel(problem, {name: 2 * value.numpy() for name, value in drawn.items()})
+    return problem, {name: 2 * value.numpy() for name, value in drawn.items()}
+
+
+def given(fields: dict[str, Any], folder: Path) -> tuple[TrainedModel, ModuleType]:
+    """A model that is drawn, and its file as a module."""
+    model = TrainedModel(*drawn_model(fields))
     for name, content in files_of(model, "given", 0).items():
         (folder / name).write_bytes(content)
     spec = importlib.util.spec_from_file_location("given", folder / "model.py")
@@ -107,6 +115,80 @@ def test_a_file_writes_the_outputs_that_are_written_here(fields: Any, tmp_path: 
     read = ids_of(model, list(map(model.letters, inputs)), [target(model, (0, 1, 1))] * 1000)
     with torch.no_grad():
         torch.testing.assert_close(loaded(read), plain_model(model)(read), atol=1e-6, rtol=0)
+
+
+DECODED: list[dict[str, Any]] = [
+    {"decoding": "beam", "beam_width": 3},
+    {"positions": "learned", "decoding": "beam", "beam_width": 2},
+    {"positions": "learned"},
+    {"architecture": "gru", "task": "duplicate", "decoding": "beam", "beam_width": 4},
+]
+
+
+@pytest.mark.parametrize("fields", DECODED, ids=lambda x: "-".join(map(str, x.values())))
+def test_a_file_ends_its_outputs_where_they_are_ended_here(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**COPY, **fields}, tmp_path)
+    loaded = module.load()
+    inputs = list(map(model.text, product(range(model.num_letters), repeat=5)))[:24]
+    known = [x for x in inputs if model.is_input(model.letters(x))]
+    answers = model.ask_all(known)
+    assert len(known) > 3
+    for text, written in zip(known, model.said(answers.predicted), strict=True):
+        plain = "".join(model.task.alphabet[x] for x in model.letters(text))
+        ids = model.tokenizer.encode(str(written))[1:]
+        assert module.write(loaded, plain) == [model.task.alphabet[x - FIRST_LETTER] for x in ids]
+
+
+@pytest.mark.parametrize("architecture", ["transformer", "encoder_decoder"])
+def test_all_places_come_back_as_they_were_given(architecture: str, tmp_path: Path) -> None:
+    model, _ = given({**COPY, "architecture": architecture, "positions": "learned"}, tmp_path)
+    task = {"task": "copy", "test_max_length": 4, "test_size": 20}
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
+    loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), ["a", "ab" * 6]
+    assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"positions": "learned"}, "0" * 13, "13 tokens: the model has places for at most 12"),
+    ({"positions": "learned", **COPY}, "a" * 25, "25 tokens: the model has places for at most 24"),
+    ({}, "012", "token 3 is '2', and the model reads 0 1"),
+    ({"task": "dyck", "max_depth": 2}, "(_)", "token 2 is '_', and the model reads"),
+    (COPY, "a\n", "token 2 is '\\n'"),
+    (COPY, "a" * 1001, "1001 tokens: the model has places for at most 1000"),
+]
+
+
+@pytest.mark.parametrize(("fields", "string", "said"), REFUSED, ids=lambda x: str(x)[:30])
+def test_a_file_refuses_what_is_refused_here(
+    fields: Any, string: str, said: str, tmp_path: Path
+) -> None:
+    given({**PARITY, **SHORT, "hidden_size": 4, **fields}, tmp_path)
+    command = [sys.executable, str(tmp_path / "model.py"), string]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert said in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("readout", ["first", "last", "mean", "last_letter"])
+def test_a_file_answers_the_empty_string_by_itself(readout: str, tmp_path: Path) -> None:
+    architecture = "transformer" if readout == "first" else "lstm"
+    fields = {**PARITY, "architecture": architecture, "readout": readout, "hidden_size": 4}
+    model, module = given(fields, tmp_path)
+    (found,) = module.logits(module.load(), [""]).tolist()
+    assert found == pytest.approx(model.answer("").logit, abs=1e-9)
+    assert module.logits(module.load(), []).tolist() == []
+    with pytest.raises(ValueError, match="token 1 is 2, and the model reads 0 1"):
+        module.logits(module.load(), [[2]])
+
+
+def test_what_a_given_model_computes_is_said(tmp_path: Path) -> None:
+    db = str(ROOT / "runs.db")
+    said = run_main("give", "all_initializations/2", str(tmp_path / "given"), "--db", db).stdout
+    computes = said.splitlines()[-1]
+    assert computes.startswith("computes: architecture=transformer, hidden_size=2, ")
+    assert "of strings of any number of tokens out of a b c; a logit, positive" in computes
+    assert computes.removeprefix("computes: ") in (tmp_path / "given" / "README.md").read_text()
 
 
 def at_places(name: str) -> bool:
@@ -169,8 +251,7 @@ def test_a_gpt2_comes_back_as_it_was_given(fields: Any, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     task = {"task": "parity", "test_max_length": 12, "test_size": 50}
     task |= {x: y for x, y in fields.items() if x == "answers"}
-    settings = {} if "answers" in fields else {"readout": "last"}
-    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task, settings=settings)
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
     loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), strings("01", 100)
     assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
 
@@ -203,6 +284,54 @@ def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None
     loaded = seqcls.load_run(tmp_path / "runs.db", again)
     assert np.array_equal(loaded.logits(["ab", "aaaa"]), trained.logits(["ab", "aaaa"]))
     assert (tmp_path / "given" / "specification.toml").read_text().count("model_seeds") == 1
+
+
+NO_LETTERS = [
+    ([2], 1, "2"),
+    ([0, -1], 2, "-1"),
+    ([254], 1, "254"),
+    ([0, 255], 2, "255"),
+    ([256], 1, "256"),
+    ([2**70], 1, f"{2**70}"),
+    ([1.7], 1, "1.7"),
+    ([0.0], 1, "0.0"),
+    ([True], 1, "True"),
+    ([None], 1, "None"),
+    (np.array([0, 2], dtype=np.uint8), 2, "2"),
+    (np.array([1.0]), 1, "1.0"),
+    (torch.tensor([0, 0, -1]), 3, "-1"),
+    (torch.tensor([0.5]), 1, "0.5"),
+    ([[0, 1]], 1, r"\[0, 1\]"),
+]
+"""Strings by numbers, the place of one that no letter has, and how it is written."""
+
+
+@pytest.mark.parametrize("ask", ["logits", "ask_all", "answer", "TokenStrings"])
+@pytest.mark.parametrize(("string", "place", "number"), NO_LETTERS, ids=str)
+def test_a_number_that_no_letter_has_is_refused_by_name(
+    ask: str, string: Any, place: int, number: str
+) -> None:
+    model = RunModel(*drawn_model({**PARITY, "hidden_size": 4}))
+    said = f"token {place}: there is no letter number {number}; expected whole numbers from 0 to 1,"
+    plain = string.tolist() if torch.is_tensor(string) else string
+    asked: dict[str, Callable[[], object]] = {
+        "logits": lambda: model.logits(["01", string]),
+        "ask_all": lambda: model.ask_all(["01", string]),
+        "answer": lambda: model.answer(string),
+        "TokenStrings": lambda: TokenStrings.of_lists(2, [plain]),
+    }
+    with pytest.raises(InvalidStringError, match=said):
+        asked[ask]()
+
+
+def test_numbers_of_letters_are_taken_from_arrays_and_tensors() -> None:
+    model = RunModel(*drawn_model({**PARITY, "hidden_size": 4}))
+    asked = [[0, 1], np.array([0, 1], dtype=np.uint8), torch.tensor([0, 1]), [torch.tensor(0), 1]]
+    assert set(model.logits([*asked, np.array(["0", "1"])])) == set(model.logits(["01"]))
+    with pytest.raises(InvalidStringError, match="over 3 letters: the model reads 2"):
+        model.ask(TokenStrings.of_lists(3, [[0]]))
+    with pytest.raises(InvalidStringError, match="token 2: there is no letter number 3"):
+        TokenStrings.of_letters(3, np.array([[0, 3]]))
 
 
 def test_a_notebook_draws_a_run_by_its_accuracy_and_its_answers() -> None:

@@ -521,6 +521,20 @@ def test_predictions_that_are_none_are_refused_in_a_line(
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("number", [-1, 1.7, True, None, np.float64(-1), np.bool_(False)])
+def test_a_number_that_is_no_token_is_refused_by_its_place(
+    pairs: ResultLog, log: ResultLog, number: Any
+) -> None:
+    lists = [list(x) for x in TOKENS]
+    outputs = {"tokens": TOKENS, "prediction": [[*lists[0], number], *lists[1:]]}
+    place = len(TOKENS[0]) + 1
+    with pytest.raises(DatasetError, match=rf"row 1: prediction: .* at place {place}, expected"):
+        pairs.run(model="m", seed=0, predictions=outputs)
+    strings = {"tokens": [[*lists[0], number], *lists[1:]], "prediction": RIGHT}
+    with pytest.raises(DatasetError, match=f"row 1: .* at place {place}, expected tokens; those"):
+        log.run(model="m", seed=0, predictions=strings)
+
+
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
 def test_a_missing_output_is_not_the_empty_one(pairs: ResultLog, missing: Any) -> None:
     outputs = [x[::-1] for x in TOKENS]

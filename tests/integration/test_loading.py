@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,17 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 import seqcls
 from seqcls.adapters import read_weights
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, SpecError
+from seqcls.errors import ConfigError, InvalidStringError, SpecError
 from seqcls.problem import configuration
 from sweeps import api
 from sweeps.api import loading
 from tests.app import open_app, said
+from tests.commands import run_main
 
 TASK = {"task": "parity", "test_size": 200, "test_max_length": 12}
 STRINGS = ["0", "1", "01", "110", "0101101", "111111111111"]
@@ -115,6 +118,213 @@ def test_positions_begin_where_the_folder_says(offset: int, tmp_path: Path) -> N
     model.pos.data = model.pos.data[offset:]
     found = loaded_logits(tmp_path / "runs.db", folder)
     assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("table", ["pos", "pe"])
+def test_all_places_of_a_table_are_loaded_and_given(table: str, tmp_path: Path) -> None:
+    model = OwnEncoder().double().eval()
+    if table == "pe":
+        waves = model.pos.data.clone()
+        del model.pos
+        model.register_buffer("pos", waves)
+    file = save(model, tmp_path / "own.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1", "<cls>", "<pad>"]')
+    # Tests of few letters; the table has 20 places, of which one is that of `<cls>`.
+    task = {"task": "parity", "test_max_length": 4, "test_size": 10, "train_max_length": 3}
+    run = api.load_weights(
+        tmp_path / "runs.db", file, task=task, tokens=tokens, settings={"heads": 2}
+    )
+    loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), [*STRINGS, "01" * 9 + "1"]
+    right = logits_of(model, asked)
+    assert np.allclose(loaded.logits(asked), right, rtol=1e-10, atol=1e-10)
+    with pytest.raises(InvalidStringError, match="20 tokens, more than the 19 places"):
+        loaded.answer("01" * 10)
+    api.give(api.open_store(str(tmp_path / "runs.db")), run, tmp_path / "given")
+    command = [sys.executable, str(tmp_path / "given" / "model.py")]
+    said = subprocess.run([*command, *asked], capture_output=True, text=True, check=True).stdout
+    assert np.allclose([float(x.split()[1]) for x in said.splitlines()], right)
+    refused = subprocess.run([*command, "01" * 10], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "20 tokens: the model has places for at most 19" in refused.stderr
+    again = api.load_weights(tmp_path / "again.db", tmp_path / "given", task=task)
+    assert np.array_equal(
+        seqcls.load_run(tmp_path / "again.db", again).logits(asked), loaded.logits(asked)
+    )
+
+
+def test_a_table_that_is_too_short_is_refused(tmp_path: Path) -> None:
+    file = save(OwnEncoder(), tmp_path / "own.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1", "<cls>", "<pad>"]')
+    with pytest.raises(ConfigError, match="has 20 places, and the longest test string needs 31"):
+        loaded_logits(
+            tmp_path / "runs.db",
+            file,
+            task={**TASK, "test_max_length": 30},
+            tokens=tokens,
+            settings={"heads": 2},
+        )
+    with pytest.raises(ConfigError, match="'pos' has other numbers than positions='sinusoidal'"):
+        loaded_logits(
+            tmp_path / "runs.db",
+            file,
+            tokens=tokens,
+            settings={"heads": 2, "positions": "sinusoidal"},
+        )
+
+
+def test_how_weights_were_read_is_said(tmp_path: Path) -> None:
+    file = save(OwnEncoder(), tmp_path / "own.safetensors")
+    without = {x: y for x, y in load_file(file).items() if x != "pos"}
+    save_file(without, tmp_path / "without.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('{"0": 0, "1": 1, "<cls>": 2}')
+    command = ["load", "--task", json.dumps(TASK), "--tokens", str(tokens), "--set", "heads=2"]
+    said = [
+        run_main(*command, str(tmp_path / f"{name}.safetensors"), SEQCLS_DB=str(tmp_path / "a.db"))
+        for name in ("own", "without")
+    ]
+    assert "positions: pos, 20 places" in said[0].stdout
+    assert "positions: no table of them in the file, read as a model without" in said[1].stdout
+    for part in (
+        "read as transformer_encoder: architecture=transformer, hidden_size=8, num_attention_heads",
+        "vocabulary: tokens.json: 0=0, 1=1, <cls>=2 (begin)",
+        "tensors: embedding=tok.weight, head=out.weight",
+        "given: heads=2\n",
+        "assumed, as nothing says it: readout=first, embedding_scale=none, mask=full, "
+        "layer_norm_eps=1e-05, norm_first=false, activation=relu\n",
+    ):
+        assert part in said[1].stdout
+    as_data = json.loads(
+        run_main(*command, str(file), "--json", SEQCLS_DB=str(tmp_path / "b.db")).stdout
+    )
+    run = api.load_weights(tmp_path / "c.db", file, task=TASK, tokens=tokens, settings={"heads": 2})
+    assert as_data == {"run": run, "sweep": "loaded", **run.reading}
+    assert run.reading["places"] == 20
+    assert run.reading["settings"]["assumed"]["norm_first"] is False
+    (row,) = api.runs(api.open_store(str(tmp_path / "c.db"))).to_dict("records")
+    assert row["engine"] == "loaded"
+
+
+TOKENIZER = {
+    "model": {"type": "WordLevel", "vocab": {"1": 0, "0": 2}},
+    "added_tokens": [{"id": 1, "content": "<pad>"}],
+}
+PIECES = {"model": {"type": "BPE", "vocab": {"1": 0, "0": 2, "01": 1}, "merges": ["0 1"]}}
+IDS = {"1": 0, "0": 2}
+VOCABULARIES: list[tuple[dict[str, Any], str]] = [
+    ({"vocab.json": IDS}, ""),
+    ({"vocab.json": {"1": 0, "0": 1}, "added_tokens.json": {"x": 2}}, "!"),
+    ({"vocab.txt": "1\n<pad>\n0\n"}, ""),
+    ({"vocab.txt": "1\r\n<pad>\r\n0"}, ""),
+    ({"tokenizer.json": TOKENIZER}, ""),
+    ({"tokenizer.json": TOKENIZER, "vocab.json": IDS, "merges.txt": ""}, ""),
+    ({"tokenizer_config.json": {"added_tokens_decoder": {"0": {"content": "1"}}}}, "'0' of the"),
+    ({"vocab.json": {"1": 0}, "added_tokens.json": {"0": 2}}, ""),
+    ({"vocabulary.json": ["1", "<pad>", "0"], "vocab.json": {"1": 2, "0": 0}}, ""),
+    ({"vocab.json": {"1": 0}}, "token '0' of the task is not in the vocabulary"),
+    ({"vocab.json": {"1": 0, "0": 9}}, "has 3 rows, and the vocabulary the id 9"),
+    ({"vocab.json": {**IDS, "<x>": 7}}, "has 3 rows, and the vocabulary the id 7"),
+    ({"vocab.json": {"1": 0, "0": 0}}, "'1' and '0' have one id, 0"),
+    ({"vocab.json": {**IDS, "<pad>": 2}}, "'0' and '<pad>' have one id, 2"),
+    ({"vocab.json": {"1": 0, "0": "2"}}, "expected distinct tokens"),
+    ({"vocab.json": "{"}, "no JSON"),
+    ({"vocab.txt": "1\n1\n0"}, "vocab.txt: the token '1' twice"),
+    ({"tokenizer.json": TOKENIZER, "vocab.json": {"1": 2, "0": 0}}, "two ids of the token '1'"),
+    ({"tokenizer.json": PIECES}, "has '01' besides '0', so that its model reads other tokens"),
+    ({"vocab.json": {**IDS, "01": 1}, "merges.txt": "0 1"}, "has '01' besides '0'"),
+    ({"vocab.txt": "1\n##1\n0"}, "has '##1' besides '0'"),
+]
+
+
+@pytest.mark.parametrize(("files", "refused"), VOCABULARIES, ids=str)
+def test_a_vocabulary_beside_the_weights_is_read_or_refused(
+    files: dict[str, Any], refused: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    model = OwnRecurrent(nn.LSTM, 3, tokens=3)
+    save(model, folder / "model.safetensors")
+    for name, content in files.items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        (folder / name).write_bytes(text.encode())
+    if refused == "!":
+        run = api.load_weights(tmp_path / "runs.db", folder, task=TASK)
+        assert run.reading["vocabulary"] == {"0": 1, "1": 0}
+        assert run.reading["vocabulary_files"] == list(files)
+        return
+    if refused:
+        with pytest.raises(ConfigError, match=re.escape(refused)) as error:
+            loaded_logits(tmp_path / "runs.db", folder)
+        assert "\n" not in str(error.value)
+        return
+    translated = [text.replace("0", "2").replace("1", "0") for text in STRINGS]
+    found = loaded_logits(tmp_path / "runs.db", folder)
+    assert np.allclose(found, logits_of(model, translated), rtol=1e-5, atol=1e-5)
+
+
+def test_special_tokens_are_called_what_the_tokenizer_calls_them(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    model = OwnEncoder().double().eval()
+    save(model, folder / "model.safetensors")
+    (folder / "config.json").write_text(
+        '{"heads": 2, "gate": "sigmoid", "transformers_version": 5}'
+    )
+    (folder / "vocab.json").write_text('{"0": 0, "1": 1, "start": 2, "<s>": 3}')
+    (folder / "special_tokens_map.json").write_text('{"cls_token": {"content": "start"}}')
+    (folder / "spiece.model").write_text("")
+    run = api.load_weights(tmp_path / "runs.db", folder, task=TASK)
+    assert run.reading["special_tokens"] == {"begin": {"token": "start", "id": 2}}
+    assert run.reading["not_read"] == ["config.json's gate='sigmoid'", "spiece.model"]
+    found = seqcls.load_run(tmp_path / "runs.db", run).logits(STRINGS)
+    assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["gated_deltanet", "mamba", "gpt_neo"])
+def test_another_kind_of_model_is_not_taken_for_a_gpt2(kind: str, tmp_path: Path) -> None:
+    tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
+    settings = json.dumps({"n_head": 2, "model_type": kind})
+    (tmp_path / "config.json").write_text(settings)
+    save_file(tensors, tmp_path / "model.safetensors")
+    with pytest.raises(ConfigError, match=f"model_type='{kind}'.*say --as gpt2"):
+        api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK)
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK, adapter="gpt2")
+    assert run.reading["not_read"] == [f"config.json's model_type={kind!r}"]
+    for more, refused in (
+        (
+            {"h.0.attn.gate.weight": torch.zeros(8, 8).double()},
+            "'h.0.attn.gate.weight' has no place",
+        ),
+        ({"h.0.attn.steps": torch.zeros(8, dtype=torch.int8)}, "'h.0.attn.steps' is of int8"),
+    ):
+        save_file(tensors | more, tmp_path / "model.safetensors")
+        with pytest.raises(ConfigError, match=refused):
+            api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK, adapter="gpt2", seed=1)
+    others = {"wte.weight": torch.zeros(2, 8), "layers.0.gate.weight": torch.zeros(8, 8)}
+    save_file(others, tmp_path / "model.safetensors")
+    with pytest.raises(ConfigError, match="of no kind that is known here"):
+        api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK)
+
+
+def test_a_tensor_that_is_missing_beside_others_of_its_kind_is_named(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1", "<cls>", "<pad>"]')
+    how: dict[str, Any] = {"tokens": tokens, "settings": {"heads": 2}}
+    file = save(OwnEncoder(), tmp_path / "own.safetensors")
+    tensors = load_file(file)
+    for missing in ("encoder.layers.1.linear2.bias", "encoder.layers.0.norm1.bias"):
+        save_file({x: y for x, y in tensors.items() if x != missing}, file)
+        with pytest.raises(ConfigError, match=f"'{missing}' is missing"):
+            loaded_logits(tmp_path / "runs.db", file, **how)
+    (tmp_path / "config.json").write_text('{"num_layers": 2}')
+    save_file({x: y for x, y in tensors.items() if "layers.1" not in x}, file)
+    with pytest.raises(ConfigError, match="num_layers=2, and by its tensors it is 1"):
+        loaded_logits(tmp_path / "runs.db", file, **how)
+    save_file({**tensors, "tok_type.weight": torch.zeros(2, 8)}, file)
+    with pytest.raises(ConfigError, match=r"tok\.weight, tok_type\.weight may each be the embed"):
+        loaded_logits(tmp_path / "runs.db", file, **how)
 
 
 NAMES = ("weight", "bias")
@@ -319,6 +529,10 @@ def changed(tensors: dict[str, Tensor], **more: Tensor | None) -> dict[str, Tens
 REFUSED: dict[str, tuple[Callable[[dict[str, Tensor]], dict[str, Tensor]], str]] = {
     "a missing tensor": (lambda x: changed(x, **{"body.weight_hh_l1": None}), "weight_hh_l1"),
     "a shape": (lambda x: changed(x, **{"body.weight_ih_l1": torch.zeros(24, 7)}), "shape"),
+    "one bias without the other": (
+        lambda x: changed(x, **{"body.bias_hh_l1": None}),
+        "'body.bias_hh_l1' is missing",
+    ),
     "one too many": (lambda x: changed(x, **{"norm.weight": torch.zeros(6)}), "norm.weight"),
     "two heads": (lambda x: changed(x, **{"other.weight": torch.zeros(2, 6)}), "each be the head"),
     "no head": (lambda x: changed(x, **{"head.weight": None, "head.bias": None}), "no linear head"),
@@ -379,7 +593,7 @@ def test_what_is_said_of_it_wrongly_is_named(how: Any, said: str, tmp_path: Path
 def test_tokens_of_one_id_are_refused(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.json"
     tokens.write_text('{"0": 0, "1": 0}')
-    with pytest.raises(ConfigError, match="'0' and '1' of the task have one id, 0; give each its"):
+    with pytest.raises(ConfigError, match="'0' and '1' have one id, 0; give each its"):
         loaded_lstm(tmp_path, tokens=tokens)
     assert not (tmp_path / "runs.db").exists()
 
