@@ -55,6 +55,36 @@ def alphabet_obstacle(alphabet: Sequence[str], *, notation: bool = False) -> str
     return None
 
 
+def composed(text: str) -> str:
+    """A text whose letters are in one form: é as one character, not as e and a mark behind it.
+
+    This is Unicode's form NFC: what looks alike by its rules is one text then.
+    """
+    return unicodedata.normalize("NFC", text)
+
+
+def composing_obstacle(alphabet: Sequence[str]) -> str | None:
+    """Why strings of these tokens could be texts that look alike; None where they cannot.
+
+    A token is in the form of `composed`, and no two of one character are one letter side by side.
+    """
+    for token in alphabet:
+        if composed(token) != token:
+            return (
+                f"expected no token {token!r:.60}: it is {_codes(token)}; write its composed form, "
+                f"{_codes(composed(token))}"
+            )
+    if not has_names(alphabet):
+        for mark in (x for x in alphabet if not x.isascii()):
+            for letter in alphabet:
+                if composed(letter + mark) != letter + mark:
+                    return (
+                        f"expected no tokens {_codes(letter)} and {_codes(mark)}: side by side "
+                        f"they are {_codes(composed(letter + mark))}; write that one"
+                    )
+    return None
+
+
 def unseen_character(text: str, allowed: str = "") -> str | None:
     """The first character of a text that cannot be seen, for a message; None where all can be.
 
