@@ -139,7 +139,7 @@ def test_a_language_of_mlregtest_is_read_from_its_training_strings_or_its_folder
     for part, content in LANGUAGE.items():
         _written(tmp_path / f"x_{names.get(part, part)}.txt", content)
     assert read_dataset(tmp_path / "x_Train.txt").digest == language.digest
-    (path.parent / "04.03.TSL.2.1.0_TestSA.txt").write_text("")
+    (path.parent / "04.03.TSL.2.1.0_TestSA.txt").unlink()
     assert read_dataset(path).digest != language.digest
 
 
@@ -270,7 +270,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "sheet.xlsx": (b"PK", "save its sheet as CSV"),
     "none.parquet": (b"PAR1 nothing", "no Parquet file"),
     "file.zip": (b"PK", "a name that ends in '.zip'"),
-    "alone_src.txt": ("ab\n", "no 'alone_tgt.txt' beside it"),
+    "alone_src.txt": ("ab\n", "no 'alone_tgt.txt' beside alone_src.txt"),
 }
 
 
@@ -418,6 +418,62 @@ FOLDERS: dict[str, tuple[dict[str, str], str]] = {
         {"train.csv": "tokens,label,split\nab,1,test\n"},
         "train.csv, line 2: split is 'test', but the file is of 'train'",
     ),
+    "one shard twice": (
+        {f"train-00000-of-00002.{x}": LABELS for x in ("csv", "tsv")},
+        "2 files of the split 'train' (train-00000-of-00002.csv, train-00000-of-00002.tsv)",
+    ),
+    "a split without rows": (
+        {"train.csv": LABELS, "dev.csv": "tokens,label\n"},
+        "dev.csv has no rows; remove it",
+    ),
+    "pairs twice": (
+        {"train_src.txt": "a\n", "train_src.txt.gz": "", "train_tgt.txt": "b\n"},
+        "train_src.txt and train_src.txt.gz are for the same rows; keep one of them",
+    ),
+    "targets twice": (
+        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "train_tgt.txt.xz": ""},
+        "train_tgt.txt and train_tgt.txt.xz are for the same rows",
+    ),
+    "pairs of one split": (
+        {f"{x}_{y}.txt": "a\n" for x in ("val", "dev") for y in ("src", "tgt")},
+        "dev_src.txt and val_src.txt are both for the split 'validation'",
+    ),
+    "targets alone": (
+        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "test_tgt.txt": "b\n"},
+        "no 'test_src.txt' beside test_tgt.txt, with the inputs",
+    ),
+    "pairs without rows": (
+        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "dev_src.txt": "", "dev_tgt.txt": ""},
+        "dev_src.txt has no rows",
+    ),
+    "pairs and tables": (
+        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "test.csv": LABELS},
+        "test.csv is a table of a split, beside train_src.txt, which is none",
+    ),
+    "FLaRe twice": (
+        {"main.tok": "0\n", "main.tok.gz": "", "labels.txt": "1\n"},
+        "main.tok and main.tok.gz are for the same rows",
+    ),
+    "labels of FLaRe twice": (
+        {"main.tok": "0\n", "labels.txt.bz2": "", "labels.txt": "1\n"},
+        "labels.txt and labels.txt.bz2 are for the same rows",
+    ),
+    "a part of FLaRe without rows": (
+        {x + y: "1\n" * (not x) for x in ("", "test/") for y in ("main.tok", "labels.txt")},
+        "test/main.tok has no rows",
+    ),
+    "a part of MLRegTest twice": (
+        {"a_Train.txt": "ab\tTRUE\n", "a_TestSR.txt": "b\tTRUE\n", "a_TestSR.txt.gz": ""},
+        "a_TestSR.txt and a_TestSR.txt.gz are for the same rows",
+    ),
+    "a part of MLRegTest by both names": (
+        {"a_Train.txt": "ab\tTRUE\n", "a_TestSR.txt": "b\tTRUE\n", "a_Test1.txt": "b\tTRUE\n"},
+        "a_Test1.txt and a_TestSR.txt are for the same rows",
+    ),
+    "an empty part of MLRegTest": (
+        {"a_Train.txt": "ab\tTRUE\n", "a_Dev.txt": ""},
+        "a_Dev.txt has no rows; remove it",
+    ),
 }
 
 
@@ -425,10 +481,38 @@ FOLDERS: dict[str, tuple[dict[str, str], str]] = {
 def test_a_folder_that_can_mean_two_things_is_refused(tmp_path: Path, name: str) -> None:
     files, said = FOLDERS[name]
     for file, content in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
         _written(tmp_path / file, content)
     with pytest.raises(DatasetError) as refused:
         read_dataset(tmp_path)
     assert said in str(refused.value)
+
+
+def test_what_is_passed_over_beside_a_split_is_said(tmp_path: Path) -> None:
+    path = _write_language(tmp_path / "Small", "04.03.TSL.2.1.0")
+    _written(path.with_name("04.03.TSL.2.1.0_TestXX.txt"), "")
+    _written(path.with_name("04.03.TSL.2.1.0_Dev.csv"), "")
+    for given in (path, path.parent):
+        assert summary(given).unread == ("04.03.TSL.2.1.0_Dev.csv", "04.03.TSL.2.1.0_TestXX.txt")
+    tables = tmp_path / "tables"
+    (tables / "test").mkdir(parents=True)
+    _written(tables / "train.csv", "tokens,label\nab,1\nb,0\n")
+    _written(tables / "test.xlsx", "")
+    assert summary(tables).unread == ("test", "test.xlsx")
+
+
+def test_files_of_a_folder_may_be_packed(tmp_path: Path) -> None:
+    flare, texts = tmp_path / "flare", tmp_path / "pairs"
+    for folder in (flare, flare / "test", texts):
+        folder.mkdir()
+    for folder in (flare, flare / "test"):
+        _written(folder / "main.tok.gz", gzip.compress(b"0 1\n1 1\n"))
+        _written(folder / "labels.txt.xz", lzma.compress(b"1\n0\n"))
+    assert [row.split for row in read_dataset(flare).rows()] == [*["train"] * 2, *["test"] * 2]
+    _written(texts / "train_src.txt.bz2", bz2.compress(b"ab\n"))
+    _written(texts / "train_tgt.txt", "ba\n")
+    assert [row.split for row in read_dataset(texts).rows()] == ["train"]
+    assert len(read_dataset(texts / "train_src.txt.bz2")) == 1
 
 
 def test_files_of_a_folder_may_each_say_their_split(tmp_path: Path) -> None:
