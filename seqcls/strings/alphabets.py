@@ -107,24 +107,18 @@ def unseen_character(text: str, allowed: str = "") -> str | None:
 def listed_tokens(alphabet: Sequence[str], unknown: str) -> str:
     """The tokens, for a message about an unknown one; of many names some, with the nearest."""
     if not has_names(alphabet):
-        return f"the alphabet is {''.join(alphabet)!r}" + _other_form(alphabet, unknown)
+        return f"the alphabet is {''.join(alphabet)!r}" + _combines(unknown)
     first, more = ", ".join(alphabet[:MAX_TOLD]), len(alphabet) - MAX_TOLD
     similar = closest(unknown[:MAX_TOKEN], list(alphabet))
     return (
         f"the tokens are {first}"
         + (f" and {more} more" if more > 0 else "")
-        + (_other_form(alphabet, unknown) or (f"; did you mean {similar!r}?" if similar else ""))
+        + (_combines(unknown) or (f"; did you mean {similar!r}?" if similar else ""))
     )
 
 
-def _other_form(alphabet: Sequence[str], unknown: str) -> str:
-    """That a token looks like one of the alphabet and has other code points, for a message."""
-    there = "".join(alphabet)
-    for form in ("NFC", "NFD"):
-        other = unicodedata.normalize(form, unknown)
-        known = other in alphabet or (len(other) > 1 and all(x in there for x in other))
-        if other != unknown and known:
-            return f", where it is {_codes(other)}, and here {_codes(unknown)}; write both alike"
+def _combines(unknown: str) -> str:
+    """That a token is a mark, for a message, which shows it on the letter before it."""
     if unicodedata.combining(unknown[:1]):
         return f"; it is {_codes(unknown)}, which combines with the letter before it"
     return ""
