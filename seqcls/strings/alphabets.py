@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import chain, pairwise, product
 
 from seqcls.errors import ConfigError
 from seqcls.text import closest
@@ -75,13 +76,14 @@ def composing_obstacle(alphabet: Sequence[str]) -> str | None:
                 f"{_codes(composed(token))}"
             )
     if not has_names(alphabet):
-        for mark in (x for x in alphabet if not x.isascii()):
-            for letter in alphabet:
-                if composed(letter + mark) != letter + mark:
-                    return (
-                        f"expected no tokens {_codes(letter)} and {_codes(mark)}: side by side "
-                        f"they are {_codes(composed(letter + mark))}; write that one"
-                    )
+        marks = [x for x in alphabet if not x.isascii()]
+        # Neighbors first: these are what was meant.
+        for letter, mark in chain(pairwise(alphabet), product(alphabet, marks)):
+            if composed(letter + mark) != letter + mark:
+                return (
+                    f"expected no tokens {_codes(letter)} and {_codes(mark)}: side by side they "
+                    f"are {_codes(composed(letter + mark))}; write that one"
+                )
     return None
 
 

@@ -8,8 +8,10 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +20,7 @@ from typer.testing import CliRunner
 from dashboard.charts.token_states import prefix_logits
 from seqcls.config import PARTS
 from seqcls.engines.member import draw_initial
-from seqcls.errors import DatasetError, InvalidStringError, StoreDamagedError
+from seqcls.errors import DatasetError, InvalidStringError, SpecError, StoreDamagedError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automaton import LearningBudget, learned_text
 from seqcls.interpretability.automaton_learning import learn
@@ -283,6 +285,49 @@ def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, name: str) -> N
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 700
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json", "parquet", "lists.jsonl"])
+def test_a_letter_is_one_in_whatever_form_it_is_written(ending: str, tmp_path: Path) -> None:
+    texts = ["caf\u00e9", "cafe\u0301", "fac", "acf"]
+    tokens: list[Any] = texts
+    if "lists" in ending:
+        tokens = [["c", "a", "f", x[3:]] if x[3:] else list(x) for x in texts]
+    path, rows_ = tmp_path / f"a.{ending}", pd.DataFrame({"tokens": tokens, "label": [1, 0, 0, 0]})
+    if ending.endswith("sv"):
+        rows_.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
+    elif ending == "parquet":
+        rows_.to_parquet(path)
+    else:
+        rows_.to_json(path, orient="records", lines=ending != "json", force_ascii=True)
+    found = summary(path)
+    assert "".join(found.tokens) == "acf\u00e9"
+    said = " ".join(found.sentences)
+    assert "1 text has letters in another form, read as NFC has them, first" in said
+    assert "2 rows contradict others" in said
+
+
+def test_a_letter_is_no_two_tokens(tmp_path: Path) -> None:
+    path = _written(tmp_path / "a.jsonl", '{"tokens": ["a", "e", "\\u0301"], "label": 1}')
+    with pytest.raises(DatasetError, match=r"tokens side by side are the letter 'é' \(U\+00E9\)"):
+        read_dataset(path)
+    # A mark that no letter is composed with is a token.
+    path = _written(tmp_path / "b.csv", "tokens,label\n\u025b\u0303,1\n\u1ebd,0\n")
+    assert summary(path).tokens == sorted("\u0303\u025b\u1ebd")
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "said"),
+    [
+        ("cafe\u0301", r"U\+0065 and U\+0301: side by side they are U\+00E9"),
+        ("a\u212b", r"it is U\+212B; write its composed form, U\+00C5"),
+        ("cafe\u0301 b", r"write its composed form, U\+0063 U\+0061 U\+0066 U\+00E9"),
+    ],
+)
+def test_an_alphabet_has_each_letter_in_one_form(alphabet: str, said: str) -> None:
+    spec = {"name": "s", "fixed": {"task": "counting", "alphabet": alphabet, "formula": "a > 1"}}
+    with pytest.raises(SpecError, match=said):
+        parse_spec({**spec, "model_seeds": [0]}).configs()
 
 
 NOISY = "tokens,label\nab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"
