@@ -202,8 +202,8 @@ def models(
             left -= min(most, len(errors))
             causes_of_it = causes[causes["run_id"] == model["run_id"]]
             came_to = describe_outcome(int(model["run_id"]), config, view)
-            strings = _strings(model, config, errors, kind, most)
-            yield _model(model, config, errors, causes_of_it, kind, came_to, strings)
+            table = _strings(model, config, errors, kind, most)
+            yield _model(model, config, errors, causes_of_it, kind, came_to, table)
     if len(failing) > len(shown):
         yield quiet(f"And {len(failing) - len(shown):,} more models fail.")
 

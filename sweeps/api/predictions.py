@@ -139,8 +139,8 @@ class TestedStrings:
             return next(filter(self._are_known, ways), items)
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise DatasetError(f"{value!r:.60}, expected text or a list of tokens")
-        ways = list(self._ways_to_read(str(value), column))
-        return next(filter(self._are_known, ways), ways[-1])
+        readings = list(self._ways_to_read(str(value), column))
+        return next(filter(self._are_known, readings), readings[-1])
 
     def _text_of(self, items: Sequence[str]) -> str:
         """The text of which `list(text)` or `text.split()` made these."""
