@@ -19,7 +19,7 @@ from pydantic import (
 from seqcls.curricula import frozen_as_json, stages_as_json
 from seqcls.errors import ConfigError
 from seqcls.permutation_groups import GroupName
-from seqcls.strings.alphabets import alphabet_obstacle
+from seqcls.strings.alphabets import alphabet_obstacle, composing_obstacle
 from seqcls.strings.tokenizer import MAX_LETTERS
 from seqcls.text import canonical_json, in_one_line
 
@@ -505,7 +505,8 @@ class RunConfig(_NetworkFields):
         if len(names) > 1 and max(map(len, names)) == 1:
             # One language has one key.
             raise ValueError("expected no spaces between tokens of one character, such as 'ab'")
-        obstacle = alphabet_obstacle(names if len(names) > 1 else alphabet)
+        tokens = names if len(names) > 1 else alphabet
+        obstacle = alphabet_obstacle(tokens) or composing_obstacle(tokens)
         if obstacle is not None:
             raise ValueError(obstacle)
         return alphabet

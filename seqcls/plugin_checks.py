@@ -12,7 +12,7 @@ from seqcls.config import NetworkConfig
 from seqcls.kinds.base import Words
 from seqcls.models.positions import read_ids
 from seqcls.plugins import UnfitError
-from seqcls.strings.alphabets import alphabet_obstacle
+from seqcls.strings.alphabets import alphabet_obstacle, composing_obstacle
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.base import BulkTask, CountTask, InputTask, LanguageTask, Task
@@ -141,7 +141,7 @@ def check_language(task: Any) -> None:
             f"has alphabet={alphabet!r:.60}, expected text of 1 to {MOST_LETTERS} characters, or a "
             "tuple of as many tokens"
         )
-    obstacle = alphabet_obstacle(alphabet)
+    obstacle = alphabet_obstacle(alphabet) or composing_obstacle(alphabet)
     if obstacle is not None:
         raise UnfitError(f"has alphabet={alphabet!r:.60}: {obstacle}")
     if not isinstance(task.order_sensitive, bool):

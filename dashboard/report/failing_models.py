@@ -18,7 +18,7 @@ from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE, forgetting_t
 from seqcls.interpretability.network import obstacle
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind
-from seqcls.problem import obstacle_of, resolve
+from seqcls.problem import obstacle_of, resolve, tokenizer_of
 from sweeps.api import Store, failures
 from sweeps.api import trials as remedy_trials
 from sweeps.api.presentation import display_of, display_strings
@@ -202,7 +202,8 @@ def models(
             left -= min(most, len(errors))
             causes_of_it = causes[causes["run_id"] == model["run_id"]]
             came_to = describe_outcome(int(model["run_id"]), config, view)
-            yield _model(model, config, errors, causes_of_it, kind, came_to, most)
+            table = _strings(model, config, errors, kind, most)
+            yield _model(model, config, errors, causes_of_it, kind, came_to, table)
     if len(failing) > len(shown):
         yield quiet(f"And {len(failing) - len(shown):,} more models fail.")
 
@@ -214,7 +215,7 @@ def _model(
     causes: pd.DataFrame,
     kind: Kind,
     came_to: str,
-    most: int,
+    strings: str,
 ) -> str:
     words, run_id = kind.words, int(model["run_id"])
     shortest = ", ".join(
@@ -233,11 +234,13 @@ def _model(
         f'<details id="run-{run_id}"><summary>{head}</summary>\n<p>{html.escape(came_to)} '
         f"{shortcuts.describe_border(View(run_ids=(run_id,)))}</p>\n"
         f"{_causes_list(causes, config)}{_forgetting(run_id, int(model['config_id']))}\n"
-        f"<p>The shortest: {shortest}.</p>\n{_strings(run_id, errors, kind, most)}</details>"
+        f"<p>The shortest: {shortest}.</p>\n{strings}</details>"
     )
 
 
-def _strings(run_id: int, errors: pd.DataFrame, kind: Kind, most: int) -> str:
+def _strings(
+    model: Mapping[Hashable, Any], config: RunConfig, errors: pd.DataFrame, kind: Kind, most: int
+) -> str:
     if not most:
         return ""
     table = measures.kinds_first(errors, kind).head(most)
@@ -248,8 +251,10 @@ def _strings(run_id: int, errors: pd.DataFrame, kind: Kind, most: int) -> str:
         "columns": [titles[name] for name in columns],
         "rows": rows,
         "left": len(errors) - len(rows),
+        # How a search writes strings out.
+        "named": bool((tokenizer := tokenizer_of(config)) and tokenizer.separator),
     }
-    name = f"strings-{run_id}"
+    name = f"strings-{int(model['run_id'])}"
     return f'<div data-strings="{name}"></div>{embed_data(name, shown)}'
 
 

@@ -37,7 +37,47 @@
     view.addEventListener("click", (_, mark) => open(mark?.datum?.run_id));
   };
 
-  const page = (place, { columns, rows, left }) => {
+  // The tokens of a string with its repetitions written out, each at most so often; null of what is
+  // none. Texts of fewer tokens are found in it just where they are in all of it.
+  const written = (text, named, most) => {
+    const token = named ? /(?:[^<>{}\s]|\{[<>{}]\})+/uy : /[^<>{}]|\{[<>{}]\}/suy;
+    const count = /\{(\d+)\}/y;
+    const groups = [[]];
+    for (let at = 0; at < text.length;) {
+      token.lastIndex = at;
+      const found = token.exec(text);
+      let what = found && [found[0]];
+      at = found ? token.lastIndex : at + 1;
+      if (!found) {
+        const sign = text[at - 1];
+        if (named && /\s/.test(sign)) continue;
+        if (sign === "<") groups.push([]);
+        if (sign === "<") continue;
+        if (sign !== ">" || groups.length === 1) return null;
+        what = groups.pop();
+      }
+      count.lastIndex = at;
+      const times = count.exec(text);
+      if (times) at = count.lastIndex;
+      for (let n = Math.min(times ? Number(times[1]) : 1, most); n > 0; n--) {
+        for (const one of what) groups.at(-1).push(one);
+      }
+    }
+    return groups.length === 1 ? groups[0] : null;
+  };
+  const MOST = 10000;
+  const finder = (given, named) => {
+    const text = given.normalize("NFC").trim();
+    const tokens = written(text, named, MOST);
+    const inOne = (some) => `\n${some.join("\n")}\n`;
+    return (string) => {
+      if (string.includes(text)) return true;
+      if (!tokens || tokens.length >= MOST || !string.includes("{")) return false;
+      return inOne(written(string, named, tokens.length + 1) ?? []).includes(inOne(tokens));
+    };
+  };
+
+  const page = (place, { columns, rows, left, named }) => {
     let first = 0;
     const find = element("input");
     find.type = "search";
@@ -50,7 +90,8 @@
     const wide = element("div");
     wide.className = "wide strings";
     const show = () => {
-      const found = rows.filter((row) => row[0].includes(find.value));
+      const contains = finder(find.value, named);
+      const found = rows.filter((row) => contains(row[0]));
       const some = found.slice(first, first + PAGE);
       const table = element("table");
       const lines = [[columns, "th"], ...some.map((row) => [row, "td"])].map(([cells, name]) => {

@@ -1,6 +1,7 @@
 """What learning a model's automaton has found."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,7 @@ def dot(
         for token, after in zip(alphabet, row, strict=True):
             edges.setdefault((state, after), []).append(token)
     for (state, after), tokens in edges.items():
-        lines.append(f'  {state} -> {after} [label="{_escape(", ".join(tokens))}"];')
+        lines.append(f'  {state} -> {after} [label="{", ".join(map(_label, tokens))}"];')
     return "\n".join([*lines, "}"])
 
 
@@ -146,6 +147,11 @@ def dfa(automaton: Automaton, alphabet: Sequence[str]) -> "DFA":
         initial_state=automaton.start,
         final_states=set(recorded["accepting"]),
     )
+
+
+def _label(token: str) -> str:
+    """A token in a label, where a comma separates tokens and a backslash keeps signs apart."""
+    return re.sub(r"([!-/:-@\[-^`{-~])" if len(token) > 1 else r'([\\",])', r"\\\1", token)
 
 
 def _escape(text: str) -> str:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import chain, pairwise, product
 
 from seqcls.errors import ConfigError
 from seqcls.text import closest
@@ -55,6 +56,37 @@ def alphabet_obstacle(alphabet: Sequence[str], *, notation: bool = False) -> str
     return None
 
 
+def composed(text: str) -> str:
+    """A text whose letters are in one form: é as one character, not as e and a mark behind it.
+
+    This is Unicode's form NFC: what looks alike by its rules is one text then.
+    """
+    return unicodedata.normalize("NFC", text)
+
+
+def composing_obstacle(alphabet: Sequence[str]) -> str | None:
+    """Why strings of these tokens could be texts that look alike; None where they cannot.
+
+    A token is in the form of `composed`, and no two of one character are one letter side by side.
+    """
+    for token in alphabet:
+        if composed(token) != token:
+            return (
+                f"expected no token {token!r:.60}: it is {_codes(token)}; write its composed form, "
+                f"{_codes(composed(token))}"
+            )
+    if not has_names(alphabet):
+        marks = [x for x in alphabet if not x.isascii()]
+        # Neighbors first: these are what was meant.
+        for letter, mark in chain(pairwise(alphabet), product(alphabet, marks)):
+            if composed(letter + mark) != letter + mark:
+                return (
+                    f"expected no tokens {_codes(letter)} and {_codes(mark)}: side by side they "
+                    f"are {_codes(composed(letter + mark))}; write that one"
+                )
+    return None
+
+
 def unseen_character(text: str, allowed: str = "") -> str | None:
     """The first character of a text that cannot be seen, for a message; None where all can be.
 
@@ -77,24 +109,18 @@ def unseen_character(text: str, allowed: str = "") -> str | None:
 def listed_tokens(alphabet: Sequence[str], unknown: str) -> str:
     """The tokens, for a message about an unknown one; of many names some, with the nearest."""
     if not has_names(alphabet):
-        return f"the alphabet is {''.join(alphabet)!r}" + _other_form(alphabet, unknown)
+        return f"the alphabet is {''.join(alphabet)!r}" + _combines(unknown)
     first, more = ", ".join(alphabet[:MAX_TOLD]), len(alphabet) - MAX_TOLD
     similar = closest(unknown[:MAX_TOKEN], list(alphabet))
     return (
         f"the tokens are {first}"
         + (f" and {more} more" if more > 0 else "")
-        + (_other_form(alphabet, unknown) or (f"; did you mean {similar!r}?" if similar else ""))
+        + (_combines(unknown) or (f"; did you mean {similar!r}?" if similar else ""))
     )
 
 
-def _other_form(alphabet: Sequence[str], unknown: str) -> str:
-    """That a token looks like one of the alphabet and has other code points, for a message."""
-    there = "".join(alphabet)
-    for form in ("NFC", "NFD"):
-        other = unicodedata.normalize(form, unknown)
-        known = other in alphabet or (len(other) > 1 and all(x in there for x in other))
-        if other != unknown and known:
-            return f", where it is {_codes(other)}, and here {_codes(unknown)}; write both alike"
+def _combines(unknown: str) -> str:
+    """That a token is a mark, for a message, which shows it on the letter before it."""
     if unicodedata.combining(unknown[:1]):
         return f"; it is {_codes(unknown)}, which combines with the letter before it"
     return ""

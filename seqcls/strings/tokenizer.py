@@ -12,7 +12,9 @@ Those are written with one space between, `<push pop>{50} a`, and read with any 
 
 import re
 import string
+import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -22,7 +24,7 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import InvalidStringError
-from seqcls.strings.alphabets import MAX_TOKEN, NOTATION, has_names, listed_tokens
+from seqcls.strings.alphabets import MAX_TOKEN, NOTATION, composed, has_names, listed_tokens
 
 CLS = 0
 PAD = 1
@@ -165,13 +167,18 @@ class Tokenizer:
         return _written_out(_parse(self, text), text)
 
     def notation(self, string: object) -> str:
-        """A string in the notation: text as it is, a sequence of tokens spelled out.
+        """A string in the notation, as it was given: text without blanks around it, its letters as
+        `composed` has them where the alphabet has those; a sequence of tokens spelled out.
 
         Raises:
             InvalidStringError: it is neither, or a token is not of the alphabet.
         """
         if isinstance(string, str):
-            return string
+            text = composed(string := string.strip())
+            try:
+                return text if text == string or self.pieces(text) else string
+            except InvalidStringError:
+                return string
         string = listed(string)
         tokens = list(string) if isinstance(string, Iterable) else [string]
         if not isinstance(string, Iterable) or isinstance(string, set | frozenset | dict | bytes):
@@ -179,7 +186,8 @@ class Tokenizer:
                 f"{string!r:.60} is no string: expected text such as 'ab{{100}}', or a list of "
                 "tokens"
             )
-        numbers = [self._numbers.get(str(token)) for token in tokens]
+        names = [token if token in self._numbers else composed(token) for token in map(str, tokens)]
+        numbers = [self._numbers.get(name) for name in names]
         for place, (token, number) in enumerate(zip(tokens, numbers, strict=True), start=1):
             if number is None:
                 known = " ".join(self.alphabet[:20])
@@ -220,6 +228,18 @@ class Tokenizer:
         for letter, count in _written_out(parsed, text):
             ids.extend([FIRST_LETTER + letter] * count)
         return ids
+
+    def characters(self, text: str, most: int) -> str:
+        """A text with one character for each letter, to be searched for others of that kind.
+
+        Args:
+            most: how often anything is repeated at most. Texts of fewer letters than that are found
+                in it just where they are in all of it.
+
+        Raises:
+            InvalidStringError: as `pieces`.
+        """
+        return _characters(_parse(self, text), most)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of token ids; `CLS` and `PAD` have none.
@@ -327,10 +347,16 @@ _Piece = tuple[int | _Group, int]
 
 
 def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
-    """The pieces of a text; groups are kept as groups."""
+    """The pieces of a text; groups are kept as groups.
+
+    A letter in another form than the alphabet has it, é as e and a mark, is that letter.
+    """
     try:
         return _pieces(tokenizer, text)
     except InvalidStringError as error:
+        for form in ("NFC", "NFD") * (not text.isascii()):
+            with suppress(InvalidStringError):
+                return _pieces(tokenizer, unicodedata.normalize(form, text))
         if not tokenizer.has_notation:
             raise
         hint = "these characters of tokens are written in braces: {<}, {>}, {{} and {}}"
@@ -388,6 +414,14 @@ def _count_at(text: str, place: int) -> tuple[int, int]:
 def _length(pieces: list[_Piece]) -> int:
     return sum(
         count * (_length(what.pieces) if isinstance(what, _Group) else 1) for what, count in pieces
+    )
+
+
+def _characters(pieces: list[_Piece], most: int) -> str:
+    return "".join(
+        (_characters(what.pieces, most) if isinstance(what, _Group) else chr(_FIRST_RUN + what))
+        * min(count, most)
+        for what, count in pieces
     )
 
 

@@ -270,7 +270,8 @@ class FromAutomaton(OfAutomaton):
             f"Strings that the automaton of the file {self.content.name!r} accepts are positive; "
             f"its minimal automaton has {states:,} state{'' if states == 1 else 's'} over "
             f"{len(self.alphabet)} token{'' if len(self.alphabet) == 1 else 's'}"
-            f"{'; that of the file is ' + determinized[0] if determinized else ''}."
+            f"{'; that of the file is ' + determinized[0] if determinized else ''}"
+            f"{''.join('; ' + said for said in self.content.read_as if 'the start is' in said)}."
         )
 
 

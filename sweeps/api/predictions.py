@@ -1,10 +1,11 @@
 """Predictions of models trained elsewhere, held against what is right of each test string."""
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from seqcls.kinds.base import Answers, of_one_width
 from seqcls.kinds.transduction import OutputAnswers, WrongOutput, letter_rows
 from seqcls.problem import Problem
 from seqcls.results import Evaluation
-from seqcls.strings.alphabets import NOTATION
+from seqcls.strings.alphabets import NOTATION, composed
 from seqcls.strings.datasets import SPLITS, Dataset
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer, listed
@@ -125,25 +126,52 @@ class TestedStrings:
     def _tokens(self, value: Any, column: str) -> Sequence[str]:
         """The tokens of a string or an output as it was given, in the alphabet or not.
 
+        Of several ways to read it, the first whose tokens the alphabet has: `aaab`, `a{3}b`, lists
+        of tokens and of characters, texts of such lists.
+
         Raises:
             DatasetError: it is neither text nor a list of tokens.
         """
         value = _whole(value)
         if isinstance(value, list | tuple | np.ndarray):
-            return self._of_list(value)
+            items = self._of_list(value)
+            ways = chain([items], self._ways_to_read(self._text_of(items), column))
+            return next(filter(self._are_known, ways), items)
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise DatasetError(f"{value!r:.60}, expected text or a list of tokens")
-        text = str(value).strip()
-        if not self._has_brackets:
-            items = [] if text in ("[]", "()") else written_list(text)
-            if items is not None:
-                return self._of_list(items)
+        readings = list(self._ways_to_read(str(value), column))
+        return next(filter(self._are_known, readings), readings[-1])
+
+    def _text_of(self, items: Sequence[str]) -> str:
+        """The text of which `list(text)` or `text.split()` made these."""
+        return ("" if all(len(x) == 1 for x in items) else self.tokenizer.separator).join(items)
+
+    def _plain_tokens(self, text: str, column: str) -> Sequence[str]:
+        """The words of a text, or its characters."""
         words = text.split()
-        if len(words) > 1:
-            return words
-        if not self.tokenizer.separator or column in self._spelled_without_spaces:
-            return text
-        return words
+        are_words = self.tokenizer.separator and column not in self._spelled_without_spaces
+        return words if len(words) > 1 or are_words else text
+
+    def _ways_to_read(self, text: str, column: str) -> Iterator[Sequence[str]]:
+        text = composed(text.strip())
+        yield self._plain_tokens(text, column)
+        # What was shortened when it was written is refused where brackets are no tokens.
+        with suppress(*[DatasetError] * self._has_brackets):
+            items = [] if text in ("[]", "()") else written_list(text)
+            if items is not None and not (self._has_brackets and text in ("[]", "()")):
+                tokens = self._of_list(items)
+                text = self._text_of(tokens)
+                yield self._plain_tokens(text, column)
+                yield tokens
+        if any(x in text for x in NOTATION):
+            text = text if self.tokenizer.separator else "".join(text.split())
+            extended = self.tokenizer.with_tokens_of(text)
+            with suppress(InvalidStringError):
+                ids = extended.encode(text)[1:]
+                yield [extended.alphabet[number - FIRST_LETTER] for number in ids]
+
+    def _are_known(self, tokens: Sequence[str]) -> bool:
+        return all(token in self._alphabet for token in tokens)
 
     def _of_list(self, given: Sequence[Any] | np.ndarray) -> list[str]:
         """The tokens of a list; a number is the token that is written so.
@@ -160,7 +188,7 @@ class TestedStrings:
                     f"{list(given)!r:.60} has {token!r:.60} at place {place}, expected tokens; "
                     f"those of the task are {known:.100}"
                 )
-        return [str(token) for token in tokens]
+        return [composed(str(token)) for token in tokens]
 
     def letters(self, value: Any) -> list[int]:
         """The letters of a string as it was given: a list of tokens, or text.
@@ -169,17 +197,14 @@ class TestedStrings:
             DatasetError: it is no string of this alphabet.
         """
         tokens = self._tokens("" if is_missing(value) else value, "tokens")
-        if all(token in self._alphabet for token in tokens):
-            return [self._alphabet[token] for token in tokens]
-        return self._encode(self.tokenizer, value, tokens)
-
-    def _encode(self, tokenizer: Tokenizer, value: Any, tokens: Sequence[str]) -> list[int]:
-        """The letters of a text in the notation of strings, as `a{3}`."""
-        try:
-            ids = tokenizer.encode(str(value) if isinstance(value, str) else " ".join(tokens))
-        except InvalidStringError as error:
-            raise DatasetError(str(error)) from None
-        return [number - FIRST_LETTER for number in ids[1:]]
+        if not self._are_known(tokens):
+            text = str(value) if isinstance(value, str) else self.tokenizer.separator.join(tokens)
+            try:
+                self.tokenizer.encode(text.strip())
+            except InvalidStringError as error:
+                raise DatasetError(str(error)) from None
+            raise DatasetError(f"{value!r:.60}, expected a string of the alphabet")
+        return [self._alphabet[token] for token in tokens]
 
     def row(self, value: Any) -> int | None:
         """Which test string is the one that was given; None where none is."""
@@ -205,12 +230,6 @@ class TestedStrings:
             tokens = self._tokens(value, "target")
         except DatasetError as error:
             raise DatasetError(f"prediction: {error}") from None
-        are_known = all(token in self._alphabet for token in tokens)
-        if not are_known and isinstance(value, str) and any(x in value for x in NOTATION):
-            extended = self.tokenizer.with_tokens_of(value)
-            with suppress(DatasetError):
-                letters = self._encode(extended, value, tokens)
-                tokens = [extended.alphabet[letter] for letter in letters]
         return [self._number_of(token) for token in tokens]
 
     def _number_of(self, token: str) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqcls.errors import DatasetError
 from seqcls.interpretability.wording import percent
-from seqcls.strings.alphabets import alphabet_obstacle, has_names, unseen_character
+from seqcls.strings.alphabets import alphabet_obstacle, composed, has_names, unseen_character
 from seqcls.strings.datasets import (
     MAX_NAME,
     MAX_PLACES,
@@ -144,6 +144,8 @@ class _Texts:
         """Rows whose texts may be written lists too, with the items."""
         self._with_space: list[int] = []
         """Rows whose text has several words."""
+        self._composed: list[int] = []
+        """Rows with letters that were written in another form."""
 
     def add(self, value: Any) -> None:
         """Keeps a text, or a list of tokens as one."""
@@ -174,11 +176,17 @@ class _Texts:
             if kind == "written":
                 self._read_undecided()
         if kind in ("list", "written"):
-            text = " ".join(tokens or [])
+            text = " ".join(map(composed, tokens or []))
+            if not text.isascii() and text.split() != tokens:
+                self._composed.append(len(self.texts))
         elif unseen := unseen_character(text, allowed="\t"):
             raise DatasetError(f"{text!r:.60} has {unseen}")
-        elif " " in text or "\t" in text:
-            self._with_space.append(len(self.texts))
+        else:
+            if " " in text or "\t" in text:
+                self._with_space.append(len(self.texts))
+            if (other := composed(text)) != text:
+                self._composed.append(len(self.texts))
+                text = other
         self.texts.append(text)
 
     def settle(self, other: "_Texts") -> None:
@@ -209,6 +217,15 @@ class _Texts:
 
     def read_as(self, places: Sequence[str]) -> str:
         """What the tokens are, and which text says so."""
+        if not (rows := self._composed):
+            return self._kind_of_tokens(places)
+        some = "1 text has" if len(rows) == 1 else f"{len(rows):,} texts have"
+        return (
+            f"{self._kind_of_tokens(places)}; {some} letters in another form, read as NFC has "
+            f"them, first {places[rows[0]]}, {self.texts[rows[0]]!r:.60}"
+        )
+
+    def _kind_of_tokens(self, places: Sequence[str]) -> str:
         if self.has_lists:
             return f"{self.name}: read as lists" + " written as text" * (self._kind == "written")
         if not self.is_spaced:
@@ -237,6 +254,15 @@ def _check_tokens(value: Any, items: Sequence[Any]) -> list[str]:
         if unseen := unseen_character(token):
             raise DatasetError(f"{value!r:.60} has {unseen}")
     return tokens
+
+
+def _split_letter(tokens: Sequence[str]) -> str | None:
+    """Why neighbors of one character look like one; None where none do."""
+    text = "".join(x if len(x) == 1 else " " for x in tokens)
+    if text.isascii() or composed(text) == text:
+        return None
+    letter = next(x for x, y in zip(composed(text), text, strict=False) if x != y)
+    return f"tokens side by side are the letter {letter!r} (U+{ord(letter):04X}); write it as one"
 
 
 class _Rows:
@@ -352,6 +378,8 @@ class _Rows:
                     )
                 if not tokens and self._targets.texts and column is self._tokens:
                     self._refuse(place, "tokens is empty: a pair needs an input")
+                if column.is_spaced and (obstacle := _split_letter(tokens)):
+                    self._refuse(place, f"{column.name}: {obstacle}")
                 for token in sorted(set(tokens) - known):
                     if obstacle := alphabet_obstacle((token,), notation=True):
                         self._refuse(place, f"{column.name}: {obstacle}")

@@ -1,11 +1,12 @@
-"""Automata as files write them: AT&T's text, and what `seqcls automaton` prints as JSON and DOT.
+"""Automata as files write them: AT&T's text, drawings in DOT, and JSON of `seqcls automaton`.
 
 However one is written, its language is kept: ε and several ways to go on are made deterministic, a
 way that is missing leads to where all is rejected, and the result is minimal.
 """
 
+import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,20 @@ from typing import Any
 import numpy as np
 
 from seqcls.errors import ConfigError, DatasetError
-from seqcls.strings.alphabets import alphabet_obstacle, has_names
+from seqcls.strings.alphabets import alphabet_obstacle, composed, composing_obstacle, has_names
 from seqcls.strings.automata import MAX_STATES, StoredAutomaton
 from seqcls.strings.datasets import MAX_TOKENS
 from seqcls.tasks.automaton import Automaton, determinize, follow_silent, minimize
+from sweeps.datasets.dot import Edge, read_graph
 from sweeps.datasets.formats import AUTOMATA, load_json
-from sweeps.datasets.lines import compression_of, ending_of, first_bytes, lines_of, whole_content
+from sweeps.datasets.lines import (
+    COMPRESSED,
+    compression_of,
+    ending_of,
+    first_bytes,
+    lines_of,
+    whole_content,
+)
 
 MAX_BYTES = 200_000_000
 """A larger file is refused."""
@@ -102,7 +111,8 @@ def read_automaton(path: Path, name: str) -> StoredAutomaton:
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
     arcs = {".att": _read_att, ".json": _read_json}.get(_ending(path), _read_dot)(path)
-    symbols = sorted({*arcs.symbols, *arcs.more_symbols} - {""})
+    arcs.symbols = [_plain(symbol) for symbol in arcs.symbols]
+    symbols = sorted({*arcs.symbols, *map(_plain, arcs.more_symbols)} - {""})
     _check_symbols(symbols)
     automaton = _minimal(arcs, symbols)
     if not automaton.accepting.any():
@@ -114,6 +124,11 @@ def read_automaton(path: Path, name: str) -> StoredAutomaton:
     return StoredAutomaton(name, alphabet, table, automaton.accepting, tuple(arcs.read_as))
 
 
+def _plain(symbol: str) -> str:
+    """A symbol in the form in which letters are kept; the empty text for ε."""
+    return "" if symbol.lower() in EPSILON else composed(symbol)
+
+
 def _check_symbols(symbols: Sequence[str]) -> None:
     if not symbols:
         raise DatasetError("no line has a symbol, so there are no strings")
@@ -122,6 +137,8 @@ def _check_symbols(symbols: Sequence[str]) -> None:
             raise DatasetError(f"symbol {symbol!r} means any other; write those that are meant")
         if obstacle := alphabet_obstacle((symbol,), notation=True):
             raise DatasetError(f"symbol {symbol!r:.60}: {obstacle}")
+    if obstacle := composing_obstacle(symbols):
+        raise DatasetError(obstacle)
     if len(symbols) > MAX_TOKENS:
         raise DatasetError(f"{len(symbols):,} symbols, expected at most {MAX_TOKENS}")
 
@@ -210,6 +227,9 @@ def _read_att(path: Path) -> _Arcs:
             raise DatasetError(f"line {number}: {error}") from None
     if not known:
         raise DatasetError("no lines")
+    first = next(iter(arcs.states))
+    if first != "0":
+        arcs.read_as.append(f"the start is state {first}, which the first line names")
     for (symbol, output), number in outputs.items():
         try:
             # Where some lines have three cells, a fourth one is a weight, if it is a number.
@@ -257,10 +277,17 @@ def _name_symbols(arcs: _Arcs, path: Path) -> None:
     Raises:
         DatasetError: the table has one of them neither as a name nor as a number, or is none.
     """
-    symbols = [x for x in dict.fromkeys(arcs.symbols) if x.lower() not in EPSILON]
+    symbols = [x for x in dict.fromkeys(arcs.symbols) if _plain(x)]
     names = {symbol: symbol for symbol in symbols}
-    if (table := _table_beside(path)) is not None:
-        numbers = _read_table(table)
+    if tables := {table: _read_table(table) for table in _tables_beside(path)}:
+        table, *others = tables
+        numbers = tables[table]
+        for other in others:
+            if tables[other] != numbers:
+                raise DatasetError(
+                    f"tables {table.name!r:.60} and {other.name!r:.60} beside the file differ; "
+                    "keep the one that is of it"
+                )
         if not numbers.keys() >= names.keys():
             named = {str(number): name for name, number in numbers.items()}
             unknown = [x for x in symbols if x not in named]
@@ -273,25 +300,26 @@ def _name_symbols(arcs: _Arcs, path: Path) -> None:
             names = {symbol: named[symbol] for symbol in symbols}
         silent = {name for name, number in numbers.items() if number == 0}
         names.update({symbol: "" for symbol, name in names.items() if name in silent})
-        arcs.more_symbols = [x for x in numbers if x not in silent and x.lower() not in EPSILON]
+        arcs.more_symbols = [x for x in numbers if x not in silent]
         arcs.read_as.append(f"symbols are those of the table {table.name} beside it")
     arcs.symbols = [names.get(symbol, "") for symbol in arcs.symbols]
 
 
-def _table_beside(path: Path) -> Path | None:
-    """The table of an automaton's symbols: `lang.syms` of `lang.att`; `alph4.txt` of `04.x.att`, as
-    MLRegTest has it.
+def _tables_beside(path: Path) -> list[Path]:
+    """The tables of an automaton's symbols: `lang.syms` of `lang.att`; `alph4.txt` of `04.x.att`,
+    as MLRegTest has it.
     """
     stem = path.name.removesuffix(compression_of(path.name.lower())).rpartition(".")[0]
-    beside = [path.with_name(stem + ending) for ending in TABLES]
+    beside = [path.with_name(stem + x + y) for x in TABLES for y in ("", *COMPRESSED)]
     if size := re.match(r"0*([1-9][0-9]{0,3})\.", stem):
         beside.append(path.with_name(f"alph{size[1]}.txt"))
-    return next((table for table in beside if table.is_file()), None)
+    return [table for table in beside if table.is_file()]
 
 
 def _read_table(path: Path) -> dict[str, int]:
     """The number of each symbol, as OpenFst's tables have them; that of ε is 0."""
     numbers: dict[str, int] = {}
+    names: dict[int, str] = {}
     for number, line in enumerate(lines_of(path), 1):
         cells = line.strip(" \t\r\n").replace("\t", " ").split()
         if not cells:
@@ -300,6 +328,11 @@ def _read_table(path: Path) -> dict[str, int]:
             raise DatasetError(
                 f"table {path.name!r:.60}, line {number}: {line.strip()!r:.60}, expected a symbol "
                 "that is not yet in it, and its number"
+            )
+        if (called := names.setdefault(int(cells[1]), cells[0])) != cells[0]:
+            raise DatasetError(
+                f"table {path.name!r:.60}, line {number}: {cells[0]!r:.40} has the number "
+                f"{int(cells[1])}, which {called!r:.40} has; each symbol has one of its own"
             )
         numbers[cells[0]] = int(cells[1])
         if len(numbers) > MAX_STATES:
@@ -334,7 +367,10 @@ def _read_json(path: Path) -> _Arcs:
         return int(value)
 
     arcs.start = state(found["start"], "start")
-    arcs.accepting = {state(value, "a state of accepting") for value in found["accepting"]}
+    for value in found["accepting"]:
+        if state(value, "a state of accepting") in arcs.accepting:
+            raise DatasetError(f"accepting has the state {value} twice; keep one")
+        arcs.accepting.add(value)
     for source, row in enumerate(rows):
         if not isinstance(row, dict):
             raise DatasetError(f"transitions of state {source} are {row!r:.60}, expected an object")
@@ -347,56 +383,145 @@ def _read_json(path: Path) -> _Arcs:
     return arcs
 
 
-_QUOTED = r'"(?:[^"\\]|\\.)*"'
-_ID = rf"(?:{_QUOTED}|[\w.]+)"
-_GRAPH = re.compile(rf"\s*digraph(?:\s+{_ID})?\s*\{{")
-_STATEMENT = re.compile(
-    rf"\s*({_ID})(?:\s*->\s*({_ID})|\s*=\s*{_ID})?\s*(\[(?:[^\]\"]|{_QUOTED})*\])?\s*;?"
+_PIECE = re.compile(r"\\(.)|&(?:#\d+|#x[0-9a-f]+|[a-z]+);", re.DOTALL | re.IGNORECASE)
+_KEPT = 0xF0000
+"""Characters that no symbol has stand for those behind a backslash, which separate nothing."""
+_JOINED = re.compile(
+    r"""\[.*\]|[!^~].+|Σ.+|.[-\u2013].|.\.\.+.|.+[|/:;+].+|['"`\u2018\u201c].*['"`\u2019\u201d]|"""
+    r"[\[({<][^\])}>]+|[^\[({<]+[\])}>]",
+    re.DOTALL,
 )
-_ATTRIBUTE = re.compile(rf"(\w+)\s*=\s*({_ID})")
+"""What drawings write for several symbols or for other ones, or in quotation marks."""
 
-
-_END = re.compile(r"\s*\}\s*\Z")
+_NOT_DRAWN = ("point", "none", "plaintext", "plain")
+_ONE_RING = (
+    *("circle", "ellipse", "oval", "box", "rect", "rectangle", "square", "egg", "diamond"),
+    *("hexagon", "octagon", "record", "Mrecord"),
+)
+"""Shapes of states that do not accept."""
 
 
 def _read_dot(path: Path) -> _Arcs:
-    text = "".join(lines_of(path))
-    if (graph := _GRAPH.match(text)) is None:
-        raise DatasetError("no graph: expected 'digraph {', as `seqcls automaton --dot` writes")
-    arcs, place = _Arcs(), graph.end()
-    starts, accepting = list[str](), list[str]()
-    while not _END.match(text, place):
-        statement = _STATEMENT.match(text, place)
-        if statement is None:
-            raise _refusal_in(text, place, f"{text[place:].strip()[:40]!r}, expected")
-        source, target, written = statement.groups()
-        said = dict(_ATTRIBUTE.findall(written or ""))
-        if target is None:
-            if said.get("shape") == "doublecircle":
-                accepting.append(source)
-        elif source == "start":
+    """A drawing: states with two rings accept, an arrow without a label leads to the start."""
+    graph = read_graph("".join(lines_of(path)))
+    arcs, marks, starts = _Arcs(), dict[str, int](), list[str]()
+    said = [(edge, _symbols(edge)) for edge in graph.edges if not _is_invisible(edge.attributes)]
+    marks = {edge.source: edge.line for edge, symbols in said if not symbols}
+    for name, line in marks.items():
+        own = graph.nodes[name]
+        is_mark = own.get("shape") in _NOT_DRAWN or _is_invisible(own) or name == "start"
+        if not is_mark or _has_two_rings(name, own):
+            raise DatasetError(f"line {line}: an edge from {name!r:.40} has no label")
+    pairs = set[tuple[str, str]]()
+    for edge, symbols in said:
+        source, target, line = edge.source, edge.target, edge.line
+        for name in (source, target):
+            own = graph.nodes[name]
+            is_hidden = own.get("shape") in _NOT_DRAWN or _is_invisible(own)
+            if (name in marks or is_hidden) and not (name == source and not symbols):
+                raise DatasetError(
+                    f"line {line}: {name!r:.40} is not drawn as a state, so no edge with a label "
+                    "leaves it, and none leads to it"
+                )
+        if not symbols:
             starts.append(target)
-        elif not (_STATE.fullmatch(source) and _STATE.fullmatch(target) and "label" in said):
-            shown = f"{statement[0].strip()!r:.60}, expected two numbers of states and a label,"
-            raise _refusal_in(text, place, shown)
-        else:
-            ends = arcs.state(source), arcs.state(target)
-            label = said["label"][1:-1] if said["label"].startswith('"') else said["label"]
-            for token in re.sub(r"\\(.)", r"\1", label).split(", "):
-                arcs.add(ends[0], token, ends[1])
-        place = statement.end()
+            continue
+        if graph.is_strict and (source, target) in pairs:
+            raise DatasetError(
+                f"line {line}: a second edge from {source!r:.40} to {target!r:.40}, which in a "
+                "strict graph replaces the first; remove 'strict'"
+            )
+        pairs.add((source, target))
+        ends = arcs.state(source), arcs.state(target)
+        for symbol in symbols:
+            arcs.add(ends[0], symbol, ends[1])
+    accepting = [name for name, own in graph.nodes.items() if _has_two_rings(name, own)]
     for state in [*starts, *accepting]:
         if state not in arcs.states:
             raise DatasetError(f"state {state!r:.40} has no transition, so nobody knows it")
     if len(starts) != 1:
-        raise DatasetError(f"{len(starts)} arrows from start, expected one")
+        raise DatasetError(
+            f"{len(starts)} arrows from start, expected one: an edge without a label from a node "
+            "that is not drawn, as start [shape=point]"
+        )
     arcs.start = arcs.states[starts[0]]
     arcs.accepting = {arcs.states[state] for state in accepting}
     return arcs
 
 
-def _refusal_in(text: str, place: int, said: str) -> DatasetError:
-    """The refusal of what stands at a place of a graph."""
-    start = len(text) - len(text[place:].lstrip())
-    line = text.count("\n", 0, start) + 1
-    return DatasetError(f"line {line}: {said} as `seqcls automaton --dot` writes it")
+def _is_invisible(attributes: Mapping[str, str]) -> bool:
+    return "invis" in re.split(r"\W+", attributes.get("style", ""))
+
+
+def _has_two_rings(name: str, own: Mapping[str, str]) -> bool:
+    """Whether a node is drawn as a state that accepts."""
+    shape, rings = own.get("shape", "ellipse"), own.get("peripheries")
+    if shape in _NOT_DRAWN or _is_invisible(own):
+        return False
+    if shape != "doublecircle" and shape not in _ONE_RING:
+        raise DatasetError(
+            f"state {name!r:.40} has shape={shape!r:.40}, expected doublecircle where it accepts, "
+            "else circle"
+        )
+    if rings not in (None, "1", "2") or (rings == "1" and shape == "doublecircle"):
+        raise DatasetError(
+            f"state {name!r:.40} has shape={shape} and peripheries={rings!r:.40}, expected 2 where "
+            "it accepts, else 1"
+        )
+    return shape == "doublecircle" or rings == "2"
+
+
+def _symbols(edge: Edge) -> list[str]:
+    """The symbols of an edge's label; none where it has no label."""
+    what = f"line {edge.line}: the edge from {edge.source!r:.40} to {edge.target!r:.40}"
+    for name in ("xlabel", "headlabel", "taillabel"):
+        if edge.attributes.get(name):
+            raise DatasetError(f"{what} has {name!r}; write all its symbols in 'label'")
+    if edge.attributes.get("dir", "forward") != "forward":
+        raise DatasetError(f"{what} has dir={edge.attributes['dir']!r:.40}; write it forward")
+    try:
+        return _symbols_of(edge.attributes.get("label", ""))
+    except DatasetError as error:
+        raise DatasetError(f"{what}: label {edge.attributes['label']!r:.60} {error}") from None
+
+
+def _symbols_of(label: str) -> list[str]:
+    """The symbols in a label: between commas and line ends, as drawings merge parallel edges.
+
+    What stands behind a backslash is part of a symbol.
+    """
+    kept = list[str]()
+
+    def read(found: re.Match[str]) -> str:
+        escaped = found[1]
+        if escaped is None:
+            return html.unescape(found[0])
+        if escaped in "NGETHL":
+            raise DatasetError(f"has '\\{escaped}', which stands for a name; write the symbol")
+        if escaped in 'nlr"':
+            return escaped if escaped == '"' else "\n"
+        kept.append(escaped)
+        return chr(_KEPT + len(kept) - 1)
+
+    lines = re.split(r"[\r\n]+", _PIECE.sub(read, label).strip())
+    # A line may end with the comma before the next one.
+    lines = [re.sub(r"(?<=.),\s*$", "", x) for x in lines[:-1]] + lines[-1:]
+    parts = [part.strip() for line in lines for part in line.strip().split(", ")]
+    if parts == [""]:
+        return []
+    written = [x.strip() for part in parts for x in ([","] if part == "," else part.split(","))]
+    for symbol in written:
+        if not symbol or written.count(symbol) > 1:
+            raise DatasetError(
+                f"has {symbol!r:.40} twice; keep one"
+                if symbol
+                else "has nothing between two commas; write the symbol ',' as '\\,'"
+            )
+        if _JOINED.fullmatch(symbol):
+            raise DatasetError(
+                f"has {symbol!r:.40}, which may stand for other symbols; write each, with commas "
+                "between, and a backslash before every sign that is part of one"
+            )
+    return [
+        re.sub("[\U000f0000-\U000fffff]", lambda x: kept[ord(x[0]) - _KEPT], x) for x in written
+    ]

@@ -1,8 +1,9 @@
 """Rows of strings with their answers: of one table, or of the files of a folder, by split."""
 
+import glob
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from seqcls.errors import DatasetError
 from sweeps.datasets.formats import READERS, SPLIT_NAMES, FileTable, table_of
 from sweeps.datasets.lines import (
+    COMPRESSED,
     compression_of,
     ending_of,
     full_row,
@@ -45,7 +47,10 @@ MLREGTEST = {
 """The parts of a language as the benchmark MLRegTest lays it out: the split of each, and whether
 its strings are pairs at the language's border. Its tests are named, or numbered as at first."""
 
-_PART = re.compile(rf"(.+)_({'|'.join(MLREGTEST)})\.txt(?:\.gz|\.bz2|\.xz)?")
+_PACKED = f"(?:{'|'.join(map(re.escape, COMPRESSED))})?"
+_PART = re.compile(rf"(.+)_({'|'.join(MLREGTEST)})\.txt{_PACKED}")
+_NUMBERED = {"Test1": "TestSR", "Test2": "TestLR", "Test3": "TestSA", "Test4": "TestLA"}
+_PAIRS = re.compile(rf"(.+)_(src|tgt)\.txt{_PACKED}")
 
 _SHARD = re.compile(r"-(\d+)-of-(\d+)")
 """In the names of files that hold one split together."""
@@ -77,7 +82,7 @@ class RawRows:
     spaced: bool | None = None
     """Whether tokens have spaces between; None where the texts have to say it."""
     unread: tuple[str, ...] = ()
-    """Files of a folder that belong to no split."""
+    """Files that are beside those that were read, and belong to no split."""
 
 
 def raw_rows(path: Path) -> RawRows:
@@ -89,7 +94,7 @@ def raw_rows(path: Path) -> RawRows:
     try:
         if path.is_dir():
             return _folder(path)
-        if path.name.endswith("_src.txt") and path.is_file():
+        if (pairs := _PAIRS.fullmatch(path.name)) and pairs[2] == "src" and path.is_file():
             return _read_pairs(path)
         if (part := _PART.fullmatch(path.name)) and _has_no_names(path):
             return _one_language(path, *part.groups())
@@ -172,12 +177,46 @@ def _check_columns(sources: Mapping[str, str], table: FileTable) -> None:
         )
 
 
+def _one_file(folder: Path, name: str) -> Path | None:
+    """The file of a name in a folder, packed or not; None where there is none.
+
+    Raises:
+        DatasetError: there are several.
+    """
+    found = [file for x in ("", *COMPRESSED) if (file := folder / f"{name}{x}").is_file()]
+    if len(found) > 1:
+        raise _two_files(found)
+    return next(iter(found), None)
+
+
+def _two_files(files: Sequence[Path]) -> DatasetError:
+    first, second = (file.name for file in files[:2])
+    return DatasetError(f"{first} and {second} are for the same rows; keep one of them")
+
+
+def _none_empty(name: str, rows: Iterator[RawRow]) -> Iterator[RawRow]:
+    """The rows of one part of several.
+
+    Raises:
+        DatasetError: there is none.
+    """
+    row = None
+    for row in rows:
+        yield row
+    if row is None:
+        raise DatasetError(f"{name} has no rows; remove it, or write those of its split")
+
+
 def _read_pairs(path: Path) -> RawRows:
     """Inputs in `NAME_src.txt`, their targets line by line in `NAME_tgt.txt`."""
-    other = path.with_name(path.name.removesuffix("_src.txt") + "_tgt.txt")
-    if not other.is_file():
-        raise DatasetError(f"no {other.name!r} beside it, with the targets")
-    return RawRows(("tokens", "target"), _pairs(path, other, "target"))
+    return RawRows(("tokens", "target"), _pairs(path, _targets_beside(path), "target"))
+
+
+def _targets_beside(path: Path) -> Path:
+    name = f"{path.name.rpartition('_src.txt')[0]}_tgt.txt"
+    if (other := _one_file(path.parent, name)) is None:
+        raise DatasetError(f"no {name!r} beside {path.name}, with the targets")
+    return other
 
 
 def _pairs(path: Path, other: Path, column: str, **more: Any) -> Iterator[RawRow]:
@@ -207,19 +246,32 @@ def _one_language(path: Path, name: str, part: str) -> RawRows:
             f"a part of the language {name!r:.60}: name its training strings, as "
             f"path = '{name}_Train.txt', and the parts beside them are read too"
         )
-    named = ((file, _PART.fullmatch(file.name)) for file in sorted(path.parent.iterdir()))
-    beside = {found[2]: file for file, found in named if found is not None and found[1] == name}
-    return RawRows(("tokens", "label", "split", "border"), _rows_of_parts(beside), spaced=False)
+    beside: dict[str, Path] = {}
+    unread = []
+    for file in sorted(path.parent.glob(f"{glob.escape(name)}_*")):
+        if (found := _PART.fullmatch(file.name)) is None or found[1] != name:
+            unread.append(file.name)
+            continue
+        called = _NUMBERED.get(found[2], found[2])
+        if called in beside:
+            raise _two_files([beside[called], file])
+        beside[called] = file
+    columns = ("tokens", "label", "split", "border")
+    return RawRows(columns, _rows_of_parts(beside), spaced=False, unread=tuple(unread))
 
 
 def _rows_of_parts(files: Mapping[str, Path]) -> Iterator[RawRow]:
     for part, file in files.items():
-        split, border = MLREGTEST[part]
-        for line, cells in separated_lines(file, "\t"):
-            if cells:
-                place = f"{file.name}, {line}"
-                tokens, label = full_row(place, cells, 2)
-                yield RawRow(place, tokens, label, split=split, border=border)
+        yield from _none_empty(file.name, _rows_of_part(part, file))
+
+
+def _rows_of_part(part: str, file: Path) -> Iterator[RawRow]:
+    split, border = MLREGTEST[part]
+    for line, cells in separated_lines(file, "\t"):
+        if cells:
+            place = f"{file.name}, {line}"
+            tokens, label = full_row(place, cells, 2)
+            yield RawRow(place, tokens, label, split=split, border=border)
 
 
 def _folder_of_languages(path: Path) -> RawRows | None:
@@ -234,52 +286,105 @@ def _folder_of_languages(path: Path) -> RawRows | None:
             f"path = {str(first)!r}, or each as a dataset of its own, as "
             f"path = {str(path / '*_Train.txt')!r}"
         )
-    return next((_one_language(file, name, "Train") for name, file in languages.items()), None)
+    for name, file in languages.items():
+        language = _one_language(file, name, "Train")
+        read = [file for file, part in parts if part is not None and part[1] == name]
+        unread = dict.fromkeys([*language.unread, *_not_read(path, read)])
+        return replace(language, unread=tuple(unread))
+    return None
 
 
 def _folder(path: Path) -> RawRows:
     """A file for each split: FLaRe's `main.tok` and `labels.txt`, pairs of texts, those of
     MLRegTest, or tables.
     """
-    parts = [(path, "train")] if (path / "main.tok").is_file() else []
-    parts += [(path / x, FLARE[x]) for x in list(FLARE)[1:] if (path / x / "main.tok").is_file()]
+    places = [(path, "train"), *((path / x, split) for x, split in list(FLARE.items())[1:])]
+    parts = [(file, x) for folder, x in places if (file := _one_file(folder, "main.tok"))]
     if parts:
-        return RawRows(("tokens", "label", "split"), _flare(parts), spaced=True)
-    sources = sorted(path.glob("*_src.txt"))
-    by_split = {
-        next(split for key, split in SPLIT_NAMES.items() if x.name.startswith(key)): x
-        for x in sources
-        if x.name.startswith(tuple(SPLIT_NAMES))
-    }
-    if sources and len(by_split) == len(sources):
-        return RawRows(("tokens", "target", "split"), _pairs_by_split(by_split))
-    return _folder_of_languages(path) or _tables_by_split(path)
+        labels = [_labels_beside(file) for file, _ in parts]
+        unread = _not_read(path, {*labels, *(file for file, _ in parts)})
+        return RawRows(("tokens", "label", "split"), _flare(parts), spaced=True, unread=unread)
+    return _pairs_by_split(path) or _folder_of_languages(path) or _tables_by_split(path)
 
 
-def _pairs_by_split(sources: Mapping[str, Path]) -> Iterator[RawRow]:
+def _not_read(path: Path, read: Collection[Path]) -> tuple[str, ...]:
+    """What else is in a folder and may have been meant for a split.
+
+    Raises:
+        DatasetError: it is a table that is called as a split.
+    """
+    rest = [file for file in sorted(path.iterdir()) if file not in read and _may_be_read(file)]
+    for file in rest:
+        if _is_table(file) and file.name.lower().split(".")[0] in SPLIT_NAMES:
+            other = min(read)
+            raise DatasetError(
+                f"{file.name} is a table of a split, beside {other.name}, which is none; keep what "
+                "is of one form"
+            )
+    folders = {file.parent for file in read}
+    return tuple(file.name for file in rest if file not in folders)
+
+
+def _may_be_read(file: Path) -> bool:
+    return not file.name.startswith(".") and (_is_table(file) or bool(_splits_of(file)))
+
+
+def _splits_of(file: Path) -> set[str]:
+    """The splits that a name has the words of."""
+    words = re.findall("[a-z]+", file.name.lower())
+    return {SPLIT_NAMES[x] for x in words if x in SPLIT_NAMES}
+
+
+def _pairs_by_split(path: Path) -> RawRows | None:
+    """Pairs of texts whose names begin with the word for a split; None where there are none."""
+    by_split: dict[str, Path] = {}
+    named = [_PAIRS.fullmatch(file.name) for file in sorted(path.iterdir())]
+    for name in dict.fromkeys(found[1] for found in named if found is not None):
+        key = next((x for x in SPLIT_NAMES if name.startswith(x)), None)
+        if key is None:
+            continue
+        source = _one_file(path, f"{name}_src.txt")
+        if source is None:
+            raise DatasetError(f"no '{name}_src.txt' beside {name}_tgt.txt, with the inputs")
+        split = SPLIT_NAMES[key]
+        if split in by_split:
+            raise DatasetError(
+                f"{by_split[split].name} and {source.name} are both for the split {split!r}; keep "
+                "one of them"
+            )
+        by_split[split] = source
+    if not by_split:
+        return None
+    read = [*by_split.values(), *map(_targets_beside, by_split.values())]
+    unread = _not_read(path, read)
+    return RawRows(("tokens", "target", "split"), _rows_by_split(by_split), unread=unread)
+
+
+def _rows_by_split(sources: Mapping[str, Path]) -> Iterator[RawRow]:
     for split, source in sources.items():
-        for row in _read_pairs(source).rows:
+        for row in _none_empty(source.name, _read_pairs(source).rows):
             yield row._replace(split=split)
 
 
+def _labels_beside(file: Path) -> Path:
+    labels = _one_file(file.parent, "labels.txt")
+    if labels is None:
+        raise DatasetError(f"no labels.txt in {file.parent.name!r}, beside its main.tok")
+    return labels
+
+
 def _flare(parts: Sequence[tuple[Path, str]]) -> Iterator[RawRow]:
-    for folder, split in parts:
-        labels = folder / "labels.txt"
-        if not labels.is_file():
-            raise DatasetError(f"no labels.txt in {folder.name!r}, beside its main.tok")
-        yield from _pairs(folder / "main.tok", labels, "label", split=split)
+    for file, split in parts:
+        rows = _pairs(file, _labels_beside(file), "label", split=split)
+        yield from _none_empty(f"{file.parent.name}/{file.name}", rows)
 
 
 def _tables_by_split(path: Path) -> RawRows:
     """Tables whose names have the word for a split, such as `train.csv` and `mine_dev.tsv`."""
-    tables = [file for file in sorted(path.iterdir()) if _is_table(file)]
     by_split: dict[str, list[Path]] = {}
     unread = []
-    for file in tables:
-        splits = {
-            SPLIT_NAMES[x] for x in re.findall("[a-z]+", file.name.lower()) if x in SPLIT_NAMES
-        }
-        if len(splits) == 1:
+    for file in filter(_may_be_read, sorted(path.iterdir())):
+        if len(splits := _splits_of(file)) == 1 and _is_table(file):
             by_split.setdefault(splits.pop(), []).append(file)
         else:
             unread.append(file.name)
@@ -304,22 +409,22 @@ def _tables_by_split(path: Path) -> RawRows:
 
     def rows() -> Iterator[RawRow]:
         for split, files in by_split.items():
-            for file in files:
-                for row in _rows_of(file, raws[file]):
-                    yield _of_split(row, split, file.name)
-                left_out.extend(x for x in raws[file].left_out if x not in left_out)
+            own = chain.from_iterable(_rows_of(file, raws[file], split) for file in files)
+            yield from _none_empty(files[0].name, own)
+            every = chain.from_iterable(raws[file].left_out for file in files)
+            left_out.extend(x for x in dict.fromkeys(every) if x not in left_out)
 
     columns = tuple(name for name in COLUMNS if name in raws[first].columns or name == "split")
     return RawRows(columns, rows(), left_out, unread=tuple(unread))
 
 
-def _rows_of(file: Path, raw: RawRows) -> Iterator[RawRow]:
+def _rows_of(file: Path, raw: RawRows, split: str) -> Iterator[RawRow]:
     while True:
         with refused_in(f"{file.name}, "):
             row = next(raw.rows, None)
         if row is None:
             return
-        yield row
+        yield _of_split(row, split, file.name)
 
 
 def _is_table(file: Path) -> bool:
@@ -332,7 +437,8 @@ def _check_shards(split: str, files: Sequence[Path]) -> None:
     """Refuses several files of one split that are not all the shards of one table."""
     shards = [_SHARD.search(file.name) for file in files]
     counts = {int(shard[2]) if shard else 1 for shard in shards}
-    if counts != {len(files)}:
+    numbers = {int(shard[1]) if shard else 0 for shard in shards}
+    if counts != {len(files)} or len(numbers) < len(files):
         raise DatasetError(
             f"{len(files)} {'file' if len(files) == 1 else 'files'} of the split {split!r} "
             f"({', '.join(file.name for file in files)[:100]}), expected one, or all of its "

@@ -8,8 +8,10 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +20,7 @@ from typer.testing import CliRunner
 from dashboard.charts.token_states import prefix_logits
 from seqcls.config import PARTS
 from seqcls.engines.member import draw_initial
-from seqcls.errors import DatasetError, InvalidStringError, StoreDamagedError
+from seqcls.errors import DatasetError, InvalidStringError, SpecError, StoreDamagedError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automaton import LearningBudget, learned_text
 from seqcls.interpretability.automaton_learning import learn
@@ -139,7 +141,7 @@ def test_a_language_of_mlregtest_is_read_from_its_training_strings_or_its_folder
     for part, content in LANGUAGE.items():
         _written(tmp_path / f"x_{names.get(part, part)}.txt", content)
     assert read_dataset(tmp_path / "x_Train.txt").digest == language.digest
-    (path.parent / "04.03.TSL.2.1.0_TestSA.txt").write_text("")
+    (path.parent / "04.03.TSL.2.1.0_TestSA.txt").unlink()
     assert read_dataset(path).digest != language.digest
 
 
@@ -270,7 +272,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "sheet.xlsx": (b"PK", "save its sheet as CSV"),
     "none.parquet": (b"PAR1 nothing", "no Parquet file"),
     "file.zip": (b"PK", "a name that ends in '.zip'"),
-    "alone_src.txt": ("ab\n", "no 'alone_tgt.txt' beside it"),
+    "alone_src.txt": ("ab\n", "no 'alone_tgt.txt' beside alone_src.txt"),
 }
 
 
@@ -283,6 +285,49 @@ def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, name: str) -> N
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 700
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json", "parquet", "lists.jsonl"])
+def test_a_letter_is_one_in_whatever_form_it_is_written(ending: str, tmp_path: Path) -> None:
+    texts = ["caf\u00e9", "cafe\u0301", "fac", "acf"]
+    tokens: list[Any] = texts
+    if "lists" in ending:
+        tokens = [["c", "a", "f", x[3:]] if x[3:] else list(x) for x in texts]
+    path, rows_ = tmp_path / f"a.{ending}", pd.DataFrame({"tokens": tokens, "label": [1, 0, 0, 0]})
+    if ending.endswith("sv"):
+        rows_.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
+    elif ending == "parquet":
+        rows_.to_parquet(path)
+    else:
+        rows_.to_json(path, orient="records", lines=ending != "json", force_ascii=True)
+    found = summary(path)
+    assert "".join(found.tokens) == "acf\u00e9"
+    said = " ".join(found.sentences)
+    assert "1 text has letters in another form, read as NFC has them, first" in said
+    assert "2 rows contradict others" in said
+
+
+def test_a_letter_is_no_two_tokens(tmp_path: Path) -> None:
+    path = _written(tmp_path / "a.jsonl", '{"tokens": ["a", "e", "\\u0301"], "label": 1}')
+    with pytest.raises(DatasetError, match=r"tokens side by side are the letter 'é' \(U\+00E9\)"):
+        read_dataset(path)
+    # A mark that no letter is composed with is a token.
+    path = _written(tmp_path / "b.csv", "tokens,label\n\u025b\u0303,1\n\u1ebd,0\n")
+    assert summary(path).tokens == sorted("\u0303\u025b\u1ebd")
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "said"),
+    [
+        ("cafe\u0301", r"U\+0065 and U\+0301: side by side they are U\+00E9"),
+        ("a\u212b", r"it is U\+212B; write its composed form, U\+00C5"),
+        ("cafe\u0301 b", r"write its composed form, U\+0063 U\+0061 U\+0066 U\+00E9"),
+    ],
+)
+def test_an_alphabet_has_each_letter_in_one_form(alphabet: str, said: str) -> None:
+    spec = {"name": "s", "fixed": {"task": "counting", "alphabet": alphabet, "formula": "a > 1"}}
+    with pytest.raises(SpecError, match=said):
+        parse_spec({**spec, "model_seeds": [0]}).configs()
 
 
 NOISY = "tokens,label\nab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"
@@ -418,6 +463,62 @@ FOLDERS: dict[str, tuple[dict[str, str], str]] = {
         {"train.csv": "tokens,label,split\nab,1,test\n"},
         "train.csv, line 2: split is 'test', but the file is of 'train'",
     ),
+    "one shard twice": (
+        {f"train-00000-of-00002.{x}": LABELS for x in ("csv", "tsv")},
+        "2 files of the split 'train' (train-00000-of-00002.csv, train-00000-of-00002.tsv)",
+    ),
+    "a split without rows": (
+        {"train.csv": LABELS, "dev.csv": "tokens,label\n"},
+        "dev.csv has no rows; remove it",
+    ),
+    "pairs twice": (
+        {"train_src.txt": "a\n", "train_src.txt.gz": "", "train_tgt.txt": "b\n"},
+        "train_src.txt and train_src.txt.gz are for the same rows; keep one of them",
+    ),
+    "targets twice": (
+        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "train_tgt.txt.xz": ""},
+        "train_tgt.txt and train_tgt.txt.xz are for the same rows",
+    ),
+    "pairs of one split": (
+        {f"{x}_{y}.txt": "a\n" for x in ("val", "dev") for y in ("src", "tgt")},
+        "dev_src.txt and val_src.txt are both for the split 'validation'",
+    ),
+    "targets alone": (
+        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "test_tgt.txt": "b\n"},
+        "no 'test_src.txt' beside test_tgt.txt, with the inputs",
+    ),
+    "pairs without rows": (
+        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "dev_src.txt": "", "dev_tgt.txt": ""},
+        "dev_src.txt has no rows",
+    ),
+    "pairs and tables": (
+        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "test.csv": LABELS},
+        "test.csv is a table of a split, beside train_src.txt, which is none",
+    ),
+    "FLaRe twice": (
+        {"main.tok": "0\n", "main.tok.gz": "", "labels.txt": "1\n"},
+        "main.tok and main.tok.gz are for the same rows",
+    ),
+    "labels of FLaRe twice": (
+        {"main.tok": "0\n", "labels.txt.bz2": "", "labels.txt": "1\n"},
+        "labels.txt and labels.txt.bz2 are for the same rows",
+    ),
+    "a part of FLaRe without rows": (
+        {x + y: "1\n" * (not x) for x in ("", "test/") for y in ("main.tok", "labels.txt")},
+        "test/main.tok has no rows",
+    ),
+    "a part of MLRegTest twice": (
+        {"a_Train.txt": "ab\tTRUE\n", "a_TestSR.txt": "b\tTRUE\n", "a_TestSR.txt.gz": ""},
+        "a_TestSR.txt and a_TestSR.txt.gz are for the same rows",
+    ),
+    "a part of MLRegTest by both names": (
+        {"a_Train.txt": "ab\tTRUE\n", "a_TestSR.txt": "b\tTRUE\n", "a_Test1.txt": "b\tTRUE\n"},
+        "a_Test1.txt and a_TestSR.txt are for the same rows",
+    ),
+    "an empty part of MLRegTest": (
+        {"a_Train.txt": "ab\tTRUE\n", "a_Dev.txt": ""},
+        "a_Dev.txt has no rows; remove it",
+    ),
 }
 
 
@@ -425,10 +526,38 @@ FOLDERS: dict[str, tuple[dict[str, str], str]] = {
 def test_a_folder_that_can_mean_two_things_is_refused(tmp_path: Path, name: str) -> None:
     files, said = FOLDERS[name]
     for file, content in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
         _written(tmp_path / file, content)
     with pytest.raises(DatasetError) as refused:
         read_dataset(tmp_path)
     assert said in str(refused.value)
+
+
+def test_what_is_passed_over_beside_a_split_is_said(tmp_path: Path) -> None:
+    path = _write_language(tmp_path / "Small", "04.03.TSL.2.1.0")
+    _written(path.with_name("04.03.TSL.2.1.0_TestXX.txt"), "")
+    _written(path.with_name("04.03.TSL.2.1.0_Dev.csv"), "")
+    for given in (path, path.parent):
+        assert summary(given).unread == ("04.03.TSL.2.1.0_Dev.csv", "04.03.TSL.2.1.0_TestXX.txt")
+    tables = tmp_path / "tables"
+    (tables / "test").mkdir(parents=True)
+    _written(tables / "train.csv", "tokens,label\nab,1\nb,0\n")
+    _written(tables / "test.xlsx", "")
+    assert summary(tables).unread == ("test", "test.xlsx")
+
+
+def test_files_of_a_folder_may_be_packed(tmp_path: Path) -> None:
+    flare, texts = tmp_path / "flare", tmp_path / "pairs"
+    for folder in (flare, flare / "test", texts):
+        folder.mkdir()
+    for folder in (flare, flare / "test"):
+        _written(folder / "main.tok.gz", gzip.compress(b"0 1\n1 1\n"))
+        _written(folder / "labels.txt.xz", lzma.compress(b"1\n0\n"))
+    assert [row.split for row in read_dataset(flare).rows()] == [*["train"] * 2, *["test"] * 2]
+    _written(texts / "train_src.txt.bz2", bz2.compress(b"ab\n"))
+    _written(texts / "train_tgt.txt", "ba\n")
+    assert [row.split for row in read_dataset(texts).rows()] == ["train"]
+    assert len(read_dataset(texts / "train_src.txt.bz2")) == 1
 
 
 def test_files_of_a_folder_may_each_say_their_split(tmp_path: Path) -> None:

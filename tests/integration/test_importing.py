@@ -4,6 +4,7 @@ import enum
 import itertools
 import json
 import re
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -631,16 +632,70 @@ def test_settings_of_a_parquet_file_may_be_objects(tmp_path: Path) -> None:
     assert found[["config.d", "config.name"]].to_numpy().tolist() == [[64, "x"]]
 
 
-def test_a_letter_that_is_written_in_another_form_is_named_by_its_numbers(tmp_path: Path) -> None:
-    data = tmp_path / "data.csv"
-    data.write_text("tokens,label\ne\u0301,1\ne,0\n")
-    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=data)
-    with pytest.raises(DatasetError, match=r"it is U\+0065 U\+0301, and here U\+00E9"):
-        log.run(model="m", seed=0, predictions={"\u00e9": 1, "e": 0})
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("given", ["NFC", "NFD"])
+def test_a_letter_is_one_in_whatever_form_it_is_written(
+    form: Any, given: Any, tmp_path: Path
+) -> None:
+    texts = [unicodedata.normalize("NFC", x) for x in ("caf\u00e9", "fac", "\u00e9\u00e9")]
+    path = tmp_path / "data.csv"
+    lines = [f"{x},{x[::-1]}" for x in texts]
+    path.write_text(unicodedata.normalize(form, "\n".join(["input,target", *lines])))
+    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=path)
+    tokens = [unicodedata.normalize(given, x) for x in texts]
+    outputs = [unicodedata.normalize(given, x[::-1]) for x in texts]
+    log.run(model="texts", seed=0, predictions={"tokens": tokens, "prediction": outputs})
+    listed = [[unicodedata.normalize(given, y) for y in x[::-1]] for x in texts]
+    log.run(model="lists", seed=0, predictions=dict(zip(tokens, listed, strict=True)))
+    assert api.runs(log.opened)["accuracy"].tolist() == [1.0, 1.0]
+    asked = api.predict(log.opened, 1, tokens)
+    assert asked["string"].tolist() == texts
+
+
+SPELLINGS: dict[str, Callable[[str], Any]] = {
+    "as it is": str,
+    "a space behind": lambda text: f"{text} ",
+    "a line end behind": lambda text: f"{text}\r\n",
+    "a space before": lambda text: f"\t{text}",
+    "a list of its characters": list,
+    "a tuple of them": tuple,
+    "an array of them": lambda text: np.array(list(text)),
+    "a list with a space": lambda text: list(f"{text} "),
+    "a list as text": lambda text: repr(list(text)),
+    "its words": str.split,
+    "its words and nothing": lambda text: f"{text} ".split(" "),
+    "a text of NumPy": np.str_,
+}
+
+
+@pytest.mark.parametrize("way", SPELLINGS)
+@pytest.mark.parametrize("words", ["push pop", "a b", "( ]"])
+def test_no_spelling_of_a_right_output_is_wrong(words: str, way: str, tmp_path: Path) -> None:
+    path, (first, second) = tmp_path / "data.jsonl", words.split()
+    targets = [[first] * 3 + [second], [first, second] * 5, [second] * 9, [second, first]]
+    inputs = ["".join(x) for x in itertools.product("xy", repeat=2)]
+    pairs = zip(inputs, targets, strict=True)
+    path.write_text("\n".join(json.dumps({"input": list(x), "target": y}) for x, y in pairs))
+    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=path)
+    spell = SPELLINGS[way]
+    outputs = [spell(text) for text in log.strings["target"]]
+    given = {"tokens": log.strings["tokens"], "prediction": outputs}
+    log.run(model="python", seed=0, predictions=given)
+    columns = {"model": "file", "seed": 0, **given}
+    pd.DataFrame(columns).to_json(tmp_path / "p.jsonl", orient="records", lines=True)
+    api.import_predictions(log.opened, tmp_path / "p.jsonl", sweep="theirs", dataset=path)
+    assert api.runs(log.opened)["accuracy"].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("token", [None, 0.5, True, ["a"], float("nan")])
+def test_what_is_no_token_in_a_list_is_refused(token: Any, pairs: ResultLog) -> None:
+    given = {x: ["a", token] for x in TOKENS}
+    with pytest.raises(DatasetError, match=r"row 1: prediction: .* has .*, expected text or whole"):
+        pairs.run(model="m", seed=0, predictions=given)
 
 
 def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLog) -> None:
-    odd: list[Any] = ["abc", "c{300}", "x y", ["a", " ", "b"]]
+    odd: list[Any] = ["abc", "c{300}", "x y", ["a", "x y", "b"]]
     outputs = [*odd, *(x[::-1] for x in TOKENS[4:])]
     pairs.run(model="m", seed=0, predictions={"tokens": TOKENS, "prediction": outputs})
     wrong = api.errors(pairs.opened, [1])

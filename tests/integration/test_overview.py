@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.large import make_database
+from seqcls.strings.tokenizer import Tokenizer
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
@@ -25,6 +26,9 @@ AXES: dict[str, list[Any]] = {
 def small(any_db: str) -> Store:
     """Four configurations of five seeds, of which some fail."""
     return make_database(any_db, AXES, seeds=5, errors=8)
+
+
+ABC = Tokenizer("abcd")
 
 
 def cells(store: Store) -> dict[int, tuple[int, int, int, int, int, int]]:
@@ -113,6 +117,12 @@ def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) 
     wanted = everything["string"].iloc[0][:4]
     found = string_queries.string_errors(small, 1, ErrorSearch(wanted))
     assert found["string"].tolist() == [x for x in everything["string"] if wanted in x]
+    # Repetitions are found written out, and as they are written otherwise.
+    letters = {x: "".join(map(chr, ABC.encode(x)[1:])) for x in everything["string"]}
+    for text in ("aaaa", "ab", "a{3}", "<ab>{2}", "ba{2}b"):
+        found = string_queries.string_errors(small, 1, ErrorSearch(text))
+        part = "".join(map(chr, ABC.encode(text)[1:]))
+        assert found["string"].tolist() == [x for x in letters if part in letters[x]]
     # Signs that mean something in SQL mean nothing here.
     assert string_queries.count_string_errors(small, 1, ErrorSearch("%")) == 0
     negatives = string_queries.string_errors(small, 1, ErrorSearch(kind="false negatives"))

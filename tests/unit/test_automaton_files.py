@@ -320,10 +320,10 @@ AS_DOT = dot(Regular("ab", "(ab)*").automaton, "ab")
         ("a.dot", AS_DOT.replace("start -> 0", "start -> 9"), "state '9' has no transition"),
         ("a.dot", AS_DOT.replace("  start -> 0;\n", ""), "0 arrows from start, expected one"),
         ("a.dot", AS_DOT.replace("0 [shape", "5 [shape"), "state '5' has no transition"),
-        ("a.dot", AS_DOT.replace('1 [label="a"]', "1"), "line 6: '0 -> 1;', expected two numbers"),
-        ("a.dot", AS_DOT[:-1], "line 11: '', expected as"),
-        ("a.dot", "graph { 0 -- 1 }", "no graph: expected 'digraph {'"),
-        ("a.gv", 'digraph { 0 -> 1 [label="a }', "line 1: '0 -> 1', expected two numbers"),
+        ("a.dot", AS_DOT.replace('1 [label="a"]', "1"), "line 6: an edge from '0' has no label"),
+        ("a.dot", AS_DOT[:-1], "line 11: the end of the file, expected a node"),
+        ("a.dot", "graph { 0 -- 1 }", "line 1: 'graph', expected 'digraph {'"),
+        ("a.gv", 'digraph { 0 -> 1 [label="a }', "line 1: '\"a }', expected a graph"),
     ],
 )
 def test_an_export_that_was_changed_is_refused_in_one_line(
@@ -341,6 +341,163 @@ def test_tokens_that_separate_are_read_back_from_dot(tmp_path: Path) -> None:
     task = task_of(path)
     assert sorted(task.alphabet) == sorted(',"\\a')
     assert task.labels(strings_of(task, [',"', "a", ""])).tolist() == [True, False, True]
+
+
+DRAWN = """digraph {
+  start [shape=point];
+  start -> 0;
+  1 [shape=doublecircle];
+  0 -> 1 [label="a"];
+  0 -> 0 [label="b"];
+  1 -> 1 [label="a, b"];
+}
+"""
+"""b*a(a|b)*."""
+
+MEANING_THE_SAME = {
+    "letters without a space": DRAWN.replace("a, b", "a,b"),
+    "several lines": DRAWN.replace("a, b", r"a\nb"),
+    "lines that end at one side": DRAWN.replace("a, b", r"a,\lb\l"),
+    "a line end": DRAWN.replace("a, b", "a\nb"),
+    "texts in parts": DRAWN.replace('"a, b"', '"a" + ", b"'),
+    "parallel edges": DRAWN.replace('1 -> 1 [label="a, b"]', "1 -> 1 [label=a] 1 -> 1 [label=b]"),
+    "quotation marks": DRAWN.replace("=doublecircle", '="doublecircle"'),
+    "blanks": DRAWN.replace("=doublecircle", " =  doublecircle "),
+    "peripheries": DRAWN.replace("shape=doublecircle", "shape=circle; peripheries=2"),
+    "peripheries in quotation marks": DRAWN.replace("shape=doublecircle", 'peripheries="2"'),
+    "a default of nodes": DRAWN.replace(
+        "  1 [shape=doublecircle];", "node [shape=doublecircle] 1 node [shape=circle];"
+    ),
+    "a cluster": DRAWN.replace(
+        "  1 [shape", "  subgraph cluster_a { node [peripheries=2]; 1 }\n  1 [shape"
+    ),
+    "chains and blocks": DRAWN.replace('0 -> 1 [label="a"]', 'edge [label="a"]; 0 -> {1}'),
+    "comments": "// a -> b\n# c -> d\n" + DRAWN.replace("start -> 0", "start -> /* 9 */ 0"),
+    "ports": DRAWN.replace("0 -> 1 ", '"0":ne -> 1:w:c '),
+    "a start that is invisible": DRAWN.replace("[shape=point]", '[style="filled,invis"]'),
+    "a start of another name": DRAWN.replace("start", "__start0"),
+    "states with names": DRAWN.replace("0", "q0").replace("1", '"q 1"'),
+    "capitals": DRAWN.replace("digraph", "DIGRAPH G"),
+    "strict": "strict " + DRAWN,
+}
+
+
+@pytest.mark.parametrize("way", MEANING_THE_SAME)
+def test_a_drawing_means_what_graphviz_draws(way: str, tmp_path: Path) -> None:
+    task = task_of(written(tmp_path, "lang.dot", MEANING_THE_SAME[way]))
+    assert task.alphabet == "ab"
+    rows = [text for length in range(5) for text in every_string(task, length)]
+    assert task.labels(strings_of(task, rows)).tolist() == ["a" in text for text in rows]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"a"', "<a<br/>b>", "line 5: '<a<br/>b>];', expected a graph in the language DOT; write"),
+        ('"a"', '"a-c"', "line 5: the edge from '0' to '1': label 'a-c' has 'a-c', which may"),
+        ('"a"', '"[ac]"', "line 5: the edge from '0' to '1': label '[ac]' has '[ac]', which may"),
+        ('"a"', '"{a,c}"', "line 5: the edge from '0' to '1': label '{a,c}' has '{a', which may"),
+        ('"a"', '"a|c"', "line 5: the edge from '0' to '1': label 'a|c' has 'a|c', which may"),
+        ('"a"', "\"'a'\"", "line 5: the edge from '0' to '1': label \"'a'\" has \"'a'\", which"),
+        ('"a"', '"a,,c"', "line 5: the edge from '0' to '1': label 'a,,c' has nothing between"),
+        ('"a"', r'"\N"', "line 5: the edge from '0' to '1': label '\\\\N' has '\\N', which stands"),
+        ('"a"', '"a", taillabel=c', "line 5: the edge from '0' to '1' has 'taillabel'"),
+        ('"a"', '"a", dir=back', "line 5: the edge from '0' to '1' has dir='back'"),
+        ("=doublecircle", "=doubleoctagon", "state '1' has shape='doubleoctagon', expected"),
+        (
+            "=doublecircle",
+            "=circle peripheries=3",
+            "state '1' has shape=circle and peripheries='3'",
+        ),
+        ("  0 -> 0", "  1 [shape=circle];\n  0 -> 0", "line 6: node '1' has shape='circle', but"),
+        ("  1 ->", "  s [shape=none] s -> 1 1 ->", "2 arrows from start, expected one"),
+        ("0 -> 0", "0 -> start", "line 6: 'start' is not drawn as a state"),
+        ("0 -> 1", "0 -- 1", "line 5: '--', expected a node"),
+        ("digraph", "strict digraph", "line 7: a second edge from '0' to '0', which in a strict"),
+    ],
+)
+def test_what_a_drawing_may_mean_otherwise_is_refused(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    drawn = DRAWN.replace('  0 -> 0 [label="b"];', '  0 -> 0 [label="b"];\n  0 -> 0 [label="c"];')
+    (problem,) = read_content(written(tmp_path, "lang.dot", drawn.replace(old, new))).problems
+    assert problem.startswith(message)
+    assert "\n" not in problem
+
+
+@pytest.mark.parametrize("tokens", [("a,b", "[x]", "a-c"), ("'n'", "&lt;", "\\n"), ("{", "}", ",")])
+def test_tokens_that_look_like_several_are_read_back_from_dot(
+    tokens: tuple[str, ...], tmp_path: Path
+) -> None:
+    automaton = minimize(
+        np.array([[1, 0, 2], [1, 2, 0], [2, 2, 2]]), np.array([False, True, False])
+    )
+    path = written(tmp_path, "lang.dot", dot(automaton, tokens))
+    assert sorted(task_of(path).alphabet) == sorted(tokens)
+
+
+EMPTY = {
+    "lang.dot": DRAWN.replace('0 [label="b"]', '1 [label="%s"]'),
+    "lang.att": "0 1 a\n0 1 %s\n1 1 a\n1 1 b\n1\n",
+    "lang.json": json.dumps(
+        {
+            "alphabet": ["a", "b", "%s"],
+            "start": 0,
+            "accepting": [1],
+            "transitions": [{"a": 1, "%s": 1}, {"a": 1, "b": 1}],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize("symbol", ["ε", "<eps>", "<epsilon>", "@0@"])
+def test_the_empty_string_is_none_of_the_letters(name: str, symbol: str, tmp_path: Path) -> None:
+    path = written(tmp_path, name, EMPTY[name].replace("%s", symbol))
+    task = task_of(path)
+    assert task.alphabet == "ab"
+    assert task.labels(strings_of(task, ["", "ba"])).tolist() == [True, True]
+    assert any("nondeterministic (ε" in said for said in summary(path).sentences)
+
+
+@pytest.mark.parametrize("name", ["lang.dot", "lang.att", "lang.json", "lang.syms"])
+def test_a_letter_is_one_in_whatever_form_it_is_written(name: str, tmp_path: Path) -> None:
+    table = name == "lang.syms"
+    content = EMPTY["lang.att" if table else name].replace("%s", "e\u0301")
+    if table:
+        written(tmp_path, name, "<eps> 0\na 1\nb 2\ne\u0301 3\n")
+    path = written(tmp_path, "lang.att" if table else name, content)
+    assert task_of(path).alphabet == "ab\u00e9"
+
+
+def test_letters_that_are_another_one_side_by_side_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 0 e\n0 1 \u0301\n1\n")
+    (problem,) = read_content(path).problems
+    assert problem.startswith("expected no tokens U+0065 and U+0301: side by side they are U+00E9")
+
+
+def test_a_table_of_symbols_has_one_number_for_each(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 1 1 1\n1 0 2 2\n1\n")
+    table = written(tmp_path, "lang.syms", "<eps> 0\na 1\nb 1\nc 2\n")
+    (problem,) = read_content(path).problems
+    assert problem.startswith("table 'lang.syms', line 3: 'b' has the number 1, which 'a' has")
+    written(tmp_path, "lang.isyms", "<eps> 0\nb 1\na 2\n")
+    table.write_text("<eps> 0\na 1\nb 2\n")
+    (problem,) = read_content(path).problems
+    assert problem.startswith("tables 'lang.syms' and 'lang.isyms' beside the file differ")
+
+
+def test_a_state_that_accepts_twice_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.json", json.dumps({**AS_JSON, "accepting": [0, 0]}))
+    assert read_content(path).problems == ["accepting has the state 0 twice; keep one"]
+
+
+def test_the_start_of_att_is_said_where_it_is_assumed(tmp_path: Path) -> None:
+    said = "the start is state 1, which the first line names"
+    made = automaton_of(written(tmp_path, "lang.att", "1 1 b b\n0 1 a a\n1\n"))
+    assert said in summary(tmp_path / "lang.att").sentences
+    assert said in FromAutomaton(remember(unpack(made.to_bytes(), "again")), "").describe()
+    assert not any("start" in each for each in automaton_of(written(tmp_path, "b.att", AB)).read_as)
 
 
 def hostile(rng: random.Random) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ import pandas as pd
 from jaxtyping import Int64
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
+from seqcls.errors import InvalidStringError
 from seqcls.fields import language_of
 from seqcls.problem import tokenizer_of
 from seqcls.results import DRAWN
@@ -40,7 +41,8 @@ class ErrorSearch:
     """Which misclassified strings to read."""
 
     text: str = ""
-    """Text that the string contains, as it is stored, such as `ab{100}`, or as it is shown."""
+    """Text that the string contains, as it is stored, such as `ab{100}`, as it is shown, or with
+    its repetitions written out."""
     kind: Kind | None = None
     drawn: str | None = None
     """How it was drawn, one of `seqcls.results.DRAWN`."""
@@ -274,13 +276,22 @@ def _read_ways(run_id: int) -> Select[int, str | None]:
 
 
 def _contain(store: Store, run_id: int, strings: "pd.Series[str]", text: str) -> "pd.Series[bool]":
-    """Which strings contain a text as they are stored, or as pages show them."""
-    contain = strings.str.contains(text, regex=False)
+    """Which strings contain a text as they are stored, as pages show them, or written out."""
     tokenizer = tokenizer_of(queries.run_config(store, run_id))
+    contain = strings.str.contains(text, regex=False)
     if tokenizer is None:
         return contain
     shown = strings.map(tokenizer.display)
-    return contain | shown.str.contains(tokenizer.display(text), regex=False)
+    contain |= shown.str.contains(tokenizer.display(text), regex=False)
+    try:
+        length = len(tokenizer.encode(text))
+    except InvalidStringError:
+        return contain  # A part of the notation, such as `{10`.
+    part = tokenizer.characters(text, length)
+    has_counts = strings.str.contains("{", regex=False)
+    written = strings[has_counts & ~contain].map(lambda x: tokenizer.characters(x, length))
+    contain[written.index] = written.str.contains(part, regex=False)
+    return contain
 
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
