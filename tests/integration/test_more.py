@@ -354,7 +354,9 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     (said,) = [x for x in printed.splitlines() if x.startswith("tiny-20x, RNN: ")]
     right = seeds_of(store, "tiny-20x")["rnn"]
     assert right == list(range(len(right)))
-    assert 6 <= len(right) <= 16
+    # 25 points to the one side that there is, and not 50.
+    assert int(re.findall(r"looks: (\d+)", said)[0]) >= 75
+    assert 15 <= len(right) <= 24
     text = f"{len(right)} seeds, {len(right)} of {len(right)} of those that learned generalize"
     assert text in said
     assert "95%, however often one looks: " in said
@@ -366,6 +368,38 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     status, printed = seqcls(*asked, "--workers", "0")
     assert (status, "trained 0 runs" in printed) == (0, True)
     assert seeds_of(store, "tiny-20x")["rnn"] == right
+
+
+@pytest.mark.parametrize(
+    ("axis", "paired"),
+    [
+        ({"max_num_epochs": [1, 20]}, r"seeds are paired: (\d+) pairs"),
+        ({"hidden_size": [1, 8]}, r"seeds are not paired"),
+    ],
+)
+def test_two_configurations_are_told_apart_by_pairs_where_the_same_seed_starts_both_alike(
+    made_file: Path, tmp_path: Path, axis: dict[str, list[int]], paired: str
+) -> None:
+    path = str(shutil.copy(made_file, tmp_path / "apart.db"))
+    store = open_writer(path)
+    fixed = {**TINY["fixed"], "architecture": "rnn", "max_num_epochs": 20}
+    fixed = {name: value for name, value in fixed.items() if name not in axis}
+    api.submit(store, {**TINY, "name": "apart", "fixed": fixed, "axes": axis})
+    asked = ("seeds", "apart", "--until", "learned apart", "--most", "12", "--workers", "0")
+    status, printed = seqcls(*asked, "--db", path)
+    assert status == 0
+    (of,) = re.findall(r"difference of both shares \((.*); 95%", printed)
+    found = re.fullmatch(paired, of)
+    assert found is not None
+    if found.groups():
+        runs = api.runs(store, sweep="apart")
+        assert int(found[1]) == runs["model_seed"].nunique()
+        learned = runs.groupby("max_num_epochs")["outcome"].agg(
+            lambda x: (x == "generalizes").sum()
+        )
+        assert learned.tolist() == [0, int(found[1])]
+        assert 9 <= int(found[1]) <= 12, "nine pairs that are all unlike are the fewest"
+        assert "not enough" not in printed
 
 
 def test_of_two_workers_that_find_a_sweep_done_the_slower_does_not_take_its_seeds_back(
