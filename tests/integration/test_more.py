@@ -307,6 +307,30 @@ def test_only_runs_of_seeds_with_a_larger_budget_are_left_out(store: Store) -> N
     assert trained_further(store, View()) == (*ids, again[3])
 
 
+def test_what_has_not_learned_is_compared_by_no_accuracy_on_longer_strings(
+    further: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("tiny:architecture=rnn", "tiny-20x:architecture=rnn")
+    store = open_reader(str(further))
+    found = api.compare(store, *names)
+    assert list(found.questions) == ["learned", "generalizes", "within"]
+    assert found.questions["learned"].counts == ((0, 3), (3, 3))
+    why = "not compared, since 0 of 3 and 3 of 3 seeds learned, and it takes 2 of each"
+    assert found.absent == found.record()["absent"] == {"beyond": why}
+    # Of one that has not learned no length beyond those of training is told.
+    assert found.lengths["length"].max() == 6
+    status, printed = seqcls("compare", *names, "--db", str(further))
+    assert status == 0
+    assert f"accuracy on longer strings, of seeds that learned: {why}\n" in printed
+    ids = [str(each) for each in found.config_ids]
+    page = said(open_app(monkeypatch, further, "compare_two", config=ids))
+    assert f"Accuracy on longer strings, of seeds that learned: {why}." in page
+    # By a threshold that all reach, all are.
+    lenient = api.compare(store, *names, learned_at=0.0)
+    assert lenient.questions["beyond"].seeds == (3, 3)
+    assert lenient.lengths["length"].max() == 12
+
+
 def test_the_page_of_a_sweep_trains_what_has_not_learned(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
