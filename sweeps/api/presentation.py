@@ -9,7 +9,7 @@ import pandas as pd
 from seqcls.config import RunConfig
 from seqcls.interpretability.minimal import Nearest, Shortest
 from seqcls.interpretability.trained_model import Answer
-from seqcls.interpretability.wording import EMPTY, percent
+from seqcls.interpretability.wording import EMPTY, percent, score_text
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.problem import Problem, obstacle_of, resolve, tokenizer_of
 from sweeps.results import BORDER_MEDIANS, BORDER_SHARES
@@ -98,7 +98,7 @@ def label_and_answer(answer: Answer) -> str:
         right = f"is {_show_answer(answer, answer.label)}"
     if not answer.is_answered:
         return f"{right}, and has no answer: what the model computes for it is NaN"
-    number = f"{answer.number} {answer.logit:.4f}"
+    number = f"{answer.number} {score_text(answer.logit)}"
     return f"{right}, predicted {_show_answer(answer, answer.predicted)} ({number})"
 
 
