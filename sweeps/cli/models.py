@@ -269,7 +269,8 @@ def populations(
 ) -> None:
     """Sum up configurations that differ only by the language: the share of languages learned.
 
-    Intervals are over languages. Random and border are median accuracies over languages.
+    Intervals are over languages. Random and border are median accuracies over languages, beyond
+    trained lengths of the models that learned.
     """
     store = open_database(db)
     found = api.populations(store, chosen.pop("sweeps", None), by or (), **chosen)
