@@ -111,7 +111,7 @@ class Until:
         if is_known or (not n and counts.judged >= HOPELESS):
             return counts.seeds
         # If the share stays as it is; at first little is known of it.
-        further = np.arange(n + 1, most + 1)
+        further = np.arange(n + 1, most + 1, dtype=np.float64)
         narrow = np.flatnonzero(_reach(count / n if n else 1.0, further) <= within)
         needed = int(further[narrow[0]]) if len(narrow) else most
         return _next(counts, math.ceil(needed * counts.seeds / max(n, 1)), most)

@@ -113,8 +113,9 @@ def paired_difference_sequence(table: PairTable) -> ConfidenceInterval:
 
     def log_likelihood(apart: Floats, share: Floats) -> Floats:
         rest = np.maximum(0.0, 1.0 - apart - 2 * share)
-        found: Floats = special.xlogy(first, share + apart) + special.xlogy(second, share)
-        return found + special.xlogy(alike, rest)
+        of_first, of_second = special.xlogy(first, share + apart), special.xlogy(second, share)
+        found: Floats = of_first + of_second + special.xlogy(alike, rest)
+        return found
 
     pairs = table.pairs
     value = float((first - second) / pairs) if pairs else 0.0

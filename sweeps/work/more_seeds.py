@@ -1,6 +1,5 @@
 """Sweeps that are to have as many seeds as it takes get more once theirs are done."""
 
-import itertools
 import json
 import logging
 from collections import Counter
@@ -86,7 +85,8 @@ def pairs_of(store: Store, sweep_id: int, spec: SweepSpec) -> PairTable | None:
     a, b = ({x: until.of(y) for x, y in known.get(z.key, {}).items()} for z in (first, second))
     judged = [x for x in a.keys() & b if a[x][1] and b[x][1]]
     both = Counter((a[x][0] > 0, b[x][0] > 0) for x in judged)
-    return PairTable(*(both[x] for x in itertools.product((True, False), repeat=2)))
+    yes, no = True, False
+    return PairTable(both[yes, yes], both[yes, no], both[no, yes], both[no, no])
 
 
 def grown_spec(store: Store, sweep_id: int, spec: SweepSpec) -> SweepSpec | None:
