@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import data
 from dashboard.server import visitors
 from seqcls.errors import UnknownRunError
+from seqcls.text import with_nulls
 from sweeps.api.exports import arrow_table
 from sweeps.api.reading import View
 from sweeps.results import rows_of
@@ -153,7 +154,8 @@ def csv_for_spreadsheets(frame: pd.DataFrame) -> bytes:
 
 def _jsonl(frame: pd.DataFrame) -> bytes:
     # Not as pandas does, which rounds.
-    lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows_of(frame))
+    rows = map(with_nulls, rows_of(frame))
+    lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
     return "".join(f"{line}\n" for line in lines).encode()
 
 

@@ -57,6 +57,15 @@ BORDER_SHARES = {
 }
 """Accuracies on the random strings of a test and on those of its border pairs, in words."""
 
+OF_LONGER = tuple(name for name in BORDER_SHARES if name.endswith("beyond"))
+"""Those on longer strings: of several runs, of those that learned."""
+
+BORDER_MEDIANS = {
+    name: f"{words}, of those that learned" if name in OF_LONGER else words
+    for name, words in BORDER_SHARES.items()
+}
+"""What medians of these over several runs are, in words."""
+
 OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
 """What is counted at each length of transductions besides."""
 
@@ -416,6 +425,17 @@ def of_these(counts: OutcomeCounts, tested: str) -> str:
 
 
 # What frames of runs say beyond their columns. Pure functions; no database.
+
+
+def of_learned(shares: "pd.DataFrame", outcomes: "pd.Series[Any]") -> "pd.DataFrame":
+    """Accuracies of `BORDER_SHARES`, those on longer strings missing of runs that have not learned.
+
+    Args:
+        shares: run_id and the columns of `BORDER_SHARES`.
+        outcomes: what runs have come to, by their ids.
+    """
+    unlearned = shares["run_id"].map(outcomes) == Outcome.NOT_LEARNED
+    return shares.assign(**{name: shares[name].mask(unlearned) for name in OF_LONGER})
 
 
 def accuracy(counts: "pd.DataFrame") -> "pd.Series[float]":

@@ -317,19 +317,22 @@ class Facts:
         sql = "SELECT test_set_id FROM config WHERE id = ?"
         return int(self.ask(sql, config_id)[0]["test_set_id"])
 
-    def comparison(self, a: list[Row], b: list[Row], *, paired: bool) -> Row:
+    def comparison(
+        self, a: list[Row], b: list[Row], *, paired: bool, learned_at: float = 0.99
+    ) -> Row:
         """What two configurations' finished runs come to, the first less the second.
 
         Args:
             a: the runs of the first.
             b: those of the second.
             paired: whether the same seed makes a pair.
+            learned_at: what has learned, of which alone longer strings count.
         """
         sides = [{run["model_seed"]: run for run in runs} for runs in (a, b)]
         same_strings = self.test_set_of(a[0]["config_id"]) == self.test_set_of(b[0]["config_id"])
         return {
             "runs": [len(a), len(b)],
-            "lengths": self._length_differences(sides, paired=paired),
+            "lengths": self._length_differences(sides, learned_at, paired=paired),
             "strings": self._string_differences(a, b) if same_strings else None,
         }
 
@@ -350,16 +353,27 @@ class Facts:
                     values[x] = float(came_to[x] in GENERALIZING) if known else None
                 elif name == "fails":
                     values[x] = float(fails(run, below))
+                elif name == "beyond":
+                    known = came_to[x] in (*GENERALIZING, "fails beyond")
+                    values[x] = run["accuracy_beyond"] if known else None
                 else:
                     values[x] = run["accuracy" if name == "accuracy" else f"accuracy_{name}"]
             sides.append({x: y for x, y in values.items() if y is not None})
         return sides[0], sides[1]
 
-    def _length_differences(self, sides: list[dict[int, Row]], *, paired: bool) -> dict[int, Row]:
+    def _length_differences(
+        self, sides: list[dict[int, Row]], learned_at: float, *, paired: bool
+    ) -> dict[int, Row]:
         found: dict[int, list[dict[int, float]]] = {}
         for place, side in enumerate(sides):
             for seed, run in side.items():
-                for length, counts in self.lengths[run["run_id"]].items():
+                within = run["tested_within"] or 0
+                for length, counts in sorted(self.lengths[run["run_id"]].items()):
+                    is_longer = within == 0
+                    if not is_longer and length >= run["within_from"]:
+                        within -= counts["tested"]
+                    if is_longer and outcome(run, learned_at) == "not learned":
+                        continue
                     if counts["tested"]:
                         own = found.setdefault(length, [{}, {}])[place]
                         own[seed] = 1 - counts["wrong"] / counts["tested"]

@@ -213,9 +213,10 @@ class _Form:
             key="launch_until",
             placeholder="share ± 10 %",
             help="Trains more seeds after these until the share that generalizes, of seeds that "
-            "learned, is known this precisely for each configuration. `learned ± 10 %` does the "
-            "same for the share that learned; `share apart` ends once the shares of two "
-            "configurations differ. The interval holds however often you look. Empty: only these "
+            "learned, is known this precisely, to either side, for each configuration. `learned ± "
+            "10 %` does the same for the share that learned; `share apart` ends once the shares of "
+            "two configurations differ, by pairs where the same seed starts both from the same "
+            "weights. The interval holds however often you look. Empty: only these "
             "seeds.",
         )
         self.slots["until"] = st.container()

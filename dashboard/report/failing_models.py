@@ -16,7 +16,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE, forgetting_text
 from seqcls.interpretability.network import obstacle
-from seqcls.interpretability.wording import percent
+from seqcls.interpretability.wording import LONG_SCORE, percent, score_text
 from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve, tokenizer_of
 from sweeps.api import Store, failures
@@ -272,4 +272,7 @@ def _cell(value: Any) -> Any:
         return value
     if pd.isna(value):
         return None
-    return round(value, 4) if isinstance(value, float) else int(value)
+    if isinstance(value, float):
+        is_short = abs(value) < LONG_SCORE
+        return round(value, 4) if is_short else score_text(value)
+    return int(value)

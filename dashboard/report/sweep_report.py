@@ -182,6 +182,9 @@ def _head(page: _ReportPage) -> str:
             f" {picked:,} of these {len(models):,} are listed and drawn, as filtered; shares and "
             "medians cover all."
         )
+    listed = ""
+    if len(sweeps) > 1 or page.pages is not None:
+        listed = _list(sweeps, view, page.pages or {})
     means = measures.failing(page.view.below, words)
     further = len(data.trained_further(every))
     known = [outcomes.details(came_to, words), budgets.describe_further(further)]
@@ -195,7 +198,7 @@ def _head(page: _ReportPage) -> str:
         f"<p><strong>{fail[0].upper()}{fail[1:]}</strong> on the whole test. Failing: "
         f"{html.escape(means)} Median accuracy {percent(models['accuracy'].median())}. "
         f"{shortcuts.describe_border(every)}{drawn}</p>\n"
-        f"{'' if len(sweeps) == 1 and page.pages is None else _list(sweeps, page.pages or {})}\n"
+        f"{listed}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"
     )
 
@@ -208,7 +211,7 @@ def _write_notes(sweep: _ReportSweep) -> Iterator[str]:
     yield quiet(f"Submitted {sweep.record.created_at[:10]}.")
 
 
-def _list(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
+def _list(sweeps: Sequence[_ReportSweep], view: View, pages: Mapping[str, str]) -> str:
     """A row a sweep."""
     rows = []
     listed = sweeps if pages else sweeps[-MOST_SWEEPS:]
@@ -217,7 +220,9 @@ def _list(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
         if sweep.record.name in pages:
             name = f'<a href="{pages[sweep.record.name]}">{name}</a>'
         about = sweep.note.title or sweep.record.description
-        border = shortcuts.describe_border(View(run_ids=tuple(models["run_id"].tolist())))
+        own = tuple(models["run_id"].tolist())
+        judged = View(run_ids=own, learned_at=view.learned_at, below=view.below)
+        border = shortcuts.describe_border(judged)
         cells = [
             *_count_learned(models),
             f"{int(models['failing'].sum()):,} of {len(models):,}",

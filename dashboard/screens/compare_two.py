@@ -30,7 +30,7 @@ from sweeps.api.comparisons import (
 )
 from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.api.reading import View
-from sweeps.results import BORDER_SHARES, Outcome, describe_longer
+from sweeps.results import BORDER_MEDIANS, BORDER_SHARES, Outcome, describe_longer
 from sweeps.statistics.chance import Difference
 from sweeps.statistics.intervals import CONFIDENCE, ConfidenceInterval, PairTable
 
@@ -80,9 +80,11 @@ def of_configurations(compared: Compared, names: tuple[str, str], judged: View) 
     st.caption(
         f"First: {verbatim(names[0])}. Second: {verbatim(names[1])}. {verbatim(compared.pairing)} "
         f"{compared.longer_strings} "
-        "Accuracies are means over all finished seeds; each question is tested by itself."
-        + " Whether they learned is not known of both, so the whole test is compared."
-        * (not known)
+        "Accuracies are means over seeds; each question is tested by itself."
+        + " Whether they learned is not known of both, so the whole test is compared." * (not known)
+        + "".join(
+            f" {QUESTIONS[name].capitalize()}: {why}." for name, why in compared.absent.items()
+        )
     )
 
 
@@ -207,7 +209,10 @@ def _border(shares: Mapping[str, tuple[float, float]], of: str = "") -> None:
     if not shares:
         return
     rows = [
-        [BORDER_SHARES[name], *("none" if pd.isna(x) else percent(x, 1) for x in both)]
+        [
+            (BORDER_MEDIANS if of else BORDER_SHARES)[name],
+            *("none" if pd.isna(x) else percent(x, 1) for x in both),
+        ]
         for name, both in shares.items()
     ]
     title = ", ".join(filter(None, ["Accuracy by kind of string", of]))

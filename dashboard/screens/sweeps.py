@@ -183,7 +183,7 @@ def _results(sweep: SweepProgress) -> None:
         f"**{said}** {fail[0].upper()}{fail[1:]} on the whole test; median accuracy "
         f"{percent(outcome.median)}."
     )
-    view = View(sweeps=(sweep.name,))
+    view = replace(links.thresholds(), sweeps=(sweep.name,))
     shortcuts.say_border(view)
     shortcuts.say_unpaired(view)
     with st.container(horizontal=True, key="leads"):

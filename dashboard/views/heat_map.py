@@ -20,7 +20,7 @@ from seqcls.kinds import ACCURACY, Measure
 from sweeps.api.naming import say_field, say_value
 from sweeps.api.reading import View, judge_languages_alike
 from sweeps.grid.budgets import BUDGET_FIELDS
-from sweeps.results import BORDER_SHARES, GENERALIZING, Outcome
+from sweeps.results import BORDER_SHARES, GENERALIZING, Outcome, of_learned
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
 from sweeps.statistics.populations import CLASS, language_shares
 
@@ -140,8 +140,10 @@ def cells(
     models = models[~_are_further(view, models, fields)]
     models, _ = _alike(view, models)
     models = shortcuts.with_border(models)
+    models = of_learned(models, models.set_index("run_id")["outcome"])
     if measure.name in BORDER_SHARES:
-        models = models.dropna(subset=[measure.name])
+        # A cell of which nothing is known is none; in others all models count in shares.
+        models = models[models.groupby(fields)[measure.name].transform("count") > 0]
     elif measure.name not in models:
         shares = data.output_shares(tuple(models["run_id"]))
         models = models.merge(shares[["run_id", measure.name]], on="run_id")

@@ -22,7 +22,7 @@ from seqcls.shortcuts import READERS, decided_by
 from sweeps.api import reading
 from sweeps.api.presentation import border_sentence, display_strings
 from sweeps.api.reading import View
-from sweeps.results import BORDER_SHARES
+from sweeps.results import BORDER_SHARES, of_learned
 from sweeps.statistics.intervals import wilson
 
 FEW_TESTS = 4
@@ -218,8 +218,16 @@ def show_no_better(table: pd.DataFrame, view: View) -> None:
 
 
 def border_medians(view: View) -> pd.DataFrame:
-    """Medians of the columns of `BORDER_SHARES`, by config_id; of tests that have border pairs."""
-    return data.border_accuracies(view).groupby("config_id")[list(BORDER_SHARES)].median()
+    """Medians of the columns of `BORDER_SHARES`, by config_id; of tests that have border pairs.
+
+    On longer strings those of seeds that learned.
+    """
+    return _of_learned(view).groupby("config_id")[list(BORDER_SHARES)].median()
+
+
+def _of_learned(view: View) -> pd.DataFrame:
+    outcomes = data.models(view).set_index("run_id")["outcome"]
+    return of_learned(data.border_accuracies(view), outcomes)
 
 
 def with_border(models: pd.DataFrame) -> pd.DataFrame:
@@ -230,7 +238,8 @@ def with_border(models: pd.DataFrame) -> pd.DataFrame:
 
 def describe_border(view: View) -> str:
     """Calls `sweeps.api.presentation.border_sentence` with the models of a view."""
-    return border_sentence(data.border_accuracies(view))
+    found = data.border_accuracies(view)
+    return border_sentence(_of_learned(view) if len(found) > 1 else found)
 
 
 def say_border(view: View) -> None:

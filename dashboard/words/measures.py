@@ -96,10 +96,14 @@ DRAWN = (
     "exchanged, each pair of neighbors of which occurs in some positive string. Border: at edit "
     "distance 1 from a string of the other label."
 )
-RANDOM = "Accuracy on random test strings: within / beyond trained lengths."
+RANDOM = (
+    "Accuracy on random test strings: within / beyond trained lengths; beyond, of several models "
+    "those that learned."
+)
 BORDER = (
-    "Accuracy on border pairs of the test: within / beyond trained lengths. The strings of a pair "
-    "are at edit distance 1, one in the language and one outside."
+    "Accuracy on border pairs of the test: within / beyond trained lengths; beyond, of several "
+    "models those that learned. The strings of a pair are at edit distance 1, one in the language "
+    "and one outside."
 )
 OF_KINDS = [
     Measure(name, f"Accuracy, {words}", f"Share of a model's test strings ({words}) it gets right.")

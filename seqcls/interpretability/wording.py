@@ -1,5 +1,6 @@
 """How numbers, labels and shares are written."""
 
+import math
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
@@ -27,6 +28,9 @@ def sign(positive: bool) -> str:
 MOST_DIGITS = 17
 """So many tell any two numbers in double precision apart."""
 
+LONG_SCORE = 1e12
+"""From here on a score is written with an exponent."""
+
 LEAST_P = 0.0001
 """A smaller p-value is not told in digits, of which the test knows no more."""
 
@@ -48,6 +52,15 @@ def between(low: float, high: float) -> str:
         return f"{low:.0f}"
     tried: Iterator[str] = (f"{low:.{digits}g}" for digits in range(4, MOST_DIGITS))
     return next((text for text in tried if low <= float(text) < high), f"{low:.{MOST_DIGITS}g}")
+
+
+def score_text(score: float) -> str:
+    """A logit or a log-probability as tables write it: `-1.2346`; empty where it is NaN."""
+    if math.isnan(score):
+        return ""
+    if math.isinf(score):
+        return "∞" if score > 0 else "-∞"
+    return f"{score:.4f}" if abs(score) < LONG_SCORE else f"{score:.4e}"
 
 
 def percent(share: float, places: int = 2, *, signed: bool = False) -> str:

@@ -25,10 +25,11 @@ from sweeps.grid.seeds import EXPECTED, SeedCounts, Until
 from sweeps.grid.spec import SweepSpec, parse_spec, spec_as_written
 from sweeps.grid.written_spec import MAX_RUNS
 from sweeps.results import LEARNED_AT
+from sweeps.statistics.intervals import PairTable
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import budgets, queries, sweep_queries
 from sweeps.store.reads.selection import View
-from sweeps.work.more_seeds import counts_of
+from sweeps.work.more_seeds import counts_of, pairs_of
 
 Budget = str | int
 """How much training may take: so many times the epochs of before, `4x`, or so many epochs."""
@@ -181,9 +182,10 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
     Args:
         sweep: its name.
         until: `share ± 10 %`, until the interval of the share that generalizes, of seeds that
-            learned, is so narrow for each configuration; `learned ± 10 %`, likewise of the share
-            that learned; `share apart` or `learned apart`, until the shares of its two
-            configurations differ.
+            learned, reaches no farther to either side for each configuration; `learned ± 10 %`,
+            likewise of the share that learned; `share apart` or `learned apart`, until the shares
+            of its two configurations differ, by pairs where the same seed starts both from the
+            same weights.
         most: a configuration gets no more seeds than these; as the sweep says where it is None.
 
     Returns:
@@ -223,14 +225,22 @@ def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list
     for sweep_id, submitted in sweep_queries.sweeps_to_grow(reader, sweep_ids).items():
         spec = spec_as_written(json.loads(submitted))
         if spec.until:
-            said += _known_of_share(spec, counts_of(reader, sweep_id, spec))
+            counts = counts_of(reader, sweep_id, spec)
+            try:
+                pairs = pairs_of(reader, sweep_id, spec)
+            except ConfigError:
+                # What a seed starts is not known on a machine that lacks a package.
+                continue
+            said += _known_of_share(spec, counts, pairs)
     return said
 
 
-def _known_of_share(spec: SweepSpec, counts: Sequence[SeedCounts]) -> Iterator[str]:
+def _known_of_share(
+    spec: SweepSpec, counts: Sequence[SeedCounts], pairs: PairTable | None
+) -> Iterator[str]:
     until = Until.parse(spec.until)
     verb = "learned" if until.share == "learned" else "of those that learned generalize"
-    spans = [percents(x.low, x.high) for x in until.intervals(counts)]
+    spans = [percents(x.low, x.high) for x in until.intervals(counts, pairs)]
     named = name_configurations(dict(enumerate(spec.configs())))
     for place, each in enumerate(counts):
         count, n = until.of(each)
@@ -238,8 +248,15 @@ def _known_of_share(spec: SweepSpec, counts: Sequence[SeedCounts]) -> Iterator[s
         of = f"{spec.name}, {named[place]}" if len(named) > 1 else spec.name
         yield f"{of}: {each.seeds:,} seeds, {count:,} of {n:,} {verb}{span}"
     if until.within is None:
-        yield f"{spec.name}: difference of both shares (95%, however often one looks): {spans[0]}"
-    if list(until.seeds_wanted(counts, MAX_RUNS)) != [each.seeds for each in counts]:
+        what = "seeds are not paired"
+        if pairs is not None:
+            learned = " that both learned" * (until.share == "generalizes")
+            what = f"seeds{learned} are paired: {pairs.pairs:,} pair{'s' * (pairs.pairs != 1)}"
+        yield (
+            f"{spec.name}: difference of both shares ({what}; 95%, however often one looks): "
+            f"{spans[0]}"
+        )
+    if list(until.seeds_wanted(counts, MAX_RUNS, pairs)) != [each.seeds for each in counts]:
         yield f"{spec.name}: {spec.most_seeds:,} seeds are not enough for {spec.until!r}"
 
 

@@ -1,7 +1,7 @@
 """Two stored configurations compared, and two models on the strings that both are tested on."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -10,7 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.imported import PREFIX
 from seqcls.interpretability.wording import p_value_text, percent, percents
-from seqcls.problem import differing_starts
+from seqcls.problem import differing_starts, obstacle_of, resolve
 from seqcls.text import with_nulls
 from sweeps.api.configurations import checked_threshold, config_named
 from sweeps.api.naming import names_of, settings_of
@@ -21,6 +21,7 @@ from sweeps.results import (
     LEARNED_AT,
     Outcome,
     describe_longer,
+    of_learned,
     rows_of,
 )
 from sweeps.statistics.chance import (
@@ -60,16 +61,17 @@ from sweeps.store.reads.shortcuts import (
 from sweeps.store.tables import RunState
 
 QUESTIONS = {
-    "within": "accuracy on trained lengths",
-    "beyond": "accuracy on longer strings",
-    "accuracy": "accuracy on all test strings",
     "learned": "share that learned",
     "generalizes": "share that generalizes, of seeds that learned",
+    "beyond": "accuracy on longer strings, of seeds that learned",
+    "within": "accuracy on trained lengths",
+    "accuracy": "accuracy on all test strings",
     "fails": "share that fails",
 }
 """What is asked of two configurations."""
 
-_COLUMNS = {"within": "accuracy_within", "beyond": "accuracy_beyond", "accuracy": "accuracy"}
+FEWEST_LEARNED = 2
+"""Seeds of each that learned, of fewer of which no accuracy on longer strings is compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +90,13 @@ class Compared:
     unpaired: str | None
     """Why the same seed makes no pair; None where it does."""
     questions: dict[str, Difference]
-    """What the seeds say, by those of `QUESTIONS` that can be asked of both: accuracies are those
-    of all finished seeds, whether they learned or not. Where it is not known of both whether they
+    """What the seeds say, by those of `QUESTIONS` that can be asked of both: of all finished seeds
+    the share that learned and the accuracy on trained lengths; of those that learned the share that
+    generalizes and the accuracy on longer strings. Where it is not known of both whether they
     learned, the whole test is asked about."""
     lengths: pd.DataFrame
-    """The frame of `sweeps.statistics.differences.by_length`."""
+    """The frame of `sweeps.statistics.differences.by_length`; beyond the trained lengths of a
+    configuration, of its seeds that learned."""
     strings: pd.DataFrame | None
     """The frame of `sweeps.statistics.differences.string_differences`; None where their test
     strings are not the same."""
@@ -100,10 +104,13 @@ class Compared:
     """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it, and
     decided_by: what decides its language, so that readers take no shortcut, or None."""
     border: dict[str, tuple[float, float]]
-    """Medians over seeds of the accuracies of `BORDER_SHARES`; none where no test has pairs."""
+    """Medians over seeds of the accuracies of `BORDER_SHARES`, on longer strings over those that
+    learned; none where no test has pairs."""
     longer: range | None = None
     """The lengths of the longer strings that both are asked about, where their own are others:
     `sweeps.store.reads.overview.longer_lengths`."""
+    absent: dict[str, str] = field(default_factory=dict)
+    """Why others of `QUESTIONS` are not asked, as clauses."""
 
     def __repr__(self) -> str:
         return f"<Compared {self.names[0]} and {self.names[1]}: {self.verdict()}>"
@@ -169,6 +176,8 @@ class Compared:
             "longer_lengths": [self.longer[0], self.longer[-1]] if self.longer else None,
             "longer_strings": self.longer_strings,
             "questions": {name: _record(found) for name, found in self.questions.items()},
+            "absent": self.absent,
+            "lengths_seeds": "beyond the trained lengths of a configuration, those that learned",
             "lengths_interval": (
                 "95% interval of the mean difference over seeds (Student's t of pairs, else "
                 f"Welch's, within -1 and 1); null where fewer than {FEWEST_OF_A_MEAN} seeds are "
@@ -308,7 +317,7 @@ def compare_configs(
     known = queries.configs(store, ids)
     unpaired = why_unpaired(known[ids[0]], known[ids[1]])
     seeds = frame.set_index("id")["model_seed"]
-    scores = [queries.length_scores(store, _ids(runs)) for runs in sides]
+    scores = [_length_scores(store, known[i], runs) for i, runs in zip(ids, sides, strict=True)]
     lengths = [each.assign(model_seed=each["run_id"].map(seeds)) for each in scores]
     same_strings = len(queries.test_set_digests(store, ids)) == 1
     strings = None
@@ -332,9 +341,22 @@ def compare_configs(
         lengths=by_length(*lengths, paired=unpaired is None),
         strings=strings,
         shortcuts=_shortcuts(store, ids, longer),
-        border=_border(store, view, "config_id", ids, longer),
+        border=_border(store, view, "config_id", ids, frame, longer),
         longer=longer,
+        absent=why_absent(sides),
     )
+
+
+def _length_scores(store: Store, config: RunConfig, runs: pd.DataFrame) -> pd.DataFrame:
+    """The scores of a configuration's runs by length; of longer strings than it was trained on,
+    those of runs that learned.
+    """
+    scores = queries.length_scores(store, _ids(runs))
+    unlearned = runs.loc[runs["outcome"] == Outcome.NOT_LEARNED, "id"]
+    if unlearned.empty or obstacle_of(config) is not None:
+        return scores
+    longer = scores["length"] >= resolve(config).trained_lengths.stop
+    return scores[~(longer & scores["run_id"].isin(unlearned))]
 
 
 def why_unpaired(a: RunConfig, b: RunConfig) -> str | None:
@@ -363,18 +385,47 @@ def ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[st
     """
     once = [runs.drop_duplicates("model_seed") for runs in sides]
     learned = [_learning_of(runs) for runs in once]
-    is_known = all(each["learned"].seeds for each in learned)
-    names = [x for x in ("within", "beyond") if all(s[_COLUMNS[x]].notna().any() for s in once)]
-    values = {x: [Outcomes.of(runs, _COLUMNS[x]) for runs in once] for x in names or ("accuracy",)}
-    found = {x: compare_values(a, b, paired=paired) for x, (a, b) in values.items()}
-    shares = {x: [each[x] for each in learned] for x in ("learned", "generalizes")}
-    if not is_known:
+    if not all(each["learned"].seeds for each in learned):
         failing = [runs.assign(fails=runs["accuracy"] < below) for runs in once]
-        shares = {"fails": [Outcomes.of(runs, "fails") for runs in failing]}
-    elif not any(each["generalizes"].seeds for each in learned):
+        return {
+            "accuracy": compare_values(
+                *(Outcomes.of(runs, "accuracy") for runs in once), paired=paired
+            ),
+            "fails": compare_shares(*(Outcomes.of(x, "fails") for x in failing), paired=paired),
+        }
+    shares = {x: [each[x] for each in learned] for x in ("learned", "generalizes")}
+    if not any(each["generalizes"].seeds for each in learned):
         # None has a test string that is longer than those of training, or none learned.
         del shares["generalizes"]
-    return {**found, **{x: compare_shares(a, b, paired=paired) for x, (a, b) in shares.items()}}
+    values = {
+        "beyond": [_beyond_of(runs) for runs in once],
+        "within": [Outcomes.of(runs, "accuracy_within") for runs in once],
+    }
+    if min(len(each.seeds) for each in values["beyond"]) < FEWEST_LEARNED:
+        del values["beyond"]
+    return {
+        **{x: compare_shares(a, b, paired=paired) for x, (a, b) in shares.items()},
+        **{x: compare_values(a, b, paired=paired) for x, (a, b) in values.items()},
+    }
+
+
+def why_absent(sides: Sequence[pd.DataFrame]) -> dict[str, str]:
+    """Why no accuracy on longer strings is compared, though both are tested on some, as a clause.
+
+    Args:
+        sides: as `ask` takes them.
+    """
+    once = [runs.drop_duplicates("model_seed") for runs in sides]
+    judged = [runs["accuracy_within"].notna() for runs in once]
+    longer = [runs["accuracy_beyond"].notna().any() for runs in once]
+    counts = [len(_beyond_of(runs).seeds) for runs in once]
+    if not all(longer) or not all(x.any() for x in judged) or min(counts) >= FEWEST_LEARNED:
+        return {}
+    first, second = (f"{n:,} of {x.sum():,}" for n, x in zip(counts, judged, strict=True))
+    return {
+        "beyond": f"not compared, since {first} and {second} seeds learned, and it takes "
+        f"{FEWEST_LEARNED} of each"
+    }
 
 
 def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.DataFrame:
@@ -392,10 +443,20 @@ def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.D
 
 
 def _border(
-    store: Store, view: View, by: str, ids: tuple[int, int], longer: range | None
+    store: Store,
+    view: View,
+    by: str,
+    ids: tuple[int, int],
+    runs: pd.DataFrame,
+    longer: range | None,
 ) -> dict[str, tuple[float, float]]:
-    """Medians of accuracies of `BORDER_SHARES` of the first and the second."""
+    """Medians of accuracies of `BORDER_SHARES` of the first and the second.
+
+    Args:
+        runs: id and outcome; of those that have not learned nothing is said of longer strings.
+    """
     found = border_accuracies(store, view, longer)
+    found = of_learned(found, runs.set_index("id")["outcome"])
     medians = found.groupby(by)[list(BORDER_SHARES)].median().reindex(ids)
     return {
         name: (float(medians[name].iloc[0]), float(medians[name].iloc[1]))
@@ -429,6 +490,12 @@ def _learning_of(runs: pd.DataFrame) -> dict[str, Outcomes]:
     learned = judged.assign(learned=judged["outcome"] != Outcome.NOT_LEARNED)
     right = beyond.assign(right=beyond["outcome"].isin(GENERALIZING))
     return {"learned": Outcomes.of(learned, "learned"), "generalizes": Outcomes.of(right, "right")}
+
+
+def _beyond_of(runs: pd.DataFrame) -> Outcomes:
+    """The accuracy on longer strings of seeds that learned."""
+    learned = runs[runs["outcome"].isin(JUDGED_BEYOND) & runs["accuracy_beyond"].notna()]
+    return Outcomes.of(learned, "accuracy_beyond")
 
 
 def _ids(runs: pd.DataFrame) -> list[int]:
@@ -486,7 +553,7 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     fields = fields_apart(store, rows)
     first, second = (Outcome(row["outcome"].iloc[0]) for row in rows)
     outcomes = (first, second)
-    border = _border(store, View(run_ids=(a, b)), "run_id", (a, b), longer)
+    border = _border(store, View(run_ids=(a, b)), "run_id", (a, b), frame, longer)
     if len(queries.test_set_digests(store, ids)) > 1:
         counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
         p_value = fisher(counts[0], counts[1])

@@ -15,7 +15,7 @@ from seqcls.text import nearest
 from seqcls.theory.classes import class_names
 from seqcls.theory.predictions import theory_of
 from sweeps.api.configurations import view_of
-from sweeps.results import BORDER_SHARES
+from sweeps.results import BORDER_SHARES, of_learned
 from sweeps.statistics.differences import without_unread
 from sweeps.statistics.populations import (
     BORDER,
@@ -175,6 +175,7 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
     read = read.merge(best[["config_id", "reader"]]).merge(first[["config_id", "language", *by]])
     of_models = models[["run_id", "language", *by]].assign(name=MODELS)
     kinds = border_accuracies(store, View(run_ids=tuple(run_ids)))
+    kinds = of_learned(kinds, models.set_index("run_id")["outcome"])
     kinds = kinds.melt("run_id", list(BORDER_SHARES), "drawn", "right").assign(tested=1)
     counts = [
         of_models.merge(tested.assign(right=tested["tested"] - tested["wrong"])),

@@ -1,6 +1,8 @@
 """Predictions of models trained elsewhere, held against what is right of each test string."""
 
+import math
 import re
+import sys
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -261,11 +263,15 @@ def _score(value: Any) -> float:
         return float("nan")
     try:
         score = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
+        value, score = "a whole number of more than 308 digits", math.inf
+    except (TypeError, ValueError):
         raise DatasetError(f"score is {value!r:.60}, expected a number") from None
-    if not np.isfinite(score) or abs(score) > 1e300:
+    # Spelled out, infinity is a logit or the logarithm of 0; digits are a number that no float is.
+    if math.isinf(score) and isinstance(value, str) and any(map(str.isdecimal, value)):
         raise DatasetError(
-            f"score is {value!r:.60}, expected a finite number, or none where there is none"
+            f"score is {value:.60}, expected a number from {-sys.float_info.max:.4g} to "
+            f"{sys.float_info.max:.4g}, inf or -inf"
         )
     return score
 

@@ -9,10 +9,10 @@ import pandas as pd
 from seqcls.config import RunConfig
 from seqcls.interpretability.minimal import Nearest, Shortest
 from seqcls.interpretability.trained_model import Answer
-from seqcls.interpretability.wording import EMPTY, percent
+from seqcls.interpretability.wording import EMPTY, percent, score_text
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.problem import Problem, obstacle_of, resolve, tokenizer_of
-from sweeps.results import BORDER_SHARES
+from sweeps.results import BORDER_MEDIANS, BORDER_SHARES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +98,7 @@ def label_and_answer(answer: Answer) -> str:
         right = f"is {_show_answer(answer, answer.label)}"
     if not answer.is_answered:
         return f"{right}, and has no answer: what the model computes for it is NaN"
-    number = f"{answer.number} {answer.logit:.4f}"
+    number = f"{answer.number} {score_text(answer.logit)}"
     return f"{right}, predicted {_show_answer(answer, answer.predicted)} ({number})"
 
 
@@ -295,9 +295,12 @@ def border_sentence(accuracies: pd.DataFrame) -> str:
     """How models do on random strings and on border pairs; empty where no test has these.
 
     Args:
-        accuracies: one row a model, with the columns of `BORDER_SHARES`.
+        accuracies: one row a model, with the columns of `BORDER_SHARES`; of several, those on
+            longer strings are missing where a model has not learned.
     """
     medians = accuracies[list(BORDER_SHARES)].median().dropna()
-    said = [f"{BORDER_SHARES[str(name)]} {percent(x, 1)}" for name, x in medians.items()]
-    accuracy = "Accuracy" if len(accuracies) == 1 else "Median accuracy"
+    accuracy, words = "Median accuracy", BORDER_MEDIANS
+    if len(accuracies) == 1:
+        accuracy, words = "Accuracy", BORDER_SHARES
+    said = [f"{words[str(name)]} {percent(x, 1)}" for name, x in medians.items()]
     return f"{accuracy}: {'; '.join(said)}." if said else ""

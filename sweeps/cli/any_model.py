@@ -170,7 +170,7 @@ SHOWN = 10
 
 def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunConfig") -> list[str]:
     """The difference of two configurations in a few lines; a difference is a less b."""
-    from sweeps.api.comparisons import sentence_of
+    from sweeps.api.comparisons import QUESTIONS, sentence_of
     from sweeps.api.presentation import display_strings
 
     sides = zip("ab", compared.called, compared.names, strict=True)
@@ -181,6 +181,7 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     said += [compared.verdict(), compared.pairing]
     said += filter(None, [compared.longer_strings])
     said += [sentence_of(name, found) for name, found in compared.questions.items()]
+    said += [f"{QUESTIONS[name]}: {why}" for name, why in compared.absent.items()]
     if "learned" not in compared.questions:
         said.append("whether they learned is not known of both, so the whole test is compared")
     said += _border_sentences(compared)
@@ -201,10 +202,10 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
 def _border_sentences(compared: "Compared") -> list[str]:
     """Median accuracies on border pairs, and on random strings of the same tests."""
     from seqcls.interpretability.wording import percent
-    from sweeps.results import BORDER_SHARES
+    from sweeps.results import BORDER_MEDIANS
 
     return [
-        f"median accuracy, {BORDER_SHARES[name]}: "
+        f"median accuracy, {BORDER_MEDIANS[name]}: "
         + " and ".join("none" if share != share else percent(share) for share in shares)
         for name, shares in compared.border.items()
     ]

@@ -275,7 +275,8 @@ def populations(
 ) -> None:
     """Sum up configurations that differ only by the language: the share of languages learned.
 
-    Intervals are over languages. Random and border are median accuracies over languages.
+    Intervals are over languages. Random and border are median accuracies over languages, beyond
+    trained lengths of the models that learned.
     """
     from sweeps.results import describe_longer
 
@@ -414,13 +415,16 @@ def _readable(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Strings and numbers as a table shows them: an empty string is seen, a number is short."""
     import pandas as pd
 
+    from seqcls.interpretability.wording import score_text
+
     frame = frame.copy()
     for name in frame.columns.intersection(["string", "target", "output"]):
         frame[name] = frame[name].replace("", '""').fillna("not known")
-    for name in frame.columns.intersection(["probability", "logit", "margin", "log_probability"]):
-        form = "{:.6f}" if name == "probability" else "{:.4f}"
-        # Models that were trained elsewhere may have given no scores.
-        frame[name] = ["" if pd.isna(x) else form.format(x) for x in frame[name]]
+    # Models that were trained elsewhere may have given no scores.
+    for name in frame.columns.intersection(["logit", "margin", "log_probability"]):
+        frame[name] = ["" if pd.isna(x) else score_text(x) for x in frame[name]]
+    if "probability" in frame:
+        frame["probability"] = ["" if pd.isna(x) else f"{x:.6f}" for x in frame["probability"]]
     return frame
 
 

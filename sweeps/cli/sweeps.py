@@ -287,8 +287,9 @@ def seeds(
         str,
         typer.Option(
             help="How well the share that generalizes, of seeds that learned, is to be known of "
-            "each configuration, as 'share ± 10 %'; 'learned ± 10 %' for the share that learned; "
-            "'share apart' until those of two configurations differ.",
+            "each configuration, as 'share ± 10 %', to either side; 'learned ± 10 %' for the share "
+            "that learned; 'share apart' until those of two configurations differ, by pairs where "
+            "the same seed starts both from the same weights.",
             show_default=False,
         ),
     ],

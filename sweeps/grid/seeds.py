@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from sweeps.statistics.intervals import ConfidenceInterval
+    from sweeps.statistics.intervals import ConfidenceInterval, PairTable
+    from sweeps.statistics.sequences import Floats
 
 _RULE = re.compile(
     r"(?P<share>share|learned|generalizes)\s*"
@@ -43,7 +44,7 @@ class Until:
     share: str
     """`learned`, of all seeds, or `generalizes`, of those that learned."""
     within: float | None
-    """Half the width that the interval of each configuration's share may have; None where the
+    """How far the interval of each configuration's share may reach to either side; None where the
     shares of two are to be told apart."""
 
     @classmethod
@@ -69,43 +70,59 @@ class Until:
             return counts.learned, counts.judged
         return counts.generalize, counts.judged_beyond
 
-    def intervals(self, counts: Sequence[SeedCounts]) -> "list[ConfidenceInterval]":
+    def intervals(
+        self, counts: Sequence[SeedCounts], pairs: "PairTable | None" = None
+    ) -> "list[ConfidenceInterval]":
         """The confidence sequence of each configuration's share; of two to be told apart, that of
         their difference.
+
+        Args:
+            pairs: of two to be told apart, what the pairs of their seeds have come to; None where
+                the same seed makes no pair.
         """
         # Imported where they are used: to read a specification takes no statistics.
-        from sweeps.statistics.sequences import difference_sequence, share_sequence
+        from sweeps.statistics import sequences
 
         shares = [self.of(each) for each in counts]
-        if self.within is None:
-            return [difference_sequence(shares[0], shares[1])]
-        return [share_sequence(*each) for each in shares]
+        if self.within is not None:
+            return [sequences.share_sequence(*each) for each in shares]
+        if pairs is not None:
+            return [sequences.paired_difference_sequence(pairs)]
+        return [sequences.difference_sequence(shares[0], shares[1])]
 
-    def seeds_wanted(self, counts: Sequence[SeedCounts], most: int) -> list[int]:
+    def seeds_wanted(
+        self, counts: Sequence[SeedCounts], most: int, pairs: "PairTable | None" = None
+    ) -> list[int]:
         """How many seeds each configuration is to have next: as it has, where those are enough.
 
         Args:
             most: more are not trained.
+            pairs: as in `intervals`.
         """
         if self.within is None:
-            apart = self.intervals(counts)[0]
+            apart = self.intervals(counts, pairs)[0]
             enough = apart.low > 0 or apart.high < 0
             return [x.seeds if enough else _next(x, 0, most) for x in counts]
         return [self._estimate_seeds(each, self.within, most) for each in counts]
 
     def _estimate_seeds(self, counts: SeedCounts, within: float, most: int) -> int:
-        from sweeps.statistics.sequences import share_limits
-
         count, n = self.of(counts)
-        low, high = share_limits(count, n)
-        if high - low <= 2 * within or (not n and counts.judged >= HOPELESS):
+        is_known = bool(n) and float(_reach(count / n, np.asarray(float(n)))) <= within
+        if is_known or (not n and counts.judged >= HOPELESS):
             return counts.seeds
         # If the share stays as it is; at first little is known of it.
-        further = np.arange(n + 1, most + 1)
-        low, high = share_limits(further * (count / n if n else 1.0), further)
-        narrow = np.flatnonzero(high - low <= 2 * within)
+        further = np.arange(n + 1, most + 1, dtype=np.float64)
+        narrow = np.flatnonzero(_reach(count / n if n else 1.0, further) <= within)
         needed = int(further[narrow[0]]) if len(narrow) else most
         return _next(counts, math.ceil(needed * counts.seeds / max(n, 1)), most)
+
+
+def _reach(share: float, n: "Floats") -> "Floats":
+    """How far the confidence sequence of a share reaches to the side that is less known."""
+    from sweeps.statistics.sequences import share_limits
+
+    low, high = share_limits(n * share, n)
+    return np.maximum(share - low, high - share)
 
 
 def _next(counts: SeedCounts, needed: int, most: int) -> int:

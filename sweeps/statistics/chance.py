@@ -7,7 +7,10 @@ Mean accuracies are compared by permutation (Fisher 1935): where nothing differs
 well be the other way around, or each seed be of either. Exchanging a set of seeds makes the
 difference greater where the set's own mean difference is below 0, so the test counts the sets whose
 is; moved by a shift, those whose mean difference is below the shift. The interval therefore ends at
-two of these means in their order (Hartigan 1969, *JASA* 64: 1303). Ranks, as Mann and Whitney's,
+two of these means in their order (Hartigan 1969, *JASA* 64: 1303). The two-sided p-value is twice
+the smaller of both one-sided ones, which each bound of the interval goes with. Of samples of
+unequal sizes that is not the share of exchanges that give as great a difference in either
+direction: those of the other direction may be fewer, or none. Ranks, as Mann and Whitney's,
 have such an interval only where no values are equal, and many models are right on every string.
 Shares are compared by McNemar's exact test of pairs, else by Fisher's.
 """
@@ -58,6 +61,9 @@ STUDIES = 400
 MOST_SEEDS = 1_000
 """More seeds of each are not thought of."""
 
+DOUBLED = ", two-sided by doubling"
+"""How a permutation test, which need not be symmetric, is made two-sided."""
+
 NONE = ConfidenceInterval(np.nan, np.nan, np.nan)
 
 
@@ -76,7 +82,8 @@ class Difference:
     """Their difference; without limits where so few seeds have none, and NaN where one of the two
     has no seed."""
     p_value: float | None
-    """Two-sided; None where one of the two has no seed."""
+    """Two-sided; of means twice the smaller of the two one-sided ones, at most 1. None where one of
+    the two has no seed."""
     least_p: float
     """No outcome of so many seeds has a smaller one."""
     enough: int
@@ -108,6 +115,9 @@ class Difference:
 def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     """Compares the mean accuracies of the seeds of two configurations.
 
+    One-sided p-values are the shares of exchanges with a difference that is at least as great, or
+    at most as great; the p-value is twice the smaller one.
+
     Args:
         a: of each seed of the first, its accuracy; one that is NaN does not count.
         paired: whether the same seed makes a pair, where both have enough of the same.
@@ -136,7 +146,7 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     difference = values[0].mean() - values[1].mean()
     ends = np.minimum(low * UNIT, difference), np.maximum(high * UNIT, difference)
     found = Difference(
-        method=f"exact {name}" if is_exact else f"{name}, {DRAWS:,} draws",
+        method=(f"exact {name}" if is_exact else f"{name}, {DRAWS:,} draws") + DOUBLED,
         paired=paired,
         seeds=sizes,
         values=(float(values[0].mean()), float(values[1].mean())),

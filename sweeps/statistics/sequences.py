@@ -6,8 +6,11 @@ whatever the reason to stop was, its interval covers with at least `CONFIDENCE`.
 Robbins' mixture (1970, *Ann. Math. Statist.* 41: 1397), of a share under Jeffreys' prior. With k of
 n seeds, the mean of the likelihoods of all shares, weighed by the prior, divided by that of the
 true share is a martingale, which ever exceeds 20 in at most 1 of 20 studies (Ville 1939). The
-interval is all shares for which it does not. For the difference of two shares the martingales of
-both are multiplied, and a difference is in it if any two shares so far apart are.
+interval is all shares for which it does not. For the difference of two shares of independent seeds
+the martingales of both are multiplied, and a difference is in it if any two shares so far apart
+are. Of pairs they are not: seeds that turn out unlike in both would make the product exceed 20 more
+often. There the likelihood is that of what a pair comes to: only the first, only the second, or
+both alike.
 """
 
 import math
@@ -16,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from sweeps.statistics.intervals import CONFIDENCE, ConfidenceInterval
+from sweeps.statistics.intervals import CONFIDENCE, ConfidenceInterval, PairTable
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -78,25 +81,73 @@ def difference_sequence(first: tuple[int, int], second: tuple[int, int]) -> Conf
         first: how many, of how many; at any time as many of either as one likes.
     """
     (count, n), (other, m) = ((np.asarray(x, float) for x in side) for side in (first, second))
-    bound = _least_likely(count, n) + _least_likely(other, m) + math.log(1 - CONFIDENCE)
+    shares = (first[0] / first[1] if first[1] else 0.5, second[0] / second[1] if second[1] else 0.5)
+    return _difference(
+        shares[0] - shares[1],
+        bool(first[1] and second[1]),
+        _least_likely(count, n) + _least_likely(other, m),
+        lambda apart, share: (
+            _log_likelihood(count, n, share + apart) + _log_likelihood(other, m, share)
+        ),
+        lambda apart: np.minimum(1.0, 1.0 - apart),
+    )
+
+
+def paired_difference_sequence(table: PairTable) -> ConfidenceInterval:
+    """The first share less the second, of pairs, and the interval that holds it at all times.
+
+    However alike, or unlike, the two of a pair are.
+
+    Args:
+        table: whether both of each pair have it, as counts.
+    """
+    from scipy import special
+
+    first, second = (np.asarray(x, float) for x in (table.only_first, table.only_second))
+    alike = np.asarray(table.both + table.none, float)
+    mixture = (
+        sum(special.gammaln(x + 0.5) - special.gammaln(0.5) for x in (first, second, alike))
+        + special.gammaln(1.5)
+        - special.gammaln(table.pairs + 1.5)
+    )
+
+    def log_likelihood(apart: Floats, share: Floats) -> Floats:
+        rest = np.maximum(0.0, 1.0 - apart - 2 * share)
+        of_first, of_second = special.xlogy(first, share + apart), special.xlogy(second, share)
+        found: Floats = of_first + of_second + special.xlogy(alike, rest)
+        return found
+
+    pairs = table.pairs
+    value = float((first - second) / pairs) if pairs else 0.0
+    return _difference(value, bool(pairs), mixture, log_likelihood, lambda x: (1.0 - x) / 2)
+
+
+def _difference(
+    value: float,
+    is_known: bool,
+    mixture: Floats,
+    log_likelihood: Callable[[Floats, Floats], Floats],
+    highest: Callable[[Floats], Floats],
+) -> ConfidenceInterval:
+    """The interval of a difference.
+
+    Args:
+        mixture: the logarithm of the mixture's likelihood.
+        log_likelihood: of a difference and the second share, in which it is concave.
+        highest: the greatest second share with a difference.
+    """
+    bound = mixture + math.log(1 - CONFIDENCE)
 
     def is_inside(apart: Floats) -> Bools:
-        # Of two shares so far apart the likeliest; the logarithm is concave in them.
-        low, high = np.maximum(0.0, -apart), np.minimum(1.0, 1.0 - apart)
+        # With this difference the likeliest.
+        low, high = np.maximum(0.0, -apart), highest(apart)
         for _ in range(STEPS):
             near, far = low + (high - low) / 3, high - (high - low) / 3
-            left, right = (
-                _log_likelihood(count, n, x + apart) + _log_likelihood(other, m, x)
-                for x in (near, far)
-            )
-            low, high = np.where(left < right, near, low), np.where(left < right, high, far)
-        middle = (low + high) / 2
-        found = _log_likelihood(count, n, middle + apart) + _log_likelihood(other, m, middle)
-        return np.asarray(found > bound)
+            is_left = log_likelihood(apart, near) < log_likelihood(apart, far)
+            low, high = np.where(is_left, near, low), np.where(is_left, high, far)
+        return np.asarray(log_likelihood(apart, (low + high) / 2) > bound)
 
-    value = np.asarray(
-        (first[0] / first[1] if first[1] else 0.5) - (second[0] / second[1] if second[1] else 0.5)
+    low, high = (
+        float(_bisect(np.asarray(value), np.asarray(end), is_inside)) for end in (-1.0, 1.0)
     )
-    low, high = (float(_bisect(value, np.asarray(end), is_inside)) for end in (-1.0, 1.0))
-    known = bool(first[1] and second[1])
-    return ConfidenceInterval(float(value) if known else math.nan, low, high)
+    return ConfidenceInterval(value if is_known else math.nan, low, high)

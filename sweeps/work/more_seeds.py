@@ -2,11 +2,14 @@
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Sequence
 
 from seqcls.errors import SeqclsError
+from seqcls.problem import differing_starts
 from sweeps.grid.seeds import SeedCounts, Until
 from sweeps.grid.spec import SweepSpec, spec_as_written
+from sweeps.statistics.intervals import PairTable
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import sweep_queries
@@ -64,6 +67,28 @@ def counts_of(store: Store, sweep_id: int, spec: SweepSpec) -> list[SeedCounts]:
     return [known.get(config.key, SeedCounts(len(seeds))) for config, seeds in spec.members()]
 
 
+def pairs_of(store: Store, sweep_id: int, spec: SweepSpec) -> PairTable | None:
+    """What the pairs of seeds of two configurations that are to be told apart have come to.
+
+    Of the share that generalizes, those of which both learned. None where nothing is told apart, or
+    the same seed starts the two from different weights and so makes no pair.
+    """
+    until = Until.parse(spec.until)
+    if until.within is not None:
+        return None
+    (first, own), (second, other) = spec.members()
+    # One of the two may have got fewer seeds than the other.
+    alike = set(own) <= set(other) or set(other) <= set(own)
+    if not alike or differing_starts(first, second):
+        return None
+    known = sweep_queries.counts_of_seeds(store, sweep_id)
+    a, b = ({x: until.of(y) for x, y in known.get(z.key, {}).items()} for z in (first, second))
+    judged = [x for x in a.keys() & b if a[x][1] and b[x][1]]
+    both = Counter((a[x][0] > 0, b[x][0] > 0) for x in judged)
+    yes, no = True, False
+    return PairTable(both[yes, yes], both[yes, no], both[no, yes], both[no, no])
+
+
 def grown_spec(store: Store, sweep_id: int, spec: SweepSpec) -> SweepSpec | None:
     """The specification with more seeds of each configuration; None where those are enough.
 
@@ -72,8 +97,8 @@ def grown_spec(store: Store, sweep_id: int, spec: SweepSpec) -> SweepSpec | None
     """
     if not spec.until:
         return None
-    counts = counts_of(store, sweep_id, spec)
-    wanted = Until.parse(spec.until).seeds_wanted(counts, spec.most_seeds)
+    counts, pairs = counts_of(store, sweep_id, spec), pairs_of(store, sweep_id, spec)
+    wanted = Until.parse(spec.until).seeds_wanted(counts, spec.most_seeds, pairs)
     if wanted == [each.seeds for each in counts]:
         return None
     return spec.with_seeds(wanted)

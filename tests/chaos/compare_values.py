@@ -476,7 +476,7 @@ class Comparison:
     ) -> None:
         ledger, surface = self.ledger, "compare --json"
         paired = shown["pairing"].startswith("Seeds are paired")
-        true = self.facts.comparison(*groups, paired=paired)
+        true = self.facts.comparison(*groups, paired=paired, learned_at=judged[0])
         ledger.value(surface, f"{what}: runs", shown["runs"], true["runs"])
         for name, own in shown["questions"].items():
             said = f"{what}: {name}"

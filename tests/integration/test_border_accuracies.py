@@ -15,7 +15,7 @@ from sweeps.api import reading
 from sweeps.api.presentation import words_of
 from sweeps.api.reading import View
 from sweeps.cli.any_model import comparison_sentences
-from sweeps.results import BORDER_SHARES
+from sweeps.results import BORDER_MEDIANS, BORDER_SHARES
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from tests.app import open_app, said
@@ -44,6 +44,9 @@ SPEC: dict[str, Any] = {
     },
     "axes": {"negatives": ["mixed", "border"]},
 }
+
+
+LONGER = "border, longer, of those that learned"
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +103,15 @@ def test_commands_exports_and_notebooks_have_these_accuracies(
     for name in BORDER_SHARES:
         assert runs[name].tolist() == pytest.approx(shares[name].tolist())
         assert written_runs[name].tolist() == pytest.approx(shares[name].tolist())
-    compared = api.compare(store, "pairs:negatives=mixed", "pairs:negatives=border")
+    names = ("pairs:negatives=mixed", "pairs:negatives=border")
+    # Neither has learned, so that nothing is said of longer strings but where all pass as learned.
+    assert set(api.compare(store, *names).border) == {"random_within", "border_within"}
+    compared = api.compare(store, *names, learned_at=0.0)
     for name in BORDER_SHARES:
         assert compared.record()["border"][name] == pytest.approx(shares[name].tolist())
     (config, _) = reading.configs(store, (1, 2)).values()
     told = comparison_sentences(compared, words_of(config), config)
-    (said_of_pairs,) = [x for x in told if x.startswith("median accuracy, border, longer: ")]
+    (said_of_pairs,) = [x for x in told if x.startswith(f"median accuracy, {LONGER}: ")]
     assert percent(float(shares["border_beyond"].loc[1])) in said_of_pairs
     longer = f"border, longer {percent(float(shares['border_beyond'].loc[1]), 1)}."
     assert longer in run_main("errors", "1", "--db", str(path)).stdout
@@ -119,17 +125,20 @@ def test_pages_and_reports_show_these_accuracies(
         for row in shares.to_dict("records")
     }
     for page in ("compare", "failing"):
-        table = open_app(monkeypatch, path, page).dataframe[0].value
+        table = open_app(monkeypatch, path, page, learned="0").dataframe[0].value
         assert set(table["border"].str.strip()) == of_pairs
     model = said(open_app(monkeypatch, path, "model", run="1"))
     assert "Accuracy: random, trained lengths " in model
     longer = float(shares["border_beyond"].loc[1])
     assert f"border, longer {longer:.1%}".replace(".0%", "%") in model
     for which in ({"config": ["1", "2"]}, {"run": ["1", "2"]}):
-        app = open_app(monkeypatch, path, "compare_two", **which)
+        app = open_app(monkeypatch, path, "compare_two", learned="0", **which)
         tables = [x.value for x in app.dataframe if "Test strings" in x.value]
-        assert tables[0]["Test strings"].tolist() == list(BORDER_SHARES.values())
-    report = written(open_reader(str(path)), "pairs")
+        words = BORDER_SHARES if "run" in which else BORDER_MEDIANS
+        assert tables[0]["Test strings"].tolist() == list(words.values())
+    (table,) = (x.value for x in open_app(monkeypatch, path, "compare").dataframe[:1])
+    assert all(text.endswith(" / none") for text in table["border"]), "none has learned"
+    report = written(open_reader(str(path)), "pairs", learned_at=0.0)
     assert "<th>border</th>" in report
     assert all(text in report for text in of_pairs)
     assert f"border, longer {longer:.1%}.".replace(".0%", "%") in report
@@ -152,7 +161,7 @@ def test_maps_and_downloads_have_these_accuracies(
         offered[name] = rows()
 
     monkeypatch.setattr("dashboard.share.offer", offer)
-    app = open_app(monkeypatch, copy, "map", x="hidden_size", y="negatives")
+    app = open_app(monkeypatch, copy, "map", x="hidden_size", y="negatives", learned="0")
     open_app(monkeypatch, copy, "failing")
     failing = offered["failing_models"].set_index("run_id")
     cells = offered["map"].sort_values(["hidden_size", "negatives"])
@@ -161,16 +170,17 @@ def test_maps_and_downloads_have_these_accuracies(
         assert cells[name].tolist() == pytest.approx(shares.loc[[2, 1, 4, 3], name].tolist())
         assert failing[name].to_dict() == pytest.approx(shares[name].loc[failing.index].to_dict())
         assert f"Accuracy, {words}" in app.segmented_control(key="mapped").options
-    app = open_app(
-        monkeypatch, copy, "map", x="hidden_size", y="negatives", mapped="Accuracy, border, longer"
-    )
+    mapped_by = {"x": "hidden_size", "y": "negatives", "mapped": "Accuracy, border, longer"}
+    app = open_app(monkeypatch, copy, "map", learned="0", **mapped_by)
     mapped = offered["map"].set_index(["hidden_size", "negatives"])
     assert mapped["median"].to_dict() == pytest.approx(mapped["border_beyond"].to_dict())
     unpaired = "No positive string of a border pair has 1, 3, 5, 7, 9, 11, 13, 15 tokens."
     for page in ("map", "failing", "sweeps"):
         assert unpaired in said(open_app(monkeypatch, copy, page)), page
     median = percent(float(shares["border_beyond"].loc[:2].median()), 1)
-    assert f"border, longer {median}." in said(open_app(monkeypatch, copy, "sweeps", sweep_id="1"))
+    app = open_app(monkeypatch, copy, "sweeps", sweep_id="1", learned="0")
+    assert f"{LONGER} {median}." in said(app)
+    assert LONGER not in said(open_app(monkeypatch, copy, "sweeps", sweep_id="1"))
 
 
 def test_the_border_strings_of_a_file_are_told_apart_from_its_random_ones(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import enum
 import itertools
 import json
 import re
+import sys
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -349,7 +350,7 @@ def _bad_rows() -> dict[str, list[Any]]:
         "prediction": [2, -1, "maybe", "", None, 0.5, "nan", "=1+1", "<b>1</b>", "1 1", [1], {}],
         "model": ["", None, 3, " ", "a\0b", "x" * 300, "a\nb", [], {}],
         "id": ["nope", None, "", "s1", "S0", "s00", "<script>", 7],
-        "score": ["x", "inf", 1e400, [1], "=A1"],
+        "score": ["x", "1e400", "-1e999", 10**309, [1], "=A1"],
         "split": ["holdout", 3, "tests", []],
         "config": ["{", "[1]", "3", '{"": 1}', '{"a\\u0000": 1}'],
     }
@@ -496,6 +497,80 @@ def test_scores_stay_with_their_strings(log: ResultLog) -> None:
     tokenizer = log._strings.tokenizer
     for string, score in zip(wrong["tokens"], scores, strict=True):
         assert stored[tokenizer.decode(tokenizer.encode(string))] == score
+
+
+SCORES = [float("-inf"), float("inf"), -1e308, 1e308, sys.float_info.max, float("nan"), 0.5]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_scores_may_be_infinite_and_cells_without_one_are_empty(
+    any_db: str, tmp_path: Path, kind: str
+) -> None:
+    data, file, folder = _data(tmp_path), tmp_path / f"p.{kind}", tmp_path / "exported"
+    scores = {x: SCORES[n % len(SCORES)] for n, x in enumerate(TOKENS)}
+    given = FRAME.assign(model="m", seed=0)
+    given["prediction"] = [int(scores[x] > 0) if scores[x] == scores[x] else 0 for x in TOKENS]
+    given["score"] = given["tokens"].map(scores)
+    if kind == "jsonl":
+        file.write_text("\n".join(json.dumps(x) for x in given.to_dict("records")))
+    else:
+        getattr(given, f"to_{kind}")(file, index=False)
+    database = ["--db", any_db]
+    read = ["import", str(file), "--sweep", "theirs", "--dataset", str(data), *database]
+    found = CliRunner().invoke(app, read)
+    assert found.exit_code == 0, found.exception
+    store = api.open_store(any_db)
+    (run_id,) = api.runs(store)["id"]
+    encoded = resolve(api.config(store, run_id)).tokenizer
+    kept = {encoded.decode(encoded.encode(x)): score for x, score in scores.items()}
+    stored = api.errors(store, [run_id]).set_index("string")["logit"]
+    expected = pd.Series(kept)[stored.index]
+    assert len(set(expected.dropna())) > 3
+    assert expected.isna().any()
+    pd.testing.assert_series_equal(stored, expected, check_names=False)
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    # JSON has no infinity, and none of Python's words for it is printed.
+    command = ["errors", str(run_id), "--sort", "logit", *database]
+    told = CliRunner().invoke(app, [*command, "--json"])
+    spelled = [x["logit"] for x in json.loads(told.stdout, parse_constant=refuse)]
+    known = [float(x) for x in spelled if x is not None]
+    assert known == sorted(expected.dropna())
+    assert spelled.count(None) == expected.isna().sum()
+    shown = CliRunner().invoke(app, command).output
+    assert {"-∞", "∞"} & set(shown.split())
+    for ending, read_file in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
+        asked = ["export", str(folder), "--format", ending, *database]
+        assert CliRunner().invoke(app, asked).exit_code == 0
+        again = read_file(folder / f"errors.{ending}").set_index("string")["logit"]
+        pd.testing.assert_series_equal(again, stored, check_names=False)
+    cells = pq.read_table(folder / "errors.parquet")["logit"]
+    assert cells.null_count == expected.isna().sum()
+    for name in ("runs", "lengths", "errors", "shortcuts"):
+        assert "nan" not in (folder / f"{name}.csv").read_text().lower().split(",")
+    assert api.report(store, "theirs")
+    assert api.verify(store).damages == []
+
+
+def test_of_outputs_a_log_probability_may_be_minus_infinity(pairs: ResultLog) -> None:
+    scores = [float("-inf"), None, *[-0.5] * (len(TOKENS) - 2)]
+    given = {"tokens": TOKENS, "prediction": ["bbbbbb"] * len(TOKENS), "score": scores}
+    pairs.run(model="m", seed=0, predictions=given)
+    errors = api.errors(pairs.opened, [1]).set_index("string")["log_probability"]
+    expected = dict(zip(TOKENS, scores, strict=True))
+    tokenizer = pairs._strings.tokenizer
+    for string, score in expected.items():
+        found = errors[tokenizer.decode(tokenizer.encode(string))]
+        assert found == score or (score is None and pd.isna(found))
+
+
+@pytest.mark.parametrize("score", ["1e400", "-1e309", 10**400])
+def test_a_score_that_no_float_holds_is_refused_with_the_range(log: ResultLog, score: Any) -> None:
+    given = {**FRAME, "score": [score, *[None] * (len(TOKENS) - 1)]}
+    with pytest.raises(DatasetError, match=r"-1\.798e\+308 to 1\.798e\+308, inf or -inf"):
+        log.run(model="m", seed=0, predictions=given)
 
 
 @pytest.mark.parametrize(

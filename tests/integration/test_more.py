@@ -307,6 +307,30 @@ def test_only_runs_of_seeds_with_a_larger_budget_are_left_out(store: Store) -> N
     assert trained_further(store, View()) == (*ids, again[3])
 
 
+def test_what_has_not_learned_is_compared_by_no_accuracy_on_longer_strings(
+    further: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("tiny:architecture=rnn", "tiny-20x:architecture=rnn")
+    store = open_reader(str(further))
+    found = api.compare(store, *names)
+    assert list(found.questions) == ["learned", "generalizes", "within"]
+    assert found.questions["learned"].counts == ((0, 3), (3, 3))
+    why = "not compared, since 0 of 3 and 3 of 3 seeds learned, and it takes 2 of each"
+    assert found.absent == found.record()["absent"] == {"beyond": why}
+    # Of one that has not learned no length beyond those of training is told.
+    assert found.lengths["length"].max() == 6
+    status, printed = seqcls("compare", *names, "--db", str(further))
+    assert status == 0
+    assert f"accuracy on longer strings, of seeds that learned: {why}\n" in printed
+    ids = [str(each) for each in found.config_ids]
+    page = said(open_app(monkeypatch, further, "compare_two", config=ids))
+    assert f"Accuracy on longer strings, of seeds that learned: {why}." in page
+    # By a threshold that all reach, all are.
+    lenient = api.compare(store, *names, learned_at=0.0)
+    assert lenient.questions["beyond"].seeds == (3, 3)
+    assert lenient.lengths["length"].max() == 12
+
+
 def test_the_page_of_a_sweep_trains_what_has_not_learned(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,7 +378,9 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     (said,) = [x for x in printed.splitlines() if x.startswith("tiny-20x, RNN: ")]
     right = seeds_of(store, "tiny-20x")["rnn"]
     assert right == list(range(len(right)))
-    assert 6 <= len(right) <= 16
+    # 25 points to the one side that there is, and not 50.
+    assert int(re.findall(r"looks: (\d+)", said)[0]) >= 75
+    assert 15 <= len(right) <= 24
     text = f"{len(right)} seeds, {len(right)} of {len(right)} of those that learned generalize"
     assert text in said
     assert "95%, however often one looks: " in said
@@ -366,6 +392,38 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     status, printed = seqcls(*asked, "--workers", "0")
     assert (status, "trained 0 runs" in printed) == (0, True)
     assert seeds_of(store, "tiny-20x")["rnn"] == right
+
+
+@pytest.mark.parametrize(
+    ("axis", "paired"),
+    [
+        ({"max_num_epochs": [1, 20]}, r"seeds are paired: (\d+) pairs"),
+        ({"hidden_size": [1, 8]}, r"seeds are not paired"),
+    ],
+)
+def test_two_configurations_are_told_apart_by_pairs_where_the_same_seed_starts_both_alike(
+    made_file: Path, tmp_path: Path, axis: dict[str, list[int]], paired: str
+) -> None:
+    path = str(shutil.copy(made_file, tmp_path / "apart.db"))
+    store = open_writer(path)
+    fixed = {**TINY["fixed"], "architecture": "rnn", "max_num_epochs": 20}
+    fixed = {name: value for name, value in fixed.items() if name not in axis}
+    api.submit(store, {**TINY, "name": "apart", "fixed": fixed, "axes": axis})
+    asked = ("seeds", "apart", "--until", "learned apart", "--most", "12", "--workers", "0")
+    status, printed = seqcls(*asked, "--db", path)
+    assert status == 0
+    (of,) = re.findall(r"difference of both shares \((.*); 95%", printed)
+    found = re.fullmatch(paired, of)
+    assert found is not None
+    if found.groups():
+        runs = api.runs(store, sweep="apart")
+        assert int(found[1]) == runs["model_seed"].nunique()
+        learned = runs.groupby("max_num_epochs")["outcome"].agg(
+            lambda x: (x == "generalizes").sum()
+        )
+        assert learned.tolist() == [0, int(found[1])]
+        assert 9 <= int(found[1]) <= 12, "nine pairs that are all unlike are the fewest"
+        assert "not enough" not in printed
 
 
 def test_of_two_workers_that_find_a_sweep_done_the_slower_does_not_take_its_seeds_back(

@@ -414,6 +414,17 @@ def test_two_configurations_are_compared_by_what_has_learned(shipped: Store) -> 
     said = run_main("compare", *names, "--db", str(ROOT / "runs.db")).stdout
     assert "Chance alone may explain what differs." in said
     assert "share that learned: 8 of 8 and 7 of 8; difference 12.5% (95%: -21.52% to" in said
+    # Their accuracy on longer strings is that of those that learned, by the table itself.
+    learned = [
+        api.runs(shipped, sweep=name).query("outcome != 'not learned'")["accuracy_beyond"]
+        for name in names
+    ]
+    beyond = compared.questions["beyond"]
+    assert beyond.seeds == tuple(map(len, learned)) == (8, 7)
+    assert beyond.values == pytest.approx([x.mean() for x in learned])
+    assert "accuracy on longer strings, of seeds that learned: mean " in said
+    assert "8 and 7 seeds; exact permutation test, two-sided by doubling, p = " in said
+    assert not compared.absent
     strict = api.compare(shipped, *names, learned_at=1.0, below=0.9)
     generalizing = strict.questions["generalizes"].counts
     assert generalizing is not None

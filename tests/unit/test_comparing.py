@@ -287,6 +287,26 @@ def test_a_permutation_test_is_scipys_and_its_interval_what_it_does_not_rule_out
         assert p_values(up)[1] <= 0.025 < p_values(math.floor(high / step) * step - step)[1]
 
 
+def test_of_unequal_groups_a_permutation_test_is_twice_the_smaller_side_as_scipys() -> None:
+    rng = np.random.default_rng(3)
+    for n, m in product(range(2, 7), repeat=2):
+        apart = (np.arange(n) + 90, np.arange(m) + 80)
+        for a, b in (apart, (rng.integers(80, 99, n), rng.integers(80, 99, m))):
+            expected = stats.permutation_test(
+                (a, b),
+                lambda x, y, axis, m=m, n=n: x.sum(axis) * m - y.sum(axis) * n,
+                alternative="two-sided",
+                n_resamples=np.inf,
+                vectorized=True,
+            ).pvalue
+            found = compare_values(seeds_of(a / 100), seeds_of(b / 100), paired=False)
+            assert found.p_value == pytest.approx(float(expected))
+            assert found.method == "exact permutation test, two-sided by doubling"
+        least = compare_values(seeds_of(apart[0] / 100), seeds_of(apart[1] / 100), paired=False)
+        assert least.p_value == pytest.approx(min(1, 2 / math.comb(n + m, n)))
+        assert least.p_value == pytest.approx(least.least_p)
+
+
 def test_of_many_seeds_permutations_are_drawn_and_the_same_each_time() -> None:
     a, b = (seeds_of(noisy(60, mean, 0.05, int(100 * mean))) for mean in (0.8, 0.82))
     for paired, true in ((True, stats.ttest_rel), (False, stats.ttest_ind)):
@@ -495,20 +515,22 @@ UNLEARNED = planted(noisy(8, 0.7, 0.05, 3), noisy(8, 0.6, 0.05, 4))
         pytest.param(failing(1), right(1), False, FEW, id="1 and 1, all apart"),
         pytest.param(failing(3), right(3), False, FEW, id="3 and 3, all apart"),
         pytest.param(failing(5), right(5), True, FEW, id="5 pairs, all apart"),
-        pytest.param(failing(6), right(6), True, {BEYOND: 1, GENERALIZES: 1}, id="6 pairs"),
-        pytest.param(failing(4), right(4), False, {BEYOND: 1, GENERALIZES: 1}, id="4 and 4"),
-        pytest.param(right(12), failing(2), False, {BEYOND: 0, GENERALIZES: 0}, id="12 and 2"),
-        pytest.param(right(60), failing(1), False, {BEYOND: 0, GENERALIZES: 0}, id="60 and 1"),
+        pytest.param(failing(6), right(6), True, {GENERALIZES: 1, BEYOND: 1}, id="6 pairs"),
+        pytest.param(failing(4), right(4), False, {GENERALIZES: 1, BEYOND: 1}, id="4 and 4"),
+        pytest.param(right(12), failing(2), False, {GENERALIZES: 0, BEYOND: 0}, id="12 and 2"),
+        pytest.param(right(60), failing(1), False, {GENERALIZES: 0}, id="60 and 1"),
         pytest.param(
-            some_right(1, 8), right(8), False, {BEYOND: 1, GENERALIZES: 1}, id="1 of 8 and all"
+            some_right(1, 8), right(8), False, {GENERALIZES: 1, BEYOND: 1}, id="1 of 8 and all"
         ),
         pytest.param(
-            some_right(10, 40), some_right(30, 40, 5), True, {BEYOND: 1, GENERALIZES: 1}, id="40"
+            some_right(10, 40), some_right(30, 40, 5), True, {GENERALIZES: 1, BEYOND: 1}, id="40"
         ),
+        pytest.param(UNLEARNED, right(8), True, {LEARNED: 1, WITHIN: 1}, id="none learned"),
+        pytest.param(failing(8), UNLEARNED, False, {LEARNED: 0, WITHIN: 0}, id="learned no more"),
         pytest.param(
-            UNLEARNED, right(8), True, {WITHIN: 1, BEYOND: 1, LEARNED: 1}, id="none learned"
+            pd.concat([failing(6), planted([0.5] * 6, [0.0] * 6, first=6)]), failing(12), True,
+            {LEARNED: 1, WITHIN: 1}, id="half learned, of pairs those of which both did",
         ),
-        pytest.param(failing(8), UNLEARNED, False, {WITHIN: 0, LEARNED: 0}, id="learned no more"),
         pytest.param(
             elsewhere([0.9] * 8), elsewhere([1.0] * 8), False, {ALL_STRINGS: 1, FAILS: 0},
             id="trained elsewhere",

@@ -10,7 +10,13 @@ from scipy import integrate, stats
 from seqcls.errors import SpecError
 from sweeps.grid.seeds import HOPELESS, SeedCounts, Until
 from sweeps.grid.spec import SweepSpec, parse_spec
-from sweeps.statistics.sequences import difference_sequence, share_limits, share_sequence
+from sweeps.statistics.intervals import PairTable
+from sweeps.statistics.sequences import (
+    difference_sequence,
+    paired_difference_sequence,
+    share_limits,
+    share_sequence,
+)
 
 STUDIES = 10_000
 MOST = 400
@@ -68,6 +74,43 @@ def test_of_10_000_pairs_of_configurations_at_most_1_of_20_are_told_apart_for_no
             first, second = ((int(k[study, at]), int(n[at])) for k in counts)
             found = difference_sequence(first, second)
             assert (found.low > 0 or found.high < 0) == apart[study, at]
+
+
+UNLIKE, ALIKE, STRANGERS = (0.0, 0.5, 0.5, 0.0), (0.45, 0.05, 0.05, 0.45), (0.25,) * 4
+
+
+@pytest.mark.parametrize(
+    "cells", [UNLIKE, ALIKE, STRANGERS, (0.8, 0.08, 0.08, 0.04), (0.1, 0.6, 0.1, 0.2)]
+)
+def test_of_10_000_studies_of_pairs_at_most_1_of_20_is_wrong_however_alike_the_two_are(
+    cells: tuple[float, ...],
+) -> None:
+    from scipy.special import betaln, gammaln, xlogy
+
+    n = np.arange(1, 151)
+    drawn = np.random.default_rng(11).choice(4, size=(STUDIES, len(n)), p=cells)
+    first, second = ((drawn == cell).cumsum(axis=1) for cell in (1, 2))
+    same = n - first - second
+    mixture = sum(gammaln(k + 0.5) - gammaln(0.5) for k in (first, second, same))
+    mixture = mixture + gammaln(1.5) - gammaln(n + 1.5)
+    # No difference is likeliest where those that are unlike are half of either.
+    unlike = (first + second) / 2
+    none = xlogy(2 * unlike, unlike / n) + xlogy(same, same / n)
+    apart = mixture - none >= math.log(1 / ALPHA)
+    for study in range(3):
+        for at in (5, 40, 149):
+            one, other = int(first[study, at]), int(second[study, at])
+            found = paired_difference_sequence(PairTable(int(same[study, at]), one, other, 0))
+            assert (found.low > 0 or found.high < 0) == apart[study, at]
+            assert found.value == pytest.approx((one - other) / n[at])
+    if cells[1] != cells[2]:
+        assert apart.any(axis=1).mean() > 0.99
+    else:
+        assert apart.any(axis=1).mean() <= ALPHA
+    # As if they were independent, such that are unlike would be told apart for nothing.
+    if cells == UNLIKE:
+        mixed = 2 * (betaln(first + 0.5, second + 0.5) - betaln(0.5, 0.5))
+        assert (mixed - 2 * n * math.log(0.5) >= math.log(1 / ALPHA)).any(axis=1).mean() > ALPHA
 
 
 @pytest.mark.parametrize(("count", "n"), [(0, 3), (2, 5), (23, 23)])
@@ -136,17 +179,18 @@ def test_seeds_are_added_until_the_interval_of_every_share_is_narrow_enough() ->
             counts = SeedCounts(seeds, seeds, seeds, seeds, right)
             (wanted,) = until.seeds_wanted([counts], 500)
             interval = share_sequence(right, seeds)
-            assert (wanted > seeds) == (interval.high - interval.low > 0.2)
+            reach = max(interval.value - interval.low, interval.high - interval.value)
+            assert (wanted > seeds) == (reach > 0.1)
             assert wanted <= 2 * seeds + 2
             if wanted == seeds:
                 break
             seeds = wanted
-        assert seeds <= {0.0: 36, 0.5: 450, 1.0: 36}[share]
+        assert seeds <= {0.0: 80, 0.5: 450, 1.0: 80}[share]
     # A configuration that is known well enough gets no more, and none gets more than the most.
-    known, unknown = SeedCounts(40, 40, 40, 40, 40), SeedCounts(40, 40, 40, 40, 20)
-    assert until.seeds_wanted([known, unknown], 60) == [40, 60]
-    assert until.seeds_wanted([known, unknown], 40) == [40, 40]
-    assert until.seeds_wanted([known, unknown], 10) == [40, 40]
+    known, unknown = SeedCounts(60, 60, 60, 60, 60), SeedCounts(60, 60, 60, 60, 30)
+    assert until.seeds_wanted([known, unknown], 80) == [60, 80]
+    assert until.seeds_wanted([known, unknown], 60) == [60, 60]
+    assert until.seeds_wanted([known, unknown], 10) == [60, 60]
 
 
 def test_what_more_seeds_would_not_tell_ends_it() -> None:

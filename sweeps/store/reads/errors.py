@@ -168,7 +168,10 @@ def _of_one_set(
         **{name: outputs[name] for name in OUTPUT_COLUMNS},
         "number": numbers,
         "run_id": np.repeat(list(errors), list(map(len, errors.values()))),
-        "logit": np.concatenate([run_errors.logits for run_errors in errors.values()]),
+        # Without a score there is no number, and NaN would be one.
+        "logit": pa.array(
+            np.concatenate([run_errors.logits for run_errors in errors.values()]), from_pandas=True
+        ),
     }
     return pa.table([columns[name] for name in _NUMBERED.names], schema=_NUMBERED)
 
@@ -193,7 +196,10 @@ def _outputs(given: Mapping[int, list[Output]], errors: Mapping[int, StringError
         for (text, place, error_kind), logit in zip(outputs, run_errors.logits, strict=True):
             rows.append((text, place, float(logit), error_kind))
     columns = zip(*rows, strict=True)
-    arrays = [pa.array(x, type=kind) for x, kind in zip(columns, _OUTPUTS.types, strict=True)]
+    arrays = [
+        pa.array(x, type=kind, from_pandas=True)
+        for x, kind in zip(columns, _OUTPUTS.types, strict=True)
+    ]
     return pa.table(arrays, schema=_OUTPUTS)
 
 

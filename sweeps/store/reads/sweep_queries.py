@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import and_, case, func, select
+from sqlalchemy import Select, and_, case, func, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.text import nearest
@@ -143,15 +143,29 @@ def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict
 
 def seed_counts(store: Store, sweep_id: int) -> dict[str, SeedCounts]:
     """What the seeds of each configuration of a sweep have come to, by its key."""
-    query = (
-        select(Config.key, func.count(Run.id), *outcome_counts(View()))
+    query = _seed_counts(sweep_id, Config.key)
+    with store.begin() as connection:
+        return {key: SeedCounts(*counts) for key, *counts in connection.execute(query)}
+
+
+def counts_of_seeds(store: Store, sweep_id: int) -> dict[str, dict[int, SeedCounts]]:
+    """What each seed of each configuration of a sweep has come to, by key and model seed."""
+    found: dict[str, dict[int, SeedCounts]] = {}
+    query = _seed_counts(sweep_id, Config.key, Run.model_seed)
+    with store.begin() as connection:
+        for key, seed, *counts in connection.execute(query):
+            found.setdefault(key, {})[seed] = SeedCounts(*counts)
+    return found
+
+
+def _seed_counts(sweep_id: int, *by: Any) -> Select[Any]:
+    return (
+        select(*by, func.count(Run.id), *outcome_counts(View()))
         .join(Run, Run.config_id == Config.id)
         .join(SweepRun, SweepRun.run_id == Run.id)
         .where(SweepRun.sweep_id == sweep_id)
-        .group_by(Config.key)
+        .group_by(*by)
     )
-    with store.begin() as connection:
-        return {key: SeedCounts(*counts) for key, *counts in connection.execute(query)}
 
 
 def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
