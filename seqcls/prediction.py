@@ -63,6 +63,8 @@ def predict(
     Raises:
         InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
     """
+    if not strings:
+        return []
     tokenizer, kind = problem.tokenizer, problem.kind
     typed = _by_counts(tokenizer, strings)
     # Dropout is off when a model answers, so it does not keep counts from being enough.
@@ -102,6 +104,8 @@ def outputs(
         raise ConfigError(reason)
     if not 1 <= beam_width <= MOST_BEAMS:
         raise ConfigError(f"beam {beam_width}: expected 1 to {MOST_BEAMS:,} outputs")
+    if not strings:
+        return []
     # PyTorch, which takes a second or two to load.
     from seqcls.decode import written_beams
 

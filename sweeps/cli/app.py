@@ -261,7 +261,7 @@ def mcp(
         typer.Option(
             min=0,
             max=1_000_000,
-            help="How many models the agent may launch in all; by default none.",
+            help="How many models agents may launch in this database in all; by default none.",
         ),
     ] = 0,
 ) -> None:
