@@ -7,7 +7,17 @@ import typer
 
 from seqcls.errors import ConfigError
 from sweeps import api
-from sweeps.cli.parameters import INSIDE, LEARNED_AT, AsJson, Below, Db, Epoch, LearnedAt, Run
+from sweeps.cli.parameters import (
+    INSIDE,
+    LEARNED_AT,
+    AsJson,
+    Below,
+    Commands,
+    Db,
+    Epoch,
+    LearnedAt,
+    Run,
+)
 from sweeps.cli.printing import open_database, open_run, print_record, show
 from sweeps.terminal import say
 
@@ -19,7 +29,7 @@ if TYPE_CHECKING:
     from sweeps.api.task_theory import PredictedNetwork
 
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sweeps import api
-from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
+from sweeps.cli.parameters import INSIDE, AsJson, Commands, Db, Epoch, Run
 from sweeps.cli.printing import open_run, print_record, print_table, show
 from sweeps.terminal import say
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.automaton import LearnedAutomaton, Round
 
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(rich_help_panel=INSIDE, epilog="Example: seqcls automaton increased_dimensionality/0")

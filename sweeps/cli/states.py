@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeps import api
-from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
+from sweeps.cli.parameters import INSIDE, AsJson, Commands, Db, Epoch, Run
 from sweeps.cli.printing import open_database, open_run, print_record, print_table
 from sweeps.terminal import say
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sweeps.api.interpretability import ModelStates
 
 
-app = typer.Typer()
+app = Commands()
 
 String = Annotated[str, typer.Argument(help="Such as (){30} or 0110.", show_default=False)]
 
