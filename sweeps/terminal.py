@@ -97,7 +97,8 @@ def say(text: str, *, err: bool = False, data: bool = False) -> None:
     """
     note_lasting()
     shown = visible(text if data else with_database(text))
-    typer.echo(shown, file=None if err else output(), err=err)
+    # Named: Typer would write UTF-8 where the stream is ASCII.
+    typer.echo(shown, file=sys.stderr if err else output())
 
 
 class VisibleFormatter(logging.Formatter):

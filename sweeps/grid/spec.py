@@ -376,6 +376,12 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
 def _check_until(spec: SweepSpec) -> None:
     """Refuses to wait for what no number of seeds could say."""
     if not spec.until:
+        if "most_seeds" in spec.submitted and "most_seeds" in json.loads(spec.submitted):
+            raise SpecError(
+                f"sweep {spec.name!r}: most_seeds={spec.most_seeds}: it limits the seeds that "
+                "'until' asks for, and there is no 'until'; write until = 'share ± 10 %', or leave "
+                "most_seeds out"
+            )
         return
     until, said = Until.parse(spec.until), f"sweep {spec.name!r}: until={spec.until!r}: "
     configs = list(spec.configs())
