@@ -16,6 +16,7 @@ from seqcls.problem import Problem
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import CountTask
+from seqcls.text import count
 from seqcls.weights import weights_of
 
 MOST_BEAMS = 1_000
@@ -172,7 +173,7 @@ def no_answer(problem: Problem, string: str) -> str:
         return not_a_number(string)
     return (
         f"{string[:60]!r} is longer than the model has places for "
-        f"(positions={problem.network.positions!r}): expected at most {longest} tokens"
+        f"(positions={problem.network.positions!r}): expected at most {count(longest, 'token')}"
     )
 
 

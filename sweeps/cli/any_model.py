@@ -18,7 +18,7 @@ from sweeps.cli.parameters import (
     LearnedAt,
     Run,
 )
-from sweeps.cli.printing import open_database, open_run, print_record, show
+from sweeps.cli.printing import count, open_database, open_run, print_record, show
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -243,7 +243,10 @@ def rules_sentences(rules: "Rules") -> list[str]:
     """The rules that agree best with a model's answers."""
     from seqcls.interpretability.wording import percent
 
-    said = [f"rules tried on {rules.strings:,} test strings, by agreement with the model's answers"]
+    said = [
+        f"rules tried on {count(rules.strings, 'test string')}, by agreement with the model's "
+        "answers"
+    ]
     for rule in rules.rules[:SHOWN]:
         sides = [
             f"{percent(share)} where it is predicted {name}"

@@ -24,6 +24,7 @@ from seqcls.errors import (
     StoreDamagedError,
     StoreUnavailableError,
 )
+from seqcls.text import count
 from sweeps import limits
 from sweeps.cli import (
     any_model,
@@ -221,7 +222,7 @@ def cache(
 
     if clear:
         removed = kept.clear()
-        say(f"{kept.cache_folder()}: {removed:,} bytes removed.", err=True)
+        say(f"{kept.cache_folder()}: {count(removed, 'byte')} removed.", err=True)
     rows = [
         {"what": kind.name, "files": kind.files, "bytes": kind.size}
         for kind in kept.cache_entries()

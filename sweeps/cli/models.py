@@ -167,7 +167,9 @@ def sensitive(
             "other rounding"
         )
         return
-    title = f"{pairs['sensitive'].sum()} of {len(pairs)} runs in both precisions have other"
+    title = (
+        f"{pairs['sensitive'].sum()} of {count(len(pairs), 'run')} in both precisions have other"
+    )
     title += " confusion matrices"
     if not pairs["sensitive"].any():
         say(title)

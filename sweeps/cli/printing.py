@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError
+from seqcls.text import count as count
 from seqcls.text import visible, with_nulls
 from sweeps import api
 from sweeps.processes import note_lasting
@@ -166,8 +167,3 @@ def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
         rest = rest[len(fits[0]) + 1 :] if fits else rest.partition(",")[2]
         rest = rest.strip()
     return chosen or list(map(str, frame.columns))
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things: 1 run, 2,000 runs."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

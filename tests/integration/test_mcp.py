@@ -280,7 +280,7 @@ def test_growth_leaves_a_sweep_to_the_agents(tmp_path: Path) -> None:
     assert (launched.models, launched.may_still_be_launched) == (4, 0)
     api.work(store, shortcuts=False)
     assert api.status(store)[0].done == 4
-    with pytest.raises(ConfigError, match="1 models, and 0 may still be launched"):
+    with pytest.raises(ConfigError, match="1 model, and 0 may still be launched"):
         launch_for_agent(store, {**table, "name": "more", "model_seeds": [9]}, 4)
     assert launch_for_agent(store, grows, 4).models == 0
     # Trained models are anybody's, and queued ones of a person are not trained for nothing.

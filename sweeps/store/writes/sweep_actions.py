@@ -13,7 +13,7 @@ from seqcls.config import RunConfig, are_imported
 from seqcls.errors import ConfigError, StoreError
 from seqcls.fields import test_set_json, test_set_key
 from seqcls.strings.datasets import dataset_of
-from seqcls.text import canonical_json
+from seqcls.text import canonical_json, count
 from sweeps.grid.spec import SweepSpec, spec_as_written
 from sweeps.grid.written_spec import MAX_RUNS, Seeds
 from sweeps.store.databases.engine import Store
@@ -228,9 +228,9 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
             listed = sum(spec.num_runs() for spec in specs)
             grows = any(spec.until for spec in specs)
             asks = (
-                f"{listed:,} models and may grow until {total:,} are to train"
+                f"{count(listed, 'model')} and may grow until {total:,} are to train"
                 if grows
-                else (f"{total:,} models")
+                else count(total, "model")
             )
             fewer = "fewer seeds, or a smaller most_seeds," if grows else "fewer seeds,"
             raise ConfigError(
