@@ -4,7 +4,6 @@ A package that declares, for instance, `[project.entry-points."seqcls.tasks"]` w
 `my_task = "my_package:MyTask"` adds the task `my_task`. It is imported when it is first used.
 """
 
-import hashlib
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -16,10 +15,14 @@ from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
 from seqcls.cancellation import Cancelled
-from seqcls.config import default_fields
 from seqcls.errors import PluginError, PluginMissingError, SeqclsError, describe_error
 
 Part = TypeVar("Part")
+
+
+before_loading: Callable[[], None] | None = None
+"""Called before code from outside is loaded: a command keeps its output apart from what that may
+print, then and later."""
 
 
 class UnfitError(Exception):
@@ -142,6 +145,11 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return first
 
     def _load(self, point: EntryPoint) -> Part:
+        # A command sets `before_loading` at its start, and loads nothing for it.
+        from seqcls.config import default_fields
+
+        if before_loading is not None:
+            before_loading()
         with self.wrap_errors(point.name):
             part: Any = point.load()
             if not isinstance(part, type):
@@ -163,6 +171,8 @@ def _digest(part: type, point: EntryPoint) -> str:
     """Hashes the own files of a package that is used where it is written, as one installed
     editable.
     """
+    import hashlib
+
     source = Path(str(sys.modules[part.__module__].__file__)).resolve()
     installed = (point.dist and point.dist.files) or ()
     if any(Path(str(file.locate())).resolve() == source for file in installed):

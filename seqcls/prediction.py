@@ -16,6 +16,7 @@ from seqcls.problem import Problem
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import CountTask
+from seqcls.text import count
 from seqcls.weights import weights_of
 
 MOST_BEAMS = 1_000
@@ -63,6 +64,8 @@ def predict(
     Raises:
         InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
     """
+    if not strings:
+        return []
     tokenizer, kind = problem.tokenizer, problem.kind
     typed = _by_counts(tokenizer, strings)
     # Dropout is off when a model answers, so it does not keep counts from being enough.
@@ -102,6 +105,8 @@ def outputs(
         raise ConfigError(reason)
     if not 1 <= beam_width <= MOST_BEAMS:
         raise ConfigError(f"beam {beam_width}: expected 1 to {MOST_BEAMS:,} outputs")
+    if not strings:
+        return []
     # PyTorch, which takes a second or two to load.
     from seqcls.decode import written_beams
 
@@ -168,7 +173,7 @@ def no_answer(problem: Problem, string: str) -> str:
         return not_a_number(string)
     return (
         f"{string[:60]!r} is longer than the model has places for "
-        f"(positions={problem.network.positions!r}): expected at most {longest} tokens"
+        f"(positions={problem.network.positions!r}): expected at most {count(longest, 'token')}"
     )
 
 

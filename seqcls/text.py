@@ -51,6 +51,11 @@ def with_nulls(value: Any) -> Any:
     return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
+def count(number: int, noun: str) -> str:
+    """A number of things: 1 run, 2,000 runs."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )

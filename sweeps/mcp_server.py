@@ -7,19 +7,21 @@ and gives n and a 95% interval beside each share. Nothing is written unless laun
 import functools
 import json
 import os
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from seqcls import __version__
-from seqcls.errors import ConfigError, PluginError, SeqclsError
+from seqcls.errors import ConfigError, Parameter, PluginError, SeqclsError
 from seqcls.interpretability.verdicts import OutputVerdict
-from seqcls.text import with_nulls
+from seqcls.text import nearest, with_nulls
 from sweeps import api
 from sweeps.access import READ_ONLY_VARIABLE
+from sweeps.api.sweeping import launch_for_agent, read_specs
+from sweeps.grid.spec import parse_toml
 from sweeps.results import LEARNED_AT, rows_of
 from sweeps.statistics.intervals import wilson
 from sweeps.store.reads.explained import forgettings
@@ -29,6 +31,7 @@ from sweeps.store.reads.sweep_queries import find_sweep, sweep_outcomes
 try:
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.tools import Tool
 except ModuleNotFoundError as error:
     raise PluginError(
         "seqcls mcp needs the package mcp, which is not installed: pip install 'seqcls[mcp]'"
@@ -71,17 +74,76 @@ def serve(db: str | None, allowed: int) -> None:
 
 def server_of(store: "api.Store", allowed: int) -> MCPServer:
     """A server of this database, whose tool `launch` may queue so many models in all."""
-    server: MCPServer = MCPServer(
-        "seqcls", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
-    )
     asked = Questions(store, allowed)
     tools: list[Callable[..., Any]] = [
         *(asked.sweeps, asked.runs, asked.errors, asked.lengths, asked.causes, asked.remedies),
         *(asked.verdict, asked.predict, asked.compare, asked.theory, asked.estimate),
     ]
-    for tool in [*tools, *([asked.launch] if allowed else [])]:
-        server.add_tool(_limit(tool), structured_output=False)
-    return server
+    offered = [*tools, *([asked.launch] if allowed else [])]
+    return MCPServer(
+        "seqcls",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="ERROR",
+        tools=[_Tool.from_function(_limit(tool), structured_output=False) for tool in offered],
+    )
+
+
+class _Tool(Tool):
+    """A tool that says in one line what is wrong with its arguments, by the tool's own names."""
+
+    async def run(self, arguments: dict[str, Any], *others: Any, **how: Any) -> Any:
+        """Runs the tool; numbers stand for their text, and a single text for a list of one."""
+        forms = self.parameters["properties"]
+        if unknown := sorted(arguments.keys() - forms.keys()):
+            hint = nearest(unknown[0], sorted(forms))
+            raise ToolError(f"{self.name}: unknown argument {unknown[0]!r:.60}: {hint}")
+        fitted = {name: _fit(value, forms[name]) for name, value in arguments.items()}
+        try:
+            self.fn_metadata.arg_model.model_validate(fitted)
+        except ValidationError as error:
+            name = str(error.errors()[0]["loc"][0])
+            given = (
+                f"{name}={json.dumps(arguments[name]):.60}"
+                if name in arguments
+                else (f"{name} is missing")
+            )
+            raise ToolError(f"{self.name}: {given}: expected {_expected(forms[name])}") from None
+        return await super().run(fitted, *others, **how)
+
+
+def _kind(form: Mapping[str, Any]) -> str:
+    """What an argument is, by its JSON schema; one that may be null is what it is otherwise."""
+    return str(form.get("anyOf", [form])[0]["type"])
+
+
+def _fit(value: Any, form: Mapping[str, Any]) -> Any:
+    """An argument as its tool takes it, where that is what it can only mean."""
+    kind = _kind(form)
+    if kind == "array":
+        if isinstance(value, str) and value.startswith("["):
+            with suppress(ValueError, RecursionError):
+                value = json.loads(value)
+        listed = value if isinstance(value, list) else [] if value is None else [value]
+        return [_fit(each, form["items"]) for each in listed]
+    if isinstance(value, bool):
+        # Pydantic takes it for a number.
+        return {}
+    if kind == "string" and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if kind == "string" and isinstance(value, int) else value
+
+
+def _expected(form: Mapping[str, Any]) -> str:
+    """What an argument has to be, by its JSON schema."""
+    kinds = {"string": "text", "array": "a list of texts", "integer": "a whole number"}
+    bounds = {
+        "minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most",
+        "maxItems": "at most",
+    }  # fmt: skip
+    limits = [f"{word} {form[key]:g}" for key, word in bounds.items() if key in form]
+    said = kinds.get(_kind(form), "a number")
+    return f"{said}, {' and '.join(limits)}" if limits else said
 
 
 def _limit(tool: Callable[..., Any]) -> Callable[..., str]:
@@ -92,7 +154,8 @@ def _limit(tool: Callable[..., Any]) -> Callable[..., str]:
         try:
             text = json.dumps(with_nulls(tool(*args, **kwargs)), allow_nan=False, default=str)
         except (SeqclsError, OSError, UnicodeError) as error:
-            raise ToolError(" ".join(str(error).split())) from error
+            said = error.render(_argument) if isinstance(error, SeqclsError) else str(error)
+            raise ToolError(" ".join(said.split())) from error
         if len(text) > MOST_CHARACTERS:
             raise ToolError(
                 f"the answer has {len(text):,} characters, of which {MOST_CHARACTERS:,} are given "
@@ -102,6 +165,11 @@ def _limit(tool: Callable[..., Any]) -> Callable[..., str]:
 
     answer.__annotations__ = {**answer.__annotations__, "return": str}
     return answer
+
+
+def _argument(parameter: Parameter) -> str:
+    """A parameter as tools call it."""
+    return str(parameter._replace(name={"conditions": "where"}.get(*[parameter.name] * 2)))
 
 
 def share(count: int, n: int) -> dict[str, Any]:
@@ -114,7 +182,7 @@ class Questions:
     """What may be asked of a database."""
 
     def __init__(self, store: "api.Store", allowed: int) -> None:
-        self.store, self.left = store, allowed
+        self.store, self.allowed = store, allowed
 
     def sweeps(self, first: First = 0) -> Any:
         """List the sweeps: how many models each has, and the shares that learned and generalize."""
@@ -233,8 +301,14 @@ class Questions:
             str, Field(description="TOML, or the name of a shipped one, as known/tomita.")
         ],
     ) -> Any:
-        """Say how many models a specification asks for, and how long they take on this machine."""
-        return asdict(api.estimate(self.store, self._spec(specification)))
+        """Say how many models a specification asks for and may grow to, and how long the first
+        take on this machine.
+        """
+        specs = read_specs(self._spec(specification))
+        found = asdict(api.estimate(self.store, specs))
+        if any(spec.until for spec in specs):
+            found["may_grow_to"] = sum(spec.most_runs() for spec in specs)
+        return found
 
     def launch(
         self,
@@ -242,21 +316,16 @@ class Questions:
             str, Field(description="TOML, or the name of a shipped one, as known/tomita.")
         ],
     ) -> Any:
-        """Train a specification's models in the background; `sweeps` shows how far they are."""
+        """Train a specification's models in the background; `sweeps` shows how far they are.
+
+        Of the models that agents may have trained, all count that a sweep may grow to. Names of
+        sweeps that no agent launched are refused.
+        """
         from sweeps.work.background_worker import start_worker
 
-        spec = self._spec(specification)
-        asked = api.estimate(self.store, spec, timer=None)
-        wanted = asked.runs - asked.there
-        if wanted > self.left:
-            raise ConfigError(
-                f"the specification asks for {wanted:,} models, and {self.left:,} may still be "
-                "launched; ask for fewer seeds, or start the server anew for more"
-            )
-        names = api.submit(self.store, spec)
-        self.left -= wanted
-        start_worker(self.store, {find_sweep(self.store, name): name for name in names})
-        return {"sweeps": names, "models": wanted, "may_still_be_launched": self.left}
+        launched = launch_for_agent(self.store, self._spec(specification), self.allowed)
+        start_worker(self.store, {find_sweep(self.store, name): name for name in launched.sweeps})
+        return asdict(launched)
 
     def _spec(self, text: str) -> str | Mapping[str, Any]:
         """A specification; no path of this machine is read."""
@@ -267,8 +336,10 @@ class Questions:
                 f"specification={text!r:.60}: expected TOML, or a shipped one such as known/tomita"
             )
         try:
-            spec = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+            spec = parse_toml(text)
+        except RecursionError:
+            raise ConfigError("specification: its lists or tables are nested too deep") from None
+        except ValueError as error:
             raise ConfigError(f"specification: it is no TOML: {error}") from error
         tables = [spec.get("fixed"), spec.get("axes"), *as_list(spec.get("configurations", []))]
         if any(isinstance(table, Mapping) and "path" in table for table in tables):

@@ -4,12 +4,15 @@ Commands that a message names can be typed as they stand: with the database of t
 """
 
 import logging
+import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
@@ -18,6 +21,45 @@ from sweeps.processes import OnProgress, note_lasting
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
+
+
+_own: TextIO | None = None
+"""Where this command's output goes, once it is kept apart from what others print."""
+
+
+def begin_output() -> None:
+    """To be called first: a letter that a stream cannot write is written as its number."""
+    global _own
+    _own = None
+    for stream in (sys.stdout, sys.stderr):
+        # Whoever chose another way keeps it.
+        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def output() -> TextIO:
+    """Where a command's output goes: all that is not said to stderr."""
+    return _own or sys.stdout
+
+
+def keep_output_apart() -> None:
+    """From now on all that others print goes to stderr: code from outside, and its processes."""
+    global _own
+    if _own is not None or sys.stderr is None:
+        return
+    own = sys.stdout
+    try:
+        number = own.fileno()
+    except OSError:
+        # It is no file, where a test looks at it.
+        _own = own
+    else:
+        own.flush()
+        _own = open(  # noqa: SIM115 - as long as the process lives
+            os.dup(number), "w", encoding=own.encoding, errors=own.errors, buffering=1
+        )
+        os.dup2(sys.stderr.fileno(), number)
+    sys.stdout = sys.stderr
 
 
 _database: str | None = None
@@ -54,7 +96,9 @@ def say(text: str, *, err: bool = False, data: bool = False) -> None:
         data: whether it is read by programs, and so left as it is.
     """
     note_lasting()
-    typer.echo(visible(text if data else with_database(text)), err=err)
+    shown = visible(text if data else with_database(text))
+    # Named: Typer would write UTF-8 where the stream is ASCII.
+    typer.echo(shown, file=sys.stderr if err else output())
 
 
 class VisibleFormatter(logging.Formatter):

@@ -19,6 +19,7 @@ from seqcls.interpretability.wording import (
 )
 from seqcls.kinds.base import Words
 from seqcls.results import RangeCounts
+from seqcls.text import count
 
 # What a model says of a family of strings, in plain sentences.
 
@@ -60,8 +61,8 @@ def _tried_curve(curve: Curve) -> tuple[str, ...]:
     labels, logits = curve.labels.tolist(), curve.logits.tolist()
     wrong = int(((curve.logits > 0) != curve.labels).sum())
     return (
-        f"{len(labels)} strings of {curve.family.text} were run, {name} from {curve.n[0]} to "
-        f"{curve.n[-1]:,}; between them the answer may change unseen.",
+        f"{count(len(labels), 'string')} of {curve.family.text} were run, {name} from "
+        f"{curve.n[0]} to {curve.n[-1]:,}; between them the answer may change unseen.",
         f"With {name} = {curve.n[0]} it is {sign(labels[0])}, predicted {sign(logits[0] > 0)} "
         f"(logit {number(logits[0])}).",
         *(
@@ -91,7 +92,7 @@ def _counted_map(plane: FamilyMap) -> tuple[str, ...]:
 def _tried_map(plane: FamilyMap) -> tuple[str, ...]:
     first, second = plane.family.names
     said = [
-        f"{plane.labels.size} strings of {plane.family.text} were run; "
+        f"{count(plane.labels.size, 'string')} of {plane.family.text} were run; "
         f"{int(plane.wrong.sum())} of them are misclassified."
     ]
     for row, value in enumerate(plane.first.tolist()):
@@ -122,7 +123,7 @@ def certification_text(certification: Certification) -> tuple[str, ...]:
         "Proved for strings of every length, since the logit depends on the proportions of the "
         "letters alone:"
         if certification.least_length == 1
-        else f"Proved for strings of {certification.least_length:,} letters and more:"
+        else f"Proved for strings of {count(certification.least_length, 'letter')} and more:"
     )
     said = [scope, *map(_proof, certification.supports)]
     if certification.left_out:

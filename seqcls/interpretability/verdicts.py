@@ -26,6 +26,7 @@ from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.results import ErrorKind, Unit, Verdict, Weights
 from seqcls.strings.token_strings import TokenStrings
+from seqcls.text import count
 
 # What a model writes for every input up to a length, by kind of error.
 
@@ -79,7 +80,7 @@ class OutputVerdict:
 
 def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
     """What was tried and what came out, then the shortest inputs with a wrong output."""
-    up_to = f"up to {verdict.max_length} tokens"
+    up_to = f"up to {count(verdict.max_length, 'token')}"
     if not verdict.inputs:
         return (f"The task has no input of {up_to}; there are too many longer strings to try.",)
     every = f"Of all {verdict.inputs:,} inputs of {up_to}"
@@ -93,8 +94,8 @@ def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
         said = [f"{every} {verdict.wrong:,} get a wrong output ({by_kind})."]
     if verdict.max_length < verdict.longest_tested:
         said.append(
-            f"The test has inputs of up to {verdict.longest_tested} tokens; there are too many "
-            "longer ones to try them all."
+            f"The test has inputs of up to {count(verdict.longest_tested, 'token')}; there are too "
+            "many longer ones to try them all."
         )
     if verdict.wrong:
         first = verdict.shortest[0]

@@ -148,7 +148,8 @@ def figures(
     """
     from sweeps.store.reads.selection import as_list
 
-    drawn = as_list(strings)
+    if not (drawn := as_list(strings)):
+        return []
     charts: list[Any] = _of_the_dashboard("figures")(store.reader(), run, drawn, epoch)
     return charts
 

@@ -16,6 +16,7 @@ from seqcls.errors import ConfigError, Parameter, PluginMissingError, SpecError
 from seqcls.interpretability.remedies import change_fields
 from seqcls.interpretability.wording import percents
 from seqcls.problem import missing_plugin, obstacle_of
+from seqcls.text import count as count_of
 from sweeps.api.configurations import checked_threshold
 from sweeps.api.naming import name_configurations
 from sweeps.api.sweeping import submit
@@ -246,18 +247,20 @@ def _known_of_share(
         count, n = until.of(each)
         span = "" if until.within is None else f" (95%, however often one looks: {spans[place]})"
         of = f"{spec.name}, {named[place]}" if len(named) > 1 else spec.name
-        yield f"{of}: {each.seeds:,} seeds, {count:,} of {n:,} {verb}{span}"
+        yield f"{of}: {count_of(each.seeds, 'seed')}, {count:,} of {n:,} {verb}{span}"
     if until.within is None:
         what = "seeds are not paired"
         if pairs is not None:
             learned = " that both learned" * (until.share == "generalizes")
-            what = f"seeds{learned} are paired: {pairs.pairs:,} pair{'s' * (pairs.pairs != 1)}"
+            what = f"seeds{learned} are paired: {count_of(pairs.pairs, 'pair')}"
         yield (
             f"{spec.name}: difference of both shares ({what}; 95%, however often one looks): "
             f"{spans[0]}"
         )
     if list(until.seeds_wanted(counts, MAX_RUNS, pairs)) != [each.seeds for each in counts]:
-        yield f"{spec.name}: {spec.most_seeds:,} seeds are not enough for {spec.until!r}"
+        are = "is" if spec.most_seeds == 1 else "are"
+        most = count_of(spec.most_seeds, "seed")
+        yield f"{spec.name}: {most} {are} not enough for {spec.until!r}"
 
 
 def _parse_budget(budget: Budget) -> tuple[Fraction, int | None]:
@@ -332,7 +335,7 @@ def _spec(
         if seeds != usual:
             entry["model_seeds"] = list(seeds)
     times = str(budget).removesuffix("x")
-    more = f"{times} epochs" if times == str(budget) else f"{times} times the epochs"
+    more = count_of(int(times), "epoch") if times == str(budget) else f"{times} times the epochs"
     return parse_spec(
         {
             "name": name,

@@ -1,8 +1,9 @@
 """Which configuration a user means."""
 
 import json
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Sized
 from contextlib import suppress
 from typing import Any, Literal, get_args, get_origin
 
@@ -167,6 +168,7 @@ def view_of(
     alike: Configs | None = None
     if wanted:
         alike = queries.with_values(queries.configs(store), wanted)
+        refuse_no_value(alike, conditions)
     return View(
         tuple(sweeps),
         tuple(seeds),
@@ -218,6 +220,22 @@ def checked_threshold(name: str, value: float) -> float:
     return float(value)
 
 
+def refuse_no_value(found: Sized, conditions: Sequence[str]) -> None:
+    """Refuses a condition such as `x=` or `x=nan` by which nothing is found.
+
+    Raises:
+        ConfigError: there is one: its value is none that any run has.
+    """
+    for text in conditions if not len(found) else ():
+        name, _, value = text.rpartition("=")
+        if value.strip().lower() in ("", "nan"):
+            raise ConfigError(
+                Parameter("conditions", text),
+                f": no run has that value, and runs without a value of {name} are found by no "
+                "condition; expected a value, as in hidden_size=16",
+            )
+
+
 def condition(text: str, said: str | Parameter, foreign: Collection[str] = ()) -> tuple[str, Any]:
     """The field and the value of `hidden_size=16`.
 
@@ -231,7 +249,9 @@ def condition(text: str, said: str | Parameter, foreign: Collection[str] = ()) -
     name, equals, value = text.partition("=")
     if name.startswith(PREFIX):
         named = [known for known in foreign if text.startswith(f"{known}=")]
-        name = max(named, key=len, default=name)
+        if not named:
+            raise ConfigError(said, f": no model has {name!r}: {nearest(name, list(foreign))}")
+        name = max(named, key=len)
         value = text[len(name) + 1 :]
     elif name not in RunConfig.model_fields:
         raise ConfigError(said, f": {nearest(name, list(default_fields()))}")
@@ -267,6 +287,9 @@ def value_of(field: str, text: str, said: str | Parameter) -> Any:
     if text in named:
         return named[text]
     try:
-        return TypeAdapter(annotation).validate_strings(text)
+        read = TypeAdapter(annotation).validate_strings(text)
+        if isinstance(read, float) and not math.isfinite(read):
+            raise ConfigError(said, ": expected a finite number")
+        return read
     except ValidationError as error:
         raise ConfigError(said, f": {expectation(error.errors()[0])}") from None

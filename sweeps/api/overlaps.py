@@ -16,6 +16,7 @@ from seqcls.sampling.balanced import BalancedStrings
 from seqcls.sampling.streams import stream
 from seqcls.strings.datasets import Dataset, dataset_of
 from seqcls.tasks import TASKS
+from seqcls.text import count
 
 MOST_TESTS = 100
 """Pairs of a test and a training that are looked at."""
@@ -288,4 +289,4 @@ def _tests(number: int) -> str:
 
 
 def _epochs(number: int) -> str:
-    return "1 epoch" if number == 1 else f"{number:,} epochs"
+    return count(number, "epoch")

@@ -23,6 +23,7 @@ from seqcls.strings.alphabets import NOTATION, composed
 from seqcls.strings.datasets import SPLITS, Dataset
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer, listed
+from seqcls.text import count
 from sweeps.datasets import label_of
 from sweeps.datasets.predictions import is_missing
 from sweeps.datasets.written_lists import written_list
@@ -315,7 +316,7 @@ def evaluate_predictions(
         shown = [repr(key if by_id else strings.test.texts[key])[:60] for key in missing[:SHOWN]]
         more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
         raise DatasetError(
-            f"no prediction for {len(missing):,} of {len(wanted):,} test strings: "
+            f"no prediction for {len(missing):,} of {count(len(wanted), 'test string')}: "
             f"{', '.join(shown)}{more}"
         )
     given_by_row = _outputs if strings.are_outputs else _labels

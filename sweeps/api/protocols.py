@@ -12,6 +12,7 @@ from seqcls.imported import MODEL, PREFIX, unfold
 from seqcls.problem import Problem, resolve
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.tasks.files import OfRows
+from seqcls.text import count
 from sweeps.results import rows_of
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries
@@ -96,7 +97,9 @@ def _strings(problem: Problem, part: str, file: str) -> str:
     drawn += "" if seed is None else f"; seed {seed}"
     if part == "train" and config.train_lengths:
         *earlier, _ = stages_of(config.train_lengths)
-        drawn += "".join(f"; up to {x} tokens until {y:.0%} of training" for x, y in earlier)
+        drawn += "".join(
+            f"; up to {count(x, 'token')} until {y:.0%} of training" for x, y in earlier
+        )
     if part == "test" and config.disjoint:
         drawn += "; none of them trained on"
     first, last = sampler.lengths[0], sampler.lengths[-1]
@@ -184,7 +187,7 @@ def _budget(problem: Problem) -> str:
     config, strings = problem.config, problem.kind.words.plural("validation")
     epochs = config.max_num_epochs
     steps = epochs * steps_of_epoch(problem)
-    said = f"Training ends after {epochs:,} epochs ({steps:,} steps) at the latest"
+    said = f"Training ends after {count(epochs, 'epoch')} ({count(steps, 'step')}) at the latest"
     earlier = []
     if config.stop_when_right:
         also = f" and every {config.check_every:,} steps" if config.check_every else ""
@@ -197,7 +200,9 @@ def _budget(problem: Problem) -> str:
             f"once the validation loss is below {config.min_validation_loss:g} nats{since}"
         )
     if config.patience < epochs:
-        earlier.append(f"after {config.patience:,} epochs without a lower validation loss{since}")
+        earlier.append(
+            f"after {count(config.patience, 'epoch')} without a lower validation loss{since}"
+        )
     return f"{said}, or earlier: {', or '.join(earlier)}." if earlier else f"{said}."
 
 
@@ -217,7 +222,7 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
     config, words, said = problem.config, problem.kind.words, []
     if epochs := row["epochs"]:
         kept = "" if config.imported or not row["best_epoch"] else _describe_kept(problem, row)
-        said.append(f"Seed {row['model_seed']} was trained for {epochs:,} epochs{kept}.")
+        said.append(f"Seed {row['model_seed']} was trained for {count(epochs, 'epoch')}{kept}.")
     if row["tested"] is not None:
         judged, within = "", row["tested_within"]
         if within:

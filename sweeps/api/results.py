@@ -21,6 +21,7 @@ from sweeps.api.configurations import (
     checked_value,
     condition,
     is_setting,
+    refuse_no_value,
     view_of,
 )
 from sweeps.api.failures import attribute, causes_judged, causes_of_run
@@ -92,7 +93,9 @@ def stored_runs(
     frame = with_shortcuts(reader, _with_predictions(queries.runs(reader, view, settings)))
     frame = with_border(reader, frame, view)
     for name, value, said in results:
-        frame = frame[_has_value(frame, name, value, said)]
+        # Of no row, it is no mask of rows before it is one of booleans.
+        frame = frame[_has_value(frame, name, value, said).astype(bool)]
+    refuse_no_value(frame, conditions)
     return frame.reset_index(drop=True)
 
 

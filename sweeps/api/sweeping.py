@@ -5,6 +5,7 @@ import logging
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,36 @@ def submit(store: Store, spec: Spec) -> list[str]:
         if said:
             _log.warning("%s", said)
     return [each.name for each in specs]
+
+
+@dataclass(frozen=True)
+class AgentLaunch:
+    """What became of what an agent asked for."""
+
+    sweeps: list[str]
+    models: int
+    """Models that it trains, those that a sweep may grow to included."""
+    may_still_be_launched: int
+    """By agents in this database."""
+
+
+def launch_for_agent(store: Store, spec: Spec, most: int) -> AgentLaunch:
+    """Queues what an agent asks for, where that stays within what agents may have trained in all.
+
+    Its sweeps are the agents' own: those of people keep their names and their runs.
+
+    Args:
+        spec: as `submit` takes it.
+        most: the models that agents may have trained in this database.
+
+    Raises:
+        SpecError: the specification cannot be read or is refused.
+        ConfigError: too many models, the name of a sweep that no agent launched, or one that runs
+            would leave; nothing is queued.
+    """
+    specs = [as_grown(store, each) for each in read_specs(spec)]
+    models, left = writer.launch_for_agent(store, specs, most)
+    return AgentLaunch([each.name for each in specs], models, left)
 
 
 def leaving_sentence(store: Store, spec: SweepSpec) -> str:

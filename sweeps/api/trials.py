@@ -22,7 +22,7 @@ from seqcls.interpretability.mechanisms import NOT_LEARNED, ORDER
 from seqcls.interpretability.remedies import Suggestion, change_fields, named_fields, suggestions
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
-from seqcls.text import canonical_json
+from seqcls.text import canonical_json, count
 from sweeps.api.comparisons import chance_of, why_unpaired
 from sweeps.api.failures import leading_causes
 from sweeps.grid.spec import SweepSpec, parse_spec
@@ -386,7 +386,7 @@ def sentences(trial: RemedyTrial) -> list[str]:
     mended, seeds = trial.mended
     if not seeds:
         return [trial_sentence(trial)]
-    said = f"mended {trial.suggestion.mechanism} in {mended} of {seeds} seeds"
+    said = f"mended {trial.suggestion.mechanism} in {mended} of {count(seeds, 'seed')}"
     where = (
         f"{said} of this database" if trial.is_begun else f"elsewhere in this database it {said}"
     )
@@ -400,7 +400,7 @@ def trial_sentence(trial: RemedyTrial) -> str:
     if comparison is None and trial.left_out[0]:
         return f"trained, and no seeds to compare: {left_out}"
     if comparison is None and trial.waiting:
-        return f"in training: none of {trial.waiting} seeds is done yet"
+        return f"in training: none of {count(trial.waiting, 'seed')} is done yet"
     if comparison is None and trial.lost:
         return "training failed for every seed that was tried"
     if comparison is None:
@@ -433,10 +433,10 @@ def _comparison_sentence(trial: RemedyTrial, comparison: Difference) -> str:
     assert comparison.counts is not None
     assert comparison.p_value is not None
     (first, n), (second, m) = comparison.counts
-    said = f"trained: {first} of {n} seeds {lacks}, against {second} of {m}"
+    said = f"trained: {first} of {count(n, 'seed')} {lacks}, against {second} of {m}"
     if (table := comparison.table) is not None:
         said += (
-            f"; of {table.pairs} seeds in both it mends {table.only_second} and breaks "
+            f"; of {count(table.pairs, 'seed')} in both it mends {table.only_second} and breaks "
             f"{table.only_first}"
         )
     medians = " against ".join(percent(value) for value in trial.medians or ())

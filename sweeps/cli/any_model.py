@@ -7,8 +7,18 @@ import typer
 
 from seqcls.errors import ConfigError
 from sweeps import api
-from sweeps.cli.parameters import INSIDE, LEARNED_AT, AsJson, Below, Db, Epoch, LearnedAt, Run
-from sweeps.cli.printing import open_database, open_run, print_record, show
+from sweeps.cli.parameters import (
+    INSIDE,
+    LEARNED_AT,
+    AsJson,
+    Below,
+    Commands,
+    Db,
+    Epoch,
+    LearnedAt,
+    Run,
+)
+from sweeps.cli.printing import count, open_database, open_run, print_record, show
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -19,7 +29,7 @@ if TYPE_CHECKING:
     from sweeps.api.task_theory import PredictedNetwork
 
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(
@@ -237,7 +247,10 @@ def rules_sentences(rules: "Rules") -> list[str]:
     """The rules that agree best with a model's answers."""
     from seqcls.interpretability.wording import percent
 
-    said = [f"rules tried on {rules.strings:,} test strings, by agreement with the model's answers"]
+    said = [
+        f"rules tried on {count(rules.strings, 'test string')}, by agreement with the model's "
+        "answers"
+    ]
     for rule in rules.rules[:SHOWN]:
         sides = [
             f"{percent(share)} where it is predicted {name}"

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from seqcls import __version__
+from seqcls import __version__, plugins
 from seqcls.errors import (
     ClusterError,
     MachineError,
@@ -24,6 +24,7 @@ from seqcls.errors import (
     StoreDamagedError,
     StoreUnavailableError,
 )
+from seqcls.text import count
 from sweeps import limits
 from sweeps.cli import (
     any_model,
@@ -36,9 +37,16 @@ from sweeps.cli import (
     strings,
     sweeps,
 )
-from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, AsJson, Db, option
+from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, AsJson, Commands, Db, option
 from sweeps.processes import end_without_collecting, ending_signals, retry_lost
-from sweeps.terminal import VisibleFormatter, name_database, say
+from sweeps.terminal import (
+    VisibleFormatter,
+    begin_output,
+    keep_output_apart,
+    name_database,
+    output,
+    say,
+)
 
 
 class ShownWithoutDamage(TyperGroup):
@@ -90,7 +98,7 @@ EXIT_CODES = """Exit status: 0 success; 1 runs failed, or data is damaged or in 
 request, nothing written; 3 the database, the cluster or this machine is unavailable; 4 runs remain,
 stopped or claimed by another worker; 128 + N ended by signal N."""
 
-app = typer.Typer(
+app = Commands(
     cls=ShownWithoutDamage,
     name="seqcls",
     help="Train thousands of tiny sequence models, and see which fail on longer strings.",
@@ -106,15 +114,20 @@ def main() -> None:
     """Runs the command; what goes wrong is told in one line and by the exit status."""
     for end in (ends := ending_signals()):
         signal.signal(end, _terminate)
+    begin_output()
+    plugins.before_loading = keep_output_apart
     _show_log()
     name_database(None)
     warnings.showwarning = _show_warning
     try:
         app()
     except BrokenPipeError:
-        # The reader of our output, such as `head`, has left, so no message can reach it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+        _end_without_reader()
+    except SystemExit as end:
+        # Typer and Rich end by 1 then.
+        if isinstance(end.__context__, BrokenPipeError):
+            _end_without_reader()
+        raise
     except (ClusterError, MachineError, StoreUnavailableError, OSError) as error:
         _fail(error, UNAVAILABLE)
     except (SeqclsError, UnicodeError) as error:
@@ -124,6 +137,12 @@ def main() -> None:
         for end in ends:
             signal.signal(end, signal.SIG_DFL)
         end_without_collecting()
+
+
+def _end_without_reader() -> NoReturn:
+    """Ends where the reader of our output, such as `head`, has left: no message can reach it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output().fileno())
+    sys.exit(128 + signal.SIGPIPE)
 
 
 def _terminate(number: int, _: object) -> NoReturn:
@@ -203,7 +222,7 @@ def cache(
 
     if clear:
         removed = kept.clear()
-        say(f"{kept.cache_folder()}: {removed:,} bytes removed.", err=True)
+        say(f"{kept.cache_folder()}: {count(removed, 'byte')} removed.", err=True)
     rows = [
         {"what": kind.name, "files": kind.files, "bytes": kind.size}
         for kind in kept.cache_entries()
@@ -261,7 +280,7 @@ def mcp(
         typer.Option(
             min=0,
             max=1_000_000,
-            help="How many models the agent may launch in all; by default none.",
+            help="How many models agents may launch in this database in all; by default none.",
         ),
     ] = 0,
 ) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sweeps import api
-from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import open_run, print_record, print_table, show
+from sweeps.cli.parameters import INSIDE, AsJson, Commands, Db, Epoch, Run
+from sweeps.cli.printing import count, open_run, print_record, print_table, show
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.automaton import LearnedAutomaton, Round
 
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(rich_help_panel=INSIDE, epilog="Example: seqcls automaton increased_dimensionality/0")
@@ -57,7 +57,7 @@ def automaton(
     with console.status("asking the model") as status:
 
         def show_round(made: "Round") -> None:
-            status.update(f"{made.states:,} states, {made.asked:,} strings asked")
+            status.update(f"{count(made.states, 'state')}, {count(made.asked, 'string')} asked")
 
         learned = api.automaton(
             store, run_id, epoch, **bounds, seconds=seconds, on_round=show_round
@@ -153,7 +153,7 @@ def check(
     from seqcls.proofs.certificate import check_file
 
     claim, regions = check_file(Path(certificate), Path(weights) if weights else None)
-    say(f"accepted, {regions:,} regions: {claim}")
+    say(f"accepted, {count(regions, 'region')}: {claim}")
 
 
 SHOWN = 20

@@ -8,7 +8,7 @@ import typer
 
 from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE, forgetting_text
 from sweeps import api
-from sweeps.cli.parameters import AsJson, Db, Force, Run, SweepName, filtered
+from sweeps.cli.parameters import AsJson, Commands, Db, Force, Run, SweepName, filtered
 from sweeps.cli.printing import (
     count,
     open_database,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PANEL = "Why models fail"
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls causes lower_magnitude_initializations")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeps import api
-from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
+from sweeps.cli.parameters import INSIDE, AsJson, Commands, Db, Epoch, Run
 from sweeps.cli.printing import open_run, print_table, show
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.family import OutputFamily
 
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(

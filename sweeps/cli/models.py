@@ -167,7 +167,9 @@ def sensitive(
             "other rounding"
         )
         return
-    title = f"{pairs['sensitive'].sum()} of {len(pairs)} runs in both precisions have other"
+    title = (
+        f"{pairs['sensitive'].sum()} of {count(len(pairs), 'run')} in both precisions have other"
+    )
     title += " confusion matrices"
     if not pairs["sensitive"].any():
         say(title)
@@ -186,6 +188,8 @@ def runs(
     columns: Columns = None,
 ) -> None:
     """List runs with their results and outcomes."""
+    import pandas as pd
+
     from seqcls.imported import MODEL
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.naming import names_of
@@ -236,8 +240,9 @@ def runs(
         shown = shown.drop(columns=["fp", "fn", "tn", "tp"])
     if look.columns is not None:
         # Asked for, any is shown: a setting that is the same in all of them, too.
-        for name in frame.columns.difference([*shown, "config_id"], sort=False):
-            shown[name] = frame[name].map(toml_value, na_action="ignore")
+        rest = frame.columns.difference([*shown, "config_id"], sort=False)
+        others = {name: frame[name].map(toml_value, na_action="ignore") for name in rest}
+        shown = pd.concat([shown, pd.DataFrame(others, index=shown.index)], axis=1)
     shares = ["accuracy_within", "accuracy_beyond", "shortcut_within", "shortcut_beyond"]
     for name in [*shares, *(x for x in BORDER_SHARES if x in frame)]:
         if frame[name].notna().any():

@@ -7,8 +7,9 @@ from inspect import Signature, signature
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
-from seqcls.errors import Parameter
+from seqcls.errors import ConfigError, Parameter
 from sweeps.terminal import name_database, say
 
 RUNS_FAILED = 1
@@ -32,6 +33,29 @@ INSIDE = "Inside a model"
 """The panel of help with the commands on one model."""
 
 MAX_SEED = 2**63 - 1
+
+
+class Command(TyperCommand):
+    """A command that refuses an option of one value that is given twice: one would be lost."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        """Reads the command line."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        single = [x for x in given if isinstance(x, TyperOption) and not (x.multiple or x.is_flag)]
+        for place, each in enumerate(single):
+            if each in single[:place]:
+                hint = ", with commas between several" if each.name == "columns" else ""
+                raise ConfigError(f"{each.opts[0]} is given twice; give it once{hint}")
+        return super().parse_args(ctx, args)
+
+
+class Commands(typer.Typer):
+    """A set of commands, each a `Command`."""
+
+    def command(self, name: str | None = None, **how: Any) -> Any:
+        """As that of Typer."""
+        return super().command(name, **{"cls": Command, **how})
+
 
 MAKE_DATABASES = (
     *("sweep", "submit", "import", "load", "work", "merge", "dashboard", "engines", "mcp"),

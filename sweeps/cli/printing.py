@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError
+from seqcls.text import count as count
 from seqcls.text import visible, with_nulls
 from sweeps import api
 from sweeps.processes import note_lasting
-from sweeps.terminal import say
+from sweeps.terminal import output, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +101,7 @@ def is_fitted(look: TableOptions) -> bool:
     """Whether a table must fit the terminal; lines in a file may have any length."""
     from rich.console import Console
 
-    return not look.wide and look.columns is None and Console().is_terminal
+    return not look.wide and look.columns is None and Console(file=output()).is_terminal
 
 
 def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = None) -> None:
@@ -119,11 +120,12 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
     if look is not None and look.columns is not None:
         chosen = named_columns(frame, look.columns)
     elif look is not None and is_fitted(look):
-        chosen, fits = fitting_columns(frame, Console().width), True
+        chosen, fits = fitting_columns(frame, Console(file=output()).width), True
     # A command without such options shows all columns, in cells of several lines if needed.
-    as_wide_as_the_terminal = fits or (look is None and Console().is_terminal)
+    as_wide_as_the_terminal = fits or (look is None and Console(file=output()).is_terminal)
     note_lasting()
-    Console(width=None if as_wide_as_the_terminal else WIDE).print(table_of(frame[chosen], title))
+    console = Console(file=output(), width=None if as_wide_as_the_terminal else WIDE)
+    console.print(table_of(frame[chosen], title))
     left = [str(name) for name in frame.columns if name not in chosen]
     if left and fits:
         say(f"not shown: {', '.join(left)} (--wide shows all, --columns picks)")
@@ -165,8 +167,3 @@ def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
         rest = rest[len(fits[0]) + 1 :] if fits else rest.partition(",")[2]
         rest = rest.strip()
     return chosen or list(map(str, frame.columns))
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things: 1 run, 2,000 runs."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

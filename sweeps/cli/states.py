@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeps import api
-from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import open_database, open_run, print_record, print_table
+from sweeps.cli.parameters import INSIDE, AsJson, Commands, Db, Epoch, Run
+from sweeps.cli.printing import count, open_database, open_run, print_record, print_table
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sweeps.api.interpretability import ModelStates
 
 
-app = typer.Typer()
+app = Commands()
 
 String = Annotated[str, typer.Argument(help="Such as (){30} or 0110.", show_default=False)]
 
@@ -124,7 +124,7 @@ def ablate(
         return
     strings = f"{judged.strings:,} distinct test strings"
     if judged.exact:
-        strings = f"all {judged.strings:,} test strings, exactly, by letter counts"
+        strings = f"all {count(judged.strings, 'test string')}, exactly, by letter counts"
     say(f"run {run_id}, by {how} ablation, on {strings}")
     title = "the cheapest part removed first" if prune else "without each part alone"
     problem = resolve(api.run_config(store, run_id))

@@ -12,6 +12,7 @@ from sweeps.cli.parameters import (
     BAD_INPUT,
     RUNS_FAILED,
     AsJson,
+    Commands,
     Db,
     Epoch,
     Force,
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
 PANEL = "Databases"
 
-app = typer.Typer()
-db_app = typer.Typer(no_args_is_help=True, help="Upgrade, check or complete a database.")
+app = Commands()
+db_app = Commands(no_args_is_help=True, help="Upgrade, check or complete a database.")
 app.add_typer(db_app, name="db", rich_help_panel=PANEL)
 
 
@@ -199,7 +200,7 @@ def check(db: Db = None) -> None:
 
 SWEEPS = "Sweeps"
 
-files_app = typer.Typer()
+files_app = Commands()
 
 
 @files_app.command(

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 import typer
 
 from sweeps import api
-from sweeps.cli.parameters import AsJson, Spec
+from sweeps.cli.parameters import AsJson, Commands, Spec
 from sweeps.cli.printing import TableOptions, count, print_json, print_table
 from sweeps.terminal import progress_bar, say
 
 PANEL = "Sweeps"
 
-app = typer.Typer()
+app = Commands()
 
 Where = Annotated[
     list[str] | None,

@@ -20,6 +20,7 @@ from sweeps.cli.parameters import (
     AsJson,
     Below,
     Columns,
+    Commands,
     Dask,
     Db,
     Device,
@@ -42,7 +43,7 @@ from sweeps.cli.printing import (
     table_of,
 )
 from sweeps.processes import retry_lost
-from sweeps.terminal import format_duration, progress_bar, say
+from sweeps.terminal import format_duration, output, progress_bar, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +58,7 @@ PANEL = "Sweeps"
 GRACE_SECONDS = 60
 """So long a person can take a deletion back, as on the page."""
 
-app = typer.Typer()
+app = Commands()
 
 
 def _how(
@@ -195,7 +196,7 @@ def status(
             )
             _say_orphaned(progress)
         raise typer.Exit(_exit_status(progress))
-    with Live(console=Console(), refresh_per_second=4) as live:
+    with Live(console=Console(file=output()), refresh_per_second=4) as live:
         while True:
             live.update(table_of(_frame(progress), _title(store, progress)))
             if all(x.state in ("done", "stopped") and not x.running for x in progress):

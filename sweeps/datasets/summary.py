@@ -10,6 +10,7 @@ import numpy as np
 from seqcls.strings.automata import StoredAutomaton
 from seqcls.strings.datasets import SPLITS, Dataset, remember
 from seqcls.tasks.files import FromAutomaton
+from seqcls.text import count
 from seqcls.theory.classes import class_of
 from sweeps.datasets import FileContent, read_content
 
@@ -72,12 +73,15 @@ class Summary:
     def sentences(self) -> list[str]:
         """What is to be known besides the parts, one after another."""
         tokens, more = " ".join(self.tokens[:SHOWN_TOKENS]), len(self.tokens) - SHOWN_TOKENS
-        of_tokens = f"{len(self.tokens)} tokens: {tokens}{f' and {more} more' if more > 0 else ''}"
+        of_tokens = (
+            f"{count(len(self.tokens), 'token')}: {tokens}{f' and {more} more' if more > 0 else ''}"
+        )
         if self.language is not None:
             return [of_tokens, *self.read_as, self.language]
         left_out = [name or "one without a name" for name in self.left_out]
         overlaps = [
-            f"{n:,} strings stand in {split} and in {other}" for split, other, n in self.overlaps
+            f"{count(n, 'string')} stand{'s' * (n == 1)} in {split} and in {other}"
+            for split, other, n in self.overlaps
         ]
         known = self.test_rows_trained_on
         tested = sum(part.rows for part in self.parts if part.split == "test")
@@ -87,7 +91,7 @@ class Summary:
         return [
             of_tokens,
             *self.read_as,
-            f"{self.duplicates:,} rows repeat the string of another",
+            f"{count(self.duplicates, 'row')} repeat{'s' * (self.duplicates == 1)} the string of another",
             *self.contradictions,
             *overlaps,
             *trained_on,

@@ -181,6 +181,18 @@ class SweepSpec(WrittenSpec):
         seeds: Seeds = entry.get("model_seeds", self.model_seeds)
         return seeds
 
+    def most_runs(self) -> int:
+        """How many runs the grid may grow to; as `num_runs` where it gets no more seeds."""
+        least = self.most_seeds if self.until else 0
+        combinations = math.prod(map(len, self.axes.values()))
+        return combinations * sum(max(len(self.seeds_of(x)), least) for x in self.configurations)
+
+    def all_it_may_train(self) -> Iterator[tuple[RunConfig, Seeds]]:
+        """Every configuration with all model seeds that it has or may get. Raises as `members`."""
+        for config, seeds in self.members():
+            more = range(max(seeds) + 1, max(seeds) + 1 + self.most_seeds - len(seeds))
+            yield config, (*seeds, *more) if self.until else seeds
+
     def with_seeds(self, wanted: Sequence[int]) -> "SweepSpec":
         """The same with so many seeds of each configuration, those that it has and the next ones.
 
@@ -364,6 +376,12 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
 def _check_until(spec: SweepSpec) -> None:
     """Refuses to wait for what no number of seeds could say."""
     if not spec.until:
+        if "most_seeds" in spec.submitted and "most_seeds" in json.loads(spec.submitted):
+            raise SpecError(
+                f"sweep {spec.name!r}: most_seeds={spec.most_seeds}: it limits the seeds that "
+                "'until' asks for, and there is no 'until'; write until = 'share ± 10 %', or leave "
+                "most_seeds out"
+            )
         return
     until, said = Until.parse(spec.until), f"sweep {spec.name!r}: until={spec.until!r}: "
     configs = list(spec.configs())

@@ -9,6 +9,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from seqcls.errors import StoreBusyError
+from seqcls.text import count
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 from sweeps.store.databases.postgres import take_turns
@@ -81,7 +82,7 @@ def _refuse_while_trained(store: Store) -> None:
         runs = connection.scalar(at_work, {"since": now(GRACE_SECONDS)})
     if runs:
         raise StoreBusyError(
-            f"workers are training {runs:,} runs into {store.name!r}; end them, then upgrade"
+            f"workers are training {count(runs, 'run')} into {store.name!r}; end them, then upgrade"
         )
 
 

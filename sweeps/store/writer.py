@@ -25,6 +25,7 @@ from sweeps.store.writes.sweep_actions import (
     archive,
     delete,
     delete_view,
+    launch_for_agent,
     resume,
     retry,
     save_view,
@@ -35,8 +36,8 @@ from sweeps.store.writes.sweep_actions import (
 
 __all__ = [
     "GRACE_SECONDS", "LONGEST_NAME", "LONGEST_NOTE", "Claim", "ClaimLosses", "Merged", "archive",
-    "beat", "claim", "delete", "delete_view", "end_worker", "merge", "record", "record_causes",
-    "record_losses", "record_lost", "record_perturbations", "record_proof", "record_verdict",
-    "register_worker", "release", "release_dead", "resume", "retry", "save_view", "stop", "submit",
-    "write_note",
+    "beat", "claim", "delete", "delete_view", "end_worker", "launch_for_agent", "merge", "record",
+    "record_causes", "record_losses", "record_lost", "record_perturbations", "record_proof",
+    "record_verdict", "register_worker", "release", "release_dead", "resume", "retry", "save_view",
+    "stop", "submit", "write_note",
 ]  # fmt: skip

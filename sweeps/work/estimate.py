@@ -12,6 +12,7 @@ from seqcls.config import RunConfig
 from seqcls.engines.member import steps_of_epoch
 from seqcls.problem import Problem, obstacle_of, resolve
 from seqcls.sampling.streams import stream
+from seqcls.text import count
 from sweeps.grid.grouping import (
     PlannedRun,
     RunGroup,
@@ -194,7 +195,8 @@ class _Judge:
             assumed, most = self._early
             number = f"{assumed:.0f}" if assumed >= 1 else f"{assumed:.2g}"
             said.append(
-                f"Training may stop early: it is assumed to take {number} of {most} epochs."
+                f"Training may stop early: it is assumed to take {number} of "
+                f"{count(most, 'epoch')}."
             )
         return " ".join(said)
 
@@ -205,7 +207,7 @@ class _Judge:
             return "Estimated by timing a part of an epoch and of the test on this machine."
         assert self._measured is not None
         machine = "this machine" if self._measured.here else "another machine"
-        return f"Estimated from {self._measured.runs:,} runs trained on {machine}."
+        return f"Estimated from {count(self._measured.runs, 'run')} trained on {machine}."
 
     def _is_measured_here(self, group: RunGroup) -> bool:
         measured = self._measured

@@ -1,6 +1,7 @@
 """The command as a user runs it."""
 
 import json
+import os
 import pickle
 import signal
 import sqlite3
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 
 from seqcls import __version__
 from seqcls.errors import SeqclsError
+from sweeps import api
 from sweeps.cli.app import app
 from sweeps.grid.grouping import PlannedRun
 from sweeps.terminal import WITHOUT_DATABASE, name_database, with_database
@@ -290,11 +292,66 @@ def test_any_argument_is_answered_without_a_traceback(text: str) -> None:
         assert result.exception is None or isinstance(result.exception, SeqclsError | SystemExit)
 
 
-def test_output_that_nobody_reads_on_is_no_error() -> None:
-    command = f"{sys.executable} -m sweeps runs --json --db {ROOT / 'runs.db'} | head -1"
-    said = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert said.stdout == "[\n"
-    assert "Traceback" not in said.stderr
+@pytest.mark.parametrize(
+    "command", ["runs --json", "runs", "errors 5", "--help", "runs --help", "mcp --help"]
+)
+def test_output_that_nobody_reads_on_is_no_error(command: str) -> None:
+    # The reader is gone before the first letter.
+    shell = f"{{ sleep 1; {sys.executable} -m sweeps {command}; echo $? >&2; }} | true"
+    named = {**os.environ, "SEQCLS_DB": str(ROOT / "runs.db")}
+    said = subprocess.run(
+        ["bash", "-c", shell], capture_output=True, text=True, check=False, env=named
+    )
+    assert said.stderr == f"{128 + signal.SIGPIPE}\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252:strict"])
+def test_a_letter_that_a_terminal_cannot_write_hides_nothing(tmp_path: Path, encoding: str) -> None:
+    db = tmp_path / "own.db"
+    table = {"name": "uni é ə", "model_seeds": [0], "fixed": {"task": "parity"}}
+    api.submit(api.open_store(db), table)
+    for arguments in (["runs"], ["status", "--json"], ["status", "nix"], ["--help"]):
+        given = [] if arguments == ["--help"] else ["--db", str(db)]
+        said = subprocess.run(
+            [sys.executable, "-m", "sweeps", *arguments, *given],
+            capture_output=True,
+            check=False,
+            env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+        )
+        written = (said.stdout + said.stderr).decode(encoding.partition(":")[0])
+        assert b"PYTHONIOENCODING" not in said.stdout + said.stderr
+        assert "uni" in written or not given
+        assert "\\u0259" in written or not given
+        assert said.returncode == (2 if "nix" in arguments else 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["runs", "--columns", "id", "--columns", "accuracy"], "--columns is given twice; give it"),
+        (["runs", "--below", "0.5", "--below", "1"], "--below is given twice"),
+        (["errors", "5", "-n", "2", "-n", "3"], "--limit is given twice"),
+        (["db", "check", "--db", "x.db"], "--db is given twice"),
+        (["runs", "--where", "accuracy=nan"], "accuracy=nan: no run has that value"),
+        (["runs", "--where", "state="], "state=: no run has that value"),
+        (["compare", "walkthrough", "walkthrough", "--below", "1", "--below", "1"], "--below is"),
+        (["runs", "--where", "learning_rate=nan"], "learning_rate=nan: expected a finite number"),
+        (["runs", "--where", "config.nix=1"], "no model has 'config.nix'"),
+    ],
+)
+def test_what_would_be_lost_or_find_nothing_is_refused(arguments: list[str], says: str) -> None:
+    said = run_main(*arguments, *DB)
+    assert said.returncode == 2
+    assert says in said.stderr
+    assert not said.stdout
+
+
+def test_conditions_are_repeated_and_may_leave_no_run() -> None:
+    two = ["--where", "hidden_size=16", "--where", "model_seed=0", "--columns", "id,accuracy"]
+    assert "1 run in" in run_main("runs", *two, *DB).stdout
+    none = run_main("runs", *two, "--where", "state=failed", *DB)
+    assert (none.returncode, none.stderr) == (0, "")
+    assert "0 runs in" in none.stdout
 
 
 def test_commands_that_a_message_names_get_the_database_where_they_take_one() -> None:

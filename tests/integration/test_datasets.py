@@ -829,7 +829,7 @@ def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     ]
     said = CliRunner().invoke(app, ["data", str(path)])
     assert said.exit_code == 0
-    assert "1 strings stand in train and in test" in said.output
+    assert "1 string stands in train and in test" in said.output
     assert "1 of the 2 test rows are trained on too" in said.output
     _written(path, "tokens,label\nab,1\nb,2\nab,\n")
     said = CliRunner().invoke(app, ["data", str(path)])

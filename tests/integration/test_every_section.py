@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.words.measures import NOT_KNOWN
 from seqcls.problem import resolve
+from sweeps import api
 from sweeps.api import configs, predict
 from sweeps.api.naming import names_of
 from sweeps.api.protocols import protocol
@@ -17,6 +18,21 @@ from tests.databases import rows
 from tests.every_kind import IMPORTED, NAMES, SWEEPS, WRITTEN, every_kind, every_kind_file, spelled
 
 __all__ = ["every_kind", "every_kind_file"]
+
+
+def test_whoever_asks_about_nothing_gets_nothing(every_kind: Path) -> None:
+    store = api.open_store(every_kind)
+    for sweep in SWEEPS:
+        assert api.predict(store, run_of(sweep), []).empty
+        if sweep != "class from outside":
+            # Its own code is asked for the targets of no string, which it cannot give.
+            assert len(api.model(store, run_of(sweep)).ask_all([]).strings) == 0
+        assert api.figures(store, run_of(sweep), []) == []
+    assert api.predict(store, run_of("writing"), [], beam=3).empty
+    for asked in (api.errors, api.lengths, api.by_drawn):
+        assert asked(store, []).empty
+    assert api.runs(store, state="failed").empty
+
 
 CONTENT = ("vega_lite_chart", "arrow_data_frame", "dataframe", "metric", "image", "bidi_component")
 UNKNOWN = "aaaaaaab"

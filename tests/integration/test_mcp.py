@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import sys
+import tomllib
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -14,7 +15,9 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
+from seqcls.errors import ConfigError
 from sweeps import api
+from sweeps.api.sweeping import launch_for_agent
 from sweeps.mcp_server import MOST_CHARACTERS
 from tests.conftest import ROOT
 
@@ -140,6 +143,23 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(shipped: Pat
             "no file of this machine is read",
         ),
         ("theory", {"task": "party"}, "parity"),
+        ("errors", {}, "errors: run is missing: expected text"),
+        ("errors", {"run": None}, "errors: run=null: expected text"),
+        ("lengths", {"run": True}, "lengths: run=true: expected text"),
+        ("verdict", {"run": [1]}, "verdict: run=[1]: expected text"),
+        ("causes", {"run": 1.5}, "causes: run=1.5: expected text"),
+        ("errors", {"run": 1, "rows": 500}, "rows=500: expected a whole number, at least 1 and at"),
+        ("errors", {"run": 1, "first": "x"}, 'first="x": expected a whole number, at least 0'),
+        ("runs", {"first": True}, "runs: first=true: expected a whole number"),
+        ("runs", {"learned_at": 2}, "learned_at=2: expected a number, above 0 and at most 1"),
+        ("runs", {"where": "hiden_size=2"}, "where='hiden_size=2'"),
+        ("runs", {"sweep": ["a"]}, 'runs: sweep=["a"]: expected text'),
+        ("runs", {"sweeps": "a"}, "runs: unknown argument 'sweeps': did you mean 'sweep'?"),
+        ("predict", {"run": 1, "strings": [None]}, "strings=[null]: expected a list of texts"),
+        ("predict", {"run": 1, "strings": {"a": 1}}, "expected a list of texts, at most 200"),
+        ("compare", {"a": "walkthrough", "b": {}}, "compare: b={}: expected text"),
+        ("estimate", {"specification": {"name": "x"}}, "specification={"),
+        ("estimate", {"specification": "x = " + "[" * 5000}, "nested too deep"),
     ],
 )
 def test_what_is_asked_wrongly_is_answered_in_one_line(
@@ -156,6 +176,32 @@ def test_what_is_asked_wrongly_is_answered_in_one_line(
             assert said in text
             assert "\n" not in text
             assert "Traceback" not in text
+
+    run(talk)
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "same"),
+    [
+        ("errors", {"run": 1, "rows": "3"}, {"run": "1", "rows": 3}),
+        ("lengths", {"run": 1.0}, {"run": "1"}),
+        ("runs", {"where": "model_seed=0", "rows": 2.0}, {"where": ["model_seed=0"], "rows": 2}),
+        ("predict", {"run": 1, "strings": "a{3}"}, {"run": "1", "strings": ["a{3}"]}),
+        ("predict", {"run": 1, "strings": '["a"]'}, {"run": "1", "strings": ["a"]}),
+        ("predict", {"run": 1, "strings": []}, {"run": "1", "strings": []}),
+        ("runs", {"sweep": None}, {}),
+    ],
+)
+def test_an_argument_of_another_type_is_what_it_can_only_mean(
+    tool: str, asked: dict[str, Any], same: dict[str, Any]
+) -> None:
+    from sweeps.mcp_server import server_of
+
+    async def talk() -> None:
+        async with Client(server_of(api.open_reader(str(ROOT / "runs.db")), 0)) as client:
+            one, other = [await client.call_tool(tool, each) for each in (asked, same)]
+            assert not one.is_error, one.content
+            assert one.content == other.content
 
     run(talk)
 
@@ -196,3 +242,68 @@ def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) 
         assert row["models"] == row["done"] == 2
 
     session(db, talk, "--allow-launch", "3")
+
+
+def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None:
+    """However many servers there are, and whatever they are asked at once."""
+    db = tmp_path / "own.db"
+    grows = SMALL.replace("[fixed]", 'until = "learned ± 10 %"\nmost_seeds = 12\n[fixed]')
+
+    async def talk(_: Client, ask: Ask) -> None:
+        assert (await ask("estimate", specification=grows))["may_grow_to"] == 12
+        said = await ask("launch", specification=grows)
+        assert "asks for 2 models and may grow until 12 are to train, and 5 may still" in said
+        named = [SMALL.replace("small", f"{x}").replace("0..1", f"{x}..{x + 1}") for x in (2, 4, 6)]
+        at_once = await asyncio.gather(*(ask("launch", specification=each) for each in named))
+        assert sorted(isinstance(each, str) for each in at_once) == [False, False, True]
+        assert {row["models"] for row in (await ask("sweeps"))["rows"]} == {2}
+        # What is launched already costs nothing.
+        again = next(x for x, told in zip(named, at_once, strict=True) if isinstance(told, dict))
+        assert (await ask("launch", specification=again))["models"] == 0
+
+    async def another(_: Client, ask: Ask) -> None:
+        assert (await ask("launch", specification=SMALL)).endswith("larger --allow-launch")
+        few = SMALL.replace("0..1", "0..0").replace("[fixed]", 'until = "learned ± 45 %"\n[fixed]')
+        assert "may grow until 1 are" not in await ask("launch", specification=few)
+        few = few.replace("[fixed]", "most_seeds = 1\n[fixed]")
+        assert (await ask("launch", specification=few))["may_still_be_launched"] == 0
+
+    session(db, talk, "--allow-launch", "5")
+    session(db, another, "--allow-launch", "5")
+
+
+def test_growth_leaves_a_sweep_to_the_agents(tmp_path: Path) -> None:
+    store = api.open_store(tmp_path / "own.db")
+    table = tomllib.loads(SMALL)
+    grows = {**table, "until": "learned ± 10 %", "most_seeds": 4}
+    launched = launch_for_agent(store, grows, 4)
+    assert (launched.models, launched.may_still_be_launched) == (4, 0)
+    api.work(store, shortcuts=False)
+    assert api.status(store)[0].done == 4
+    with pytest.raises(ConfigError, match="1 model, and 0 may still be launched"):
+        launch_for_agent(store, {**table, "name": "more", "model_seeds": [9]}, 4)
+    assert launch_for_agent(store, grows, 4).models == 0
+    # Trained models are anybody's, and queued ones of a person are not trained for nothing.
+    assert launch_for_agent(store, {**table, "name": "same"}, 4).models == 0
+    api.submit(store, {**table, "name": "own", "model_seeds": [7, 8]})
+    with pytest.raises(ConfigError, match="asks for 2 models"):
+        launch_for_agent(store, {**table, "name": "thief", "model_seeds": [7, 8]}, 5)
+
+
+def test_an_agent_leaves_sweeps_of_others_and_all_models_where_they_are(tmp_path: Path) -> None:
+    store = api.open_store(tmp_path / "own.db")
+    table = tomllib.loads(SMALL)
+    api.submit(store, table)
+    for spec in (table, {**table, "model_seeds": [5]}):
+        with pytest.raises(ConfigError, match=r"a sweep 'small' already, which no agent launched"):
+            launch_for_agent(store, spec, 9)
+    launch_for_agent(store, {**table, "name": "agents"}, 9)
+    with pytest.raises(ConfigError, match="2 of the runs of the sweep 'agents' would leave it"):
+        launch_for_agent(store, {**table, "name": "agents", "model_seeds": [5]}, 9)
+    assert {sweep.name: sweep.total for sweep in api.status(store)} == {"small": 2, "agents": 2}
+    wider = launch_for_agent(store, {**table, "name": "agents", "model_seeds": "0..2"}, 9)
+    assert (wider.models, wider.may_still_be_launched) == (1, 6)
+    # What a person submits is the person's from then on.
+    api.submit(store, {**table, "name": "agents"})
+    with pytest.raises(ConfigError, match="which no agent launched"):
+        launch_for_agent(store, {**table, "name": "agents"}, 9)

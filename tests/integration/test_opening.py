@@ -1,7 +1,9 @@
 """Opening a database: versions, pragmas, paths, and what is refused."""
 
 import shlex
+import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -10,13 +12,17 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+import seqcls
 from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
+from sweeps import api
+from sweeps.api.models import trained_model
 from sweeps.store import writer
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store
 from sweeps.store.migrate import alembic_config
 from sweeps.store.opening import locate, open_reader, open_writer, pack
 from sweeps.store.reads import queries
 from sweeps.store.tables import Base
+from tests.commands import run_main
 from tests.conftest import ROOT
 from tests.databases import file_of, rows, spec
 
@@ -51,6 +57,41 @@ def test_a_reader_cannot_write(store: Store) -> None:
 def test_the_shipped_database_is_one_file_in_delete_mode() -> None:
     assert rows(ROOT / "runs.db", "PRAGMA journal_mode") == [("delete",)]
     assert rows(ROOT / "runs.db", "PRAGMA integrity_check") == [("ok",)]
+
+
+ASKED: dict[str, Callable[[Store], object]] = {
+    "runs": lambda store: api.runs(store, "all_initializations"),
+    "errors": lambda store: api.errors(store, [5]),
+    "lengths": lambda store: api.lengths(store, [5]),
+    "trained_model": lambda store: trained_model(store, 5).answer("aab"),
+    "model": lambda store: api.model(store, 5).answer("aab"),
+    "predict": lambda store: api.predict(store, 5, ["aab"]),
+    "explain": lambda store: api.explain(store, 5, "aab"),
+    "load_run": lambda store: seqcls.load_run(str(store.path), 5).logits(["aab"]),
+    "compare": lambda store: api.compare(store, "all_initializations", "walkthrough"),
+    "status": api.status,
+    "protocol": lambda store: api.protocol(store, 5),
+    "a block of begin": lambda store: queries.run_config(store, 5),
+    "runs --failing": lambda store: run_main("runs", "--failing", "--db", str(store.path)),
+    "explain RUN": lambda store: run_main("explain", "5", "aab", "--db", str(store.path)),
+    "verdict": lambda store: run_main("verdict", "5", "--beyond", "--db", str(store.path)),
+    "refused": lambda store: run_main("delete", "nix", "--yes", "--db", str(store.path)),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_who_only_asks_leaves_the_file_as_it_is(tmp_path: Path, asked: str) -> None:
+    copy = Path(shutil.copy(ROOT / "runs.db", tmp_path))
+    before = copy.read_bytes()
+    ASKED[asked](api.open_store(copy))
+    assert copy.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [copy]
+
+
+def test_the_first_change_puts_a_file_into_wal(tmp_path: Path) -> None:
+    store = api.open_store(shutil.copy(ROOT / "runs.db", tmp_path))
+    writer.stop(store, [1])
+    assert rows(file_of(store), "PRAGMA journal_mode") == [("wal",)]
 
 
 def test_packing_makes_one_file_that_may_be_copied(store: Store) -> None:

@@ -126,3 +126,66 @@ def test_without_the_package_nothing_is_damaged_and_every_page_is_shown(
     assert [each.value for each in app.warning] == [
         "These models need a plug-in that is not installed here."
     ]
+
+
+NOISY = """
+import os, subprocess, sys
+import numpy as np
+from dataclasses import dataclass
+from seqcls.tasks.base import Language
+
+def be_loud(when):
+    print(when)
+    sys.stdout.write(when)
+    sys.__stdout__.write(when)
+    os.write(1, when.encode())
+    subprocess.run(["echo", when])
+
+be_loud("LOUD import")
+
+@dataclass(frozen=True)
+class StartsWithA(Language):
+    "Strings that start with a are positive."
+    alphabet = "ab"
+    def accepts(self, text):
+        be_loud("LOUD accepts")
+        return text.startswith("a")
+    def has_positive(self, length):
+        return length > 0
+    def has(self, length, positive):
+        return length > 0 or not positive
+    def positive(self, rng, length):
+        row = rng.integers(2, size=length).astype(np.uint8)
+        row[0] = 0
+        return row
+    def describe(self):
+        return "Strings that start with a are positive."
+"""
+
+
+def test_what_a_plug_in_prints_is_no_output_of_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "noisy.py").write_text(NOISY)
+    (tmp_path / "noisy-1.0.dist-info").mkdir()
+    (tmp_path / "noisy-1.0.dist-info/METADATA").write_text("Name: noisy\nVersion: 1.0\n")
+    (tmp_path / "noisy-1.0.dist-info/entry_points.txt").write_text(
+        "[seqcls.tasks]\nstarts_with_a = noisy:StartsWithA\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{plugins.PYTHONPATH}")
+    monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "own.db"))
+    lines = [f"{name} = {value}" for name, value in plugins.SHORTLY.items()]
+    spec = tmp_path / "noisy.toml"
+    table = ["[fixed]", 'task = "starts_with_a"', *lines]
+    spec.write_text("\n".join(['name = "noisy"', "model_seeds = [0]", *table]))
+    for arguments in (
+        ["sweep", str(spec), "--workers", "1"], ["runs", "--json"], ["runs"],
+        ["predict", "1", "ab", "--json"], ["draw", str(spec), "--format", "jsonl"],
+        ["theory", "starts_with_a", "--json"],
+    ):  # fmt: skip
+        run = plugins.python("-m", "sweeps", *arguments)
+        assert run.returncode == 0, run.stderr
+        assert "LOUD" not in run.stdout
+        assert "LOUD import" in run.stderr
+        if "--json" in arguments:
+            assert json.loads(run.stdout)

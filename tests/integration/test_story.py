@@ -216,7 +216,7 @@ def test_a_remedy_of_learning_is_judged_by_trained_lengths_alone(
     assert one_unknown.best is not None
     assert (one_unknown.best.mended, one_unknown.best.left_out) == ((1, 1), (1, 0))
     (told, *_) = map(trial_sentence, trials(store, 1, ["not learned"]))
-    assert told.startswith("trained: 0 of 1 seeds have not learned, against 2 of 2")
+    assert told.startswith("trained: 0 of 1 seed have not learned, against 2 of 2")
     assert told.endswith("; 1 with it left out: not judged on trained lengths")
     with store.begin() as connection:
         connection.exec_driver_sql(f"UPDATE run SET {unknown} WHERE id > 2")

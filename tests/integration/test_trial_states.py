@@ -96,7 +96,7 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
         assert said(store, *field) == "in training: none of 3 seeds is done yet"
         set_state(store, "done", "id = 7", learned=learned)
         lacks = "fail" if learned else "have not learned"
-        assert said(store, *field).startswith(f"trained: 1 of 1 seeds {lacks}, against 3 of 3")
+        assert said(store, *field).startswith(f"trained: 1 of 1 seed {lacks}, against 3 of 3")
         assert said(store, *field).endswith("; 2 more in training")
         set_state(store, "done", "true", learned=learned)
         # Where the change gives a seed other weights, there is no pair to be mended.

@@ -154,7 +154,7 @@ def test_it_says_how_many_epochs_are_assumed() -> None:
     judged = estimate(None, [spec(max_num_epochs=20)], 1, always)
     assert "assumed to take 10 of 20 epochs" in judged.basis
     until_right = spec(max_num_epochs=1, stop_when_right=True, check_every=1, train_size=6400)
-    assert "assumed to take 0.1 of 1 epochs" in estimate(None, [until_right], 1, always).basis
+    assert "assumed to take 0.1 of 1 epoch" in estimate(None, [until_right], 1, always).basis
 
 
 def test_checks_within_epochs_take_time_and_are_not_timed() -> None:

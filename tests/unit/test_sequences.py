@@ -159,6 +159,7 @@ def spec(until: str, **more: object) -> SweepSpec:
         ("learned apart", {"axes": {"hidden_size": [2, 3, 4]}}, "and it has 3; give it two"),
         ("share ± 9 %", {"fixed": {"test_max_length": 10}}, "whether a seed generalizes is never"),
         ("learned ± 9 %", {"most_seeds": 0}, "most_seeds=0: expected a whole number from 1 to"),
+        ("", {"most_seeds": 12}, "most_seeds=12: it limits the seeds that 'until' asks for"),
     ],
 )
 def test_what_no_number_of_seeds_could_say_is_refused_in_a_line(

@@ -35,6 +35,8 @@ def fused_logits(
     strings: TokenStrings,
 ) -> Float[np.ndarray, "member string"]:
     """Logits of models of one shape for strings, by their letter counts."""
+    if not len(strings):
+        return np.empty((len(weights), 0), config.precision)
     tiles = tiles_of(strings, config.precision, special=config.readout != "mean")
     return np.stack([tile_logits(config, member, tiles)[: len(strings)] for member in weights])
 

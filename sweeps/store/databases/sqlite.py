@@ -1,6 +1,7 @@
 """SQLite: how a file is opened, and what its errors mean.
 
-Writers use WAL mode and begin every transaction IMMEDIATE; readers open the file read-only. (A
+Writers begin every transaction IMMEDIATE, and leave a file in WAL mode once they have changed it;
+readers open it read-only. (A
 deferred transaction that reads and then writes fails at once with SQLITE_BUSY_SNAPSHOT when
 another process wrote in between, whatever the timeout.)
 """
@@ -13,7 +14,7 @@ import stat
 import time
 import warnings
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
@@ -107,8 +108,9 @@ def connect(
 
     Args:
         mode: `ro` reads only; `rw` leaves the file in the journal mode that it has; `rwc` puts it
-            into write-ahead mode, and creates it if it is missing; `again` does the first, of a
-            file that was open before: it is refused where it was emptied or replaced since.
+            into write-ahead mode, and creates it if it is missing; `again` does the first once it
+            has changed something, of a file that was open before: it is refused where it was
+            emptied or replaced since.
         prepared: statements that each connection begins with; they may ask what `fits`.
         busy_seconds: how long a connection waits for another's lock; `BUSY_SECONDS` if None.
         file: which file it was; any where it is None.
@@ -153,6 +155,9 @@ def _engine(
         if connection.get_isolation_level() != "AUTOCOMMIT":
             connection.exec_driver_sql("BEGIN" if mode == "ro" else "BEGIN IMMEDIATE")
 
+    if mode == "again":
+        event.listen(engine, "checkin", _write_ahead_from_now)
+
     return engine
 
 
@@ -180,10 +185,24 @@ def _new_connection(
         connection.execute(statement)
     if mode == "ro":
         begin_reading(connection)
-    if mode in ("rwc", "again"):
+    if mode == "rwc":
         connection.execute("PRAGMA journal_mode=WAL")
+    if mode in ("rwc", "again") and _is_write_ahead(connection):
         connection.execute("PRAGMA synchronous=NORMAL")
     return connection
+
+
+def _is_write_ahead(connection: sqlite3.Connection) -> bool:
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    return bool(mode == "wal")
+
+
+def _write_ahead_from_now(connection: sqlite3.Connection | None, _: object) -> None:
+    """Puts the file into write-ahead mode whose connection ends; one that only read leaves it."""
+    if connection is not None and connection.total_changes:
+        # Where others read it just now, the next change does.
+        with suppress(sqlite3.Error):
+            connection.execute("PRAGMA journal_mode=WAL")
 
 
 def _refuse_changed(path: Path, file: FileId | None) -> None:
@@ -216,11 +235,10 @@ def driver_of(connection: Connection) -> sqlite3.Connection:
 def holds_up_no_writer(connection: Connection) -> bool:
     """Whether a transaction that reads leaves writers alone: in write-ahead mode alone."""
     try:
-        (mode,) = driver_of(connection).execute("PRAGMA journal_mode").fetchone()
+        return _is_write_ahead(driver_of(connection))
     except sqlite3.Error:
         # What is wrong with the file, its next question says.
         return False
-    return bool(mode == "wal")
 
 
 def begin_reading(connection: sqlite3.Connection) -> None:

@@ -1,8 +1,9 @@
 """What a user does with sweeps: submit, stop, resume, retry, delete, and write notes on them."""
 
 import json
+import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 
 from sqlalchemy import Connection, exists, insert, literal, select, update
@@ -12,9 +13,9 @@ from seqcls.config import RunConfig, are_imported
 from seqcls.errors import ConfigError, StoreError
 from seqcls.fields import test_set_json, test_set_key
 from seqcls.strings.datasets import dataset_of
-from seqcls.text import canonical_json
-from sweeps.grid.spec import SweepSpec
-from sweeps.grid.written_spec import Seeds
+from seqcls.text import canonical_json, count
+from sweeps.grid.spec import SweepSpec, spec_as_written
+from sweeps.grid.written_spec import MAX_RUNS, Seeds
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import (
@@ -126,6 +127,9 @@ def _replace(connection: Connection, sweep_id: int, **values: str | None) -> Non
 
 # What a user does with sweeps: submit, stop, resume, retry, delete. Each is one transaction.
 
+_AGENTS = re.compile(r"agent:([0-9]+):[0-9a-f]+")
+"""The launch token of a sweep that an agent launched, with the models that it was granted."""
+
 RESULTS = (
     *(Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint),
     *(VerdictRow, ProofRow, CauseRow, Perturbation, Failure),
@@ -155,37 +159,150 @@ def submit(
         ConfigError: a sweep of that name holds imported results.
     """
     members = list(spec.members())
-    configs = [config for config, _ in members]
     with store.change("configs", "members") as connection:
         take_turns(connection)
-        token = launch_token or uuid.uuid4().hex
-        known = connection.scalar(select(Sweep.id).where(Sweep.launch_token == token))
-        if known is not None:
-            return known
+        if launch_token is not None:
+            launched = select(Sweep.id).where(Sweep.launch_token == launch_token)
+            if (known := connection.scalar(launched)) is not None:
+                return known
+        token: str | None = launch_token or uuid.uuid4().hex
         if instead_of is not None:
-            there = select(Sweep.id).where(Sweep.name == spec.name)
+            there = select(Sweep.id, Sweep.launch_token).where(Sweep.name == spec.name)
             unchanged = (Sweep.spec == instead_of) & (Sweep.state == SweepState.DONE)
-            if connection.scalar(there.where(unchanged)) is None:
+            if connection.execute(there.where(unchanged)).first() is None:
                 return int(connection.scalar(there) or 0)
-        for digest in sorted({config.dataset for config in configs} - {""}):
-            store_dataset(connection, dataset_of(digest))
-        config_ids = config_ids_of(connection, configs)
-        alike: dict[Seeds, list[int]] = {}
-        for config_id, (_, seeds) in zip(config_ids, members, strict=True):
-            alike.setdefault(seeds, []).append(config_id)
-        seeded = [(ids, seeds) for seeds, every in alike.items() for ids in chunks(every)]
-        # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
-        for ids, seeds in seeded:
-            insert_runs(connection, ids, seeds)
-        sweep_id = _sweep_id(connection, spec, token)
-        runs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
-        before = connection.scalars(runs).all()
-        connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
-        for ids, seeds in seeded:
-            add_members(connection, sweep_id, ids, seeds)
-        delete_runs(connection, _left_over(connection, before))
-        update_states(connection, [sweep_id])
+            # It stays whose it was.
+            token = None
+        sweep_id, _ = _put_sweep(connection, spec, members, token)
     return sweep_id
+
+
+def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tuple[int, int]:
+    """Submits sweeps for an agent, all or none of them.
+
+    Agents may have so many models trained in all, whichever of them asks, and whenever: those count
+    that a sweep of theirs may grow to, but not those that were trained when it was launched. Only
+    sweeps that agents launched are changed, and no run leaves one.
+
+    Args:
+        most: the models that agents may have trained in this database.
+
+    Returns:
+        How many more models are trained for it at most, and how many agents may still launch.
+
+    Raises:
+        ConfigError: too many models, the name of a sweep that is no agent's, or one that runs
+            would leave; nothing is queued.
+    """
+    if (every := sum(spec.most_runs() for spec in specs)) > MAX_RUNS:
+        raise ConfigError(
+            f"the specification may grow to {every:,} models, expected at most {MAX_RUNS:,}; lower "
+            "most_seeds"
+        )
+    with store.change("configs", "members") as connection:
+        take_turns(connection)
+        rows = connection.execute(select(Sweep.name, Sweep.launch_token, Sweep.spec)).all()
+        granted = {
+            name: (int(match[1]), stored)
+            for name, token, stored in rows
+            if (match := _AGENTS.fullmatch(token)) is not None
+        }
+        for name in sorted({name for name, _, _ in rows} - granted.keys()):
+            if any(name == spec.name for spec in specs):
+                raise ConfigError(
+                    f"there is a sweep {name!r} already, which no agent launched and none may "
+                    "change; choose another name"
+                )
+        left = max(most - sum(number for number, _ in granted.values()), 0)
+        counted: set[tuple[str, int]] = set()
+        for spec in specs:
+            if spec.name in granted:
+                counted |= _all_of(spec_as_written(json.loads(granted[spec.name][1])))
+        new: dict[str, int] = {}
+        for spec in specs:
+            asked = _all_of(spec) - counted
+            new[spec.name] = len(asked - _trained_or_granted(connection, {x for x, _ in asked}))
+            counted |= asked
+        total = sum(new.values())
+        if total > left:
+            listed = sum(spec.num_runs() for spec in specs)
+            grows = any(spec.until for spec in specs)
+            asks = (
+                f"{count(listed, 'model')} and may grow until {total:,} are to train"
+                if grows
+                else count(total, "model")
+            )
+            fewer = "fewer seeds, or a smaller most_seeds," if grows else "fewer seeds,"
+            raise ConfigError(
+                f"the specification asks for {asks}, and {left:,} may still be launched; ask for "
+                f"{fewer} or have the server started with a larger --allow-launch"
+            )
+        for spec in specs:
+            number = granted.get(spec.name, (0, ""))[0] + new[spec.name]
+            token = f"agent:{number}:{uuid.uuid4().hex}"
+            if (gone := _put_sweep(connection, spec, list(spec.members()), token)[1]) > 0:
+                raise ConfigError(
+                    f"{gone:,} of the runs of the sweep {spec.name!r} would leave it; keep them in "
+                    "the specification, or choose another name"
+                )
+    return total, left - total
+
+
+def _all_of(spec: SweepSpec) -> set[tuple[str, int]]:
+    """The runs that a sweep has or may get: keys of configurations, and model seeds."""
+    return {(config.key, seed) for config, seeds in spec.all_it_may_train() for seed in seeds}
+
+
+def _trained_or_granted(connection: Connection, keys: Collection[str]) -> set[tuple[str, int]]:
+    """Those runs of these configurations that are done, or in a sweep that an agent launched."""
+    by_agents = exists().where(
+        SweepRun.run_id == Run.id,
+        SweepRun.sweep_id == Sweep.id,
+        Sweep.launch_token.startswith("agent:"),
+    )
+    query = (
+        select(Config.key, Run.model_seed)
+        .join(Run, Run.config_id == Config.id)
+        .where((Run.state == RunState.DONE) | by_agents)
+    )
+    found: set[tuple[str, int]] = set()
+    for some in chunks(sorted(keys)):
+        found.update(map(tuple, connection.execute(query.where(Config.key.in_(some)))))
+    return found
+
+
+def _put_sweep(
+    connection: Connection,
+    spec: SweepSpec,
+    members: Sequence[tuple[RunConfig, Seeds]],
+    token: str | None,
+) -> tuple[int, int]:
+    """Makes the sweep of that name what a specification says; its id, and how many runs left it.
+
+    Args:
+        token: its launch token; None where it stays as it is.
+    """
+    configs = [config for config, _ in members]
+    for digest in sorted({config.dataset for config in configs} - {""}):
+        store_dataset(connection, dataset_of(digest))
+    config_ids = config_ids_of(connection, configs)
+    alike: dict[Seeds, list[int]] = {}
+    for config_id, (_, seeds) in zip(config_ids, members, strict=True):
+        alike.setdefault(seeds, []).append(config_id)
+    seeded = [(ids, seeds) for seeds, every in alike.items() for ids in chunks(every)]
+    # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
+    for ids, seeds in seeded:
+        insert_runs(connection, ids, seeds)
+    sweep_id = _sweep_id(connection, spec, token)
+    runs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
+    before = connection.scalars(runs).all()
+    connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
+    for ids, seeds in seeded:
+        add_members(connection, sweep_id, ids, seeds)
+    gone = len(set(before) - set(connection.scalars(runs)))
+    delete_runs(connection, _left_over(connection, before))
+    update_states(connection, [sweep_id])
+    return sweep_id, gone
 
 
 def stop(store: Store, sweep_ids: Sequence[int]) -> None:
@@ -287,7 +404,7 @@ def _set_state(store: Store, sweep_ids: Sequence[int], state: SweepState) -> Non
         update_states(connection, sweep_ids)
 
 
-def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
+def _sweep_id(connection: Connection, spec: SweepSpec, token: str | None) -> int:
     rows = connection.execute(select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name))
     known = rows.one_or_none()
     if known is not None:
@@ -296,7 +413,9 @@ def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
                 f"sweep {spec.name!r} holds imported results; give the sweep to be trained "
                 f"another name"
             )
-        fields = {"description": spec.description, "spec": spec.submitted, "launch_token": token}
+        fields = {"description": spec.description, "spec": spec.submitted}
+        if token is not None:
+            fields["launch_token"] = token
         this = update(Sweep).where(Sweep.id == known.id)
         connection.execute(this.values(**fields, state=SweepState.QUEUED))
         return int(known.id)
