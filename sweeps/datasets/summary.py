@@ -91,7 +91,8 @@ class Summary:
         return [
             of_tokens,
             *self.read_as,
-            f"{count(self.duplicates, 'row')} repeat{'s' * (self.duplicates == 1)} the string of another",
+            f"{count(self.duplicates, 'row')} repeat{'s' * (self.duplicates == 1)} the string of "
+            "another",
             *self.contradictions,
             *overlaps,
             *trained_on,
