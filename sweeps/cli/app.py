@@ -123,9 +123,9 @@ def main() -> None:
         app()
     except BrokenPipeError:
         _end_without_reader()
-    except SystemExit as end:
+    except SystemExit as ended:
         # Typer and Rich end by 1 then.
-        if isinstance(end.__context__, BrokenPipeError):
+        if isinstance(ended.__context__, BrokenPipeError):
             _end_without_reader()
         raise
     except (ClusterError, MachineError, StoreUnavailableError, OSError) as error:
