@@ -29,12 +29,17 @@ _own: TextIO | None = None
 
 def begin_output() -> None:
     """To be called first: a letter that a stream cannot write is written as its number."""
-    global _own
-    _own = None
+    end_output()
     for stream in (sys.stdout, sys.stderr):
         # Whoever chose another way keeps it.
         if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def end_output() -> None:
+    """To be called last: nothing more is put out."""
+    global _own
+    _own = None
 
 
 def output() -> TextIO:

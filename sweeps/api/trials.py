@@ -436,8 +436,8 @@ def _comparison_sentence(trial: RemedyTrial, comparison: Difference) -> str:
     said = f"trained: {first} of {count(n, 'seed')} {lacks}, against {second} of {m}"
     if (table := comparison.table) is not None:
         said += (
-            f"; of {count(table.pairs, 'seed')} in both it mends {table.only_second} and breaks "
-            f"{table.only_first}"
+            f"; of {count(int(table.pairs), 'seed')} in both it mends {table.only_second} and "
+            f"breaks {table.only_first}"
         )
     medians = " against ".join(percent(value) for value in trial.medians or ())
     return (

@@ -42,6 +42,7 @@ from sweeps.processes import end_without_collecting, ending_signals, retry_lost
 from sweeps.terminal import (
     VisibleFormatter,
     begin_output,
+    end_output,
     keep_output_apart,
     name_database,
     output,
@@ -123,9 +124,9 @@ def main() -> None:
         app()
     except BrokenPipeError:
         _end_without_reader()
-    except SystemExit as end:
+    except SystemExit as ended:
         # Typer and Rich end by 1 then.
-        if isinstance(end.__context__, BrokenPipeError):
+        if isinstance(ended.__context__, BrokenPipeError):
             _end_without_reader()
         raise
     except (ClusterError, MachineError, StoreUnavailableError, OSError) as error:
@@ -133,6 +134,8 @@ def main() -> None:
     except (SeqclsError, UnicodeError) as error:
         _fail(error, BAD_INPUT)
     finally:
+        plugins.before_loading = None
+        end_output()
         # What Python does at its very end cannot be interrupted without a traceback.
         for end in ends:
             signal.signal(end, signal.SIG_DFL)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter as Argument
 from inspect import Signature, signature
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperOption
@@ -35,10 +35,13 @@ INSIDE = "Inside a model"
 MAX_SEED = 2**63 - 1
 
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
 class Command(TyperCommand):
     """A command that refuses an option of one value that is given twice: one would be lost."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the command line."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         single = [x for x in given if isinstance(x, TyperOption) and not (x.multiple or x.is_flag)]
@@ -52,7 +55,7 @@ class Command(TyperCommand):
 class Commands(typer.Typer):
     """A set of commands, each a `Command`."""
 
-    def command(self, name: str | None = None, **how: Any) -> Any:
+    def command(self, name: str | None = None, **how: Any) -> Callable[[Function], Function]:
         """As that of Typer."""
         return super().command(name, **{"cls": Command, **how})
 

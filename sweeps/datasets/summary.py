@@ -88,11 +88,11 @@ class Summary:
         trained_on = (
             [] if known is None else [f"{known:,} of the {tested:,} test rows are trained on too"]
         )
+        repeating = f"{count(self.duplicates, 'row')} repeat{'s' * (self.duplicates == 1)}"
         return [
             of_tokens,
             *self.read_as,
-            f"{count(self.duplicates, 'row')} repeat{'s' * (self.duplicates == 1)} the string of "
-            "another",
+            f"{repeating} the string of another",
             *self.contradictions,
             *overlaps,
             *trained_on,

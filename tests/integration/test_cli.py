@@ -348,7 +348,7 @@ def test_what_would_be_lost_or_find_nothing_is_refused(arguments: list[str], say
 
 def test_conditions_are_repeated_and_may_leave_no_run() -> None:
     two = ["--where", "hidden_size=16", "--where", "model_seed=0", "--columns", "id,accuracy"]
-    assert "1 run in" in run_main("runs", *two, *DB).stdout
+    assert "4 runs in" in run_main("runs", *two, *DB).stdout
     none = run_main("runs", *two, "--where", "state=failed", *DB)
     assert (none.returncode, none.stderr) == (0, "")
     assert "0 runs in" in none.stdout

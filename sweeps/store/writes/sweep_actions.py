@@ -267,7 +267,8 @@ def _trained_or_granted(connection: Connection, keys: Collection[str]) -> set[tu
     )
     found: set[tuple[str, int]] = set()
     for some in chunks(sorted(keys)):
-        found.update(map(tuple, connection.execute(query.where(Config.key.in_(some)))))
+        rows = connection.execute(query.where(Config.key.in_(some)))
+        found.update((key, seed) for key, seed in rows)
     return found
 
 
