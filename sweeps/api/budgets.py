@@ -252,7 +252,7 @@ def _known_of_share(
         what = "seeds are not paired"
         if pairs is not None:
             learned = " that both learned" * (until.share == "generalizes")
-            what = f"seeds{learned} are paired: {count_of(pairs.pairs, 'pair')}"
+            what = f"seeds{learned} are paired: {count_of(int(pairs.pairs), 'pair')}"
         yield (
             f"{spec.name}: difference of both shares ({what}; 95%, however often one looks): "
             f"{spans[0]}"
