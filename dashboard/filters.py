@@ -14,6 +14,7 @@ from dashboard.words import measures, outcomes
 from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
 from seqcls.imported import PREFIX, fields_known
+from seqcls.text import count
 from sweeps.access import is_read_only
 from sweeps.api.reading import KINDS, Note, View, WrittenValue
 from sweeps.results import Outcome
@@ -209,7 +210,8 @@ def say_read_only() -> None:
         name, runs = without_folder(data.reader().name), data.count_runs(View())
     except SeqclsError:
         return
-    st.caption(verbatim(f"Read-only: {runs:,} models of {name}. Nothing can be changed here."))
+    models = count(runs, "model")
+    st.caption(verbatim(f"Read-only: {models} of {name}. Nothing can be changed here."))
 
 
 def say_what_is_unknown() -> None:
@@ -400,7 +402,7 @@ def _config_ids() -> tuple[int, ...] | None:
 def _say_what_is_left() -> None:
     view = current()
     left, runs = data.count_runs(view), data.count_runs(View())
-    st.caption(f"{left:,} of {runs:,} runs match the filters.{_say_what_is_summed(view)}")
+    st.caption(f"{left:,} of {count(runs, 'run')} match the filters.{_say_what_is_summed(view)}")
     st.button("Clear filters", key="clear_filters", on_click=clear, disabled=_is_plain())
 
 

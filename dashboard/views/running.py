@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import actions, data, links
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
+from seqcls.text import count
 from sweeps.access import control
 from sweeps.api import Store, open_reader, reading
 from sweeps.api.reading import SweepState
@@ -117,7 +118,7 @@ def show_sweep(store: Store, sweep: SweepProgress, place: str) -> None:
 
 def describe_progress(sweep: SweepProgress, attended: bool, doing: str = "") -> str:
     """How far a sweep is, and what its worker does before it trains, in one line."""
-    parts = [f"{sweep.done:,} of {sweep.total:,} models"]
+    parts = [f"{sweep.done:,} of {count(sweep.total, 'model')}"]
     if sweep.running:
         parts.append(f"{sweep.running:,} in training{_epochs(sweep)}")
     if sweep.orphaned:

@@ -12,6 +12,7 @@ from seqcls.interpretability.wording import percent, sign
 from seqcls.problem import Problem
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton
+from seqcls.text import count
 
 if TYPE_CHECKING:
     from automata.fa.dfa import DFA
@@ -284,7 +285,7 @@ def _finding(learned: LearnedAutomaton) -> str:
         assert differs is not None
         return (
             f"No finite machine was found within the budget: {learned.ended} ({rounds}, "
-            f"{learned.asked:,} strings asked). The last hypothesis, of "
+            f"{count(learned.asked, 'string')} asked). The last hypothesis, of "
             f"{states(learned.states)}, and the model differ on {name_string(learned, differs)}."
         )
     longer = ""
@@ -292,8 +293,8 @@ def _finding(learned: LearnedAutomaton) -> str:
         longer = f", and on {learned.longer:,} longer ones, of up to {learned.longest:,}"
     return (
         f"An automaton of {states(learned.states)} agrees with the model on every string of up to "
-        f"{learned.tried_length} tokens (all tried){longer} ({rounds}, {learned.asked:,} strings "
-        "asked). Of other strings nothing is known."
+        f"{count(learned.tried_length, 'token')} (all tried){longer} ({rounds}, "
+        f"{count(learned.asked, 'string')} asked). Of other strings nothing is known."
     )
 
 

@@ -60,6 +60,7 @@ from seqcls.interpretability.rules import agreement, rules
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.results import Cause
 from seqcls.shortcuts import READERS, agreement_of, read_test
+from seqcls.text import count as count_of
 
 # Why errors of any model are errors: diluted attention, or what they have in common.
 #
@@ -259,7 +260,7 @@ def _another(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> It
     rule = agreement("", says, test.predicted, test.times)
     differs = first_difference(model, automaton, short)
     first_wrong = "" if differs is None else f", first wrong on {differs or 'the empty string'}"
-    states = f"an automaton of {len(automaton.table)} states{first_wrong}"
+    states = f"an automaton of {count_of(len(automaton.table), 'state')}{first_wrong}"
     yield AttributedError("", ANOTHER, None, states, rule.agreement), says == test.predicted
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from seqcls.text import count
+
 MechanismName = Literal[
     "dilution",
     "value interference",
@@ -130,6 +132,6 @@ def forgetting_text(stored: Mapping[str, Any], display: Callable[[str], str]) ->
     )
     return (
         f"It {stored['mechanism']}: as {display(stored['word'])} repeats{after}, its state moves "
-        f"away ({moved}); from {stored['repetitions']:,} repetitions on it is wrong, as on "
+        f"away ({moved}); from {count(stored['repetitions'], 'repetition')} on it is wrong, as on "
         f"{display(stored['string'])}."
     )

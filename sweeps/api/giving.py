@@ -18,7 +18,7 @@ from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.standalone import network_json, network_said, source_of
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.text import named
+from seqcls.text import count, named
 from seqcls.weights import to_bytes
 from sweeps.api.models import trained_model
 from sweeps.files import refuse_taken, whole_files
@@ -222,7 +222,7 @@ def give(
 def computed(problem: Problem) -> str:
     """What the file of a model computes, in words."""
     said, longest = [named(network_said(problem.network))], _longest(problem)
-    known = "any number of tokens" if longest is None else f"up to {longest:,} tokens"
+    known = "any number of tokens" if longest is None else f"up to {count(longest, 'token')}"
     said.append(f"of strings of {known} out of {' '.join(problem.task.alphabet):.200}")
     if problem.writes:
         width = problem.config.beam_width

@@ -13,7 +13,7 @@ from seqcls.imported import MAX_NAME, plain_settings
 from seqcls.models.positions import special_tokens, table_size
 from seqcls.problem import Problem, check, plugins_of, resolve, with_samplers
 from seqcls.standalone import network_said
-from seqcls.text import canonical_json, named
+from seqcls.text import canonical_json, count, named
 from seqcls.weights import shape_mismatch, to_bytes
 from sweeps.datasets.predictions import seed_of
 from sweeps.grid.spec import with_digests
@@ -139,7 +139,7 @@ def _sentences(reading: Mapping[str, Any]) -> list[str]:
     if "positions" in network or "num_attention_heads" in network:
         if places is not None:
             table = found.get("positions", "sines and cosines")
-            said.append(f"positions: {table}, {places:,} places")
+            said.append(f"positions: {table}, {count(places, 'place')}")
         elif network.get("positions", "none") == "none" and reading["read_as"] != FORMAT:
             said.append("positions: no table of them in the file, read as a model without")
     files = ", ".join(reading["vocabulary_files"])
@@ -210,7 +210,7 @@ def _check_places(problem: Problem) -> None:
     needed = problem.longest_reading("test") + special_tokens(problem.network)
     if size is not None and size < needed:
         raise ConfigError(
-            f"the model has {size:,} places, and the longest test string needs {needed:,}: "
+            f"the model has {count(size, 'place')}, and the longest test string needs {needed:,}: "
             f"expected test_max_length={problem.config.test_max_length} to be lower by at least "
             f"{needed - size}"
         )

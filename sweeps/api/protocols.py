@@ -169,7 +169,7 @@ def _optimizer(config: RunConfig) -> str:
     decayed = "" if config.decay == "all" else " of matrices alone"
     parts = [f"AdamW with learning rate {rate:g}{falls}"]
     if config.warm_up_steps:
-        parts.append(f"a warm-up of {config.warm_up_steps:,} steps")
+        parts.append(f"a warm-up of {count(config.warm_up_steps, 'step')}")
     parts += [
         f"{part} fixed until {y:.0%} of training" for part, y in frozen_parts(config.freeze).items()
     ]
@@ -190,7 +190,7 @@ def _budget(problem: Problem) -> str:
     said = f"Training ends after {count(epochs, 'epoch')} ({count(steps, 'step')}) at the latest"
     earlier = []
     if config.stop_when_right:
-        also = f" and every {config.check_every:,} steps" if config.check_every else ""
+        also = f" and every {count(config.check_every, 'step')}" if config.check_every else ""
         earlier.append(
             f"once all {strings} of trained lengths are right (asked after every epoch{also})"
         )

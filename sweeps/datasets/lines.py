@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from seqcls.errors import DatasetError
+from seqcls.text import count
 
 MAX_BYTES = 4_000_000_000
 """A larger file is refused before it is read; so is what a compressed one unpacks to."""
@@ -226,6 +227,6 @@ def full_row(place: str, cells: list[str], columns: int) -> list[str]:
     """A line's cells, where it has one for each column."""
     if len(cells) != columns:
         raise DatasetError(
-            f"{place} has {len(cells):,} cells, expected {columns}, as the first line has"
+            f"{place} has {count(len(cells), 'cell')}, expected {columns}, as the first line has"
         )
     return cells
