@@ -2,9 +2,12 @@
 
 Defaults, blocks, chains of edges and comments mean what they mean to Graphviz
 (https://graphviz.org/doc/info/lang.html). What is no part of a directed graph is refused.
+Pydot 4 does not do: it reads `a -- b` as an arrow, drops what stands behind the graph, refuses
+`[shape=circle; peripheries=2]`, has no lines, and takes twice as long for each nested block.
 """
 
 import re
+from collections import ChainMap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,15 +21,14 @@ MAX_NESTED = 20
 """Blocks within blocks at most."""
 
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
-_BLANK = r"(?:\s|//[^\n]*|/\*.*?\*/|^\#[^\n]*)*"
 _TOKEN = re.compile(
-    rf"{_BLANK}(?:(?P<id>{_QUOTED}(?:\s*\+\s*{_QUOTED})*|-?(?:\.\d+|\d+(?:\.\d*)?)(?![\w.])|"
-    r"[^\W\d]\w*)|(?P<sign>->|--|[{}\[\]=;,:]))",
-    re.DOTALL | re.MULTILINE,
+    r"(?P<blank>\s+|//[^\n]*|\#[^\n]*|/\*.*?\*/)|(?P<sign>->|--|[{}\[\]=;,:]|"
+    # Words mean the same in capitals, and nothing of the kind in quotation marks.
+    r"(?i:strict|graph|digraph|node|edge|subgraph)\b)|"
+    rf"(?P<quoted>{_QUOTED}(?:\s*\+\s*{_QUOTED})*)|"
+    r"(?P<id>-?(?:\.\d+|\d+(?:\.\d*)?)(?![\w.])|[^\W\d]\w*)|(?P<other>.)",
+    re.DOTALL,
 )
-_END = re.compile(rf"{_BLANK}\Z", re.DOTALL | re.MULTILINE)
-_WORDS = ("strict", "graph", "digraph", "node", "edge", "subgraph")
-"""They mean the same in capitals, and nothing of the kind in quotation marks."""
 
 
 class Edge(NamedTuple):
@@ -53,16 +55,21 @@ class _Token(NamedTuple):
     text: str
     """Of a quoted text what stands between the marks, with the escapes of labels as they are."""
     kind: str
-    """`id`, `word`, `sign` or, behind the last one, `end`."""
+    """`id`, `sign`, which words are too, or, behind the last one, `end`."""
     line: int
     written: str
 
 
-class _Scope(NamedTuple):
-    """What a block says of the nodes and edges that are made in it from there on."""
+@dataclass
+class _Block:
+    """What stands in braces."""
 
-    node: Attributes
-    edge: Attributes
+    defaults: dict[str, ChainMap[str, str]]
+    """What it says, from there on, of its `graph`, and of every `node` and `edge` made in it."""
+    named: dict[str, None] = field(default_factory=dict)
+    """The nodes in it."""
+    blocks: dict[str, "_Block"] = field(default_factory=dict)
+    """Those in it that have a name, under which they may go on later."""
 
 
 def read_graph(text: str) -> Graph:
@@ -85,19 +92,20 @@ class _Reader:
             raise self._refusal("'digraph {', with arrows as '0 -> 1'")
         if self._next.kind == "id":
             self._advance()
-        self._block(_Scope({}, {}), 0)
+        self._read(_Block({word: ChainMap() for word in ("graph", "node", "edge")}))
         if self._next.kind != "end":
             raise self._refusal("nothing behind the graph")
 
-    def _advance(self) -> _Token:
-        token = self._next
-        if token.kind != "end":
-            self._next = next(self._tokens)
-        return token
+    def _advance(self) -> str:
+        token, self._next = self._next, next(self._tokens)
+        return token.text
 
-    def _takes(self, *texts: str) -> bool:
-        """Whether one of these words or signs comes next, which is then left behind."""
-        found = self._next.kind in ("word", "sign") and self._next.text in texts
+    def _has(self, *signs: str) -> bool:
+        return self._next.kind == "sign" and self._next.text in signs
+
+    def _takes(self, *signs: str) -> bool:
+        """Whether one of these comes next, which is then left behind."""
+        found = self._has(*signs)
         if found:
             self._advance()
         return found
@@ -109,69 +117,66 @@ class _Reader:
     def _id(self, expected: str) -> str:
         if self._next.kind != "id":
             raise self._refusal(expected)
-        return self._advance().text
+        return self._advance()
 
-    def _block(self, scope: _Scope, depth: int) -> list[str]:
+    def _read(self, block: _Block) -> list[str]:
         """Reads what stands in braces; the nodes that are named there."""
-        if depth > MAX_NESTED:
+        if len(block.defaults["node"].maps) > MAX_NESTED + 1:
             raise self._refusal(f"at most {MAX_NESTED} blocks within blocks")
         if not self._takes("{"):
             raise self._refusal("'{'")
-        named: dict[str, None] = {}
         while not self._takes("}"):
-            named.update(dict.fromkeys(self._statement(scope, depth)))
+            self._statement(block)
             self._takes(";")
-        return list(named)
+        return list(block.named)
 
-    def _statement(self, scope: _Scope, depth: int) -> list[str]:
-        for word, defaults in (("node", scope.node), ("edge", scope.edge), ("graph", {})):
+    def _statement(self, block: _Block) -> None:
+        for word, defaults in block.defaults.items():
             if self._takes(word):
-                if (self._next.text, self._next.kind) != ("[", "sign"):
+                if not self._has("["):
                     raise self._refusal(f"attributes of every {word}, as {word} [color=black]")
                 defaults.update(self._attributes())
-                return []
-        is_node, line = self._next.kind == "id", self._next.line
-        ends = [self._end(scope, depth)]
-        if is_node and self._takes("="):
+                return
+        first = self._next
+        ends = [self._end(block)]
+        if first.kind == "id" and self._takes("="):
             # An attribute of the graph.
             self._id("a value")
-            return []
-        if is_node:
-            self._make(ends[0], scope)
+            return
         while self._takes("->"):
-            is_one = self._next.kind == "id"
-            ends.append(self._end(scope, depth))
-            if is_one:
-                self._make(ends[-1], scope)
+            ends.append(self._end(block))
+        block.named.update(dict.fromkeys(name for names in ends for name in names))
         attributes = self._attributes()
         if len(ends) > 1:
-            made = {**scope.edge, **attributes}
+            made = {**block.defaults["edge"], **attributes}
             for sources, targets in pairwise(ends):
-                self.graph.edges += [Edge(a, b, made, line) for a in sources for b in targets]
-        elif is_node:
-            self._describe(ends[0][0], attributes, line)
+                self.graph.edges += [Edge(a, b, made, first.line) for a in sources for b in targets]
+        elif first.kind == "id":
+            for name in ends[0]:
+                self._describe(name, attributes, first.line)
         elif attributes:
             raise self._refusal("no attributes of a block")
-        return [name for some in ends for name in some]
 
-    def _end(self, scope: _Scope, depth: int) -> list[str]:
-        """The nodes at an end of an edge: one, or those of a block."""
+    def _end(self, block: _Block) -> list[str]:
+        """The nodes at an end of an edge: those between commas, or those of a block."""
+        if self._next.kind == "id":
+            names: list[str] = []
+            while not names or self._takes(","):
+                names.append(self._id("a node"))
+                # Where at the node an edge ends says nothing.
+                while self._takes(":"):
+                    self._id("the place of a node at which an edge ends")
+            if not self._has("="):
+                for name in names:
+                    self.graph.nodes.setdefault(name, {**block.defaults["node"]})
+            return names
+        inner = _Block({word: said.new_child() for word, said in block.defaults.items()})
         if self._takes("subgraph"):
             if self._next.kind == "id":
-                self._advance()
-        elif self._next.kind == "id":
-            name = self._advance().text
-            # Where at the node an edge ends says nothing.
-            while self._takes(":"):
-                self._id("the place of a node at which an edge ends")
-            return [name]
-        if (self._next.text, self._next.kind) != ("{", "sign"):
+                inner = block.blocks.setdefault(self._advance(), inner)
+        elif not self._has("{"):
             raise self._refusal("a node, an edge as '0 -> 1', or attributes in brackets")
-        return self._block(_Scope({**scope.node}, {**scope.edge}), depth + 1)
-
-    def _make(self, names: list[str], scope: _Scope) -> None:
-        for name in names:
-            self.graph.nodes.setdefault(name, {**scope.node})
+        return self._read(inner)
 
     def _describe(self, name: str, attributes: Attributes, line: int) -> None:
         said = self._said.setdefault(name, {})
@@ -188,42 +193,28 @@ class _Reader:
         while self._takes("["):
             while not self._takes("]"):
                 name = self._id("the name of an attribute, or ']'")
-                found[name] = (
-                    self._id("a value, in quotation marks") if self._takes("=") else "true"
-                )
+                if not self._takes("="):
+                    raise self._refusal(f"'=' behind the name of the attribute {name!r:.40}")
+                found[name] = self._id("a value, in quotation marks")
                 self._takes(";", ",")
         return found
 
 
 def _tokens_of(text: str) -> Iterator[_Token]:
-    place, line = 0, 1
-    while not _END.match(text, place):
-        token = _TOKEN.match(text, place)
-        start = token.start(token.lastgroup or 0) if token else _after_blank(text, place)
-        line += text.count("\n", place, start)
-        if token is None:
-            rest = text[start:].split("\n", 1)[0][:40]
-            is_html = text[start] == "<"
+    line = 1
+    for token in _TOKEN.finditer(text):
+        kind, written = token.lastgroup or "", token[0]
+        if kind == "other":
+            rest = text[token.start() :].split("\n", 1)[0][:40]
             raise DatasetError(
                 f"line {line}: {rest!r}, expected a graph in the language DOT"
-                + "; write the text of a label in quotation marks, not as HTML" * is_html
+                + "; write the text of a label in quotation marks, not as HTML" * (written == "<")
             )
-        written, place = text[start : token.end()], token.end()
-        kind, said = token.lastgroup or "", written
-        if written[0] == '"':
+        if kind == "quoted":
             parts = [part[1:-1] for part in re.findall(_QUOTED, written, re.DOTALL)]
             # A line goes on behind a backslash at its end.
-            said = re.sub(r"\\\r?\n", "", "".join(parts))
-        elif kind == "id" and written.lower() in _WORDS:
-            kind, said = "word", written.lower()
-        yield _Token(said, kind, line, written)
+            yield _Token(re.sub(r"\\\r?\n", "", "".join(parts)), "id", line, written)
+        elif kind != "blank":
+            yield _Token(written.lower() if kind == "sign" else written, kind, line, written)
         line += written.count("\n")
-    yield _Token("", "end", line + text.count("\n", place), "")
-
-
-_BLANKS = re.compile(_BLANK, re.DOTALL | re.MULTILINE)
-
-
-def _after_blank(text: str, place: int) -> int:
-    found = _BLANKS.match(text, place)
-    return found.end() if found else place
+    yield _Token("", "end", line, "")

@@ -372,6 +372,16 @@ MEANING_THE_SAME = {
         "  1 [shape", "  subgraph cluster_a { node [peripheries=2]; 1 }\n  1 [shape"
     ),
     "chains and blocks": DRAWN.replace('0 -> 1 [label="a"]', 'edge [label="a"]; 0 -> {1}'),
+    "lists of nodes": DRAWN.replace("  1 [", "  1, 2 [").replace("1 -> 1", "1, 2 -> 2"),
+    "a block that goes on": DRAWN.replace(
+        "  1 [shape=doublecircle];",
+        "subgraph s { node [shape=doublecircle] } subgraph s { subgraph s { 1 } }",
+    ),
+    "a default of a block around one that goes on": DRAWN.replace(
+        "  1 [shape=doublecircle];",
+        "{ subgraph s { 0 } node [peripheries=2] subgraph s { 1 } }",
+    ),
+    "a comment behind an edge": DRAWN.replace("start -> 0;", "start -> 0 # -> 1"),
     "comments": "// a -> b\n# c -> d\n" + DRAWN.replace("start -> 0", "start -> /* 9 */ 0"),
     "ports": DRAWN.replace("0 -> 1 ", '"0":ne -> 1:w:c '),
     "a start that is invisible": DRAWN.replace("[shape=point]", '[style="filled,invis"]'),
@@ -401,6 +411,7 @@ def test_a_drawing_means_what_graphviz_draws(way: str, tmp_path: Path) -> None:
         ('"a"', "\"'a'\"", "line 5: the edge from '0' to '1': label \"'a'\" has \"'a'\", which"),
         ('"a"', '"a,,c"', "line 5: the edge from '0' to '1': label 'a,,c' has nothing between"),
         ('"a"', r'"\N"', "line 5: the edge from '0' to '1': label '\\\\N' has '\\N', which stands"),
+        ('"a"', '"a", bold', "line 5: ']', expected '=' behind the name of the attribute 'bold'"),
         ('"a"', '"a", taillabel=c', "line 5: the edge from '0' to '1' has 'taillabel'"),
         ('"a"', '"a", dir=back', "line 5: the edge from '0' to '1' has dir='back'"),
         ("=doublecircle", "=doubleoctagon", "state '1' has shape='doubleoctagon', expected"),
