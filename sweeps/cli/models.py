@@ -257,10 +257,10 @@ def runs(
         by = pd.Series(deciding(store, set(of.index)), dtype=object).loc[of.index].dropna()
         decided = pd.DataFrame({"language": of.loc[by.index], "by": by}).drop_duplicates()
         for each, some in decided.groupby("by", sort=False)["language"]:
-            named = [f"{name} is" for name in some]
+            subjects = [f"{name} is" for name in some]
             if len(some) > MOST_NAMED:
-                named = [f"of {of.nunique():,} tasks {len(some):,} are"]
-            for which in named:
+                subjects = [f"of {of.nunique():,} tasks {len(some):,} are"]
+            for which in subjects:
                 say(f"{which} decided by {each}: to read nothing else is no shortcut")
         said = trained_on(api.configs(store, config_ids).values())
         if said:

@@ -257,6 +257,14 @@ def test_runs_say_of_each_language_what_decides_it(
     ]
 
 
+def test_a_model_is_called_by_a_seed_only_where_it_names_no_other(
+    monkeypatch: pytest.MonkeyPatch, decided_file: Path, read_file: Path
+) -> None:
+    for path, called in ((decided_file, "run 1 or even_pairs/0"), (read_file, "run 1")):
+        told = said(open_app(monkeypatch, path, "model", run="1")).replace("\\", "")
+        assert f"Commands call it {called}; its" in told
+
+
 def test_what_a_reader_decides_is_said_beside_what_it_reaches(decided_file: Path) -> None:
     db = ("--db", str(decided_file))
     compared = run_main("compare", "1", "2", *db).stdout
