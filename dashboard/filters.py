@@ -224,12 +224,13 @@ def say_what_is_unknown() -> None:
         return
     for name, values in still.items():
         listed = ", ".join(value[:60] for value in values[:10])
-        what = (
-            "is not in this database; it restricts"
-            if len(values) == 1
-            else ("are not in this database; they restrict")
+        be, they = ("is", "it restricts") if len(values) == 1 else ("are", "they restrict")
+        where = "not in this database"
+        if name in links.THRESHOLDS:
+            where, they = "not a number from 0 to 100", they.replace("restrict", "change")
+        st.warning(
+            verbatim(f"The link asks for {name} {listed}, which {be} {where}; {they} nothing.")
         )
-        st.warning(verbatim(f"The link asks for {name} {listed}, which {what} nothing."))
 
 
 def _take_clicked() -> None:

@@ -12,6 +12,7 @@ from dashboard.words import names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.problem import resolve
+from sweeps.api import reading
 from sweeps.api.naming import settings_changed
 from sweeps.api.protocols import protocols
 
@@ -58,8 +59,11 @@ def _in_short(run_id: int, config: RunConfig) -> str:
 def _elsewhere(run_id: int, config: RunConfig) -> str:
     """What commands and files call the model and its configuration."""
     seed = data.model(run_id)["model_seed"].astype(object).iloc[0]
-    called = [f"run {run_id}", *(f"{sweep}/{seed}" for sweep in data.sweeps_of_run(run_id))]
-    return f"Commands call it {' or '.join(called)}; its configuration's key is {config.key[:16]}."
+    names = [f"{sweep}/{seed}" for sweep in data.sweeps_of_run(run_id)]
+    # In a sweep of several configurations a seed is no name of one model.
+    own = [name for name in names if len(reading.runs_named(data.reader(), name)) == 1]
+    called = " or ".join([f"run {run_id}", *own])
+    return f"Commands call it {called}; its configuration's key is {config.key[:16]}."
 
 
 def _sentences(config_id: int, run_ids: tuple[int, ...]) -> list[str]:

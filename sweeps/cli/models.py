@@ -195,7 +195,7 @@ def runs(
     from sweeps.api.naming import names_of
     from sweeps.api.overlaps import trained_on
     from sweeps.api.presentation import describe_proofs
-    from sweeps.api.reading import deciding
+    from sweeps.api.reading import deciding, languages
     from sweeps.api.results import call_datasets, stored_runs
     from sweeps.results import BORDER_SHARES, differing_fields, solved_or_none
 
@@ -253,10 +253,15 @@ def runs(
     config_ids = frame["config_id"].unique().tolist()
     if len(config_ids) <= MOST_ASKED:
         read = frame[frame["shortcut_within"].notna() | frame["shortcut_beyond"].notna()]
-        decided = read["config_id"].map(deciding(store, set(read["config_id"])))
-        for task, by in dict.fromkeys(zip(read["task"], decided, strict=True)):
-            if by is not None:
-                say(f"{task} is decided by {by}: to read nothing else is no shortcut")
+        of = pd.Series(languages(store)).loc[read["config_id"].unique()]
+        by = pd.Series(deciding(store, set(of.index)), dtype=object).loc[of.index].dropna()
+        decided = pd.DataFrame({"language": of.loc[by.index], "by": by}).drop_duplicates()
+        for each, some in decided.groupby("by", sort=False)["language"]:
+            subjects = [f"{name} is" for name in some]
+            if len(some) > MOST_NAMED:
+                subjects = [f"of {of.nunique():,} tasks {len(some):,} are"]
+            for which in subjects:
+                say(f"{which} decided by {each}: to read nothing else is no shortcut")
         said = trained_on(api.configs(store, config_ids).values())
         if said:
             say(said)
@@ -401,6 +406,9 @@ COMMANDS: Mapping[Callable[..., None], str] = {
 
 MOST_ASKED = 1_000
 """Configurations of which it is said how much of their tests they were trained on."""
+
+MOST_NAMED = 10
+"""Languages that are named of those that the same decides; of more their number is said."""
 
 
 def _perturbed_table(store: "Store", outcomes: "pd.DataFrame") -> "pd.DataFrame":

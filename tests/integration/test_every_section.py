@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.words.measures import NOT_KNOWN
 from seqcls.problem import resolve
+from seqcls.text import count
 from sweeps import api
 from sweeps.api import configs, predict
 from sweeps.api.naming import names_of
@@ -176,8 +177,8 @@ def test_the_protocol_of_every_kind_says_what_is_stored(every_kind: Path, sweep:
         assert "Trained elsewhere as " in text
         assert "was kept" not in text
         return
-    assert f"was trained for {epochs:,} epochs, and epoch {best:,} was kept, " in text
-    assert f"ends after {problem.config.max_num_epochs:,} epochs" in text
+    assert f"was trained for {count(epochs, 'epoch')}, and epoch {best:,} was kept, " in text
+    assert f"ends after {count(problem.config.max_num_epochs, 'epoch')}" in text
     assert f"Trained on {problem.train.epoch_size:,} " in text
     longest = problem.validation.lengths[-1], problem.train.lengths[-1]
     assert ("They are longer than those trained on" in text) == (longest[0] > longest[1])

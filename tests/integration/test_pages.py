@@ -495,6 +495,16 @@ def test_what_is_saved_as_csv_reads_back(monkeypatch: pytest.MonkeyPatch) -> Non
     assert list(back.columns) == ["string", "kind", "length", "label", "logit", "occurrences"]
 
 
+def test_a_link_with_an_accuracy_that_is_none_says_what_one_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, below="500", learned="90")
+    [warned] = [x.value.replace("\\", "") for x in app.warning]
+    assert warned == (
+        "The link asks for below 500, which is not a number from 0 to 100; it changes nothing."
+    )
+
+
 def test_a_link_to_a_model_that_the_table_does_not_show_shows_it_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

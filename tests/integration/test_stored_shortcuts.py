@@ -15,6 +15,7 @@ from seqcls.shortcuts import READERS
 from sweeps import api
 from sweeps.api import reading
 from sweeps.api.presentation import display_strings
+from sweeps.cli import models
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.shortcuts import unread_tests
@@ -231,12 +232,43 @@ def test_what_a_reader_decides_is_no_shortcut_on_any_page(
         assert by in pages[0]
 
 
+@pytest.mark.parametrize("most", [10, 1])
+def test_runs_say_of_each_language_what_decides_it(
+    monkeypatch: pytest.MonkeyPatch, decided_file: Path, tmp_path: Path, most: int
+) -> None:
+    store = open_writer(str(shutil.copy(decided_file, tmp_path / "more.db")))
+    for pattern in ("(ab)*", "(ab|ba)*", "(ab)*a"):
+        fields = {**FIXED, "task": "regular", "alphabet": "ab", "pattern": pattern}
+        api.submit(store, {"name": f"one {len(pattern)}", "model_seeds": [0], "fixed": fields})
+    api.work(store)
+    for unread in unread_tests(store):
+        assert fit_shortcuts(store, unread) is None
+    monkeypatch.setattr(models, "MOST_NAMED", most)
+    told = run_main("runs", "--db", str(file_of(store))).stdout.splitlines()
+    end = ": to read nothing else is no shortcut"
+    regular = [f"regular, alphabet=ab, pattern={x} is" for x in ("(ab)*", "(ab)*a")]
+    assert [x.removesuffix(end) for x in told if end in x] == [
+        "even_pairs is decided by first and last letters",
+        "copy, distinct=false, num_tokens=2 is decided by the input itself",
+        *(
+            f"{which} decided by pairs of neighboring tokens"
+            for which in (regular if most > 1 else ["of 5 tasks 2 are"])
+        ),
+    ]
+
+
+def test_a_model_is_called_by_a_seed_only_where_it_names_no_other(
+    monkeypatch: pytest.MonkeyPatch, decided_file: Path, read_file: Path
+) -> None:
+    for path, called in ((decided_file, "run 1 or even_pairs/0"), (read_file, "run 1")):
+        told = said(open_app(monkeypatch, path, "model", run="1")).replace("\\", "")
+        assert f"Commands call it {called}; its" in told
+
+
 def test_what_a_reader_decides_is_said_beside_what_it_reaches(decided_file: Path) -> None:
     db = ("--db", str(decided_file))
-    told = run_main("runs", *db).stdout
     compared = run_main("compare", "1", "2", *db).stdout
-    for task, by in DECIDED.items():
-        assert f"{task} is decided by {by}" in told
+    for by in DECIDED.values():
         assert f"no shortcut, as the task is decided by {by}" in compared
     record = api.compare(open_reader(str(decided_file)), "1", "2").record()
     assert [x["decided_by"] for x in record["shortcuts"]] == [*DECIDED.values()]
