@@ -227,8 +227,8 @@ class ForeignWeights:
             and not (name == "model_type" and value in known)
             and value not in (None, False, [], {})
         ]
-        known = tensors.read_as.values()
-        buffers = [f"tensor {short(x)}" for x in self.buffers if x not in known]
+        taken = tensors.read_as.values()
+        buffers = [f"tensor {short(x)}" for x in self.buffers if x not in taken]
         special = {x: vocabulary.special_token(x) for x in ROLES}
         return {
             "read_as": adapter,

@@ -120,10 +120,25 @@ def test_a_causal_mask_that_was_saved_is_heeded(name: str, tmp_path: Path) -> No
     save(model, tmp_path / "model.safetensors")
     save_file({**model.state_dict(), name: BUFFERS[name]}, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text('{"nhead": 2, "hidden_act": "gelu"}')
-    # `<cls>` comes first, so that with this mask it sees itself alone.
+    (tmp_path / "vocab.json").write_text('{"0": 0, "1": 1, "<eos>": 2, "<pad>": 3}')
+
+    def causal(ids: Tensor) -> Tensor:
+        ids = torch.cat([ids, torch.full_like(ids[:, :1], 2)], dim=1)
+        mask = BUFFERS["mask"][: ids.shape[1], : ids.shape[1]]
+        read: Tensor = model.encoder(model.tok(ids) + model.pos[: ids.shape[1]], mask=mask)
+        logits: Tensor = model.out(read[:, -1])[:, 0]
+        return logits
+
+    found = loaded_logits(tmp_path / "runs.db", tmp_path, settings={"readout": "last"})
+    assert np.allclose(found, logits_of(causal, STRINGS), rtol=1e-4, atol=1e-5)
+
+
+def test_a_string_begins_with_the_token_that_stands_for_it(tmp_path: Path) -> None:
+    model = OwnEncoder().eval()
+    save(model, tmp_path / "model.safetensors")
     (tmp_path / "vocab.json").write_text('{"0": 0, "1": 1, "<cls>": 2, "<bos>": 3}')
-    found = loaded_logits(tmp_path / "runs.db", tmp_path)
-    assert np.allclose(found, logits_of(model, [""]), rtol=1e-4, atol=1e-5)
+    found = loaded_logits(tmp_path / "runs.db", tmp_path, settings={"heads": 2})
+    assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-4, atol=1e-5)
 
 
 def test_a_head_without_bias_after_one_hot_tokens_is_no_embedding(tmp_path: Path) -> None:
