@@ -8,8 +8,8 @@ import json
 import re
 import struct
 import zipfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,9 @@ MOST_BYTES = 2**28
 
 PICKLES = (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 """How they begin, packed or not."""
+
+PICKLED = (".bin", ".pt", ".pth", ".ckpt")
+"""How the names of files end that PyTorch saves."""
 
 CONVERT = (
     'python -c "import torch; from safetensors.torch import save_file; '
@@ -124,8 +127,8 @@ class ForeignWeights:
     tensors: Weights
     of_folder: Mapping[str, Any]
     vocabulary: VocabularyFile
-    unread: Sequence[str] = ()
-    """Tensors of whole numbers."""
+    buffers: Weights = field(default_factory=dict)
+    """Tensors that are no weights: masks, and whole numbers."""
 
     def adapter_name(self, named: str | None) -> str:
         """The adapter that is named, or whose tensors these are.
@@ -172,7 +175,14 @@ class ForeignWeights:
         given_tensors = {name: x.copy() for name, x in self.tensors.items()}
         while wrappers := [x for x in WRAPPERS if all(y.startswith(x) for y in given_tensors)]:
             given_tensors = {x.removeprefix(wrappers[0]): y for x, y in given_tensors.items()}
-        tensors = Tensors(given_tensors)
+        if computed := [x for x in given_tensors if _COMPUTED_FROM.search(x)]:
+            raise ConfigError(
+                f"tensor {short(computed[0])} is a part of which a weight is computed; save the "
+                "weights themselves, after torch.nn.utils.parametrize.remove_parametrizations, "
+                "remove_weight_norm, remove_spectral_norm or prune.remove"
+            )
+        causal = [name for name, x in self.buffers.items() if _is_causal(x)]
+        tensors = Tensors(given_tensors, next(iter(causal), None))
         fields, weights, _ = reads.read(tensors, settings, vocabulary)
         tensors.check_empty(adapter)
         # Only where an adapter reads it: another's folder may say it of something else.
@@ -205,7 +215,7 @@ class ForeignWeights:
             for source in ("given", "config.json", "assumed")
         }
         # The network says where an embedding, a table and a head were found.
-        for name in ("position_offset", "positions", "embedding", "head"):
+        for name in ("position_offset", "positions", "embedding", "head", *tensors.read_as):
             said["assumed"].pop(name, None)
         is_own, known = adapter == "seqcls", ADAPTERS[adapter].model_types
         unread = [
@@ -217,6 +227,8 @@ class ForeignWeights:
             and not (name == "model_type" and value in known)
             and value not in (None, False, [], {})
         ]
+        taken = tensors.read_as.values()
+        buffers = [f"tensor {short(x)}" for x in self.buffers if x not in taken]
         special = {x: vocabulary.special_token(x) for x in ROLES}
         return {
             "read_as": adapter,
@@ -228,7 +240,7 @@ class ForeignWeights:
                 x: {"token": y, "id": vocabulary.ids[y]} for x, y in special.items() if y
             },
             "vocabulary_files": list(self.vocabulary.files),
-            "not_read": [*unread, *self.unread, *self.vocabulary.unread],
+            "not_read": [*unread, *buffers, *self.vocabulary.unread],
         }
 
 
@@ -245,11 +257,18 @@ def read_weights(path: Path, vocabulary: Path | None = None) -> ForeignWeights:
     """
     folder = path if path.is_dir() else path.parent
     found = sorted(folder.glob("*.safetensors"))
+    if parts := [x for x in (found if path.is_dir() else [path]) if _PART.fullmatch(x.stem)]:
+        raise ConfigError(
+            f"{parts[0]}: a part of a model of several files; join their tensors in one file, "
+            "model.safetensors, in a folder with its config.json and vocabulary alone"
+        )
     if path.is_dir() and len(found) != 1:
+        for pickle in () if found else sorted(x for x in folder.iterdir() if x.suffix in PICKLED):
+            _read_tensors(pickle)
         what = "no file of weights" if not found else f"{len(found)} files of weights"
         raise ConfigError(f"{path}: {what} in it, expected one, model.safetensors")
     file = found[0] if path.is_dir() else path
-    tensors, unread = _read_tensors(file)
+    tensors, buffers = _read_tensors(file)
     # Beside several files nothing says whose settings these are.
     is_alone = [x.name for x in found] == [file.name]
     settings = folder / "config.json"
@@ -259,7 +278,7 @@ def read_weights(path: Path, vocabulary: Path | None = None) -> ForeignWeights:
     tokens = (
         read_vocabulary(vocabulary) if vocabulary else vocabulary_beside(folder, is_alone=is_alone)
     )
-    return ForeignWeights(path, tensors, beside, tokens, unread)
+    return ForeignWeights(path, tensors, beside, tokens, buffers)
 
 
 def _names_in_archive(data: bytes) -> list[str]:
@@ -271,8 +290,17 @@ def _names_in_archive(data: bytes) -> list[str]:
         return []
 
 
-def _read_tensors(path: Path) -> tuple[Weights, list[str]]:
-    """The tensors of floating-point numbers, and what is said of others."""
+def _is_causal(buffer: np.ndarray) -> bool:
+    """Whether a buffer says that a token attends to none after it, whatever numbers it has."""
+    if buffer.ndim != 2 or len(set(buffer.shape)) != 1 or len(buffer) < 2:
+        return False
+    inside = np.tri(len(buffer), dtype=bool)
+    sides = np.unique(buffer[inside]), np.unique(buffer[~inside])
+    return all(len(x) == 1 for x in sides) and bool(sides[0][0] != sides[1][0])
+
+
+def _read_tensors(path: Path) -> tuple[Weights, Weights]:
+    """The tensors of floating-point numbers, and those that are no weights."""
     try:
         size = path.stat().st_size
         if not path.is_file():
@@ -299,7 +327,11 @@ def _read_tensors(path: Path) -> tuple[Weights, list[str]]:
     try:
         _check_header(data)
         every = load(data)
-        tensors = {name: x for name, x in every.items() if x.dtype.kind == "f"}
+        tensors = {
+            name: x
+            for name, x in every.items()
+            if x.dtype.kind == "f" and not (_MASK.fullmatch(name) and _is_causal(x))
+        }
     except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
         said = " ".join(str(error).split())[:160]
         raise ConfigError(f"{path}: no safetensors file that can be read ({said})") from None
@@ -310,20 +342,29 @@ def _read_tensors(path: Path) -> tuple[Weights, list[str]]:
     for name, values in tensors.items():
         if not np.isfinite(values).all():
             raise ConfigError(f"{path}: tensor {short(name)} has a value that is not finite")
-    others = {name: x.dtype for name, x in every.items() if name not in tensors}
-    if unknown := [name for name in others if not _BUFFERS.fullmatch(name)]:
+    others = {name: x for name, x in every.items() if name not in tensors}
+    known = re.compile(f"{_MASK.pattern}|{_BUFFERS.pattern}")
+    if unknown := [name for name in others if not known.fullmatch(name)]:
         raise ConfigError(
-            f"{path}: tensor {short(unknown[0])} is of {others[unknown[0]]}, expected F32 or F64: "
-            "weights of whole numbers are not read"
+            f"{path}: tensor {short(unknown[0])} is of {others[unknown[0]].dtype}, expected F32 or "
+            "F64: weights of whole numbers are not read"
         )
-    return tensors, [f"tensor {short(x)}" for x in others]
+    return tensors, others
 
+
+_MASK = re.compile(r"(.*\.)?(\w*mask|tril|triu)")
+"""Buffers that say which tokens attend to which."""
 
 _BUFFERS = re.compile(
-    r"(.*\.)?(position_ids|positions|token_type_ids|num_batches_tracked|\w*mask|masked_bias|"
-    r"attn\.bias)"
+    r"(.*\.)?(position_ids|positions|token_type_ids|num_batches_tracked|masked_bias|attn\.bias)"
 )
-"""Tensors of whole numbers that models have beside their weights."""
+"""Other tensors of whole numbers that models have beside their weights."""
+
+_PART = re.compile(r".*-\d+-of-(?!0*1$)\d+")
+"""A file that has some of a model's tensors, as Hugging Face names them."""
+
+_COMPUTED_FROM = re.compile(r"(^|\.)parametrizations\.|(weight|bias)\w*_(g|v|orig)$")
+"""Tensors of which PyTorch computes weights, where these are normed or pruned."""
 
 READABLE = ("F32", "F64", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL")
 """Types of tensors; no answer is computed from whole numbers, which are left out."""

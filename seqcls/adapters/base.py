@@ -27,6 +27,9 @@ ROLES: Mapping[str, Sequence[str]] = {
 TABLE = "positions.table.weight"
 """Our parameter of learned positions."""
 
+ACTIVATION_ALIASES = ("hidden_act", "activation_function")
+"""What else settings call an activation."""
+
 NEVER = -1e4
 """The bias of a token that a head does not know: no other number is as low."""
 
@@ -39,8 +42,10 @@ def short(value: Any) -> str:
 class Tensors:
     """The tensors of a file, by name: each is taken once, and one that is left has no place."""
 
-    def __init__(self, tensors: Weights) -> None:
+    def __init__(self, tensors: Weights, causal_mask: str | None = None) -> None:
         self._left = dict(tensors)
+        self.causal_mask = causal_mask
+        """The buffer that says that a token attends to none after it."""
         self.read_as: dict[str, str] = {}
         """The names of tensors that are found by their shapes, by what they are taken for."""
 
@@ -191,7 +196,9 @@ class Vocabulary:
             "end": ("eos_token",),
             "padding": ("pad_token",),
         }[role]
-        named = [*(self.roles[x] for x in theirs if x in self.roles), *ROLES[role]]
+        # A token of the whole string comes before one that only begins it.
+        usual = sorted(ROLES[role], key=lambda x: self.at_places or "cls" not in x.lower())
+        named = [*(self.roles[x] for x in theirs if x in self.roles), *usual]
         return next((x for x in named if x in self.ids and x not in self.alphabet), None)
 
     def _require(self, role: str, why: str) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from seqcls.adapters.base import (
+    ACTIVATION_ALIASES,
     TABLE,
     Adapter,
     Loaded,
@@ -66,14 +67,17 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     if places is not None:
         weights[TABLE] = places
     weights |= read_head(tensors, settings, vocabulary, readout, table, hidden)
-    mask = settings.get("mask", "causal" if vocabulary.at_places else "full", ("full", "causal"))
+    is_causal = vocabulary.at_places or tensors.causal_mask
+    mask = settings.get("mask", "causal" if is_causal else "full", ("full", "causal"))
+    if tensors.causal_mask and mask == "causal":
+        tensors.read_as["mask"] = tensors.causal_mask
     settings.check_sizes(num_layers=blocks, d_model=hidden, dim_feedforward=inner)
     fields: dict[str, Any] = {
         **transformer_fields(blocks, hidden, heads, inner),
         "layer_norm_eps": settings.epsilon("layer_norm_eps"),
         "norm_placement": "pre" if settings.get("norm_first", False, (True, False)) else "post",
         "final_norm": final_norm,
-        "activation": settings.get("activation", "relu", ("relu", "gelu")),
+        "activation": settings.get("activation", "relu", ("relu", "gelu"), *ACTIVATION_ALIASES),
         "attention_mask": mask,
         "positions": "none" if places is None else "learned",
         "readout": readout,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from seqcls.adapters.base import (
+    ACTIVATION_ALIASES,
     Adapter,
     Loaded,
     Settings,
@@ -20,6 +21,9 @@ from seqcls.adapters.base import (
 from seqcls.errors import ConfigError
 
 _LAYER = re.compile(r"(?:.*\.)?weight_ih_l0")
+_HEAD = re.compile(r"(head|fc|out|linear|classif|decoder|proj|logit|dense)\w*\.weight$")
+"""In names of matrices that are no embedding where they stand alone."""
+
 _CELLS = {1: "rnn", 3: "gru", 4: "lstm"}
 """Architectures by their gates, which stand in PyTorch's order in ours, too."""
 
@@ -42,7 +46,8 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
             f"tensor {short(first[0])} has {rows} rows and {hidden} units: expected 1 gate (RNN), "
             "3 (GRU) or 4 (LSTM)"
         )
-    settings.get("nonlinearity", "tanh", ("tanh",))
+    aliases = ("activation", *ACTIVATION_ALIASES) if rows == hidden else ()
+    settings.get("nonlinearity", "tanh", ("tanh",), *aliases)
     if rows != hidden:
         # Gates have none to choose.
         del settings.found["nonlinearity"]
@@ -117,7 +122,9 @@ def find_embedding(tensors: Tensors, settings: Settings, width: int) -> str | No
             f"tensors {', '.join(called):.60} may each be the embedding: say which it is, as "
             f"embedding={called[-1].removesuffix('.weight')}"
         )
-    return next(iter(called or (matrices if len(matrices) == 1 else [])), None)
+    head = settings.get("head", None)
+    others = [x for x in matrices if not _HEAD.search(x) and x not in (head, f"{head}.weight")]
+    return next(iter(called or (others if len(others) == 1 else [])), None)
 
 
 def read_head(

@@ -23,6 +23,10 @@ OF_TOKENIZER = ("special_tokens_map.json", "tokenizer_config.json")
 _LIKE_ONE = re.compile(r"vocab|token|merges|spiece|sentencepiece|stoi|itos|char2|2id|id2", re.I)
 """In names of files that may be vocabularies."""
 
+_MAY_SAY_IDS = re.compile(
+    rf"{_LIKE_ONE.pattern}|^(?!(generation_)?config\.json$).*\.(json|txt|csv|tsv|ya?ml|pkl)$", re.I
+)
+
 _MARKS = r"(?:##|Ġ|▁)"
 """What tokenizers write before a piece of a word, or the first one."""
 
@@ -69,7 +73,7 @@ def read_vocabulary(path: Path) -> VocabularyFile:
         ConfigError: it cannot be read, or says no ids.
     """
     if path.suffix == ".txt":
-        lines = _text(path).removesuffix("\n").split("\n")
+        lines = _text(path).rstrip("\n").split("\n")
         return VocabularyFile(_ids(path.name, lines), (path.name,), pieces=True)
     return _of_content(path.name, read_json(path))
 
@@ -84,14 +88,16 @@ def vocabulary_beside(folder: Path, *, is_alone: bool) -> VocabularyFile:
         ConfigError: one cannot be read, or two say two ids of one token.
     """
     try:
-        names = sorted(x.name for x in folder.iterdir() if x.is_file())
+        names = sorted(x.name for x in folder.iterdir())
     except OSError:
         names = []
     known = [x for x in (*BESIDE, *OF_TOKENIZER) if x in names] if is_alone else []
     if OWN in known:
         # Ours says it all.
         known = [OWN]
-    others = [x for x in names if x not in known and (x in BESIDE or _LIKE_ONE.search(x))]
+    # Where nothing says the ids, any file may.
+    like_one = _LIKE_ONE if set(known) & set(BESIDE) or not is_alone else _MAY_SAY_IDS
+    others = [x for x in names if x not in known and (x in BESIDE or like_one.search(x))]
     read = {x: read_vocabulary(folder / x) for x in known if x in BESIDE}
     settings = {x: read_json(folder / x) for x in known if x in OF_TOKENIZER}
     if known == [OWN]:

@@ -250,6 +250,6 @@ if __name__ == "__main__":
         given = read(sys.argv[1])
         found = check(given, dict(np.load(sys.argv[2])) if len(sys.argv) > 2 else None)
     except Exception as error:
-        sys.exit(f"rejected: {error!r}")
+        sys.exit(f"rejected: {type(error).__name__}: {' '.join(str(error).split()):.200}")
     claim = json.dumps({name: given[name] for name in ("letters", "letter_ids", "empty")})
     print(f"accepted, {found} regions: {claim}")

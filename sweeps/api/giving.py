@@ -74,7 +74,7 @@ def load():
 def encode(string):
     """The ids that the model reads of a string: a text, or a list of tokens.
 
-    Raises ValueError where the model has no such token, or no places for so many.
+    Raises ValueError where the model has no such token, no places for so many, or no such input.
     """
     alphabet, longest = ABOUT["alphabet"], ABOUT["longest"]
     if isinstance(string, str):
@@ -87,6 +87,8 @@ def encode(string):
             )
     if longest is not None and len(string) > longest:
         raise ValueError(f"{len(string)} tokens: the model has places for at most {longest}")
+    if not string and not ABOUT["empty"]:
+        raise ValueError("an input without tokens: expected at least one")
     letters = [IDS[token] for token in string]
     if ABOUT["settings"]["writes"]:
         return [BEGIN, *letters, len(IDS) - 2]
@@ -244,6 +246,7 @@ def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> 
         weights, about = to_bytes(tensors), "`config.json` its settings, as Hugging Face has them,"
     elif form == "torch":
         settings, about = _settings(problem), "`config.json` its settings"
+        settings["empty"] = problem.known_strings is not None or model.is_input(())
         source, model_class = source_of(problem.network)
         made = _TAIL.replace("MODEL(config)", f"{model_class}(config)")
         texts["model.py"] = _HEAD + source + made

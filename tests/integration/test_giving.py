@@ -154,6 +154,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({}, "012", "token 3 is '2', and the model reads 0 1"),
     ({"task": "dyck", "max_depth": 2}, "(_)", "token 2 is '_', and the model reads"),
     (COPY, "a\n", "token 2 is '\\n'"),
+    (COPY, "", "an input without tokens: expected at least one"),
     (COPY, "a" * 1001, "1001 tokens: the model has places for at most 1000"),
 ]
 

@@ -107,6 +107,78 @@ def test_an_encoder_of_pytorch_answers_as_it_does_there(norm_first: bool, tmp_pa
     assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
 
 
+BUFFERS = {
+    "mask": torch.ones(30, 30).triu(1).bool(),
+    "src_mask": torch.full((30, 30), -torch.inf).triu(1),
+    "tril": torch.ones(30, 30).tril(),
+}
+
+
+@pytest.mark.parametrize("name", BUFFERS)
+def test_a_causal_mask_that_was_saved_is_heeded(name: str, tmp_path: Path) -> None:
+    model = OwnEncoder(activation="gelu").eval()
+    save(model, tmp_path / "model.safetensors")
+    save_file({**model.state_dict(), name: BUFFERS[name]}, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text('{"nhead": 2, "hidden_act": "gelu"}')
+    (tmp_path / "vocab.json").write_text('{"0": 0, "1": 1, "<eos>": 2, "<pad>": 3}')
+
+    def causal(ids: Tensor) -> Tensor:
+        ids = torch.cat([ids, torch.full_like(ids[:, :1], 2)], dim=1)
+        mask = BUFFERS["mask"][: ids.shape[1], : ids.shape[1]]
+        read: Tensor = model.encoder(model.tok(ids) + model.pos[: ids.shape[1]], mask=mask)
+        logits: Tensor = model.out(read[:, -1])[:, 0]
+        return logits
+
+    found = loaded_logits(tmp_path / "runs.db", tmp_path, settings={"readout": "last"})
+    assert np.allclose(found, logits_of(causal, STRINGS), rtol=1e-4, atol=1e-5)
+
+
+def test_a_string_begins_with_the_token_that_stands_for_it(tmp_path: Path) -> None:
+    model = OwnEncoder().eval()
+    save(model, tmp_path / "model.safetensors")
+    (tmp_path / "vocab.json").write_text('{"0": 0, "1": 1, "<cls>": 2, "<bos>": 3}')
+    found = loaded_logits(tmp_path / "runs.db", tmp_path, settings={"heads": 2})
+    assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-4, atol=1e-5)
+
+
+def test_a_head_without_bias_after_one_hot_tokens_is_no_embedding(tmp_path: Path) -> None:
+    body, head = nn.RNN(2, 2, batch_first=True), nn.Linear(2, 1, bias=False)
+    named = {f"rnn.{x}": y for x, y in body.state_dict().items()} | {"head.weight": head.weight}
+    save_file(named, tmp_path / "own.safetensors")
+    found = loaded_logits(tmp_path / "runs.db", tmp_path / "own.safetensors")
+    one_hot = torch.eye(2)
+    right = logits_of(lambda ids: head(body(one_hot[ids])[0][:, -1]), STRINGS)
+    assert np.allclose(found, right, rtol=1e-5, atol=1e-5)
+
+
+PARTIAL: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a part": ("model-00001-of-00002.safetensors", {}, "a part of a model of several files"),
+    "normed": ("own.safetensors", {"head.weight_g": torch.ones(1)}, "of which a weight is"),
+    "rectified": ("own.safetensors", {}, "nonlinearity='relu': expected tanh"),
+    "pickled": ("pytorch_model.bin", {}, "pytorch_model.bin: a pickle"),
+}
+
+
+@pytest.mark.parametrize("what", PARTIAL)
+def test_what_is_not_the_whole_model_is_refused(what: str, tmp_path: Path) -> None:
+    name, more, said = PARTIAL[what]
+    tensors = OwnRecurrent(nn.RNN, 3).state_dict() | more
+    write = torch.save if name.endswith("bin") else save_file
+    write(tensors, tmp_path / name)
+    (tmp_path / "config.json").write_text('{"hidden_act": "relu"}' if what == "rectified" else "{}")
+    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
+        loaded_logits(tmp_path / "runs.db", tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["alphabet.json", "chars.txt", "tokenizer"])
+def test_a_file_that_may_say_the_ids_is_named(name: str, tmp_path: Path) -> None:
+    save(OwnRecurrent(nn.LSTM, 3), tmp_path / "model.safetensors")
+    (tmp_path / name).mkdir() if name == "tokenizer" else (tmp_path / name).write_text("10")
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK)
+    assert run.reading["not_read"] == [name]
+
+
 @pytest.mark.parametrize("offset", [0, 2])
 def test_positions_begin_where_the_folder_says(offset: int, tmp_path: Path) -> None:
     folder = tmp_path / "own"
@@ -216,7 +288,7 @@ IDS = {"1": 0, "0": 2}
 VOCABULARIES: list[tuple[dict[str, Any], str]] = [
     ({"vocab.json": IDS}, ""),
     ({"vocab.json": {"1": 0, "0": 1}, "added_tokens.json": {"x": 2}}, "!"),
-    ({"vocab.txt": "1\n<pad>\n0\n"}, ""),
+    ({"vocab.txt": "1\n<pad>\n0\n\n"}, ""),
     ({"vocab.txt": "1\r\n<pad>\r\n0"}, ""),
     ({"tokenizer.json": TOKENIZER}, ""),
     ({"tokenizer.json": TOKENIZER, "vocab.json": IDS, "merges.txt": ""}, ""),
