@@ -87,6 +87,26 @@ def composing_obstacle(alphabet: Sequence[str]) -> str | None:
     return None
 
 
+_DRAWN_ALIKE = str.maketrans(
+    # Cyrillic and Greek letters, by the Latin ones that most typefaces draw so.
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420"
+    "\u0421\u0422\u0425\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf",
+    "aeopcyxijsABEKMHOPCTXABEZHIKMNOPTYXo",
+)
+
+
+def easily_confused(alphabet: Sequence[str]) -> str | None:
+    """Which tokens nobody tells apart, or sees alone, for a message; None where all are clear."""
+    drawn: dict[str, str] = {}
+    for token in alphabet:
+        if unicodedata.combining(token[0]):
+            return f"token {_codes(token)} is a mark, drawn on the letter before it"
+        look = unicodedata.normalize("NFKC", token).translate(_DRAWN_ALIKE)
+        if (other := drawn.setdefault(look, token)) != token:
+            return f"tokens {_codes(other)} and {_codes(token)} look alike: {other!r}, {token!r}"
+    return None
+
+
 def unseen_character(text: str, allowed: str = "") -> str | None:
     """The first character of a text that cannot be seen, for a message; None where all can be.
 

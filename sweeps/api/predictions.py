@@ -3,7 +3,8 @@
 import math
 import re
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -122,6 +123,11 @@ class TestedStrings:
         )
 
     @cached_property
+    def _has_numbers(self) -> bool:
+        """Whether any token is a whole number."""
+        return any(map(str.isdecimal, self._alphabet))
+
+    @cached_property
     def _has_brackets(self) -> bool:
         """Whether brackets are tokens, so that no text is a list that was written."""
         return not self._alphabet.keys().isdisjoint("[(")
@@ -156,7 +162,7 @@ class TestedStrings:
         return words if len(words) > 1 or are_words else text
 
     def _ways_to_read(self, text: str, column: str) -> Iterator[Sequence[str]]:
-        text = composed(text.strip())
+        text = composed(_AROUND.sub("", text))
         yield self._plain_tokens(text, column)
         # What was shortened when it was written is refused where brackets are no tokens.
         with suppress(*[DatasetError] * self._has_brackets):
@@ -180,11 +186,13 @@ class TestedStrings:
         """The tokens of a list; a number is the token that is written so.
 
         Raises:
-            DatasetError: there is a number that is no token's, as padding of -1.
+            DatasetError: there is a number that is no token's, as padding of -1, or an id where
+                no token is a number.
         """
         tokens = [_whole(listed(token)) for token in given]
         for place, token in enumerate(tokens, start=1):
             is_count = isinstance(token, int) and not isinstance(token, bool) and token >= 0
+            is_count &= self._has_numbers
             if not isinstance(token, str) and not is_count and str(token) not in self._alphabet:
                 known = " ".join(self.problem.task.alphabet)
                 raise DatasetError(
@@ -233,7 +241,77 @@ class TestedStrings:
             tokens = self._tokens(value, "target")
         except DatasetError as error:
             raise DatasetError(f"prediction: {error}") from None
+        if not self._are_known(tokens):
+            for marker in _MARKER.findall(_text(value)):
+                if marker not in self._alphabet and not self._are_known(marker):
+                    raise DatasetError(
+                        f"prediction: {value!r:.60} has {marker!r}, which marks an end or padding "
+                        "and is no token of the task; cut outputs there"
+                    )
         return [self._number_of(token) for token in tokens]
+
+    def check_spelling(
+        self, given: Sequence[ImportedPrediction], answers: Sequence[Sequence[int]]
+    ) -> None:
+        """Looks whether outputs are wrong for how they were written, and for nothing else.
+
+        Args:
+            given: those of all test strings, in their order.
+
+        Raises:
+            DatasetError: numbers have lost zeros in front, all are ids of tokens, or more are right
+                but for what no token has than are right.
+        """
+        targets = [row[row != NO_LETTER].tolist() for row in self.test.targets]
+        texts = [_text(one.answer) for one in given]
+        wrong = [row for row, target in enumerate(targets) if answers[row] != target]
+        cut = [row for row in wrong if self._lacks_zeros(texts[row], targets[row])]
+        if len(cut) > 1 and all(map(_NUMBER.fullmatch, texts)):
+            right = self.tokenizer.decode(FIRST_LETTER + x for x in targets[cut[0]])
+            raise DatasetError(
+                f"{given[cut[0]].place}: prediction: {texts[cut[0]]} is {right!r:.60} but for the "
+                "zeros in front, which numbers lack, and all outputs are written as numbers; give "
+                "texts (dtype=str, where pandas reads them)"
+            )
+        others = [row for row in wrong if max(answers[row], default=0) >= len(self._alphabet)]
+        written = [row for row in others if self._letters_in(texts[row]) == targets[row]]
+        if len(written) > max(1, len(targets) - len(wrong)):
+            first = written[0]
+            right = self.tokenizer.decode(FIRST_LETTER + x for x in targets[first])
+            raise DatasetError(
+                f"{given[first].place}: prediction: {texts[first]!r:.60} is right but for signs or "
+                f"capitals that no token of the task has, as {len(written):,} of {len(targets):,} "
+                f"outputs are; write it as {right!r:.60}"
+            )
+        is_foreign = min(chain(*answers), default=0) >= len(self._alphabet)
+        if is_foreign and all(map(_IDS.fullmatch, texts)):
+            raise DatasetError(
+                f"{given[0].place}: prediction: {texts[0]!r:.60} and all others are numbers "
+                f"that are no tokens of the task; its own are {' '.join(self._alphabet):.100}"
+            )
+
+    def _lacks_zeros(self, text: str, target: Sequence[int]) -> bool:
+        tokens = "".join(self.problem.task.alphabet[x] for x in target)
+        return tokens.isdecimal() and text == (tokens.lstrip("0") or "0")
+
+    def _letters_in(self, text: str) -> list[int]:
+        """The letters that stand in a text, with anything between them, in capitals or not."""
+        return [self._folded[x] for x in self._any_token.findall(self._fold(text))]
+
+    @cached_property
+    def _fold(self) -> Callable[[str], str]:
+        def fold(text: str) -> str:
+            return unicodedata.normalize("NFKC", text).casefold()
+
+        return fold if len({*map(fold, self._alphabet)}) == len(self._alphabet) else str
+
+    @cached_property
+    def _folded(self) -> dict[str, int]:
+        return {self._fold(token): number for token, number in self._alphabet.items()}
+
+    @cached_property
+    def _any_token(self) -> re.Pattern[str]:
+        return re.compile("|".join(map(re.escape, sorted(self._folded, key=len, reverse=True))))
 
     def _number_of(self, token: str) -> int:
         if token in self._alphabet:
@@ -254,9 +332,38 @@ class TestedStrings:
         return Tokenizer((*self.problem.task.alphabet, *others))
 
 
+_AROUND = re.compile("^[\\s\0\ufeff\u200b-\u200f\u2060]+|[\\s\0\ufeff\u200b-\u200f\u2060]+$")
+"""Blanks around an output, and what nobody sees: a byte order mark, a zero byte."""
+
+_MARKER = re.compile(
+    r"(?i:<(?:/?s|[bes]os|pad|cls|sep|end)>|\[(?:[bes]os|pad|cls|sep|end)\]|<\|\w+\|>)|"
+    r"(?:[BES]OS|PAD)\b"
+)
+"""What tokenizers have for beginnings, ends and padding."""
+
+_NUMBER = re.compile("0|[1-9][0-9]*", re.ASCII)
+"""A whole number as Python writes it."""
+
+_IDS = re.compile(r"[\W\d]*\d[\W\d]*")
+
+
+def _text(value: Any) -> str:
+    """An output as text, with blanks between the items of a list."""
+    value = _whole(listed(value))
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def _whole(value: Any) -> Any:
-    """A whole number as one, which a frame has as 6.0 where another of its column is missing."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """A whole number as one, which a frame has as 6.0 where another of its column is missing.
+
+    Raises:
+        DatasetError: it is so large that a float need not have all its digits.
+    """
+    if not isinstance(value, float) or not value.is_integer():
+        return value
+    if abs(value) > 2**53:
+        raise DatasetError(f"{value!r}: a float has no more than 15 digits; give text")
+    return int(value)
 
 
 def _score(value: Any) -> float:
@@ -288,6 +395,7 @@ def evaluate_predictions(
     given = _without_points(strings, list(given))
     number = len(strings.test.texts)
     answers: list[Any] = [None] * number
+    kept: list[Any] = [None] * number
     scores = np.full(number, np.nan)
     before: dict[Any, str] = {}
     answered: dict[int, str] = {}
@@ -309,7 +417,7 @@ def evaluate_predictions(
                 f"{prediction.place}: the string of {answered[row]} again, with another prediction"
             )
         before[key] = answered[row] = prediction.place
-        answers[row], scores[row] = answer, score
+        answers[row], scores[row], kept[row] = answer, score, prediction
     wanted: Any = strings.rows_of_ids if by_id else range(number)
     missing = [key for key in wanted if key not in before]
     if missing:
@@ -319,6 +427,8 @@ def evaluate_predictions(
             f"no prediction for {len(missing):,} of {count(len(wanted), 'test string')}: "
             f"{', '.join(shown)}{more}"
         )
+    if strings.are_outputs:
+        strings.check_spelling(kept, answers)
     given_by_row = _outputs if strings.are_outputs else _labels
     test, problem = strings.test, strings.problem
     return evaluation_of(problem, test, given_by_row(strings, answers, scores), strings.writer)
@@ -334,13 +444,10 @@ def _without_points(
     are_floats = said and all(isinstance(x, str) and _FLOAT.fullmatch(x.strip()) for x in said)
     if not strings.are_outputs or not are_floats or "." in "".join(strings.problem.task.alphabet):
         return given
-    return [
-        replace(x, answer=x.answer if is_missing(x.answer) else x.answer.strip()[:-2])
-        for x in given
-    ]
+    return [replace(x, answer=x.answer if is_missing(x.answer) else float(x.answer)) for x in given]
 
 
-_FLOAT = re.compile(r"-?[0-9]+\.0")
+_FLOAT = re.compile(r"-?[0-9]+(?:\.0|(?:\.[0-9]+)?e\+[0-9]+)")
 
 
 def _key(strings: TestedStrings, value: Any, *, by_id: bool) -> Any:

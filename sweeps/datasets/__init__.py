@@ -9,7 +9,13 @@ import numpy as np
 
 from seqcls.errors import DatasetError
 from seqcls.interpretability.wording import percent
-from seqcls.strings.alphabets import alphabet_obstacle, composed, has_names, unseen_character
+from seqcls.strings.alphabets import (
+    alphabet_obstacle,
+    composed,
+    easily_confused,
+    has_names,
+    unseen_character,
+)
 from seqcls.strings.datasets import (
     MAX_NAME,
     MAX_PLACES,
@@ -396,7 +402,10 @@ class _Rows:
             )
         if not known and not self.problems:
             raise DatasetError("every string is empty")
-        return tuple(sorted(known))
+        alphabet = tuple(sorted(known))
+        if confused := easily_confused(alphabet):
+            self.read_as += (confused,)
+        return alphabet
 
     def _letters(self, column: _Texts, numbers: Mapping[str, int]) -> np.ndarray:
         rows = range(len(self._places))

@@ -14,10 +14,17 @@ from typing import Any
 import numpy as np
 
 from seqcls.errors import ConfigError, DatasetError
-from seqcls.strings.alphabets import alphabet_obstacle, composed, composing_obstacle, has_names
+from seqcls.strings.alphabets import (
+    alphabet_obstacle,
+    composed,
+    composing_obstacle,
+    easily_confused,
+    has_names,
+)
 from seqcls.strings.automata import MAX_STATES, StoredAutomaton
 from seqcls.strings.datasets import MAX_TOKENS
 from seqcls.tasks.automaton import Automaton, determinize, follow_silent, minimize
+from seqcls.text import count
 from sweeps.datasets.dot import Edge, read_graph
 from sweeps.datasets.formats import AUTOMATA, load_json
 from sweeps.datasets.lines import (
@@ -46,8 +53,11 @@ EPSILON = frozenset(
 TABLES = (".syms", ".isyms", ".sym")
 """What the name of a table of symbols ends in, where an automaton's ends in .att."""
 
-ANY_SYMBOL = ("@_identity_symbol_@", "@_unknown_symbol_@")
-"""What HFST writes for all symbols that no line has."""
+_MEANS_OTHER = re.compile(
+    r"@_(?:identity|unknown)_symbol_@|@[pnrdcu]\.[^@]+@|<(?:sigma|rho|phi)>|\\?(?:var)?epsilon|eps|"
+    r"\\?lambda"
+)
+"""What tools write in lowercase for other symbols, for conditions, or, unlike any here, for ε."""
 
 _STATE = re.compile(r"0*([0-9]{1,18})", re.ASCII)
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?=.*"accepting").*"transitions"', re.DOTALL)
@@ -115,6 +125,8 @@ def read_automaton(path: Path, name: str) -> StoredAutomaton:
     symbols = sorted({*arcs.symbols, *map(_plain, arcs.more_symbols)} - {""})
     _check_symbols(symbols)
     automaton = _minimal(arcs, symbols)
+    if confused := easily_confused(symbols):
+        arcs.read_as.append(confused)
     if not automaton.accepting.any():
         raise DatasetError("it accepts no string, so there is nothing to learn")
     if len(automaton.table) > MAX_STATES:
@@ -133,8 +145,15 @@ def _check_symbols(symbols: Sequence[str]) -> None:
     if not symbols:
         raise DatasetError("no line has a symbol, so there are no strings")
     for symbol in symbols:
-        if symbol.lower() in ANY_SYMBOL:
-            raise DatasetError(f"symbol {symbol!r} means any other; write those that are meant")
+        # A lambda is a letter among others of Greek.
+        is_silent = symbol in "λΛ" and not any(
+            "\u0391" <= x <= "\u03c9" for x in {*symbols} - {symbol}
+        )
+        if is_silent or _MEANS_OTHER.fullmatch(symbol.lower()):
+            raise DatasetError(
+                f"symbol {symbol!r:.60} may stand for other symbols, or for ε; write those that "
+                "are meant, and <eps> for ε"
+            )
         if obstacle := alphabet_obstacle((symbol,), notation=True):
             raise DatasetError(f"symbol {symbol!r:.60}: {obstacle}")
     if obstacle := composing_obstacle(symbols):
@@ -155,9 +174,10 @@ def _minimal(arcs: _Arcs, symbols: Sequence[str]) -> Automaton:
     several = (table[cells] != targets).any()
     if several or not read.all():
         return _deterministic(arcs, letters, len(symbols), several=bool(several))
-    missing = np.count_nonzero(table[:-1] == sink)
+    missing = int(np.count_nonzero(table[:-1] == sink))
     if missing:
-        arcs.read_as.append(f"{missing:,} missing transitions reject")
+        rejects = f"reject{'s' if missing == 1 else ''}"
+        arcs.read_as.append(f"{count(missing, 'missing transition')} {rejects}")
     accepting = np.isin(np.arange(sink + 1), list(arcs.accepting))
     return minimize(table, accepting, arcs.start)
 
@@ -235,7 +255,7 @@ def _read_att(path: Path) -> _Arcs:
             # Where some lines have three cells, a fourth one is a weight, if it is a number.
             if 3 in widths and _number(output) is not None:
                 _check_weight(output)
-            elif output != symbol:
+            elif _plain(output) != _plain(symbol):
                 raise DatasetError(
                     f"symbol {symbol!r:.40} has the output {output!r:.40}: of a language both are "
                     "the same, and no weight stands there"
@@ -288,8 +308,9 @@ def _name_symbols(arcs: _Arcs, path: Path) -> None:
                     f"tables {table.name!r:.60} and {other.name!r:.60} beside the file differ; "
                     "keep the one that is of it"
                 )
-        if not numbers.keys() >= names.keys():
-            named = {str(number): name for name, number in numbers.items()}
+        named = {str(number): name for name, number in numbers.items()}
+        are_names = numbers.keys() >= names.keys()
+        if not are_names:
             unknown = [x for x in symbols if x not in named]
             if unknown:
                 unknown = [x for x in unknown if x not in numbers] or unknown
@@ -301,7 +322,13 @@ def _name_symbols(arcs: _Arcs, path: Path) -> None:
         silent = {name for name, number in numbers.items() if number == 0}
         names.update({symbol: "" for symbol, name in names.items() if name in silent})
         arcs.more_symbols = [x for x in numbers if x not in silent]
-        arcs.read_as.append(f"symbols are those of the table {table.name} beside it")
+        both = [x for x in symbols if are_names and named.get(x, x) != x]
+        arcs.read_as.append(
+            f"symbols are those of the table {table.name} beside it"
+            + (f"; {both[0]!r} is a name there, and not its number" if both else "")
+        )
+    elif "0" in symbols and all(map(str.isdecimal, symbols)):
+        arcs.read_as.append("'0' is a symbol, and not ε, since no table is beside the file")
     arcs.symbols = [names.get(symbol, "") for symbol in arcs.symbols]
 
 

@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -305,6 +306,22 @@ def test_a_letter_is_one_in_whatever_form_it_is_written(ending: str, tmp_path: P
     said = " ".join(found.sentences)
     assert "1 text has letters in another form, read as NFC has them, first" in said
     assert "2 rows contradict others" in said
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (("ab", "\u0430b"), r"tokens U\+0061 and U\+0430 look alike: 'a', '\u0430'"),
+        (("\u00b5", "\u03bc"), r"tokens U\+00B5 and U\+03BC look alike"),
+        (("q\u0301", "q"), r"token U\+0301 is a mark, drawn on the letter before it"),
+    ],
+)
+def test_tokens_that_nobody_tells_apart_are_named(
+    texts: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    rows = "\n".join(f"{x},{n % 2}" for n, x in enumerate(texts))
+    path = _written(tmp_path / "a.csv", f"tokens,label\n{rows}\n")
+    assert re.search(said, " ".join(summary(path).sentences))
 
 
 def test_a_letter_is_no_two_tokens(tmp_path: Path) -> None:

@@ -740,6 +740,8 @@ SPELLINGS: dict[str, Callable[[str], Any]] = {
     "its words": str.split,
     "its words and nothing": lambda text: f"{text} ".split(" "),
     "a text of NumPy": np.str_,
+    "a byte order mark before": lambda text: f"\ufeff{text}",
+    "zero bytes behind": lambda text: f"{text}\0\0",
 }
 
 
@@ -762,10 +764,60 @@ def test_no_spelling_of_a_right_output_is_wrong(words: str, way: str, tmp_path: 
     assert api.runs(log.opened)["accuracy"].tolist() == [1.0, 1.0]
 
 
+MISSPELLED: dict[str, Callable[[str], Any]] = {
+    "an end": lambda text: f"{text}</s>",
+    "padding": lambda text: [*text, "<pad>"],
+    "a word for the end": lambda text: f"{text} EOS",
+    "an end of one sign": lambda text: f"{text}$",
+    "commas": ",".join,
+    "brackets": lambda text: f"[{' '.join(text)} ]",
+    "JSON": lambda text: f'"{text}"',
+    "JSON of several lines": lambda text: json.dumps(list(text), indent=1),
+    "pieces of words": lambda text: [f"\u2581{x}" for x in text],
+    "capitals": lambda text: text.replace("a", "A").replace("b", "B"),
+    "ids": lambda text: [" ab01".index(x) + 4 for x in text],
+    "ids as NumPy writes them": lambda text: str(np.array([" ab01".index(x) + 4 for x in text])),
+    "a number": lambda text: int(text) if text.isdecimal() else [0],
+    "a number as text": lambda text: str(int(text)) if text.isdecimal() else "0",
+}
+
+
+@pytest.mark.parametrize("way", MISSPELLED)
+@pytest.mark.parametrize("letters", ["ab", "01"])
+def test_outputs_that_are_wrong_only_as_written_are_refused(
+    letters: str, way: str, tmp_path: Path
+) -> None:
+    inputs = ["".join(x) for x in itertools.product(letters, repeat=4)]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["input,target", *(f"{x},{x[::-1]}" for x in inputs)]))
+    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=path)
+    outputs: list[Any] = [MISSPELLED[way](x[::-1]) for x in inputs]
+    if way == "capitals" and letters == "01":
+        return
+    with pytest.raises(DatasetError, match=r"row \d+: prediction: .*"):
+        log.run(model="m", seed=0, predictions={"tokens": inputs, "prediction": outputs})
+    assert api.runs(log.opened).empty
+    # Whoever writes other tokens now and then is wrong.
+    right: list[Any] = [x[::-1] for x in inputs]
+    log.run(model="m", seed=0, predictions={"tokens": inputs, "prediction": [*right[:-1], "c"]})
+    assert len(api.errors(log.opened, [1])) == 1
+
+
+@pytest.mark.parametrize("digits", [17, 30])
+def test_outputs_whose_digits_a_float_has_lost_are_refused(digits: int, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    number = "1234567890" * 3
+    path.write_text(f"input,target\na,{number[:digits]}\nb,12\n")
+    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=path)
+    for outputs in ([float(number[:digits]), 12.0], [str(float(number[:digits])), "12.0"]):
+        with pytest.raises(DatasetError, match="a float has no more than 15 digits; give text"):
+            log.run(model="m", seed=0, predictions={"tokens": ["a", "b"], "prediction": outputs})
+
+
 @pytest.mark.parametrize("token", [None, 0.5, True, ["a"], float("nan")])
 def test_what_is_no_token_in_a_list_is_refused(token: Any, pairs: ResultLog) -> None:
     given = {x: ["a", token] for x in TOKENS}
-    with pytest.raises(DatasetError, match=r"row 1: prediction: .* has .*, expected text or whole"):
+    with pytest.raises(DatasetError, match=r"row 1: prediction: .* has .*, expected tokens"):
         pairs.run(model="m", seed=0, predictions=given)
 
 

@@ -266,8 +266,13 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a long symbol": ("0 0 " + "x" * 41 + " " + "x" * 41 + "\n0\n", "symbol 'xxx"),
     "any symbol of HFST": (
         "0 0 @_IDENTITY_SYMBOL_@ @_IDENTITY_SYMBOL_@\n0\n",
-        "symbol '@_IDENTITY_SYMBOL_@' means any other",
+        "symbol '@_IDENTITY_SYMBOL_@' may stand for other symbols, or for ε; write",
     ),
+    "a flag of HFST": ("0 0 @P.X.Y@ @P.X.Y@\n0\n", "symbol '@P.X.Y@' may stand for"),
+    **{
+        f"the empty string as {x}": (f"0 1 a a\n1 0 {x} {x}\n0\n", f"symbol {x!r} may stand for")
+        for x in ("eps", "epsilon", "Epsilon", "\N{GREEK SMALL LETTER LAMDA}", "<sigma>")
+    },
     "zero bytes": ("0 1 a a\n\0\n", "line 2 has a zero byte"),
     "UTF-16": (AB.encode("utf-16"), "line 1 has a zero byte"),
     "Latin-1": ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is no text in UTF-8"),
@@ -509,6 +514,20 @@ def test_the_start_of_att_is_said_where_it_is_assumed(tmp_path: Path) -> None:
     assert said in summary(tmp_path / "lang.att").sentences
     assert said in FromAutomaton(remember(unpack(made.to_bytes(), "again")), "").describe()
     assert not any("start" in each for each in automaton_of(written(tmp_path, "b.att", AB)).read_as)
+
+
+def test_what_numbers_of_symbols_mean_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 1 0 0\n1 1 1 1\n1\n")
+    assert "'0' is a symbol, and not ε" in summary(path).read_as[0]
+    table = written(tmp_path, "lang.syms", "<eps> 0\n0 1\n1 2\n")
+    assert "'0' is a name there, and not its number" in summary(path).read_as[0]
+    table.write_text("<eps> 0\na 1\n")
+    assert summary(path).tokens == ["a"]
+
+
+def test_a_symbol_and_its_output_may_have_two_forms(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 1 e\u0301 \u00e9\n0 0 <eps> @0@\n1\n")
+    assert summary(path).tokens == ["\u00e9"]
 
 
 def hostile(rng: random.Random) -> Iterator[bytes]:
