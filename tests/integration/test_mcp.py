@@ -307,3 +307,7 @@ def test_an_agent_leaves_sweeps_of_others_and_all_models_where_they_are(tmp_path
     api.submit(store, {**table, "name": "agents"})
     with pytest.raises(ConfigError, match="which no agent launched"):
         launch_for_agent(store, {**table, "name": "agents"}, 9)
+    # What agents had trained by it still counts, however often it is submitted.
+    api.submit(store, {**table, "name": "agents"})
+    with pytest.raises(ConfigError, match="asks for 7 models, and 6 may still be launched"):
+        launch_for_agent(store, {**table, "name": "rest", "model_seeds": "20..26"}, 9)

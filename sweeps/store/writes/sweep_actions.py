@@ -127,8 +127,9 @@ def _replace(connection: Connection, sweep_id: int, **values: str | None) -> Non
 
 # What a user does with sweeps: submit, stop, resume, retry, delete. Each is one transaction.
 
-_AGENTS = re.compile(r"agent:([0-9]+):[0-9a-f]+")
-"""The launch token of a sweep that an agent launched, with the models that it was granted."""
+_AGENTS = re.compile(r"(agent|taken):([0-9]+):.+")
+"""The launch token of a sweep that an agent launched, or that a person took from agents by
+submitting it again, with the models that it was granted."""
 
 RESULTS = (
     *(Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint),
@@ -162,12 +163,18 @@ def submit(
     with store.change("configs", "members") as connection:
         take_turns(connection)
         if launch_token is not None:
-            launched = select(Sweep.id).where(Sweep.launch_token == launch_token)
+            taken = Sweep.launch_token.endswith(f":{launch_token}", autoescape=True)
+            launched = select(Sweep.id).where((Sweep.launch_token == launch_token) | taken)
             if (known := connection.scalar(launched)) is not None:
                 return known
         token: str | None = launch_token or uuid.uuid4().hex
-        if instead_of is not None:
-            there = select(Sweep.id, Sweep.launch_token).where(Sweep.name == spec.name)
+        there = select(Sweep.id, Sweep.launch_token).where(Sweep.name == spec.name)
+        if instead_of is None:
+            row = connection.execute(there).first()
+            if row is not None and (match := _AGENTS.fullmatch(row.launch_token)) is not None:
+                # It is the person's now; what agents had trained by it still counts.
+                token = f"taken:{match[2]}:{token}"
+        else:
             unchanged = (Sweep.spec == instead_of) & (Sweep.state == SweepState.DONE)
             if connection.execute(there.where(unchanged)).first() is None:
                 return int(connection.scalar(there) or 0)
@@ -202,10 +209,12 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
     with store.change("configs", "members") as connection:
         take_turns(connection)
         rows = connection.execute(select(Sweep.name, Sweep.launch_token, Sweep.spec)).all()
+        counted_in = {name: _AGENTS.fullmatch(token) for name, token, _ in rows}
+        spent = sum(int(match[2]) for match in counted_in.values() if match is not None)
         granted = {
-            name: (int(match[1]), stored)
-            for name, token, stored in rows
-            if (match := _AGENTS.fullmatch(token)) is not None
+            name: (int(match[2]), stored)
+            for name, _, stored in rows
+            if (match := counted_in[name]) is not None and match[1] == "agent"
         }
         for name in sorted({name for name, _, _ in rows} - granted.keys()):
             if any(name == spec.name for spec in specs):
@@ -213,7 +222,7 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
                     f"there is a sweep {name!r} already, which no agent launched and none may "
                     "change; choose another name"
                 )
-        left = max(most - sum(number for number, _ in granted.values()), 0)
+        left = max(most - spent, 0)
         counted: set[tuple[str, int]] = set()
         for spec in specs:
             if spec.name in granted:
