@@ -153,7 +153,7 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def named(values: Mapping[str, Any]) -> str:
+def list_values(values: Mapping[str, Any]) -> str:
     """Values by name in a sentence: `heads=2, norm_first=false`."""
     texts = {x: y if isinstance(y, str) else json.dumps(y) for x, y in values.items()}
     return ", ".join(f"{name}={text}" for name, text in texts.items())

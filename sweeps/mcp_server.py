@@ -108,7 +108,8 @@ class _Tool(Tool):
                 if name in arguments
                 else (f"{name} is missing")
             )
-            raise ToolError(f"{self.name}: {given}: expected {_expected(forms[name])}") from None
+            wanted = _describe_expected(forms[name])
+            raise ToolError(f"{self.name}: {given}: expected {wanted}") from None
         return await super().run(fitted, *others, **how)
 
 
@@ -134,7 +135,7 @@ def _fit(value: Any, form: Mapping[str, Any]) -> Any:
     return str(value) if kind == "string" and isinstance(value, int) else value
 
 
-def _expected(form: Mapping[str, Any]) -> str:
+def _describe_expected(form: Mapping[str, Any]) -> str:
     """What an argument has to be, by its JSON schema."""
     kinds = {"string": "text", "array": "a list of texts", "integer": "a whole number"}
     bounds = {

@@ -5,7 +5,6 @@ Pages show what is stored: no shortcut reader is asked on their way.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -18,7 +17,7 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent, percents
 from seqcls.problem import obstacle_of, resolve
 from seqcls.results import DRAWN
-from seqcls.shortcuts import READERS, decided_by
+from seqcls.shortcuts import READERS
 from sweeps.api import reading
 from sweeps.api.presentation import border_sentence, display_strings
 from sweeps.api.reading import View
@@ -132,21 +131,8 @@ def decided_by_readers(table: pd.DataFrame) -> "pd.Series[str]":
         table: config_id and shortcut_reader.
     """
     known = table.loc[table["shortcut_reader"].notna(), "config_id"]
-    deciding = _deciding(tuple(known.tolist()))
+    deciding = data.deciding(known.tolist())
     return pd.Series([deciding.get(x) for x in table["config_id"]], index=table.index, dtype=object)
-
-
-@partial(data.shared, of=reading.configs_revision)
-def _deciding(config_ids: tuple[int, ...]) -> dict[int, str | None]:
-    languages = data.languages()
-    # One configuration of each language tells.
-    first = {languages[config_id]: config_id for config_id in config_ids}
-    configs = data.some_configs(tuple(first.values()))
-    by = {
-        languages[config_id]: None if obstacle_of(config) else decided_by(resolve(config))
-        for config_id, config in configs.items()
-    }
-    return {config_id: by[languages[config_id]] for config_id in config_ids}
 
 
 def sentences(table: pd.DataFrame) -> dict[int, str]:

@@ -37,7 +37,7 @@ from seqcls.adapters.vocabularies import (
     vocabulary_beside,
 )
 from seqcls.config import ABOUT, NetworkConfig
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, Parameter
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.results import Weights
@@ -151,7 +151,8 @@ class ForeignWeights:
         if found and said is not None and said not in ADAPTERS[name].model_types:
             raise ConfigError(
                 f"{self.path}: config.json has model_type={short(said)}, and its tensors have "
-                f"names as those of {name!r}; where it is one all the same, say --as {name}"
+                f"names as those of {name!r}; where it is one all the same, say ",
+                Parameter("adapter", name),
             )
         return name
 

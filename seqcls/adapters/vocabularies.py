@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seqcls.adapters.base import short
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, Parameter
 from seqcls.text import TwiceError, each_once
 
 OWN = "vocabulary.json"
@@ -62,7 +62,8 @@ class VocabularyFile:
             raise ConfigError(
                 f"{self.files[0]}: the tokenizer has {short(found[0])} besides {alphabet[0]!r}, "
                 "so that its model reads other tokens than the task's; where it was trained on "
-                "those one by one, give their ids as --tokens"
+                "those one by one, give their ids as ",
+                Parameter("tokens"),
             )
 
 
@@ -103,7 +104,7 @@ def vocabulary_beside(folder: Path, *, is_alone: bool) -> VocabularyFile:
     if known == [OWN]:
         (own,) = read.values()
         return VocabularyFile(own.given, own.files, unread=others)
-    of_settings = {x: _added(x, said) for x, said in settings.items()}
+    of_settings = {x: _read_added(x, said) for x, said in settings.items()}
     ids: dict[str, int] = {}
     files: dict[str, str] = {}
     for name, given in [*((x, _ids(x, y.given)) for x, y in read.items()), *of_settings.items()]:
@@ -111,7 +112,8 @@ def vocabulary_beside(folder: Path, *, is_alone: bool) -> VocabularyFile:
             if ids.setdefault(token, number) != number:
                 raise ConfigError(
                     f"{files[token]} and {name}: two ids of the token {short(token)}, "
-                    f"{ids[token]} and {number}; give the right ones as --tokens"
+                    f"{ids[token]} and {number}; give the right ones as ",
+                    Parameter("tokens"),
                 )
             files.setdefault(token, name)
     roles = {x: y for said in settings.values() for x, y in _roles(said).items()}
@@ -179,7 +181,7 @@ def _ids(name: str, given: Any) -> dict[Any, Any]:
     return ids
 
 
-def _added(name: str, settings: Any) -> dict[Any, Any]:
+def _read_added(name: str, settings: Any) -> dict[Any, Any]:
     added = settings.get("added_tokens_decoder", {}) if isinstance(settings, Mapping) else {}
     if not isinstance(added, Mapping) or not all(str(x).isdecimal() for x in added):
         raise ConfigError(f"{name}: added_tokens_decoder={short(added)}: expected tokens by id")

@@ -19,7 +19,7 @@ from seqcls.notebook import MOST_ROWS, bars, table
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer, listed
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer, unpack_array
 from seqcls.tasks import Task
 
 Letters = tuple[int, ...]
@@ -227,10 +227,10 @@ class TrainedModel:
         """The letters of text or of its tokens; numbers as they are given, whatever they are."""
         if isinstance(string, tuple) and string and type(string[0]) is int:
             return string
-        given = listed(string)
+        given = unpack_array(string)
         if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
             return self.letters(given)
-        tokens: list[Any] = list(map(listed, given))
+        tokens: list[Any] = list(map(unpack_array, given))
         return self.letters(tokens) if any(isinstance(x, str) for x in tokens) else tokens
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:

@@ -152,7 +152,7 @@ def linear(
     terms = weight.shape[1] + len(biases) + SPARE
     rounding = terms * UNIT / (1 - terms * UNIT)
     size = np.abs(weight)
-    summed = bounded(forms.size @ size.T + sum(map(np.abs, biases)))
+    summed = limit(forms.size @ size.T + sum(map(np.abs, biases)))
     flushed = LEAST * (1 + forms.size.sum(axis=1, keepdims=True) + size.sum(axis=1))
     rest = forms.rest @ size.T + rounding * summed + flushed
     rows, count, units = forms.generators.shape
@@ -163,7 +163,7 @@ def linear(
     )
 
 
-def bounded(size: np.ndarray) -> np.ndarray:
+def limit(size: np.ndarray) -> np.ndarray:
     """Sizes of sums of absolute values, or of products, none of which overflows.
 
     Raises:
@@ -239,4 +239,4 @@ def _relax(forms: Forms, ends: tuple[np.ndarray, np.ndarray], slope: np.ndarray)
 
 def _rounding(size: np.ndarray) -> np.ndarray:
     """What a few operations on numbers of some size may be rounded by."""
-    return np.asarray(SPARE * UNIT * bounded(size) + LEAST)
+    return np.asarray(SPARE * UNIT * limit(size) + LEAST)

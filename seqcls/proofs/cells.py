@@ -16,8 +16,8 @@ from seqcls.problem import Problem
 from seqcls.proofs.arithmetic import (
     Forms,
     beside,
-    bounded,
     concatenate,
+    limit,
     linear,
     minus,
     plus,
@@ -132,7 +132,7 @@ class Cells:
         """
         first = self.layers[0]
         biases = np.abs(first.input_bias) + np.abs(first.state_bias)
-        bounded(np.abs(self.embedding) @ np.abs(first.input_weight).T + biases)
+        limit(np.abs(self.embedding) @ np.abs(first.input_weight).T + biases)
 
     def after_letter(self, states: Forms, letter: int) -> Forms:
         """The states after one more letter."""

@@ -67,7 +67,7 @@ def fits(x: Any, form: Any) -> bool:
     return type(x) is form
 
 
-def bounded(size: Any) -> Any:
+def limit(size: Any) -> Any:
     need((size < LARGEST).all(), "a sum or a product may be larger than float32 holds")
     return size
 
@@ -91,7 +91,7 @@ def join(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def add(x: np.ndarray, y: np.ndarray, sign: int = 1) -> Any:
     x, y = align(x, y)
     made = x + sign * y
-    made[1] = x[1] + y[1] + SPARE * UNIT * bounded(size(x) + size(y)) + LEAST
+    made[1] = x[1] + y[1] + SPARE * UNIT * limit(size(x) + size(y)) + LEAST
     return made
 
 
@@ -105,13 +105,13 @@ def multiply(x: np.ndarray, y: np.ndarray) -> Any:
     wide = size(y, 0) > 1  # the box of the product is less than what is left of a linear one
     made[:, wide] = 0
     made[:2, wide] = ((low + high) / 2)[wide], ((high - low) / 2)[wide]
-    made[1] += SPARE * UNIT * bounded(size(x) * size(y)) + LEAST
+    made[1] += SPARE * UNIT * limit(size(x) * size(y)) + LEAST
     return made
 
 
 def affine(x: np.ndarray, weight: np.ndarray, biases: list[np.ndarray]) -> Any:
     n, sizes = weight.shape[1] + len(biases) + SPARE, np.abs(weight)
-    summed = bounded(size(x) @ sizes.T + sum(np.abs(b) for b in biases))
+    summed = limit(size(x) @ sizes.T + sum(np.abs(b) for b in biases))
     made = x @ weight.T
     made[0] += sum(biases)
     made[1] = x[1] @ sizes.T + n * UNIT / (1 - n * UNIT) * summed

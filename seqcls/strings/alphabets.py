@@ -56,7 +56,7 @@ def alphabet_obstacle(alphabet: Sequence[str], *, notation: bool = False) -> str
     return None
 
 
-def composed(text: str) -> str:
+def compose(text: str) -> str:
     """A text whose letters are in one form: é as one character, not as e and a mark behind it.
 
     This is Unicode's form NFC: what looks alike by its rules is one text then.
@@ -67,22 +67,22 @@ def composed(text: str) -> str:
 def composing_obstacle(alphabet: Sequence[str]) -> str | None:
     """Why strings of these tokens could be texts that look alike; None where they cannot.
 
-    A token is in the form of `composed`, and no two of one character are one letter side by side.
+    A token is in the form of `compose`, and no two of one character are one letter side by side.
     """
     for token in alphabet:
-        if composed(token) != token:
+        if compose(token) != token:
             return (
                 f"expected no token {token!r:.60}: it is {_codes(token)}; write its composed form, "
-                f"{_codes(composed(token))}"
+                f"{_codes(compose(token))}"
             )
     if not has_names(alphabet):
         marks = [x for x in alphabet if not x.isascii()]
         # Neighbors first: these are what was meant.
         for letter, mark in chain(pairwise(alphabet), product(alphabet, marks)):
-            if composed(letter + mark) != letter + mark:
+            if compose(letter + mark) != letter + mark:
                 return (
                     f"expected no tokens {_codes(letter)} and {_codes(mark)}: side by side they "
-                    f"are {_codes(composed(letter + mark))}; write that one"
+                    f"are {_codes(compose(letter + mark))}; write that one"
                 )
     return None
 

@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import InvalidStringError
-from seqcls.strings.alphabets import MAX_TOKEN, NOTATION, composed, has_names, listed_tokens
+from seqcls.strings.alphabets import MAX_TOKEN, NOTATION, compose, has_names, listed_tokens
 
 CLS = 0
 PAD = 1
@@ -78,7 +78,7 @@ def _written_signs(run: re.Match[str]) -> str:
     return sign * int(count) if few else f"<{sign}>{{{count}}}"
 
 
-def listed(value: Any) -> Any:
+def unpack_array(value: Any) -> Any:
     """What an array or a tensor holds, as a number or lists of them; anything else as it is."""
     return value.tolist() if callable(getattr(value, "tolist", None)) else value
 
@@ -168,25 +168,25 @@ class Tokenizer:
 
     def notation(self, string: object) -> str:
         """A string in the notation, as it was given: text without blanks around it, its letters as
-        `composed` has them where the alphabet has those; a sequence of tokens spelled out.
+        `compose` has them where the alphabet has those; a sequence of tokens spelled out.
 
         Raises:
             InvalidStringError: it is neither, or a token is not of the alphabet.
         """
         if isinstance(string, str):
-            text = composed(string := string.strip())
+            text = compose(string := string.strip())
             try:
                 return text if text == string or self.pieces(text) else string
             except InvalidStringError:
                 return string
-        string = listed(string)
+        string = unpack_array(string)
         tokens = list(string) if isinstance(string, Iterable) else [string]
         if not isinstance(string, Iterable) or isinstance(string, set | frozenset | dict | bytes):
             raise InvalidStringError(
                 f"{string!r:.60} is no string: expected text such as 'ab{{100}}', or a list of "
                 "tokens"
             )
-        names = [token if token in self._numbers else composed(token) for token in map(str, tokens)]
+        names = [token if token in self._numbers else compose(token) for token in map(str, tokens)]
         numbers = [self._numbers.get(name) for name in names]
         for place, (token, number) in enumerate(zip(tokens, numbers, strict=True), start=1):
             if number is None:

@@ -18,7 +18,7 @@ from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.standalone import network_json, network_said, source_of
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.text import count, named
+from seqcls.text import count, list_values
 from seqcls.weights import to_bytes
 from sweeps.api.models import trained_model
 from sweeps.files import refuse_taken, whole_files
@@ -221,14 +221,14 @@ def give(
     return paths
 
 
-def computed(problem: Problem) -> str:
+def describe_file(problem: Problem) -> str:
     """What the file of a model computes, in words."""
-    said, longest = [named(network_said(problem.network))], _longest(problem)
+    said, longest = [list_values(network_said(problem.network))], _longest(problem)
     known = "any number of tokens" if longest is None else f"up to {count(longest, 'token')}"
     said.append(f"of strings of {known} out of {' '.join(problem.task.alphabet):.200}")
-    if problem.writes:
-        width = problem.config.beam_width
-        how = f"a beam of {width}" if problem.config.decoding == "beam" else "the likeliest token"
+    if outputs := _of_outputs(problem):
+        width = outputs["beam_width"]
+        how = f"a beam of {width}" if width > 1 else "the likeliest token"
         said.append(f"an output written by {how}, as long as its run lets it be")
     elif problem.at_places:
         said.append("numbers at every place")
@@ -265,7 +265,7 @@ def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> 
         task=problem.task.describe(),
         about=about,
         origin=origin,
-        computes=computed(problem),
+        computes=describe_file(problem),
         version=seqcls.__version__,
         digest=hashlib.sha256(weights).hexdigest(),
     )
@@ -285,20 +285,24 @@ def _settings(problem: Problem) -> dict[str, Any]:
         "network": {"architecture": problem.config.architecture, **fields},
         "settings": network_json(problem.network),
         "longest": _longest(problem),
-        **(_of_outputs(problem) if problem.writes else {}),
+        **_of_outputs(problem),
     }
 
 
 def _longest(problem: Problem) -> int | None:
     """Tokens of the longest string that the file answers; None for any number."""
     end = longest_readable(problem.network)
-    known = LONGEST_INPUT if problem.writes else None
+    known = None if problem.lacks("outputs") else LONGEST_INPUT
     places = None if end is None else max(end - problem.kind.prompt_length(0), 0)
     return min((x for x in (known, places) if x is not None), default=None)
 
 
 def _of_outputs(problem: Problem) -> dict[str, Any]:
-    """How outputs are decoded, and how many tokens they have at most, by the input's length."""
+    """How outputs are decoded, and how many tokens they have at most, by the input's length;
+    nothing of a model that writes none.
+    """
+    if problem.lacks("outputs"):
+        return {}
     # PyTorch, which takes a second or two to load.
     from seqcls.decode import output_limits
 

@@ -13,7 +13,7 @@ from seqcls.imported import MAX_NAME, plain_settings
 from seqcls.models.positions import special_tokens, table_size
 from seqcls.problem import Problem, check, plugins_of, resolve, with_samplers
 from seqcls.standalone import network_said
-from seqcls.text import canonical_json, count, named
+from seqcls.text import canonical_json, count, list_values
 from seqcls.weights import shape_mismatch, to_bytes
 from sweeps.datasets.predictions import seed_of
 from sweeps.grid.spec import with_digests
@@ -135,7 +135,7 @@ def _sentences(reading: Mapping[str, Any]) -> list[str]:
     """How weights were read, in words."""
     network, settings = reading["network"], reading["settings"]
     places, found = reading["places"], reading["tensors"]
-    said = [f"read as {reading['read_as']}: {named(network)}"]
+    said = [f"read as {reading['read_as']}: {list_values(network)}"]
     if "positions" in network or "num_attention_heads" in network:
         if places is not None:
             table = found.get("positions", "sines and cosines")
@@ -149,10 +149,10 @@ def _sentences(reading: Mapping[str, Any]) -> list[str]:
     shown = [*ids[:MOST_SHOWN], *(["…"] if len(ids) > MOST_SHOWN else []), *special]
     said.append(f"vocabulary: {source}: {', '.join(shown)}")
     if parts := {x: y for x, y in found.items() if x != "positions"}:
-        said.append(f"tensors: {named(parts)}")
-    said += [f"{x}: {named(settings[x])}" for x in ("given", "config.json") if x in settings]
+        said.append(f"tensors: {list_values(parts)}")
+    said += [f"{x}: {list_values(settings[x])}" for x in ("given", "config.json") if x in settings]
     if assumed := settings.get("assumed"):
-        said.append(f"assumed, as nothing says it: {named(assumed)}")
+        said.append(f"assumed, as nothing says it: {list_values(assumed)}")
     if unread := reading["not_read"]:
         said.append(f"not read: {', '.join(unread[:MOST_SHOWN])}")
     return said

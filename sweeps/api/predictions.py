@@ -20,10 +20,10 @@ from seqcls.kinds.base import Answers, of_one_width
 from seqcls.kinds.transduction import OutputAnswers, WrongOutput, letter_rows
 from seqcls.problem import Problem
 from seqcls.results import Evaluation
-from seqcls.strings.alphabets import NOTATION, composed
+from seqcls.strings.alphabets import NOTATION, compose
 from seqcls.strings.datasets import SPLITS, Dataset
 from seqcls.strings.token_strings import NO_LETTER
-from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer, listed
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer, unpack_array
 from seqcls.text import count
 from sweeps.datasets import label_of
 from sweeps.datasets.predictions import is_missing
@@ -162,7 +162,7 @@ class TestedStrings:
         return words if len(words) > 1 or are_words else text
 
     def _ways_to_read(self, text: str, column: str) -> Iterator[Sequence[str]]:
-        text = composed(_AROUND.sub("", text))
+        text = compose(_AROUND.sub("", text))
         yield self._plain_tokens(text, column)
         # What was shortened when it was written is refused where brackets are no tokens.
         with suppress(*[DatasetError] * self._has_brackets):
@@ -189,7 +189,7 @@ class TestedStrings:
             DatasetError: there is a number that is no token's, as padding of -1, or an id where
                 no token is a number.
         """
-        tokens = [_whole(listed(token)) for token in given]
+        tokens = [_whole(unpack_array(token)) for token in given]
         for place, token in enumerate(tokens, start=1):
             is_count = isinstance(token, int) and not isinstance(token, bool) and token >= 0
             is_count &= self._has_numbers
@@ -199,7 +199,7 @@ class TestedStrings:
                     f"{list(given)!r:.60} has {token!r:.60} at place {place}, expected tokens; "
                     f"those of the task are {known:.100}"
                 )
-        return [composed(str(token)) for token in tokens]
+        return [compose(str(token)) for token in tokens]
 
     def letters(self, value: Any) -> list[int]:
         """The letters of a string as it was given: a list of tokens, or text.
@@ -349,7 +349,7 @@ _IDS = re.compile(r"[\W\d]*\d[\W\d]*")
 
 def _text(value: Any) -> str:
     """An output as text, with blanks between the items of a list."""
-    value = _whole(listed(value))
+    value = _whole(unpack_array(value))
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

@@ -222,7 +222,7 @@ OptionalSweepNames = Annotated[
     list[str] | None, typer.Argument(help="Names of sweeps.", show_default="all")
 ]
 
-OPTIONS = {"kinds": "--part", "conditions": "--where", "number": "-n"}
+OPTIONS = {"adapter": "--as", "conditions": "--where", "kinds": "--part", "number": "-n"}
 """Options of another name than the parameter of `sweeps.api` that they are."""
 
 

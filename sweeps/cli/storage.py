@@ -118,12 +118,12 @@ def give(
     force: Force = False,
 ) -> None:
     """Write a model as one file of PyTorch, its weights, and what trained it."""
-    from sweeps.api.giving import computed
+    from sweeps.api.giving import describe_file
 
     store, run_id = open_run(db, run)
     for path in api.give(store, run_id, folder, epoch, form=form, force=force):
         say(str(path))
-    say(f"computes: {computed(api.model(store, run_id, epoch).problem)}")
+    say(f"computes: {describe_file(api.model(store, run_id, epoch).problem)}")
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls verify --db runs.db")

@@ -11,7 +11,7 @@ from seqcls.errors import DatasetError
 from seqcls.interpretability.wording import percent
 from seqcls.strings.alphabets import (
     alphabet_obstacle,
-    composed,
+    compose,
     easily_confused,
     has_names,
     unseen_character,
@@ -182,7 +182,7 @@ class _Texts:
             if kind == "written":
                 self._read_undecided()
         if kind in ("list", "written"):
-            text = " ".join(map(composed, tokens or []))
+            text = " ".join(map(compose, tokens or []))
             if not text.isascii() and text.split() != tokens:
                 self._composed.append(len(self.texts))
         elif unseen := unseen_character(text, allowed="\t"):
@@ -190,7 +190,7 @@ class _Texts:
         else:
             if " " in text or "\t" in text:
                 self._with_space.append(len(self.texts))
-            if (other := composed(text)) != text:
+            if (other := compose(text)) != text:
                 self._composed.append(len(self.texts))
                 text = other
         self.texts.append(text)
@@ -265,9 +265,9 @@ def _check_tokens(value: Any, items: Sequence[Any]) -> list[str]:
 def _split_letter(tokens: Sequence[str]) -> str | None:
     """Why neighbors of one character look like one; None where none do."""
     text = "".join(x if len(x) == 1 else " " for x in tokens)
-    if text.isascii() or composed(text) == text:
+    if text.isascii() or compose(text) == text:
         return None
-    letter = next(x for x, y in zip(composed(text), text, strict=False) if x != y)
+    letter = next(x for x, y in zip(compose(text), text, strict=False) if x != y)
     return f"tokens side by side are the letter {letter!r} (U+{ord(letter):04X}); write it as one"
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from seqcls.errors import ConfigError, DatasetError
 from seqcls.strings.alphabets import (
     alphabet_obstacle,
-    composed,
+    compose,
     composing_obstacle,
     easily_confused,
     has_names,
@@ -138,7 +138,7 @@ def read_automaton(path: Path, name: str) -> StoredAutomaton:
 
 def _plain(symbol: str) -> str:
     """A symbol in the form in which letters are kept; the empty text for ε."""
-    return "" if symbol.lower() in EPSILON else composed(symbol)
+    return "" if symbol.lower() in EPSILON else compose(symbol)
 
 
 def _check_symbols(symbols: Sequence[str]) -> None:

@@ -53,7 +53,7 @@ class Graph:
 
 class _Token(NamedTuple):
     text: str
-    """Of a quoted text what stands between the marks, with the escapes of labels as they are."""
+    """What was written; between quotation marks, with the escapes of labels as they are."""
     kind: str
     """`id`, `sign`, which words are too, or, behind the last one, `end`."""
     line: int

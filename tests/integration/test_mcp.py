@@ -262,7 +262,7 @@ def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None
         assert (await ask("launch", specification=again))["models"] == 0
 
     async def another(_: Client, ask: Ask) -> None:
-        assert (await ask("launch", specification=SMALL)).endswith("larger --allow-launch")
+        assert (await ask("launch", specification=SMALL)).endswith("larger allowance")
         few = SMALL.replace("0..1", "0..0").replace("[fixed]", 'until = "learned ± 45 %"\n[fixed]')
         assert "may grow until 1 are" not in await ask("launch", specification=few)
         few = few.replace("[fixed]", "most_seeds = 1\n[fixed]")

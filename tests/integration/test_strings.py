@@ -229,7 +229,7 @@ def test_advice_names_the_fields_that_would_help() -> None:
 
 @pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
 def test_the_shares_of_negatives_are_those_that_were_drawn(tmp_path: Path, lengths: str) -> None:
-    """Of odd lengths no near negative can be made of `(ab|ba)*`, which has no such string."""
+    """`(ab|ba)*` has no string of an odd length, so no near negative of one can be made."""
     fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab|ba)*", "negatives": "near"}
     spec = spec_file(tmp_path, {**fields, "negative_lengths": lengths, "train_size": 2_000})
     kinds = api.draw(spec, number=None)["kind"]

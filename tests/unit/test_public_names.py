@@ -89,8 +89,8 @@ PUBLIC = {
     "sweeps.store.writer": [
         *("Claim", "ClaimLosses", "GRACE_SECONDS", "LONGEST_NAME", "LONGEST_NOTE", "Merged"),
         *("archive", "beat", "claim", "delete", "delete_view"),
-        *("end_worker", "merge", "record", "record_causes", "record_losses", "record_lost"),
-        *("record_perturbations", "record_proof", "record_verdict"),
+        *("end_worker", "launch_for_agent", "merge", "record", "record_causes", "record_losses"),
+        *("record_lost", "record_perturbations", "record_proof", "record_verdict"),
         *("register_worker", "release", "release_dead", "resume", "retry", "save_view", "stop"),
         *("submit", "write_note"),
     ],

@@ -20,6 +20,7 @@ from sweeps.store.columns import unpacked_lengths
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
 from sweeps.store.reads.errors import DrawnStrings
+from sweeps.store.reads.overview import languages
 from sweeps.store.reads.stored import problem_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow
 
@@ -188,11 +189,14 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
 
 def deciding(store: Store, config_ids: Collection[int]) -> dict[int, str | None]:
     """What decides the language of each configuration, as `seqcls.shortcuts.decided_by` says it."""
-    query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
+    every = languages(store)
+    # One configuration of each language tells.
+    first = {every[config_id]: config_id for config_id in config_ids}
+    query = select(Config.id, Config.json).where(one_of(Config.id, first.values()))
     with store.begin() as connection:
-        rows = connection.execute(query.order_by(Config.id)).all()
-    problems = {config_id: problem_of(text) for config_id, text in rows}
-    return {x: None if problem is None else decided_by(problem) for x, problem in problems.items()}
+        problems = {every[row[0]]: problem_of(row[1]) for row in connection.execute(query)}
+    by = {x: None if problem is None else decided_by(problem) for x, problem in problems.items()}
+    return {config_id: by[every[config_id]] for config_id in config_ids}
 
 
 def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFrame:

@@ -244,7 +244,7 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
             fewer = "fewer seeds, or a smaller most_seeds," if grows else "fewer seeds,"
             raise ConfigError(
                 f"the specification asks for {asks}, and {left:,} may still be launched; ask for "
-                f"{fewer} or have the server started with a larger --allow-launch"
+                f"{fewer} or have the server started with a larger allowance"
             )
         for spec in specs:
             number = granted.get(spec.name, (0, ""))[0] + new[spec.name]
