@@ -54,6 +54,7 @@ chaos: $(INSTALLED)
 	SEQCLS_CHAOS=long $(BIN)/pytest tests/chaos tests/integration/test_counts_interpretability.py \
 		tests/integration/test_matrix.py tests/integration/test_report.py tests/integration/test_trial_states.py \
 		tests/unit/test_any_network.py tests/unit/test_lanes.py tests/unit/test_multiset.py -s
+	$(BIN)/python -m tests.chaos.planted
 
 clean:
 	rm -rf $(VENV) site
