@@ -341,7 +341,7 @@ class Facts:
     ) -> tuple[dict[int, float], dict[int, float]]:
         """What each seed of two configurations says about a question, where it says anything."""
         sides = []
-        for runs in (a, b):
+        for runs in self._on_the_same_longer(a, b):
             seeds = {run["model_seed"]: run for run in runs}
             came_to = {x: outcome(run, learned_at, below) for x, run in seeds.items()}
             values: dict[int, float | None] = {}
@@ -361,17 +361,37 @@ class Facts:
             sides.append({x: y for x, y in values.items() if y is not None})
         return sides[0], sides[1]
 
+    def _on_the_same_longer(self, a: list[Row], b: list[Row]) -> list[list[Row]]:
+        """Both with their accuracy on strings longer than either was trained on, where that is
+        other than their own.
+        """
+        ends = [
+            (self.trained(x[0]["config_id"]), max(self.lengths[x[0]["run_id"]])) for x in (a, b)
+        ]
+        known = [(trained[1], tested) for trained, tested in ends if trained is not None]
+        if len(set(known)) < 2:
+            return [a, b]
+        first, last = max(x for x, _ in known) + 1, min(tested for _, tested in known)
+        sides = []
+        for side, (trained, _) in zip((a, b), ends, strict=True):
+            counts = [self.between(run["run_id"], first, last) for run in side]
+            shares = [1 - x["wrong"] / x["tested"] if x["tested"] else None for x in counts]
+            judged = [
+                {**run, "accuracy_beyond": share} if run["accuracy_within"] is not None else run
+                for run, share in zip(side, shares, strict=True)
+            ]
+            sides.append(side if trained is None else judged)
+        return sides
+
     def _length_differences(
         self, sides: list[dict[int, Row]], learned_at: float, *, paired: bool
     ) -> dict[int, Row]:
         found: dict[int, list[dict[int, float]]] = {}
         for place, side in enumerate(sides):
             for seed, run in side.items():
-                within = run["tested_within"] or 0
-                for length, counts in sorted(self.lengths[run["run_id"]].items()):
-                    is_longer = within == 0
-                    if not is_longer and length >= run["within_from"]:
-                        within -= counts["tested"]
+                ends = self.trained(run["config_id"])
+                for length, counts in self.lengths[run["run_id"]].items():
+                    is_longer = ends is not None and length > ends[1]
                     if is_longer and outcome(run, learned_at) == "not learned":
                         continue
                     if counts["tested"]:

@@ -191,7 +191,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "neither.csv": ("tokens,labels\nab,1\n", "either 'label' or 'target'"),
     "both.csv": ("tokens,label,target\nab,1,b\n", "either 'label' or 'target'"),
     "twice.csv": ("tokens,tokens,label\nab,ab,1\n", "two columns are 'tokens'"),
-    "cells.csv": ("tokens,label\nab,1\nab\n", "line 3 has 1 cells, expected 2"),
+    "cells.csv": ("tokens,label\nab,1\nab\n", "line 3 has 1 cell, expected 2"),
     "latin.csv": ("tokens,label\né,1\n".encode("latin-1"), "line 2 is no text in UTF-8"),
     "utf16.csv": ("tokens,label\nab,1\n".encode("utf-16"), "UTF-8"),
     "zero.csv": ("tokens,label\na\0b,1\n", "zero byte"),

@@ -360,7 +360,7 @@ def test_another_kind_of_model_is_not_taken_for_a_gpt2(kind: str, tmp_path: Path
     settings = json.dumps({"n_head": 2, "model_type": kind})
     (tmp_path / "config.json").write_text(settings)
     save_file(tensors, tmp_path / "model.safetensors")
-    with pytest.raises(ConfigError, match=f"model_type='{kind}'.*say --as gpt2"):
+    with pytest.raises(ConfigError, match=f"model_type='{kind}'.*say adapter='gpt2'"):
         api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK)
     run = api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK, adapter="gpt2")
     assert run.reading["not_read"] == [f"config.json's model_type={kind!r}"]
