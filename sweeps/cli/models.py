@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -261,7 +262,8 @@ def runs(
             if len(some) > MOST_NAMED:
                 subjects = [f"of {of.nunique():,} tasks {len(some):,} are"]
             for which in subjects:
-                say(f"{which} decided by {each}: to read nothing else is no shortcut")
+                line = f"{which} decided by {each}: to read nothing else is no shortcut"
+                say(fill(line, FITTED) if is_fitted(look) else line)
         said = trained_on(api.configs(store, config_ids).values())
         if said:
             say(said)
@@ -406,6 +408,9 @@ COMMANDS: Mapping[Callable[..., None], str] = {
 
 MOST_ASKED = 1_000
 """Configurations of which it is said how much of their tests they were trained on."""
+
+FITTED = 80
+"""Columns of sentences where tables are fitted to a terminal."""
 
 MOST_NAMED = 10
 """Languages that are named of those that the same decides; of more their number is said."""
