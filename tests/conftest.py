@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jaxtyping
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-# Before anything whose calls it checks is imported.
-import tests.array_checks  # noqa: F401 # isort: split
 from seqcls.config import RunConfig
 from sweeps.processes import collect_seldom
 from tests.temporary import keep_in_memory
@@ -49,13 +46,6 @@ pytest_plugins = [
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: a search for garbage need not look through it every time."""
     gc.freeze()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Each function that takes arrays has unit tests; whole commands and pages run unchecked."""
-    unit = item.nodeid.startswith("tests/unit/")
-    jaxtyping.config.update("jaxtyping_disable", not unit)
 
 
 def _settings() -> dict[str, str]:

@@ -1,132 +1,25 @@
-"""One database with tiny models of every kind, and what SQL alone says of it.
+"""Numbers that were shown, printed or written, held against what SQL alone says."""
 
-A kind is a sweep of two configurations by two seeds.
-"""
-
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from seqcls.engines.member import draw_initial
-from seqcls.evaluation import evaluate
-from seqcls.weights import to_bytes
-from sweeps.api import log_results, open_store, submit, work
-from sweeps.grid.grouping import PlannedRun, make_groups
-from sweeps.results import RunResult
-from sweeps.store import writer
-from sweeps.store.databases.engine import Store
-from sweeps.store.reads import workers
-from tests.databases import rows
 from tests.facts import Facts, fails
+from tests.world import CONFIGURATIONS
 
 COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
 OF_RUNS = {
     *COUNTS, "errors", "accuracy", "solved_length", "false_positives", "false_negatives",
 }  # fmt: skip
 """Names under which a run's numbers are shown, printed and exported."""
-
-LARGE = 1e38
-"""A weight of which a sum is infinite in single precision."""
-
-DIVERGED = "the loss is not finite"
-
-TINY: dict[str, Any] = {
-    "train_size": 64, "validation_size": 64, "max_num_epochs": 1,
-    "min_num_epochs": 1, "hidden_size": 4, "train_max_length": 4, "validation_max_length": 4,
-}  # fmt: skip
-TESTED: dict[str, Any] = {"test_size": 64, "test_max_length": 8}
-DECODER: dict[str, Any] = {"positions": "sinusoidal", "num_attention_heads": 1}
-SEEDS = (0, 1)
-CONFIGURATIONS: tuple[dict[str, Any], ...] = (
-    {"learning_rate": 0.01, "weight_decay": 0.01},
-    {"learning_rate": 0.03, "weight_decay": 0.02},
-)
-"""They differ in two fields, as a map needs."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A sort of models: a sweep of its name.
-
-    Args:
-        name: of it.
-        task: the fields that say which strings are tested.
-        model: all other fields.
-        file: the name and the lines of the file that it is about.
-        imported: whether its results come from elsewhere.
-        fails: whether training fails.
-        overflows: whether its weights are so large that its answers are no numbers.
-    """
-
-    name: str
-    task: Mapping[str, Any]
-    model: Mapping[str, Any] = field(default_factory=dict)
-    file: tuple[str, str] | None = None
-    imported: bool = False
-    fails: bool = False
-    overflows: bool = False
-
-    def __str__(self) -> str:
-        return self.name
-
-    def spec(self, folder: Path, name: str) -> dict[str, Any]:
-        """A specification of its models, whose file lies in a folder."""
-        path = {} if self.file is None else {"path": str(folder / self.file[0])}
-        tested = {} if self.file else TESTED
-        return {
-            "name": name,
-            "model_seeds": list(SEEDS),
-            "fixed": {**TINY, **tested, **self.task, **self.model, **path},
-            "configurations": [dict(fields) for fields in CONFIGURATIONS],
-        }
-
-
-_STRINGS = [f"{number:b}"[1:].replace("0", "a").replace("1", "b") for number in range(2, 64)]
-_SPLITS = ("train", "test", "validation", "test")
-_LABELED = "\n".join(
-    ["tokens,label,split,id"]
-    + [f"{x},{x.count('a') % 2},{_SPLITS[n % 4]},s{n}" for n, x in enumerate(_STRINGS)]
-)
-_WORDS = [list(x.replace("a", "h").replace("b", "oy")) for x in _STRINGS if x]
-_PAIRS = "\n".join(
-    json.dumps({"tokens": x, "target": [f"{y}1" for y in x], "split": _SPLITS[n % 4], "id": n})
-    for n, x in enumerate(_WORDS)
-)
-_LSTM = {"architecture": "lstm", "readout": "last"}
-_PICTURES = {
-    "line_length": 3, "max_lines": 2, "alphabet": "12", "test_min_length": 1,
-    "test_max_length": 4, "test_size": 12,
-}  # fmt: skip
-_READER = {
-    "architecture": "recurrent_attention", "hidden_size": 8, "picture_channels": 4,
-    "picture_blocks": 1, "train_min_length": 1, "validation_min_length": 1,
-}  # fmt: skip
-
-KINDS = (
-    Kind("letters", {"task": "contains_all", "test_batch_size": 64}, {"hidden_size": 2}),
-    Kind("brackets", {"task": "dyck"}, {"positions": "sinusoidal"}),
-    Kind("named_tokens", {"task": "safe_pops"}, _LSTM),
-    Kind("own_file", {"task": "file"}, _LSTM, file=("labeled.csv", _LABELED)),
-    Kind("pairs", {"task": "pairs"}, DECODER, file=("pairs.jsonl", _PAIRS)),
-    Kind("transduction", {"task": "reverse"}, DECODER),
-    Kind("addition", {"task": "addition"}, DECODER),
-    Kind("pictures", {"task": "paragraph", **_PICTURES}, _READER),
-    Kind("from_outside", {"task": "ones_modulo"}, _LSTM),
-    Kind("imported", {"task": "file"}, file=("labeled.csv", _LABELED), imported=True),
-    Kind("imported_outputs", {"task": "pairs"}, file=("pairs.jsonl", _PAIRS), imported=True),
-    Kind("failed", {"task": "parity"}, fails=True),
-    Kind("not_a_number", {"task": "majority"}, _LSTM, overflows=True),
-)
 
 
 @dataclass(frozen=True)
@@ -137,7 +30,7 @@ class Matrix:
 
     @property
     def db(self) -> Path:
-        return self.folder / "matrix.db"
+        return self.folder / "kinds.db"
 
     @cached_property
     def facts(self) -> Facts:
@@ -151,71 +44,6 @@ class Matrix:
         if is_changed or copy.read_bytes() != self.db.read_bytes():
             return Facts(copy)
         return self.facts
-
-
-def fill(folder: Path) -> Matrix:
-    """Makes the database of all kinds; parts from outside have to be importable."""
-    matrix = Matrix(folder)
-    store = open_store(matrix.db)
-    for kind in KINDS:
-        if kind.file is not None:
-            (folder / kind.file[0]).write_text(kind.file[1])
-        if kind.imported:
-            _import(store, folder, kind)
-            continue
-        submit(store, kind.spec(folder, kind.name))
-        if kind.fails or kind.overflows:
-            _record(store, kind)
-        else:
-            work(store, kind.name, workers=0)
-    return matrix
-
-
-def _import(store: Store, folder: Path, kind: Kind) -> None:
-    """What two models from elsewhere predict: a seed more is wrong once more."""
-    assert kind.file is not None
-    with log_results(store, sweep=kind.name, dataset=folder / kind.file[0]) as log:
-        right = log.strings.columns[-1]
-        for width in (1, 2):
-            for seed in SEEDS:
-                said = log.strings[right].tolist()
-                for number in range(width + seed):
-                    said[number] = "" if right == "target" else not said[number]
-                predictions = {"tokens": log.strings["tokens"], "prediction": said}
-                log.run(
-                    model="theirs",
-                    seed=seed,
-                    config={"d": width, "l": 9 - width},
-                    predictions=predictions,
-                )
-
-
-def _record(store: Store, kind: Kind) -> None:
-    """Results that training would give only where it goes wrong."""
-    (sweep_id,) = [row[0] for row in rows(store, f"SELECT id FROM sweep WHERE name = '{kind}'")]
-    worker_id = writer.register_worker(store)
-    for group in make_groups(workers.queued_runs(store, [sweep_id])):
-        claim = writer.claim(store, worker_id, group)
-        assert claim is not None
-        results = [_overflown(run) if kind.overflows else _diverged() for run in claim.runs]
-        writer.record(store, claim, results)
-
-
-def _diverged() -> RunResult:
-    return RunResult([], [], 0.0, "strings", failure=DIVERGED)
-
-
-def _overflown(run: PlannedRun) -> RunResult:
-    """What the program itself finds of a model whose weights are finite and too large."""
-    problem = run.problem
-    (drawn,) = draw_initial([(problem, run.model_seed)])
-    weights = {name: np.full_like(value, LARGE) for name, value in drawn.items()}
-    (evaluation,) = evaluate(problem, [weights])
-    made = RunResult(
-        [1.0], [1.0], 0.0, "strings", best_epoch=1, evaluation=evaluation,
-        checkpoints={1: to_bytes(weights)},
-    )  # fmt: skip
-    return made.seal(run.config.key, run.model_seed)
 
 
 @dataclass

@@ -28,8 +28,8 @@ from tests.chaos.ledger import Ledger, same
 from tests.conftest import ASSETS, ROOT
 from tests.databases import new_database
 from tests.facts import Facts
-from tests.matrix import fill
 from tests.plugins import forget_parts
+from tests.stock import copy_of
 
 LEAST = 100_000
 """Values that `make chaos` compares in each database of every kind."""
@@ -46,8 +46,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, long: bool) -> Iterator[dict
         fill_imported(api.open_store(found["imported"]), folder, (1_050, 150) if long else (7, 6))
         fill_proved(api.open_store(found["proved"]), folder)
         if long:
-            (folder / "matrix").mkdir()
-            found["matrix"] = fill(folder / "matrix").db
+            found["matrix"] = copy_of("kinds", "kinds.db", folder)
             put_unfinished(api.open_store(found["matrix"]))
             found["runs"] = Path(shutil.copy(ROOT / "runs.db", folder))
         yield found

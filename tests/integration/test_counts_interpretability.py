@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import lru_cache
 from math import comb
 
-import jaxtyping
 import numpy as np
 import pytest
 
@@ -108,9 +107,7 @@ def test_both_heads_on_b_are_found_out() -> None:
 @pytest.fixture
 def unchecked_shapes() -> Iterator[None]:
     """Shapes are checked elsewhere; here, over thousands of strings, that takes a minute."""
-    jaxtyping.config.update("jaxtyping_disable", True)
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

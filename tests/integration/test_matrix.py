@@ -29,20 +29,11 @@ from sweeps.api.exports import JSONL, WRITERS
 from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED
 from tests.app import open_app, rerun
 from tests.commands import run_main
-from tests.conftest import ASSETS, LONG, ROOT
-from tests.matrix import (
-    KINDS,
-    TESTED,
-    Compared,
-    Kind,
-    Matrix,
-    fill,
-    records,
-    spelled_out,
-    stored_counts_agree,
-)
-from tests.plugins import forget_parts
+from tests.conftest import LONG, ROOT
+from tests.matrix import Compared, Matrix, records, spelled_out, stored_counts_agree
 from tests.shown import Tables, charts_of, kept_in, printed_rows
+from tests.stock import stock
+from tests.world import KINDS, TESTED, Kind, parts_from_outside
 
 ENDLESS = {"dashboard", "mcp"}
 """Commands that run until they are ended; the pages of the first are cells of their own."""
@@ -118,7 +109,7 @@ class Cell:
 
     def __init__(self, matrix: Matrix, kind: Kind, folder: Path) -> None:
         self.matrix, self.kind, self.folder = matrix, kind, folder
-        self.db = folder / "matrix.db"
+        self.db = folder / "kinds.db"
         shutil.copy(matrix.db, self.db)
         self.facts = matrix.facts
         self.runs = self.facts.sweeps[kind.name]
@@ -151,7 +142,7 @@ class Cell:
     def strings(self) -> list[dict[str, Any]]:
         """The kind's test strings: their tokens, and a label or a target."""
         fields = {**TESTED, **self.kind.task}
-        own = self.matrix.folder / self.kind.file[0] if self.kind.file else None
+        own = self.matrix.folder / self.kind.file if self.kind.file else None
         of: dict[str, Any] = {"dataset": own} if own else {"task": fields}
         try:
             with log_results(str(self.folder / "other.db"), sweep="other", **of) as log:
@@ -165,7 +156,7 @@ class Cell:
     def data(self) -> str:
         """The file of the kind; of one that has none, its test strings."""
         if self.kind.file is not None:
-            return str(self.matrix.folder / self.kind.file[0])
+            return str(self.matrix.folder / self.kind.file)
         path = self.folder / "strings.jsonl"
         rows = [
             {name: int(value > 0) if name == "label" else value for name, value in row.items()}
@@ -302,12 +293,9 @@ CELLS = [
 
 
 @pytest.fixture(scope="module")
-def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(ASSETS / "plugin_package"))
-        forget_parts()
-        yield fill(tmp_path_factory.mktemp("matrix"))
-    forget_parts()
+def matrix() -> Iterator[Matrix]:
+    with parts_from_outside():
+        yield Matrix(stock("kinds"))
 
 
 def check_refusal(cell: Cell, said: str) -> None:

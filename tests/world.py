@@ -1,0 +1,262 @@
+"""One database with tiny models of every kind that there is, and how it is made.
+
+A kind is a sweep of two configurations by two seeds. Everything that goes through kinds (commands,
+pages, sections, exports) goes through this table: a further one is a row.
+"""
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.engines.member import draw_initial
+from seqcls.evaluation import evaluate
+from seqcls.weights import to_bytes
+from sweeps.api import log_results, open_store, submit, work
+from sweeps.grid.grouping import PlannedRun, make_groups
+from sweeps.results import RunResult
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer
+from sweeps.store.reads import workers
+from tests.conftest import ASSETS
+from tests.databases import rows
+from tests.plugins import forget_parts
+
+LARGE = 1e38
+"""A weight of which a sum is infinite in single precision."""
+
+DIVERGED = "the loss is not finite"
+
+TINY: dict[str, Any] = {
+    "train_size": 64, "validation_size": 64, "max_num_epochs": 1,
+    "min_num_epochs": 1, "hidden_size": 4, "train_max_length": 4, "validation_max_length": 4,
+}  # fmt: skip
+TESTED: dict[str, Any] = {"test_size": 64, "test_max_length": 8}
+SEEDS = (0, 1)
+CONFIGURATIONS: tuple[dict[str, Any], ...] = (
+    {"learning_rate": 0.01, "weight_decay": 0.01},
+    {"learning_rate": 0.03, "weight_decay": 0.02},
+)
+"""They differ in two fields, as a map needs."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A sort of models: a sweep of its name.
+
+    Args:
+        name: of it.
+        task: the fields that say which strings are tested.
+        model: all other fields.
+        letters: how its file writes the letters a and b, where it has a file.
+        imported: whether its results come from elsewhere.
+        fails: whether training fails.
+        overflows: whether its weights are so large that its answers are no numbers.
+    """
+
+    name: str
+    task: Mapping[str, Any]
+    model: Mapping[str, Any] = field(default_factory=dict)
+    letters: Mapping[str, str] | None = None
+    imported: bool = False
+    fails: bool = False
+    overflows: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def file(self) -> str | None:
+        """The name of the file with its strings, which lies beside the database."""
+        return None if self.letters is None else f"{self.name}.jsonl"
+
+    def spec(self, folder: Path, name: str) -> dict[str, Any]:
+        """A specification of its models, whose file lies in a folder."""
+        path = {} if self.file is None else {"path": str(folder / self.file)}
+        tested = {} if self.file else TESTED
+        return {
+            "name": name,
+            "model_seeds": list(SEEDS),
+            "fixed": {**TINY, **tested, **self.task, **self.model, **path},
+            "configurations": [dict(fields) for fields in CONFIGURATIONS],
+        }
+
+
+LSTM: dict[str, Any] = {"architecture": "lstm", "readout": "last"}
+DECODER: dict[str, Any] = {"positions": "sinusoidal", "num_attention_heads": 1}
+STREAMS: dict[str, Any] = {"architecture": "encoder_decoder"}
+BLOCKS: dict[str, Any] = {"num_blocks": 2, "positions": "sinusoidal"}
+PICTURES: dict[str, Any] = {
+    "task": "paragraph", "line_length": 3, "max_lines": 2, "alphabet": "12",
+    "test_min_length": 1, "test_max_length": 4, "test_size": 12,
+}  # fmt: skip
+SEES: dict[str, Any] = {
+    "hidden_size": 8, "picture_channels": 4, "picture_blocks": 1, "train_min_length": 1,
+    "validation_min_length": 1,
+}  # fmt: skip
+READS: dict[str, Any] = {
+    **SEES, **BLOCKS, "architecture": "paragraph_reader", "num_attention_heads": 2,
+    "attention_head_size": 4, "feed_forward_size": 8,
+}  # fmt: skip
+LETTERS = {"a": "a", "b": "b"}
+NAMES = {"a": "NP", "b": "V'"}
+SOUNDS = {"a": "h", "b": "oy"}
+BRACKETS = {"a": "(", "b": "]"}
+FOREIGN = {"a": "\u0259", "b": "\u0283"}
+
+KINDS = (
+    Kind("letters", {"task": "contains_all", "test_batch_size": 64}, {"hidden_size": 2}),
+    Kind("counted", {"task": "parity"}),
+    Kind("of_order", {"task": "even_pairs"}, LSTM),
+    Kind("brackets", {"task": "dyck"}, {"positions": "sinusoidal"}),
+    Kind("named_tokens", {"task": "safe_pops"}, LSTM),
+    Kind("own_file", {"task": "file"}, LSTM, LETTERS),
+    Kind("file_of_names", {"task": "file"}, {"architecture": "gru", "readout": "last"}, NAMES),
+    Kind("file_of_brackets", {"task": "file"}, BLOCKS, BRACKETS),
+    Kind("pairs", {"task": "pairs"}, DECODER, SOUNDS),
+    Kind("pairs_of_names", {"task": "pairs"}, STREAMS, NAMES),
+    Kind("foreign_pairs", {"task": "pairs"}, {"architecture": "lstm"}, FOREIGN),
+    Kind("transduction", {"task": "reverse"}, DECODER),
+    Kind("addition", {"task": "addition"}, DECODER),
+    Kind("two_streams", {"task": "copy", "num_tokens": 3}, STREAMS),
+    Kind("pictures", PICTURES, {**SEES, "architecture": "recurrent_attention"}),
+    Kind("pictures_read", PICTURES, READS),
+    Kind("from_outside", {"task": "ones_modulo"}, LSTM),
+    Kind("blocks_from_outside", {"task": "ones_modulo"}, {"num_blocks": 2}),
+    Kind("tokens_from_outside", {"task": "more_pushes"}),
+    Kind("parts_from_outside", {"task": "ends_with_b"}, {"architecture": "bag"}),
+    Kind("imported", {"task": "file"}, letters=NAMES, imported=True),
+    Kind("imported_outputs", {"task": "pairs"}, letters=FOREIGN, imported=True),
+    Kind("failed", {"task": "parity"}, fails=True),
+    Kind("not_a_number", {"task": "majority"}, LSTM, overflows=True),
+)
+BY_NAME = {kind.name: kind for kind in KINDS}
+
+WORDS = ["".join(x) for n in range(1, 6) for x in itertools.product("ab", repeat=n)]
+UNKNOWN = "aaaaaaab"
+"""A word longer than all rows of the files."""
+
+
+def spelled(word: str, letters: Mapping[str, str]) -> str:
+    """A word over a and b as a file writes it; names with a space between."""
+    between = " " if any(len(token) > 1 for token in letters.values()) else ""
+    return between.join(letters[letter] for letter in word)
+
+
+def write_rows(folder: Path, kind: Kind) -> Path:
+    """Writes which words have an odd number of a's, or words with their letters backwards."""
+    assert kind.letters is not None
+    assert kind.file is not None
+    made = []
+    for number, word in enumerate(WORDS):
+        backwards = [kind.letters[x] for x in reversed(word)]
+        label = {"label": word.count("a") % 2}
+        answer = {"target": backwards} if kind.task["task"] == "pairs" else label
+        split = ("train", "test", "validation", "test")[number % 4]
+        tokens = [kind.letters[x] for x in word]
+        made.append({"tokens": tokens, **answer, "split": split, "id": f"s{number}"})
+    path = folder / kind.file
+    path.write_text("\n".join(map(json.dumps, made)))
+    return path
+
+
+def make_empty(folder: Path) -> None:
+    """Makes `made.db`: its tables, and nothing in them."""
+    open_writer(str(folder / "made.db"))
+
+
+def make_kinds(folder: Path) -> None:
+    """Makes `kinds.db`, with the sweeps of all kinds, and the files of their strings beside it."""
+    with parts_from_outside():
+        store = open_store(folder / "kinds.db")
+        for kind in KINDS:
+            if kind.file is not None:
+                write_rows(folder, kind)
+            if kind.imported:
+                _import(store, folder, kind)
+                continue
+            submit(store, kind.spec(folder, kind.name))
+            if kind.fails or kind.overflows:
+                _record(store, kind)
+            else:
+                work(store, kind.name, workers=0)
+
+
+@contextmanager
+def parts_from_outside() -> Iterator[None]:
+    """A block in which the package of parts from outside is installed."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(ASSETS / "plugin_package"))
+        forget_parts()
+        yield
+    forget_parts()
+
+
+def make_report(folder: Path) -> None:
+    """Makes `report.db`, into which the whole report has just been trained."""
+    store = open_store(folder / "report.db")
+    submit(store, "report")
+    work(store, "report", workers=0)
+
+
+def _import(store: Store, folder: Path, kind: Kind) -> None:
+    """What two models from elsewhere predict: a seed more is wrong once more."""
+    assert kind.file is not None
+    with log_results(store, sweep=kind.name, dataset=folder / kind.file) as log:
+        right = log.strings.columns[-1]
+        for width, seed in itertools.product((1, 2), SEEDS):
+            said = log.strings[right].tolist()
+            for number in range(width + seed):
+                said[number] = "" if right == "target" else not said[number]
+            predictions = {"tokens": log.strings["tokens"], "prediction": said}
+            log.run(
+                model="theirs",
+                seed=seed,
+                config={"d": width, "l": 9 - width},
+                predictions=predictions,
+                losses=[(2.0, 1.0)],
+            )
+
+
+def _record(store: Store, kind: Kind) -> None:
+    """Stores results that training would give only where it goes wrong."""
+    (sweep_id,) = [row[0] for row in rows(store, f"SELECT id FROM sweep WHERE name = '{kind}'")]
+    worker_id = writer.register_worker(store)
+    for group in make_groups(workers.queued_runs(store, [sweep_id])):
+        claim = writer.claim(store, worker_id, group)
+        assert claim is not None
+        results = [_overflown(run) if kind.overflows else _diverged() for run in claim.runs]
+        writer.record(store, claim, results)
+
+
+def _diverged() -> RunResult:
+    return RunResult([], [], 0.0, "strings", failure=DIVERGED)
+
+
+def _overflown(run: PlannedRun) -> RunResult:
+    """What the program itself finds of a model whose weights are finite and too large."""
+    problem = run.problem
+    (drawn,) = draw_initial([(problem, run.model_seed)])
+    weights = {name: np.full_like(value, LARGE) for name, value in drawn.items()}
+    (evaluation,) = evaluate(problem, [weights])
+    made = RunResult(
+        [1.0], [1.0], 0.0, "strings", best_epoch=1, evaluation=evaluation,
+        checkpoints={1: to_bytes(weights)},
+    )  # fmt: skip
+    return made.seal(run.config.key, run.model_seed)
+
+
+@pytest.fixture(scope="module")
+def kinds() -> Iterator[Path]:
+    """The folder of all kinds' database, where the parts from outside are installed."""
+    from tests.stock import stock
+
+    with parts_from_outside():
+        yield stock("kinds")
