@@ -36,6 +36,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.house
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
