@@ -5,6 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
+# Pytest rewrites each file of tests, and keeps what it wrote where Python may write bytecode.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+OF ?=
+
 .PHONY: run dev test tests test-fast machine-code lint format docs pictures bench chaos clean
 
 run: $(INSTALLED)
@@ -19,11 +23,11 @@ test: $(INSTALLED)
 
 tests: machine-code
 	$(BIN)/python -m tests.e2e.browser
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(PYTEST) $(OF)
 
-# As in CI, with fewer examples of each property.
+# Those of the files whose tests are quick, by the seconds that were last recorded.
 test-fast: machine-code
-	CI=true $(BIN)/pytest -n auto --dist loadfile -m "not slow" tests/unit
+	$(PYTEST) --fast
 
 # Tests would compile it too, each process of them for itself.
 # Likewise bytecode, where Python is told to write none: each process would read all source anew.
