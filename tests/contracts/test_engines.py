@@ -1,5 +1,6 @@
 """What every engine computes: the readable model's numbers, and what a plain loop trains."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from seqcls.cache import cache_folder
 from seqcls.engines.base import Member
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled import machine_code
-from seqcls.engines.member import draw_initial
+from seqcls.engines.member import draw_initial, learning_rates
 from seqcls.engines.pytorch.training import choose_device
 from seqcls.errors import DeviceError, EngineError, GroupError
 from seqcls.models.initialization import initial_parameters
@@ -83,24 +84,27 @@ def test_losses_and_gradients_are_those_of_the_readable_model(name: str, kind: s
         compare_gradients(engine, problem, zoo.scattered_weights(problem.network))
 
 
+def compare_answers(engine: str, problem: Problem, members: list[Weights]) -> None:
+    """Asserts that an engine's answers are those of the readable model in double precision."""
+    strings = stream(problem.validation).epoch(0).strings
+    found = engines.logits(engine, problem, members, strings)
+    double = with_precision(problem, "float64").network
+    ids = torch.from_numpy(read_ids(strings, double.readout)).int()
+    near = 1e-9 if problem.config.precision == "float64" else 3e-5
+    for row, weights in enumerate(members):
+        own = {parameter: value.astype(np.float64) for parameter, value in weights.items()}
+        expected = zoo.readable_model(double, own)(ids).detach().numpy()
+        if problem.at_places:
+            expected[np.arange(ids.shape[1]) > strings.lengths[:, None]] = np.nan
+        atol = near * max(1, np.nanmax(np.abs(expected)))
+        np.testing.assert_allclose(found[row], expected, rtol=0, atol=atol, err_msg=engine)
+
+
 @pytest.mark.parametrize(("name", "kind"), [x for x in CASES if x[1] != "writes"])
 def test_answers_are_those_of_the_readable_model(name: str, kind: str) -> None:
     for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH)):
         members = [zoo.scattered_weights(problem.network, seed, 0.5) for seed in (0, 1)]
-        strings = stream(problem.validation).epoch(0).strings
-        found = engines.logits(engine, problem, members, strings)
-        double = with_precision(problem, "float64").network
-        ids = torch.from_numpy(read_ids(strings, double.readout)).int()
-        for row, weights in enumerate(members):
-            own = {parameter: value.astype(np.float64) for parameter, value in weights.items()}
-            expected = zoo.readable_model(double, own)(ids).detach().numpy()
-            if kind == "answers":
-                expected[np.arange(ids.shape[1]) > strings.lengths[:, None]] = np.nan
-            near = 1e-10 if problem.config.precision == "float64" else 3e-5
-            largest = max(1, np.nanmax(np.abs(expected)))
-            np.testing.assert_allclose(
-                found[row], expected, rtol=0, atol=near * largest, err_msg=engine
-            )
+        compare_answers(engine, problem, members)
 
 
 NARROWER: dict[str, dict[str, Any]] = {
@@ -130,15 +134,28 @@ NARROWER: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("engine", NARROWER)
 @given(data=st.data())
-def test_any_networks_gradient_is_that_of_the_readable_model(
-    engine: str, data: st.DataObject
-) -> None:
+def test_any_network_is_computed_as_by_the_readable_model(engine: str, data: st.DataObject) -> None:
     precision = "float32" if engine == "lanes" else "float64"
     scaled = {"train_loss": "sigmoid_scaled"} if data.draw(st.booleans()) else {}
     fields = data.draw(zoo.judging_fields(**NARROWER[engine]))
     problem = resolve(configuration({**fields, **ONE_BATCH, **scaled, "precision": precision}))
     assume(engine in engines.engines_of(problem))
-    compare_gradients(engine, problem, zoo.scattered_weights(problem.network))
+    weights = zoo.scattered_weights(problem.network)
+    compare_gradients(engine, problem, weights)
+    compare_answers(engine, problem, [weights])
+
+
+def test_ten_million_letters_cost_what_ten_do() -> None:
+    problem, alone = (zoo.problem("report", no_attend_cls=x) for x in (False, True))
+    members = [zoo.scattered_weights(problem.network)]
+    many = TokenStrings.of_counts(2, np.array([[10_000_000, 0], [1, 10_000_000]]))
+    one = TokenStrings.of_counts(2, np.array([[1, 0]]))
+    for engine in ("fused", "counts"):
+        logits = engines.logits(engine, problem, members, many)
+        assert np.isfinite(logits).all()
+        # So many equal letters leave CLS, attended to once, without weight.
+        few = engines.logits(engine, alone, members, one)
+        np.testing.assert_allclose(logits[:, :1], few, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["report", "mean", "alibi", "gru", "mamba", "hybrid", "rotary"])
@@ -367,6 +384,34 @@ def test_a_device_that_is_not_there_is_refused() -> None:
         assert choose_device("auto") == torch.device("cpu")
         with pytest.raises(DeviceError, match="this machine has no GPU"):
             choose_device("cuda")
+
+
+# The learning rate.
+
+
+def test_the_rate_warms_up_by_steps_and_falls_as_a_cosine() -> None:
+    def rates(**fields: Any) -> list[float]:
+        sizes = {"train_size": 10, "train_batch_size": 4, "max_num_epochs": 10, "learning_rate": 1}
+        problem = zoo.problem("mamba", **sizes, **fields)
+        return [rate for x in range(1, 11) for rate in learning_rates(problem, x).tolist()]
+
+    def cosine(done: float) -> float:
+        return 0.1 + 0.9 * (1 + math.cos(math.pi * done)) / 2
+
+    falling = {"learning_rate_schedule": "cosine", "final_learning_rate_factor": 0.1}
+    by_epoch = [cosine(step // 3 / 10) for step in range(30)]
+    assert rates(**falling) == pytest.approx(by_epoch, rel=1e-12)
+    growing = [min(step / 4, 1) * rate for step, rate in enumerate(by_epoch, 1)]
+    assert rates(**falling, warm_up_steps=4) == pytest.approx(growing, rel=1e-12)
+    by_step = {**falling, "learning_rate_interval": "step"}
+    assert rates(**by_step) == pytest.approx([cosine(step / 30) for step in range(30)], rel=1e-12)
+    warm = [0.25, 0.5, 0.75, 1, *(cosine(step / 26) for step in range(26))]
+    assert rates(**by_step, warm_up_steps=4) == pytest.approx(warm, rel=1e-12)
+    endless = rates(**by_step, warm_up_steps=60)
+    assert endless == pytest.approx([step / 60 for step in range(1, 31)], rel=1e-12)
+    assert rates(**{**by_step, "learning_rate_schedule": "linear"})[15] == pytest.approx(
+        0.55, rel=1e-12
+    )
 
 
 # Which engine, and why not another.

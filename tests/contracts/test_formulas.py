@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -15,6 +14,7 @@ from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import read_ids
 from seqcls.models.positions.places import positions_of
+from seqcls.models.transformer import Transformer
 from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD

@@ -22,10 +22,9 @@ from seqcls.interpretability.states_by_strings import recurrent_units
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part, Site
 from seqcls.problem import configuration, resolve
+from tests.oracles.two_streams import Kept, random_values, transcribed, unchanged
 from tests.patching import outputs_patched_everywhere
-from tests.unit.streams import random_values
 from tests.unit.test_paragraph import RECURRENT, SMALL, trained_of
-from tests.unit.test_recurrent_attention import Kept, transcribed, unchanged
 
 COPY: dict[str, Any] = {
     "task": "copy", "architecture": "encoder_decoder", "hidden_size": 8, "num_blocks": 2,

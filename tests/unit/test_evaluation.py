@@ -34,8 +34,8 @@ from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from sweeps.api.presentation import label_and_answer
 from tests.conftest import short_config
-from tests.unit.networks import plain_model
 from tests.unit.test_initialization import REPORT
+from tests.zoo import readable_model
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_results_are_those_of_counting_string_by_string() -> None:
     import torch
 
     drawn = stream(resolve(config).test).epoch(0)
-    model = plain_model(resolve(config).network, initial_parameters(resolve(config).network, 0))
+    model = readable_model(resolve(config).network, initial_parameters(resolve(config).network, 0))
     logits = model(torch.from_numpy(read_ids(drawn.strings, "first")).int()).tolist()
     tokenizer = resolve(config).tokenizer
     cells: Counter[tuple[str, int]] = Counter()
