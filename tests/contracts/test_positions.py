@@ -14,10 +14,10 @@ from seqcls.errors import InvalidStringError
 from seqcls.evaluation import drawn_test_set, evaluate
 from seqcls.kinds import examples_of
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.positions import POSITIONS, longest_readable, read_ids, table_size
+from seqcls.models.positions import longest_readable, read_ids, table_size
 from seqcls.models.positions.numbers import slopes
 from seqcls.models.positions.places import TrainingPlaces, coupled_positions, positions_of
-from seqcls.models.positions.schemes import Positions, buckets
+from seqcls.models.positions.schemes import buckets
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
 from seqcls.problem import Problem, configuration, obstacle_of, resolve
@@ -27,55 +27,17 @@ from seqcls.weights import to_bytes
 from tests.conftest import SHORT
 from tests.zoo import readable_model
 
-DOUBLE = torch.float64
-SHIFTED = {"positions": "learned", "position_draw": "shifted"}
+SHIFTED: dict[str, Any] = {
+    "positions": "learned", "position_draw": "shifted", "validation_max_length": 20,
+    "test_max_length": 30,
+}  # fmt: skip
+"""Learned places that are shifted in training, in a table for tests of up to 30 tokens."""
 
 
-def scheme(**fields: Any) -> Positions:
-    config = NetworkConfig(precision="float64", **fields)
-    made: Positions = POSITIONS[config.positions].load()(config)
-    return made
-
-
-@pytest.mark.parametrize("hidden_size", [1, 5, 8])
-def test_sinusoidal_positions_are_their_formula(hidden_size: int) -> None:
-    places = torch.tensor([[0, 3, 501]])
-    made = scheme(positions="sinusoidal", hidden_size=hidden_size)
-    added = made.embed(torch.zeros(1, 3, hidden_size, dtype=DOUBLE), places)
-    frequencies = [10_000 ** (-2 * k / hidden_size) for k in range(math.ceil(hidden_size / 2))]
-    for own, place in zip(added[0].tolist(), (0, 3, 501), strict=True):
-        waves = [f(place * x) for f in (math.sin, math.cos) for x in frequencies]
-        assert own == pytest.approx(waves[:hidden_size], abs=1e-12)
-
-
-def test_rotary_positions_turn_pairs_by_their_place() -> None:
-    made = scheme(positions="rotary", attention_head_size=6)
-    head = torch.randn(1, 1, 1, 6, dtype=DOUBLE)
-    turned = made.rotate(head, torch.tensor([[7]]))[0, 0, 0]
-    for k in range(3):
-        one, other = head[0, 0, 0, 2 * k : 2 * k + 2].tolist()
-        number = complex(one, other) * complex(
-            math.cos(7 * 10_000 ** (-k / 3)), math.sin(7 * 10_000 ** (-k / 3))
-        )
-        assert turned[2 * k : 2 * k + 2].tolist() == pytest.approx([number.real, number.imag])
-    query, key = torch.randn(2, 1, 1, 1, 6, dtype=DOUBLE)
-
-    def score(i: int, j: int) -> Tensor:
-        turned = [made.rotate(x, torch.tensor([[p]])) for x, p in ((query, i), (key, j))]
-        return (turned[0] * turned[1]).sum()
-
-    torch.testing.assert_close(score(3, 10), score(503, 510), rtol=1e-10, atol=1e-10)
-
-
-def test_alibi_lowers_scores_by_the_distance_in_both_directions() -> None:
+def test_alibi_lowers_scores_by_the_slopes_that_are_published() -> None:
     assert slopes(8) == [2.0**-x for x in range(1, 9)]
     assert slopes(3) == [2.0**-4, 2.0**-8, 2.0**-2]
     assert slopes(12)[8:] == pytest.approx([2.0**-x for x in (0.5, 1.5, 2.5, 3.5)])
-    places = torch.tensor([[0, 2, 5]])
-    bias = scheme(positions="alibi", num_attention_heads=2).bias(places, places)
-    assert bias is not None
-    distances = torch.tensor([[0, 2, 5], [2, 0, 3], [5, 3, 0]], dtype=DOUBLE)
-    torch.testing.assert_close(bias[0], torch.stack([-distances / 2**4, -distances / 2**8]))
 
 
 def test_relative_distances_fall_into_t5s_buckets() -> None:
@@ -230,19 +192,8 @@ def test_a_strings_order_reaches_the_prediction() -> None:
 # Places that training shifts by an offset for each string.
 
 
-def table_for(**fields: Any) -> dict[str, Any]:
-    """Learned places that are shifted in training, in a table for tests of up to 30 tokens."""
-    return {
-        "positions": "learned",
-        "position_draw": "shifted",
-        "validation_max_length": 20,
-        "test_max_length": 30,
-        **fields,
-    }
-
-
 def test_shifted_places_take_every_offset_with_which_a_string_fits_the_table() -> None:
-    network = resolve(configuration(table_for())).network
+    network = resolve(configuration(SHIFTED)).network
     assert (network.trained_length, network.tested_length) == (10, 30)
     assert table_size(network) == 31
     assert longest_readable(network) == 30
@@ -267,7 +218,7 @@ def test_shifted_places_take_every_offset_with_which_a_string_fits_the_table() -
 
 
 def test_shifted_places_are_those_of_offset_zero_when_nothing_is_learned() -> None:
-    network = resolve(configuration(table_for())).network
+    network = resolve(configuration(SHIFTED)).network
     ids = torch.tensor([[CLS, 2, PAD], [CLS, 2, 3]])
     assert positions_of(network, ids).tolist() == [[0, 1, 2]]
     model = readable_model(network, initial_parameters(network, 0))
@@ -276,7 +227,7 @@ def test_shifted_places_are_those_of_offset_zero_when_nothing_is_learned() -> No
 
 
 def test_the_longest_test_strings_can_be_asked_of_shifted_places_and_longer_ones_not() -> None:
-    problem = resolve(configuration(table_for()))
+    problem = resolve(configuration(SHIFTED))
     weights = to_bytes(draw_initial([(problem, 0)])[0])
     (answered,) = predict(problem, weights, ["a{30}"])
     assert math.isfinite(answered.logit)
