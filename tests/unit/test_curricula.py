@@ -11,7 +11,7 @@ from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, obstacle_of, resolve
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
-from sweeps.api import open_store, protocol, runs, submit
+from sweeps.api import open_store, protocol, submit
 from sweeps.grid.spec import parse_spec
 
 STAGES = [[4, 0.25], [8, 0.6], [12, 1.0]]
@@ -143,7 +143,6 @@ def test_the_protocol_says_how_training_changed(tmp_path: Path) -> None:
     store = open_store(tmp_path / "staged.db")
     fields = {**SHORT, "train_lengths": STAGES, "freeze": [["head", 0.3]]}
     submit(store, {"name": "staged", "model_seeds": [0], "fixed": fields})
-    (run,) = runs(store)["run_id"]
-    said = " ".join(protocol(store, int(run)))
+    said = " ".join(protocol(store, "staged/0"))
     assert "up to 4 tokens until 25% of training; up to 8 tokens until 60%" in said
     assert "head fixed until 30% of training" in said

@@ -14,7 +14,6 @@ from numba import njit
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from seqcls.engines.fused.forward import cross_entropy_row, exp_row, normal_rows
-from seqcls.engines.lanes.vector import lanes
 from tests.conftest import LONG
 
 FORMATS = [(np.float32, np.int32, 1e-6), (np.float64, np.int64, 1e-13)]
@@ -103,52 +102,3 @@ def test_code_compiled_now_and_code_from_the_cache_give_the_same_bits(tmp_path: 
         for _ in range(2)
     ]
     assert found[0] == found[1] != b""
-
-
-OTHER_LANES = """
-import numpy as np
-from numba import njit
-from seqcls.engines.lanes.vector import block_rows, lanes
-from seqcls.engines.lanes.tiles import Matrix, Rows, linear, product, weight_gradient
-assert (lanes(), block_rows()) == ({lanes}, {rows}), (lanes(), block_rows())
-
-@njit
-def all_products(x, w, g):
-    linear(4, 8, 5, x, Rows(0, 6), w, Matrix(0, 5, 1), Rows(24, 9), w, 40, False)
-    product(4, 8, 5, x, Matrix(0, 6, 1), Matrix(24, 1, 9), Rows(100, 9), False)
-    weight_gradient(4, 8, 4, x, Rows(100, 9), Rows(0, 6), g, 0, 4)
-
-rng = np.random.default_rng(0)
-x = rng.normal(size=200 * lanes()).astype(np.float32)
-w = rng.normal(size=48).astype(np.float32)
-g = np.zeros(32, np.float32)
-x[24 * lanes():100 * lanes()] = 0
-rows = x.reshape(200, lanes())[:24].reshape(4, 6, lanes()).copy()
-all_products(x, w, g)
-y = x.reshape(200, lanes())[24:60].reshape(4, 9, lanes())
-expected = np.einsum("rsl,cs->rcl", rows[:, :5], w[:40].reshape(8, 5)) + w[40:, None]
-np.testing.assert_allclose(y[:, :8], expected, rtol=0, atol=1e-5)
-c = x.reshape(200, lanes())[100:136].reshape(4, 9, lanes())[:, :8]
-b = x.reshape(200, lanes())[24:69].reshape(5, 9, lanes())[:, :8]
-np.testing.assert_allclose(c, np.einsum("rsl,scl->rcl", rows[:, :5], b), rtol=0, atol=1e-4)
-expected = np.einsum("trl,tcl->rc", c, rows[:, :4])
-np.testing.assert_allclose(g.reshape(8, 4), expected, rtol=0, atol=1e-3)
-"""
-
-
-@pytest.mark.skipif(not LONG, reason="compiles products for other processors")
-@pytest.mark.parametrize(
-    ("features", "count", "rows"),
-    [("+avx512f,+avx2,+avx,+fma", 16, 4), ("+avx2,+avx,+fma", 8, 2), ("+sse4.2", 4, 2)],
-)
-def test_vectors_of_other_machines(features: str, count: int, rows: int) -> None:
-    if "avx512f" in features and lanes() < count:
-        pytest.skip("this machine has no AVX-512")
-    said = subprocess.run(
-        [sys.executable, "-c", OTHER_LANES.format(lanes=count, rows=rows)],
-        env={**os.environ, "NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": features},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert said.returncode == 0, said.stderr[-2000:]
