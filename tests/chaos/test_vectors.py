@@ -16,7 +16,7 @@ from tests.conftest import LONG
 def test_everything_holds_with_other_vectors(features: str, tmp_path: Path) -> None:
     target = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": features}
     said = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-k", "not vectors", "tests/unit/test_lanes.py"],
+        [sys.executable, "-m", "pytest", "-q", "tests/contracts/test_engines.py"],
         env={**os.environ, **target, "SEQCLS_CACHE": str(tmp_path)},
         capture_output=True,
         text=True,

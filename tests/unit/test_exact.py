@@ -21,7 +21,7 @@ from seqcls.models.positions.schemes import Places, Positions, States
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 from tests.conftest import asset
-from tests.unit.networks import plain_model
+from tests.zoo import readable_model
 
 EXACT = asset("exact_first.json")
 FLAG = 3
@@ -109,7 +109,7 @@ def test_a_written_model_answers_as_it_must(name: str, monkeypatch: pytest.Monke
     expected = [row for row in EXACT["logits"] if row["model"] == name]
     strings = TokenStrings.of_lists(2, [[int(x) for x in row["string"]] for row in expected])
     logits = np.array([row["logit"] for row in expected])
-    plain = plain_model(config, own)(torch.from_numpy(read_ids(strings, "first")).int())
+    plain = readable_model(config, own)(torch.from_numpy(read_ids(strings, "first")).int())
     np.testing.assert_allclose(plain.detach(), logits, rtol=0, atol=1e-9)
     flat = FlatGroup([{key: value.numpy() for key, value in own.items()}], torch.device("cpu"))
     computation = OneByOne(flat, config, len(strings), torch.device("cpu"))

@@ -2,13 +2,11 @@
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models.initialization import initial_parameters
 
 SLOPES = {
     1: [1 / 256],
@@ -107,12 +105,3 @@ def bucket(distance: int, both: bool) -> int:
         return after + far
     share = math.log(far / (size // 2)) / math.log(128 / (size // 2))
     return after + min(size - 1, size // 2 + int(share * (size - size // 2)))
-
-
-def random_weights(config: NetworkConfig, seed: int) -> dict[str, np.ndarray]:
-    """Parameters all of which are drawn at random, by name."""
-    rng = np.random.default_rng(seed)
-    return {
-        name: 0.7 * rng.normal(size=value.shape)
-        for name, value in initial_parameters(config, 0).items()
-    }
