@@ -19,7 +19,7 @@ from seqcls.sampling.distinct import fingerprints
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LanguageTask, texts
 from tests.tasks import LANGUAGES
-from tests.unit.test_languages import SMALL
+from tests.tasks import SMALL
 
 
 def sampler(part: str = "train", **fields: Any) -> Sampler:

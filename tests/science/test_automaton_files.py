@@ -24,7 +24,7 @@ from sweeps.api import theory
 from sweeps.datasets import read_content, read_dataset
 from sweeps.datasets.summary import summary
 from sweeps.grid.spec import parse_spec
-from tests.unit.test_languages import every_string, strings_of
+from tests.tasks import every_string, strings_of
 
 AB = "0\t1\ta\ta\n1\t0\tb\tb\n0\n"
 """(ab)*, as OpenFst prints it."""
