@@ -10,7 +10,6 @@ from seqcls.problem import resolve
 from sweeps.grid.spec import load_specs, parse_spec, shipped_names
 from tests.conftest import ASSETS, ROOT
 
-
 NAMES = shipped_names()
 ALONE = [name for name in NAMES if not any(other.startswith(f"{name}/") for other in NAMES)]
 """Specifications that are no folder of others."""
@@ -19,12 +18,9 @@ ALONE = [name for name in NAMES if not any(other.startswith(f"{name}/") for othe
 @pytest.mark.parametrize("name", ALONE)
 def test_a_shipped_specification_can_be_trained(name: str) -> None:
     for spec in load_specs(name):
-        configs = [*spec.configs()]
-        assert configs
-        for config in (configs[0], configs[-1]):
-            problem = resolve(config)
-            assert problem.train.epoch_size
-            assert problem.test.epoch_size
+        problem = resolve(next(spec.configs()))
+        assert problem.train.epoch_size
+        assert problem.test.epoch_size
 
 
 def test_the_whole_benchmark_is_asked_what_its_sample_is() -> None:
