@@ -192,35 +192,15 @@ def test_training_can_take_the_strings_outside_of_pairs_as_negatives() -> None:
             )
 
 
-def test_what_has_no_border_pairs_is_refused_in_one_line() -> None:
-    def refused(**fields: object) -> str:
-        with pytest.raises(ConfigError) as error:
-            configuration({**SPEC, **fields})
-        assert "\n" not in str(error.value)
-        return str(error.value)
-
-    dyck = {"task": "dyck", "pattern": "", "alphabet": ""}
-    assert "test_strings='random_and_border': border pairs are counted by an automaton" in refused(
-        **dyck
-    )
-    assert "negatives='border'" in refused(**dyck, test_strings="random", negatives="border")
-    assert "expected at least 4" in refused(test_size=3)
-    assert "test_negatives='near': not read by" in refused(test_negatives="near")
-    with pytest.raises(ConfigError, match="not read by test_sampler 'variable_length'"):
-        configuration({"test_strings": "random_and_border"})
-
-
 def test_lengths_are_refused_whose_pairs_would_take_too_much_memory() -> None:
     rng = np.random.default_rng(0)
     large = BorderPairs(Automaton(rng.integers(300, size=(300, 2)), rng.random(300) < 0.5))
-    with pytest.raises(
-        ConfigError, match=r"of up to 10,000 tokens .* 300 states.* lower max_length"
-    ) as e:
+    with pytest.raises(ConfigError, match=r"10,000 tokens .* 300 states.* lower max_length") as e:
         large.check_length(10_000)
     longest = int(str(e.value).split("lower max_length to ")[1].split()[0].replace(",", ""))
     large.check_length(longest)
     with pytest.raises(ConfigError):
         large.check_length(longest + 1)
     chain = np.minimum(np.arange(6_000)[:, None] + np.ones((1, 2), dtype=int), 5_999)
-    with pytest.raises(ConfigError, match="36,000,000 pairs of states; simplify the language"):
+    with pytest.raises(ConfigError, match="36,000,000 pairs of states"):
         BorderPairs(Automaton(chain, np.arange(6_000) == 10)).check_length(10)

@@ -1,4 +1,4 @@
-"""Two configurations compared, against published tables and SciPy."""
+"""Every statistic: against published tables, SciPy, simulations, and slower ways to the same."""
 
 import math
 import re
@@ -13,7 +13,8 @@ import pytest
 from scipy import stats
 
 from sweeps.api.comparisons import QUESTIONS, Compared, ask, chance_of, sentence_of
-from sweeps.statistics.chance import agreeing, compare_shares, compare_values
+from sweeps.results import Outcome
+from sweeps.statistics.chance import Difference, compare_shares, compare_values
 from sweeps.statistics.differences import (
     Outcomes,
     by_length,
@@ -22,45 +23,57 @@ from sweeps.statistics.differences import (
     string_differences,
 )
 from sweeps.statistics.intervals import (
+    CONFIDENCE,
+    FEWEST,
+    RESAMPLES,
     PairTable,
+    clustered_wilson,
     fisher,
     mcnemar,
+    median_intervals,
+    medians,
     newcombe,
     paired_newcombe,
     wilson,
 )
+from sweeps.statistics.populations import (
+    class_named,
+    language_shares,
+    median_accuracies,
+    settings_apart,
+)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "low", "high"),
-    [
-        # Newcombe (1998a), Statistics in Medicine 17: 873, table II, method 10.
+def test_differences_of_shares_are_those_published() -> None:
+    # Newcombe (1998a), Statistics in Medicine 17: 873, table II, method 10.
+    for first, second, low, high in (
         ((56, 70), (48, 80), 0.0524, 0.3339),
         ((9, 10), (3, 10), 0.1705, 0.8090),
-    ],
-)
-def test_differences_of_shares_are_those_published(
-    first: tuple[int, int], second: tuple[int, int], low: float, high: float
-) -> None:
-    found = newcombe(first, second)
-    assert found.value == pytest.approx(first[0] / first[1] - second[0] / second[1])
-    assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
+    ):
+        found = newcombe(first, second)
+        assert found.value == pytest.approx(first[0] / first[1] - second[0] / second[1])
+        assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
+    # Newcombe (1998b), Statistics in Medicine 17: 2635, method 10.
+    for pairs, low, high in (
+        ((36, 12, 2, 0), 0.0569, 0.3404),
+        ((18, 12, 2, 18), 0.0562, 0.3290),
+        ((53, 0, 0, 1), -0.0729, 0.0729),
+        ((0, 30, 0, 0), 0.8395, 1.0000),
+    ):
+        found = paired_newcombe(PairTable(*pairs))
+        assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
 
 
-def test_the_draws_of_many_seeds_are_those_of_one_call_and_stay_small() -> None:
-    seeds = 3_000
-    values = np.random.default_rng(7).random(seeds)
+def test_the_draws_of_many_seeds_stay_small() -> None:
+    values = np.random.default_rng(7).random(3_000)
     tracemalloc.start()
-    found = Outcomes(tuple(range(seeds)), values).medians
+    found = Outcomes(tuple(range(3_000)), values).medians
     kept, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+    assert len(found) > 500
     # All draws at once are 48 MB.
     assert most < 25e6
     assert kept < 1e6
-    generator = np.random.default_rng(tuple(range(seeds)))
-    drawn = generator.multinomial(seeds, np.full(seeds, 1 / seeds), size=3)
-    expected = [np.median(np.repeat(values, times)) for times in drawn]
-    assert found[:3] == pytest.approx(expected)
 
 
 def score_limits(count: int, n: int) -> list[float]:
@@ -70,22 +83,19 @@ def score_limits(count: int, n: int) -> list[float]:
     return sorted(float(root.real) for root in roots)
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ((6, 7), (2, 7)), ((5, 56), (0, 29)), ((0, 10), (0, 20)), ((10, 10), (0, 10)),
-        ((7, 8), (3, 8)), ((0, 8), (8, 8)),
-    ],
-)  # fmt: skip
-def test_differences_of_shares_square_and_add_the_score_limits(
-    first: tuple[int, int], second: tuple[int, int]
-) -> None:
-    (one, two), found = (own[0] / own[1] for own in (first, second)), newcombe(first, second)
-    (low, high), (other_low, other_high) = score_limits(*first), score_limits(*second)
-    assert found.low == pytest.approx(one - two - math.hypot(one - low, other_high - two), abs=1e-7)
-    assert found.high == pytest.approx(
-        one - two + math.hypot(high - one, two - other_low), abs=1e-7
-    )
+def test_differences_of_shares_square_and_add_the_score_limits() -> None:
+    for first, second in (
+        *(((6, 7), (2, 7)), ((5, 56), (0, 29)), ((0, 10), (0, 20)), ((10, 10), (0, 10))),
+        *(((7, 8), (3, 8)), ((0, 8), (8, 8))),
+    ):
+        one, other, found = first[0] / first[1], second[0] / second[1], newcombe(first, second)
+        (low, high), (other_low, other_high) = score_limits(*first), score_limits(*second)
+        down, up = (
+            math.hypot(one - low, other_high - other),
+            math.hypot(high - one, other - other_low),
+        )
+        ends = one - other - down, one - other + up
+        assert (found.low, found.high) == pytest.approx(ends, abs=1e-7), (first, second)
 
 
 def test_without_correlation_pairs_are_as_independent_samples() -> None:
@@ -94,37 +104,20 @@ def test_without_correlation_pairs_are_as_independent_samples() -> None:
     assert (found.low, found.high) == pytest.approx((free.low, free.high))
 
 
-@pytest.mark.parametrize(
-    ("pairs", "low", "high"),
-    [
-        # Newcombe (1998b), Statistics in Medicine 17: 2635, method 10.
-        ((36, 12, 2, 0), 0.0569, 0.3404),
-        ((18, 12, 2, 18), 0.0562, 0.3290),
-        ((53, 0, 0, 1), -0.0729, 0.0729),
-        ((0, 30, 0, 0), 0.8395, 1.0000),
-    ],
-)
-def test_differences_of_paired_shares_are_those_published(
-    pairs: tuple[int, int, int, int], low: float, high: float
-) -> None:
-    found = paired_newcombe(PairTable(*pairs))
-    assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
-
-
 def test_agreement_of_pairs_narrows_the_interval() -> None:
     wide = paired_newcombe(PairTable(both=25, only_first=25, only_second=25, none=25))
     narrow = paired_newcombe(PairTable(both=49, only_first=1, only_second=1, none=49))
     assert narrow.high - narrow.low < (wide.high - wide.low) / 3
 
 
-@pytest.mark.parametrize(("count", "n"), [(0, 5), (5, 5), (3, 8), (484, 600)])
-def test_shares_have_wilsons_interval(count: int, n: int) -> None:
-    z, p = stats.norm.ppf(0.975), count / n
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    reach = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    found = wilson(count, n)
-    assert (found.low, found.high) == pytest.approx((middle - reach, middle + reach), abs=1e-9)
-    assert found.low <= found.value <= found.high
+def test_shares_have_wilsons_interval() -> None:
+    z = stats.norm.ppf(0.975)
+    for count, n in ((0, 5), (5, 5), (3, 8), (484, 600)):
+        p, found = count / n, wilson(count, n)
+        middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+        reach = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        assert (found.low, found.high) == pytest.approx((middle - reach, middle + reach), abs=1e-9)
+        assert found.low <= found.value <= found.high
 
 
 def test_mcnemar_counts_the_pairs_that_disagree() -> None:
@@ -156,29 +149,19 @@ START = noisy(12, 0.8, 0.05, 1)
         pytest.param(PARITY, [1.0] * 5, False, 2 / 252, True, id="coin against right, 5 and 5"),
         pytest.param([0.9] * 4, [1.0] * 4, False, 2 / 70, True, id="4 and 4 apart"),
         pytest.param([*PARITY, 0.53], [1.0] * 6, True, 2 / 64, True, id="6 pairs, all one way"),
-        pytest.param([1.0] * 9, [0.8], False, 2 / 10, False, id="9 against 1, all apart"),
-        pytest.param([1.0] * 39, [0.8], False, 2 / 40, True, id="39 against 1, all apart"),
-        pytest.param([0.9] * 3, [1.0] * 5, False, 2 / 56, True, id="3 and 5 apart"),
         pytest.param(START, [x - 0.01 for x in START], True, 2 / 4096, True, id="small, in pairs"),
         pytest.param(START, [x - 0.01 for x in START], False, None, False, id="small, unpaired"),
-        pytest.param(noisy(30, 0.9, 0.02, 2), noisy(30, 0.86, 0.02, 3), False, 2e-4, True, id="30"),
         # Nothing but chance.
-        pytest.param([0.8] * 8, [0.8] * 8, True, 1.0, False, id="the same"),
-        pytest.param(noisy(8, 0.8, 0.1, 4), noisy(8, 0.8, 0.1, 5), False, None, False, id="noise"),
-        pytest.param(noisy(50, 0.8, 0.1, 6), noisy(50, 0.8, 0.1, 8), True, None, False, id="50"),
         pytest.param([1, 1, 1, 0.9999], [1.0] * 4, True, 1.0, False, id="one error in 10,000"),
-        pytest.param([1.0] * 8, [0.0] + [1.0] * 7, False, 1.0, False, id="one of 8 collapsed"),
         # Too few to tell, whatever they come to.
         pytest.param([0.856] * 3, [0.977] * 3, False, 0.1, False, id="forest against GRU, 3 and 3"),
         pytest.param(PARITY, [1.0] * 5, True, 0.0625, False, id="5 pairs, all one way"),
         pytest.param([0.5], [1.0], False, 1.0, False, id="1 and 1"),
         # Equal values, of which there are many where models are right on every string.
         pytest.param([1.0] * 12, [1.0] * 6 + [0.7] * 6, True, 2 / 64, True, id="half of pairs tie"),
-        pytest.param([1.0] * 7, [1.0] * 2 + [0.7] * 5, False, 2 * 36 / 3432, True, id="ties apart"),
         pytest.param([1.0] * 7, [1.0] * 5 + [0.7] * 2, False, None, False, id="most are tied"),
         # What is not known does not count.
         pytest.param([NAN, *PARITY], [1.0] * 5 + [NAN], False, 2 / 252, True, id="NaN, unpaired"),
-        pytest.param([*PARITY, 0.5, NAN], [1.0] * 7, True, 2 / 64, True, id="NaN leaves 6 pairs"),
         pytest.param([*PARITY, 0.5, NAN], [1.0] * 6 + [NAN], True, 2 / 64, True, id="NaN in both"),
     ],
 )
@@ -204,45 +187,49 @@ def test_whether_accuracies_differ_by_more_than_chance_is_answered_rightly(
         assert (interval.low, interval.high) == pytest.approx(ends, abs=1e-8, nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "paired", "p_value", "is_more"),
-    [
-        ((0, 5), (5, 5), False, 2 / 252, True),
-        ((0, 5), (5, 5), True, 0.0625, False),
-        ((0, 6), (6, 6), True, 2 / 64, True),
-        ((1, 8), (8, 8), True, 2 / 128, True),
-        ((1, 8), (8, 8), False, 0.0014, True),
-        ((0, 3), (3, 3), False, 0.1, False),
-        ((8, 8), (7, 8), False, 1.0, False),
-        ((4, 8), (4, 8), True, 1.0, False),
-        ((10, 40), (30, 40), False, 1.5e-5, True),
-    ],
-)
-def test_whether_shares_differ_by_more_than_chance_is_answered_rightly(
-    first: tuple[int, int],
-    second: tuple[int, int],
-    paired: bool,
-    p_value: float,
-    is_more: bool,
-) -> None:
+def test_whether_shares_differ_by_more_than_chance_is_answered_rightly() -> None:
+    for first, second, paired, p_value in (
+        ((0, 5), (5, 5), False, 2 / 252),
+        ((0, 5), (5, 5), True, 0.0625),
+        ((0, 6), (6, 6), True, 2 / 64),
+        ((1, 8), (8, 8), True, 2 / 128),
+        ((1, 8), (8, 8), False, 0.0014),
+        ((0, 3), (3, 3), False, 0.1),
+        ((8, 8), (7, 8), False, 1.0),
+        ((4, 8), (4, 8), True, 1.0),
+        ((10, 40), (30, 40), False, 1.5e-5),
+    ):
+        found = of_shares(first, second, paired)
+        assert found.p_value == pytest.approx(p_value, abs=1e-4)
+        assert found.is_decided == (p_value <= 0.05)
+        assert found.counts == (first, second)
+
+
+def of_shares(first: tuple[int, int], second: tuple[int, int], paired: bool) -> Difference:
     sides = [seeds_of([1.0] * count + [0.0] * (n - count)) for count, n in (first, second)]
-    found = compare_shares(sides[0], sides[1], paired=paired)
-    assert found.is_decided == is_more == (found.interval.low > 0 or found.interval.high < 0)
-    assert found.p_value == pytest.approx(p_value, abs=1e-4)
-    assert found.counts == (first, second)
+    return compare_shares(sides[0], sides[1], paired=paired)
 
 
 def test_no_interval_of_a_difference_of_shares_contradicts_its_exact_test() -> None:
-    for n, m in ((3, 3), (4, 4), (5, 5), (5, 8), (8, 8), (2, 12)):
-        for first, second in product(range(n + 1), range(m + 1)):
-            p_value = fisher((first, n), (second, m))
-            found = agreeing(newcombe((first, n), (second, m)), p_value)
-            assert (p_value <= 0.05) == (found.low > 0 or found.high < 0)
-    for n in range(1, 11):
-        for cells in (x for x in product(range(n + 1), repeat=4) if sum(x) == n):
-            table = PairTable(*cells)
-            found = agreeing(paired_newcombe(table), mcnemar(table))
-            assert (mcnemar(table) <= 0.05) == (found.low > 0 or found.high < 0)
+    for n, m in ((4, 4), (4, 8), (2, 12)):
+        for count, other in product(range(n + 1), range(m + 1)):
+            for paired in (True, False):
+                found = of_shares((count, n), (other, m), paired)
+                is_more = found.interval.low > 0 or found.interval.high < 0
+                assert found.is_decided == is_more == ((found.p_value or 1) <= 0.05)
+
+
+def scipys(a: Any, b: Any, alternative: str, *, paired: bool) -> float:
+    """SciPy's p-value by all permutations; sums of whole numbers are exact."""
+
+    def unlike(x: Any, y: Any, axis: int) -> Any:
+        return x.sum(axis) * len(b) - y.sum(axis) * len(a)
+
+    sides, statistic = ((a, b), unlike) if not paired else ((a - b,), lambda x, axis: x.sum(axis))
+    kind = "samples" if paired else "independent"
+    how: dict[str, Any] = {"permutation_type": kind, "alternative": alternative}
+    test = stats.permutation_test(sides, statistic, n_resamples=np.inf, vectorized=True, **how)
+    return float(test.pvalue)
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -251,58 +238,34 @@ def test_a_permutation_test_is_scipys_and_its_interval_what_it_does_not_rule_out
 ) -> None:
     rng = np.random.default_rng(8)
     for n in (5, 6, 7):
-        # Whole numbers of hundredths, of which many are equal; SciPy's sums of them are exact.
+        # Whole numbers of hundredths, of which many are equal.
         a, b = rng.integers(90, 100, n), rng.integers(80, 100, n if paired else n + 1)
-
-        def p_values(less: float, a: Any = a, b: Any = b) -> list[float]:
-            of = (a - b - less,) if paired else (a - less, b)
-            statistic = (
-                (lambda x, axis: x.sum(axis=axis))
-                if paired
-                else (lambda x, y, axis: x.sum(axis) * len(b) - y.sum(axis) * len(a))
-            )
-            return [
-                float(
-                    stats.permutation_test(
-                        of,
-                        statistic,
-                        permutation_type="samples" if paired else "independent",
-                        alternative=alternative,
-                        n_resamples=np.inf,
-                        vectorized=True,
-                    ).pvalue
-                )
-                for alternative in ("greater", "less")
-            ]
-
         found = compare_values(seeds_of(a / 100), seeds_of(b / 100), paired=paired)
-        assert found.p_value == pytest.approx(min(1, 2 * min(p_values(0))))
+        one = [scipys(a, b, side, paired=paired) for side in ("greater", "less")]
+        assert found.p_value == pytest.approx(min(1, 2 * min(one)))
         if math.isnan(found.interval.low):
             continue
         # Moved by a little more or less than its ends; by sixty-fourths, sums are exact again.
-        low, high = 100 * found.interval.low, 100 * found.interval.high
-        step = 1 / 64
-        down, up = math.floor(low / step) * step - step, math.ceil(high / step) * step + step
-        assert p_values(down)[0] <= 0.025 < p_values(math.ceil(low / step) * step + step)[0]
-        assert p_values(up)[1] <= 0.025 < p_values(math.floor(high / step) * step - step)[1]
+        ends = ("greater", 100 * found.interval.low, -1), ("less", 100 * found.interval.high, 1)
+        for side, end, outwards in ends:
+            last = (math.floor if outwards < 0 else math.ceil)(64 * end)
+            inner = (math.ceil if outwards < 0 else math.floor)(64 * end)
+            beyond, within = (
+                scipys(a - x / 64, b, side, paired=paired)
+                for x in (last + outwards, inner - outwards)
+            )
+            assert beyond <= 0.025 < within
 
 
 def test_of_unequal_groups_a_permutation_test_is_twice_the_smaller_side_as_scipys() -> None:
     rng = np.random.default_rng(3)
-    for n, m in product(range(2, 7), repeat=2):
-        apart = (np.arange(n) + 90, np.arange(m) + 80)
-        for a, b in (apart, (rng.integers(80, 99, n), rng.integers(80, 99, m))):
-            expected = stats.permutation_test(
-                (a, b),
-                lambda x, y, axis, m=m, n=n: x.sum(axis) * m - y.sum(axis) * n,
-                alternative="two-sided",
-                n_resamples=np.inf,
-                vectorized=True,
-            ).pvalue
-            found = compare_values(seeds_of(a / 100), seeds_of(b / 100), paired=False)
-            assert found.p_value == pytest.approx(float(expected))
-            assert found.method == "exact permutation test, two-sided by doubling"
-        least = compare_values(seeds_of(apart[0] / 100), seeds_of(apart[1] / 100), paired=False)
+    for n, m in ((2, 5), (3, 3), (4, 6), (6, 3)):
+        a, b = rng.integers(80, 99, n), rng.integers(80, 99, m)
+        found = compare_values(seeds_of(a / 100), seeds_of(b / 100), paired=False)
+        assert found.p_value == pytest.approx(scipys(a, b, "two-sided", paired=False))
+        assert "by doubling" in found.method
+        apart = seeds_of(np.arange(n) + 90), seeds_of(np.arange(m) + 80)
+        least = compare_values(*apart, paired=False)
         assert least.p_value == pytest.approx(min(1, 2 / math.comb(n + m, n)))
         assert least.p_value == pytest.approx(least.least_p)
 
@@ -330,7 +293,8 @@ def test_it_is_said_what_so_few_seeds_can_show_and_how_many_would_decide(
         assert (found.enough, found.to_decide) == (pairs, pairs)
         assert found.least_p == found.p_value
         text = chance_of(found)
-        assert f"cannot go below p = {found.least_p:.3g}: train more; about {pairs}" in text
+        assert f"p = {found.least_p:.3g}" in text
+        assert f"about {pairs}" in text
         decided = compared(seeds_of([0.0] * pairs), seeds_of([1.0] * pairs), paired=paired)
         assert decided.is_decided
         assert decided.to_decide is None
@@ -433,21 +397,17 @@ def test_accuracy_by_length_has_the_difference_and_its_band() -> None:
     assert free["high"].tolist() == pytest.approx([ends.high] * 3)
 
 
-@pytest.mark.parametrize(("wrong", "low"), [([0, 10], None), ([0, 10, 10], -1.0)])
-def test_an_interval_of_a_difference_of_accuracies_stays_within_what_there_can_be(
-    wrong: list[int], low: float | None
-) -> None:
-    a, b = (
-        pd.DataFrame({"model_seed": range(len(wrong)), "length": 5, "tested": 10, "wrong": some})
-        for some in (wrong, 2)
-    )
-    (row,) = by_length(a, b, paired=True).to_dict("records")
-    assert row["seeds"] == len(wrong)
-    if low is None:
-        assert math.isnan(row["low"]), "of two seeds there is none"
-        assert math.isnan(row["high"])
-    else:
-        assert row["low"] == low < row["difference"] < row["high"] <= 1
+def test_an_interval_of_a_difference_of_accuracies_stays_within_what_there_can_be() -> None:
+    for wrong in ([0, 10], [0, 10, 10]):
+        rows = {"model_seed": range(len(wrong)), "length": 5, "tested": 10}
+        a, b = (pd.DataFrame({**rows, "wrong": some}) for some in (wrong, 2))
+        (row,) = by_length(a, b, paired=True).to_dict("records")
+        assert row["seeds"] == len(wrong)
+        if len(wrong) == 2:
+            assert math.isnan(row["low"]), "of two seeds there is none"
+            assert math.isnan(row["high"])
+        else:
+            assert row["low"] == -1 < row["difference"] < row["high"] <= 1
 
 
 def test_strings_that_one_gets_wrong_more_often_are_listed() -> None:
@@ -504,24 +464,14 @@ UNLEARNED = planted(noisy(8, 0.7, 0.05, 3), noisy(8, 0.6, 0.05, 4))
     ("first", "second", "paired", "truth"),
     [
         pytest.param(right(8), right(8), True, NOTHING, id="all right, pairs"),
-        pytest.param(right(8), right(3, 20), False, NOTHING, id="all right, 8 and 3"),
         pytest.param(failing(8), failing(8, stream=10), False, CHANCE, id="the same, 8 and 8"),
-        pytest.param(failing(12), failing(12, stream=11), True, CHANCE, id="the same, 12 pairs"),
-        pytest.param(some_right(20, 40), some_right(20, 40, 5), False, CHANCE, id="half of 40"),
         pytest.param(right(8), planted([1] * 8, [0.9999] + [1] * 7), True, CHANCE, id="1 error"),
-        pytest.param(right(8), planted([1] * 8, [0] + [1] * 7), False, CHANCE, id="1 collapsed"),
         pytest.param(steady(0), steady(0.01), False, CHANCE, id="1% apart, not paired"),
         pytest.param(steady(0), steady(0.01), True, {BEYOND: 0}, id="1% apart, 12 pairs"),
-        pytest.param(failing(1), right(1), False, FEW, id="1 and 1, all apart"),
         pytest.param(failing(3), right(3), False, FEW, id="3 and 3, all apart"),
         pytest.param(failing(5), right(5), True, FEW, id="5 pairs, all apart"),
         pytest.param(failing(6), right(6), True, {GENERALIZES: 1, BEYOND: 1}, id="6 pairs"),
         pytest.param(failing(4), right(4), False, {GENERALIZES: 1, BEYOND: 1}, id="4 and 4"),
-        pytest.param(right(12), failing(2), False, {GENERALIZES: 0, BEYOND: 0}, id="12 and 2"),
-        pytest.param(right(60), failing(1), False, {GENERALIZES: 0}, id="60 and 1"),
-        pytest.param(
-            some_right(1, 8), right(8), False, {GENERALIZES: 1, BEYOND: 1}, id="1 of 8 and all"
-        ),
         pytest.param(
             some_right(10, 40), some_right(30, 40, 5), True, {GENERALIZES: 1, BEYOND: 1}, id="40"
         ),
@@ -535,7 +485,6 @@ UNLEARNED = planted(noisy(8, 0.7, 0.05, 3), noisy(8, 0.6, 0.05, 4))
             elsewhere([0.9] * 8), elsewhere([1.0] * 8), False, {ALL_STRINGS: 1, FAILS: 0},
             id="trained elsewhere",
         ),
-        pytest.param(elsewhere([0.9] * 3), elsewhere([1.0] * 3), False, FEW, id="3, elsewhere"),
     ],
 )  # fmt: skip
 def test_a_verdict_on_planted_seeds_is_true_and_no_interval_contradicts_it(
@@ -569,3 +518,179 @@ def compared(sides: tuple[pd.DataFrame, pd.DataFrame], paired: bool) -> Compared
         None if paired else "their sizes differ", ask(sides, 1.0, paired=paired),
         none, None, none, {},
     )  # fmt: skip
+
+
+def slow_interval(values: list[float]) -> tuple[float, float]:
+    """The same draws, each with its own median."""
+    generator = np.random.default_rng(0)
+    draws = generator.integers(len(values), size=(RESAMPLES, len(values)))
+    medians = [float(np.median([values[place] for place in draw])) for draw in draws]
+    low, high = np.quantile(medians, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def test_a_median_interval_is_the_middle_of_the_medians_of_many_draws() -> None:
+    groups = {
+        "even": [0.3, 0.9, 0.5, 0.8, 0.2, 0.4],
+        "odd": [1.0, 0.2, 0.7, 0.9, 0.1, 0.3, 0.8],
+        "more": [0.1, 0.4, 0.6, 0.6, 0.2, 0.5],
+    }
+    frame = pd.DataFrame(
+        [(name, value) for name, values in groups.items() for value in values],
+        columns=["group", "value"],
+    )
+    found = median_intervals(frame, "value", ["group"]).set_index("group")
+    for name, values in groups.items():
+        row = found.loc[name]
+        assert row["n"] == len(values)
+        assert row["median"] == pytest.approx(np.median(values))
+        # The draws are of ranks, so the slow way has to draw from the sorted values.
+        assert (row["low"], row["high"]) == pytest.approx(slow_interval(sorted(values)))
+
+
+def test_a_few_seeds_have_a_median_and_no_interval() -> None:
+    few = pd.DataFrame({"g": [1, 2, 2, 2, 2, 2], "v": [0.5, 0.1, 0.2, 0.3, 0.4, 0.5]})
+    found = median_intervals(few, "v", ["g"])
+    assert found["median"].tolist() == [0.5, 0.3]
+    assert found[["low", "high"]].isna().all(axis=None)
+    # The range of five covers the median 15 times in 16, that of six 31 times in 32.
+    assert 1 - 2 ** (1 - (FEWEST - 1)) < CONFIDENCE <= 1 - 2 ** (1 - FEWEST)
+
+
+def test_an_interval_depends_on_the_values_of_its_group_alone() -> None:
+    alone = pd.DataFrame({"g": 1, "v": [0.2, 0.4, 0.9, 0.1, 0.5, 0.7]})
+    others = pd.DataFrame({"g": 2, "v": np.linspace(0, 1, 300)})
+    missing = pd.DataFrame({"g": [1, 3], "v": [math.nan, math.nan]})
+    one = median_intervals(alone, "v", ["g"])
+    among = median_intervals(pd.concat([alone, others, missing]), "v", ["g"])
+    assert among[["g", "n"]].to_numpy().tolist() == [[1, 6], [2, 300]]
+    pd.testing.assert_frame_equal(among.head(1), one)
+    assert median_intervals(pd.DataFrame({"g": [], "v": []}), "v", ["g"]).empty
+
+
+def test_a_configuration_is_the_median_of_its_seeds_and_never_their_pooled_strings() -> None:
+    accuracies = pd.DataFrame({"config_id": 1, "accuracy": [1.0] * 4 + [0.4] * 2})
+    (summary,) = median_intervals(accuracies, "accuracy", ["config_id"]).to_dict("records")
+    # Pooled it would be 0.8.
+    assert (summary["n"], summary["median"]) == (6, 1.0)
+    assert (summary["low"], summary["high"]) == (0.4, 1.0)
+
+
+def test_solved_lengths_are_of_the_models_that_learned() -> None:
+    outcomes = [Outcome.NOT_LEARNED] * 3 + [Outcome.FAILS_BEYOND] * 2
+    runs = {"config_id": 1, "model_seed": range(5), "outcome": [x.value for x in outcomes]}
+    counts = {"accuracy": 0.5, "failing": 1, "solved_length": [0, 1, 2, 30, 41]}
+    (found,) = medians(pd.DataFrame({**runs, **counts}), 9).to_dict("records")
+    assert found["median_solved_length"] == 35.5
+
+
+SEEDS = 3
+
+
+@pytest.mark.parametrize("languages", [5, 20])
+@pytest.mark.parametrize("alike", ["all seeds", "some", "none"])
+def test_the_interval_over_languages_holds_the_share_however_alike_their_seeds_are(
+    languages: int, alike: str
+) -> None:
+    rng, held, pooled = np.random.default_rng(0), [], []
+    for share in rng.uniform(0.1, 0.9, 600):
+        own = {
+            "all seeds": (rng.random(languages) < share).astype(float),
+            "some": rng.beta(share, 1 - share, languages),
+            "none": np.full(languages, share),
+        }[alike]
+        counts = rng.binomial(SEEDS, own).tolist()
+        found = clustered_wilson(counts, [SEEDS] * languages)
+        held.append(found.low <= share <= found.high)
+        of_seeds = wilson(sum(counts), SEEDS * languages)
+        pooled.append(of_seeds.low <= share <= of_seeds.high)
+    assert np.mean(held) >= 0.94
+    if alike == "all seeds":
+        assert np.mean(pooled) < 0.85, "an interval over seeds would say too much"
+
+
+def test_seeds_that_agree_tell_no_more_than_one_and_those_that_do_not_no_more_than_all() -> None:
+    agree = clustered_wilson([3, 3, 0, 3, 0, 3], [3] * 6)
+    of_languages = wilson(4, 6)
+    assert agree.value == pytest.approx(4 / 6)
+    assert agree.low == pytest.approx(of_languages.low)
+    assert agree.high == pytest.approx(of_languages.high)
+    assert clustered_wilson([3] * 6, [3] * 6) == wilson(6, 6)
+    assert clustered_wilson([1] * 6, [2] * 6) == wilson(6, 12)
+    assert clustered_wilson([2], [4]) == wilson(0.5, 1)
+    # A language counts by its share, however many seeds it has.
+    assert clustered_wilson([9, 0], [9, 1]).value == 0.5
+
+
+def models_of(network: str, **languages: str) -> list[dict[str, Any]]:
+    """Models by their language: g generalizes, b fails beyond, n not learned, ? not known."""
+    words = {
+        "g": Outcome.GENERALIZES,
+        "b": Outcome.FAILS_BEYOND,
+        "n": Outcome.NOT_LEARNED,
+        "?": Outcome.NOT_KNOWN,
+    }
+    return [
+        {
+            "network": network,
+            "language": language,
+            "outcome": words[letter].value,
+            "learned": {"n": 0, "?": None}.get(letter, 1),
+        }
+        for language, letters in languages.items()
+        for letter in letters
+    ]
+
+
+def test_a_language_counts_by_the_share_of_its_seeds() -> None:
+    models = pd.DataFrame(
+        [
+            *models_of("lstm", a="ggg", b="gbn", c="nnn", d="???"),
+            *models_of("rnn", a="nn", b="nn"),
+            *models_of("alone", a="gg"),
+        ]
+    )
+    lstm, rnn = language_shares(models, ["network"]).to_dict("records")
+    assert (lstm["network"], lstm["languages"], lstm["seeds"]) == ("lstm", 4, 12)
+    assert (lstm["learned"], lstm["learned_languages"]) == (pytest.approx((1 + 2 / 3) / 3), 3)
+    assert (lstm["generalize"], lstm["generalize_languages"]) == (pytest.approx((1 + 1 / 2) / 2), 2)
+    assert lstm["learned_low"] < lstm["learned"] < lstm["learned_high"]
+    # Of what is not learned, nothing is said of longer strings.
+    assert (rnn["learned"], rnn["generalize_languages"]) == (0, 0)
+    assert np.isnan(rnn["generalize"])
+
+
+def test_populations_are_told_apart_by_the_fewest_settings() -> None:
+    settings = pd.DataFrame(
+        {
+            "hidden_size": [8, 8, 16, 16],
+            "architecture": ["rnn", "rnn", "lstm", "lstm"],
+            "pattern": ["a*", "b*", "a*", "b*"],
+            "readout": [None, None, "mean", "mean"],
+        }
+    )
+    assert settings_apart(settings, ["regular"]) == ["architecture"]
+    settings["language_class"] = ["SL", "SP", "SL", "SP"]
+    assert settings_apart(settings, ["regular"]) == ["language_class", "architecture"]
+    settings["architecture"] = "rnn"
+    assert settings_apart(settings, ["regular"]) == ["language_class", "hidden_size"]
+
+
+def test_a_file_of_the_benchmark_names_its_class() -> None:
+    assert class_named("04.03.TcoSL.2.1.0_Train.txt") == "TcoSL"
+    assert class_named("64.64.Zp.5.1.9.att") == "Zp"
+    assert class_named("words.csv") is None
+
+
+def test_accuracy_at_the_border_is_a_median_over_languages() -> None:
+    counts = pd.DataFrame(
+        [
+            {"name": "models", "language": language, "run_id": run, "drawn": drawn}
+            | {"network": "rnn", "tested": 10, "right": right}
+            for language, run, right in (("a", 1, 10), ("a", 2, 8), ("a", 3, 2), ("b", 4, 6))
+            for drawn in ("positive", "uniform", "border", "edited")
+        ]
+    )
+    found = median_accuracies(counts, ["network"]).set_index("strings")
+    assert found["median"].to_dict() == {"border": pytest.approx(0.7), "random": pytest.approx(0.7)}
+    assert found["n"].tolist() == [2, 2]

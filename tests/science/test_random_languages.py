@@ -1,20 +1,19 @@
 """Random languages of subregular classes: of their class, as they say, and the same for ever."""
 
 import hashlib
+import itertools
 import re
 from collections import Counter
-from itertools import product
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from seqcls.config import LanguageClass, RunConfig
-from seqcls.errors import ConfigError
-from seqcls.problem import configuration, resolve
+from seqcls.problem import resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.subregular import NOT_MEASURED, RandomSubregular
-from tests.unit.test_subregular import smallest_of
+from tests.science.test_subregular import smallest_of
 
 NAMES = get_args(LanguageClass)
 WIDTHS = {"Zp": (2, 3)}
@@ -29,10 +28,9 @@ def language(name: str = "SL", **fields: Any) -> RandomSubregular:
 
 def languages(name: str) -> list[RandomSubregular]:
     """Some languages of a class, over three letters and over four."""
+    drawn = itertools.product(WIDTHS.get(name, (2, 4)), range(2))
     return [
-        language(name, width=width, alphabet_size=3 + seed % 2, language_seed=seed)
-        for width in WIDTHS.get(name, (2, 4))
-        for seed in range(4)
+        language(name, width=x, alphabet_size=3 + seed, language_seed=seed) for x, seed in drawn
     ]
 
 
@@ -100,23 +98,9 @@ def says(description: str, string: str) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_random_language_is_what_its_description_says(name: str) -> None:
+def test_a_random_language_is_what_it_says_of_its_class_and_of_none_smaller(name: str) -> None:
     for task in languages(name):
-        letters = task.alphabet
-        longest = {3: 6, 4: 5}[len(letters)]
-        rng = np.random.default_rng(0)
-        rows = [x for n in range(longest) for x in product(range(len(letters)), repeat=n)]
-        rows += [tuple(rng.integers(len(letters), size=n).tolist()) for n in range(7, 40)]
-        for label in (True, False):
-            rows += [tuple(task.draw(rng, n, label).tolist()) for n in range(20, 30)]
-        labels = task.labels(TokenStrings.of_lists(len(letters), rows)).tolist()
-        told = [says(task.describe(), "".join(letters[x] for x in row)) for row in rows]
-        assert told == labels, task.describe()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_random_language_is_of_its_class_and_of_none_smaller(name: str) -> None:
-    for task in languages(name):
+        assert_as_described(task)
         found = {each.name: each for each in smallest_of(task.automaton)}
         if name == "Reg":
             # To MLRegTest all that is neither star-free nor counts modulo a prime.
@@ -130,6 +114,20 @@ def test_a_random_language_is_of_its_class_and_of_none_smaller(name: str) -> Non
             assert own.k == (None if name in NOT_MEASURED else task.width)
         assert own.t in (2, None)
         assert own.tier is None or len(own.tier) == 2
+
+
+def assert_as_described(task: RandomSubregular) -> None:
+    """Its description alone tells the label of every string, short and long."""
+    letters = task.alphabet
+    longest = {3: 6, 4: 5}[len(letters)]
+    rng = np.random.default_rng(0)
+    rows = [x for n in range(longest) for x in itertools.product(range(len(letters)), repeat=n)]
+    rows += [tuple(rng.integers(len(letters), size=n).tolist()) for n in range(7, 40)]
+    for label in (True, False):
+        rows += [tuple(task.draw(rng, n, label).tolist()) for n in range(20, 30)]
+    labels = task.labels(TokenStrings.of_lists(len(letters), rows)).tolist()
+    told = [says(task.describe(), "".join(letters[x] for x in row)) for row in rows]
+    assert told == labels, task.describe()
 
 
 # The signatures by which strings are told apart, as the classes are defined.
@@ -150,7 +148,7 @@ def subsequences(string: str, width: int) -> set[str]:
 @pytest.mark.parametrize("name", ["LT", "LTT", "PT", "TLT", "TLTT"])
 def test_strings_with_equal_signatures_are_both_in_the_language_or_neither_is(name: str) -> None:
     task = language(name, alphabet_size=3)
-    rows = [x for n in range(9) for x in product(range(3), repeat=n)]
+    rows = [x for n in range(8) for x in itertools.product(range(3), repeat=n)]
     labels = task.labels(TokenStrings.of_lists(3, rows)).tolist()
     tier = task.alphabet
     if name.startswith("T"):
@@ -177,9 +175,9 @@ def test_strings_with_equal_signatures_are_both_in_the_language_or_neither_is(na
     assert times == 1 or not same(2, 1)
 
 
-@pytest.mark.parametrize(("name", "least"), [("SL", 35), ("LT", 48), ("SP", 12)])
+@pytest.mark.parametrize(("name", "least"), [("LT", 24), ("SP", 8)])
 def test_seeds_are_about_as_many_languages_where_a_class_has_them(name: str, least: int) -> None:
-    made = [language(name, language_seed=seed).automaton for seed in range(50)]
+    made = [language(name, language_seed=seed).automaton for seed in range(25)]
     assert len({(x.table.tobytes(), x.accepting.tobytes()) for x in made}) >= least
 
 
@@ -204,12 +202,13 @@ PINNED = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_random_language_is_the_same_for_ever(name: str) -> None:
-    task = language(name, language_seed=7)
-    found = task.automaton
-    content = np.column_stack([found.table, found.accepting]).astype("<i8").tobytes()
-    assert hashlib.sha256(content).hexdigest()[:12] == PINNED[name]
+def test_a_random_language_is_the_same_for_ever() -> None:
+    def digest(name: str) -> str:
+        found = language(name, language_seed=7).automaton
+        content = np.column_stack([found.table, found.accepting]).astype("<i8").tobytes()
+        return hashlib.sha256(content).hexdigest()[:12]
+
+    assert {name: digest(name) for name in NAMES} == PINNED
 
 
 def test_either_label_has_strings_of_every_length_and_not_too_few() -> None:
@@ -227,28 +226,3 @@ def test_letters_beyond_the_alphabet_of_26_have_one_character_each() -> None:
     task = language("TSL", alphabet_size=64, tier_size=7)
     assert len(set(task.alphabet)) == 64
     assert task.alphabet.startswith("abc")
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"language_class": "SL", "width": 1}, "width=1: language_class 'SL' expects 2 or more"),
-        ({"language_class": "TLT", "width": 1}, "width=1: language_class 'TLT' expects 2 or more"),
-        ({"language_class": "Zp", "width": 4}, "width=4: language_class 'Zp' expects a prime"),
-        ({"language_class": "LTT", "threshold": 1}, "threshold=1: language_class 'LTT' expects 2"),
-        ({"language_class": "LT", "threshold": 3}, "threshold=3: language_class 'LT' expects none"),
-        ({"language_class": "SF", "tier_size": 3}, "tier_size=3: language_class 'SF' expects none"),
-        (
-            {"language_class": "TSL", "tier_size": 4},
-            "tier_size=4: language_class 'TSL' expects 2 or more, and fewer than alphabet_size=4",
-        ),
-        ({"language_class": "LTL"}, "language_class='LTL': expected 'SL', 'coSL'"),
-        ({"alphabet_size": 1}, "alphabet_size=1: expected greater than or equal to 2"),
-        ({"language_class": "SP", "alphabet_size": 2}, "of 300 languages none is of the class"),
-        ({"task": "parity", "width": 3}, "width=3: not read by task 'parity'; leave it out"),
-    ],
-)
-def test_what_is_no_language_is_refused_in_one_line(fields: dict[str, Any], reason: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(reason)) as error:
-        configuration({"task": "subregular", **fields})
-    assert "\n" not in str(error.value)

@@ -18,7 +18,7 @@ from sweeps.statistics.sequences import (
     share_sequence,
 )
 
-STUDIES = 10_000
+STUDIES = 3_000
 MOST = 400
 ALPHA = 0.05
 
@@ -30,8 +30,8 @@ def limits() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     return share_limits(np.minimum(n[None, :], n[:, None]), n[:, None])
 
 
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.9])
-def test_of_10_000_studies_that_stop_when_they_please_at_least_19_of_20_are_right(
+@pytest.mark.parametrize("share", [0.02, 0.5])
+def test_of_many_studies_that_stop_when_they_please_at_least_19_of_20_are_right(
     share: float, limits: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 ) -> None:
     rng = np.random.default_rng(int(100 * share))
@@ -51,8 +51,8 @@ def test_of_10_000_studies_that_stop_when_they_please_at_least_19_of_20_are_righ
     assert (np.abs(middle - share) <= reach).all(axis=1).mean() < 0.85
 
 
-@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.9, 0.9), (0.2, 0.8)])
-def test_of_10_000_pairs_of_configurations_at_most_1_of_20_are_told_apart_for_nothing(
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.2, 0.8)])
+def test_of_many_pairs_of_configurations_at_most_1_of_20_are_told_apart_for_nothing(
     shares: tuple[float, float],
 ) -> None:
     rng = np.random.default_rng(7)
@@ -76,13 +76,11 @@ def test_of_10_000_pairs_of_configurations_at_most_1_of_20_are_told_apart_for_no
             assert (found.low > 0 or found.high < 0) == apart[study, at]
 
 
-UNLIKE, ALIKE, STRANGERS = (0.0, 0.5, 0.5, 0.0), (0.45, 0.05, 0.05, 0.45), (0.25,) * 4
+UNLIKE, ALIKE = (0.0, 0.5, 0.5, 0.0), (0.45, 0.05, 0.05, 0.45)
 
 
-@pytest.mark.parametrize(
-    "cells", [UNLIKE, ALIKE, STRANGERS, (0.8, 0.08, 0.08, 0.04), (0.1, 0.6, 0.1, 0.2)]
-)
-def test_of_10_000_studies_of_pairs_at_most_1_of_20_is_wrong_however_alike_the_two_are(
+@pytest.mark.parametrize("cells", [UNLIKE, ALIKE, (0.1, 0.6, 0.1, 0.2)])
+def test_of_many_studies_of_pairs_at_most_1_of_20_is_wrong_however_alike_the_two_are(
     cells: tuple[float, ...],
 ) -> None:
     from scipy.special import betaln, gammaln, xlogy
@@ -129,46 +127,37 @@ def test_without_seeds_anything_is_possible() -> None:
     assert (nothing.low, nothing.high) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "share", "within"),
-    [
+def test_a_rule_is_read_however_it_is_written() -> None:
+    for text, share, within in (
         ("share ± 10 %", "generalizes", 0.1),
         ("generalizes ±10%", "generalizes", 0.1),
         ("learned +- 2.5 %", "learned", 0.025),
         (" learned +/- 5% ", "learned", 0.05),
         ("share apart", "generalizes", None),
-        ("learned apart", "learned", None),
-    ],
-)
-def test_a_rule_is_read_however_it_is_written(text: str, share: str, within: float | None) -> None:
-    assert Until.parse(text) == Until(share, within)
+    ):
+        assert Until.parse(text) == Until(share, within)
 
 
 def spec(until: str, **more: object) -> SweepSpec:
     return parse_spec({"name": "few", "model_seeds": "0..4", "until": until, **more})
 
 
-@pytest.mark.parametrize(
-    ("until", "more", "said"),
-    [
-        ("share ± 0 %", {}, "until='share ± 0 %': expected more than ± 0 % and less than ± 50 %"),
-        ("share ± 50 %", {}, "expected more than ± 0 % and less than ± 50 %"),
-        ("accuracy ± 1 %", {}, "until='accuracy ± 1 %': expected 'share ± 10 %', 'learned"),
-        ("10", {}, "until='10': expected 'share ± 10 %'"),
-        ("share apart", {}, "two configurations are told apart, and it has 1; give it two"),
-        ("learned apart", {"axes": {"hidden_size": [2, 3, 4]}}, "and it has 3; give it two"),
-        ("share ± 9 %", {"fixed": {"test_max_length": 10}}, "whether a seed generalizes is never"),
-        ("learned ± 9 %", {"most_seeds": 0}, "most_seeds=0: expected a whole number from 1 to"),
-        ("", {"most_seeds": 12}, "most_seeds=12: it limits the seeds that 'until' asks for"),
-    ],
-)
-def test_what_no_number_of_seeds_could_say_is_refused_in_a_line(
-    until: str, more: dict[str, object], said: str
-) -> None:
-    with pytest.raises(SpecError) as refused:
-        spec(until, **more)
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+def test_what_no_number_of_seeds_could_say_is_refused_in_a_line() -> None:
+    for until, more, word in (
+        ("share ± 0 %", {}, "until='share ± 0 %'"),
+        ("share ± 50 %", {}, "less than ± 50 %"),
+        ("accuracy ± 1 %", {}, "'share ± 10 %'"),
+        ("10", {}, "until='10'"),
+        ("share apart", {}, "it has 1"),
+        ("learned apart", {"axes": {"hidden_size": [2, 3, 4]}}, "it has 3"),
+        ("share ± 9 %", {"fixed": {"test_max_length": 10}}, "whether a seed generalizes"),
+        ("learned ± 9 %", {"most_seeds": 0}, "most_seeds=0"),
+        ("", {"most_seeds": 12}, "most_seeds=12"),
+    ):
+        with pytest.raises(SpecError) as refused:
+            spec(until, **more)
+        assert word in str(refused.value)
+        assert "\n" not in str(refused.value)
 
 
 def test_seeds_are_added_until_the_interval_of_every_share_is_narrow_enough() -> None:

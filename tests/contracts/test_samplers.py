@@ -1,4 +1,4 @@
-"""`balanced_strings`: half positive, of uniform lengths, never mislabelled, reproducible."""
+"""Samplers: their labels, lengths, streams and epochs; negatives by every way to draw them."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -13,13 +13,12 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.problem import configuration, resolve
 from seqcls.results import DRAWN
-from seqcls.sampling import Sampler, balanced, near
+from seqcls.sampling import SAMPLERS, Sampler, balanced, near
 from seqcls.sampling.balanced import BalancedStrings, edit
 from seqcls.sampling.distinct import fingerprints
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LanguageTask, texts
-from tests.tasks import LANGUAGES
-from tests.unit.test_languages import SMALL
+from tests.tasks import LANGUAGES, SMALL, positives, strings_of
 
 
 def sampler(part: str = "train", **fields: Any) -> Sampler:
@@ -34,19 +33,12 @@ def spelled(drawn: Examples) -> list[str]:
     return texts("0123456789+="[: drawn.strings.num_letters], drawn.strings)
 
 
-@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed", "near"])
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_strings_of_every_language_are_balanced_and_rightly_labelled(
-    name: str, negatives: str
-) -> None:
-    fields: dict[str, Any] = {
-        "task": name,
-        **SMALL.get(name, {}),
-        "train_sampler": "balanced_strings",
-    }
-    drawn = sampler(
-        **fields, negatives=negatives, train_min_length=3, train_max_length=30, train_size=1_000
-    )
+def test_strings_of_every_language_are_balanced_and_rightly_labelled(name: str) -> None:
+    """Of `near` negatives a third are uniform and a third edited, as all of `mixed` are."""
+    fields: dict[str, Any] = {"task": name, **SMALL.get(name, {}), "negatives": "near"}
+    lengths = {"train_min_length": 3, "train_max_length": 30, "train_size": 1_000}
+    drawn = sampler(train_sampler="balanced_strings", **fields, **lengths)
     (epoch,) = epochs(drawn)
     assert (examples_of(drawn.task, epoch.strings).labels == epoch.labels).all()
     assert abs(epoch.labels.mean() - 0.5) < 0.1
@@ -54,8 +46,29 @@ def test_strings_of_every_language_are_balanced_and_rightly_labelled(
     assert epoch.strings.lengths.max() <= 30
 
 
+@pytest.mark.parametrize("name", sorted({*SAMPLERS} - {"dataset_rows"}))
+def test_a_sampler_knows_its_lengths_and_how_many_strings_its_epochs_have(name: str) -> None:
+    """Its strings have their labels or targets, one seed gives one stream, and another another."""
+    task = {"uniform_inputs": "copy", "balanced_strings": "parity"}.get(name, "contains_all")
+    fields = {"train_size": 150, "sequence_length": 5, "task": task}
+    drawn, again, other = (
+        resolve(configuration({**fields, "train_sampler": name, **more})).train
+        for more in ({}, {"hidden_size": 4}, {"train_seed": 7})
+    )
+    made = [epochs(x, 2) for x in (drawn, again, other)]
+    assert [len(epoch) for epoch in made[0]] == [drawn.epoch_size] * 2
+    for epoch in made[0]:
+        assert {*epoch.strings.lengths.tolist()} <= {*drawn.lengths}
+        told = examples_of(drawn.task, epoch.strings)
+        assert (told.targets == epoch.targets).all()
+    first, same, unlike = ([x.strings.counts.tolist() for x in own] for own in made)
+    assert first == same
+    assert first[0] != first[1]
+    assert name == "fixed_length" or first != unlike
+
+
 def test_positive_lengths_are_uniform_among_those_that_have_a_positive_string() -> None:
-    (epoch,) = epochs(sampler(task="repeat_01", train_max_length=9, train_size=20_000))
+    (epoch,) = epochs(sampler(task="repeat_01", train_max_length=9, train_size=5_000))
     lengths = np.bincount(epoch.strings.lengths[epoch.labels], minlength=10)
     assert (lengths[1::2] == 0).all()
     expected = lengths.sum() / 5
@@ -64,21 +77,14 @@ def test_positive_lengths_are_uniform_among_those_that_have_a_positive_string() 
 
 def test_negatives_by_edits_are_near_a_positive_string() -> None:
     fields: dict[str, Any] = {"task": "repeat_01", "train_min_length": 20, "train_max_length": 20}
-    near, far = (
-        epochs(sampler(**fields, negatives=negatives, train_size=400))[0]
-        for negatives in ("edits", "uniform")
-    )
-    distances = [
-        np.mean(
-            [
-                sum(x != y for x, y in zip(text, "01" * 10, strict=True))
-                for text, label in zip(spelled(drawn), drawn.labels, strict=True)
-                if not label
-            ]
-        )
-        for drawn in (near, far)
-    ]
-    assert distances[0] < 0.8 * distances[1]
+
+    def distance(negatives: str) -> float:
+        (drawn,) = epochs(sampler(**fields, negatives=negatives, train_size=400))
+        negative = spelled(drawn.take(np.flatnonzero(~drawn.labels)))
+        unlike = [[x != y for x, y in zip(text, "01" * 10, strict=True)] for text in negative]
+        return float(np.mean(np.sum(unlike, axis=1)))
+
+    assert distance("edits") < 0.8 * distance("uniform")
 
 
 RARELY_NEGATIVE: dict[str, Any] = {
@@ -98,53 +104,27 @@ def negative_lengths(**fields: Any) -> np.ndarray:
 
 def test_negatives_that_are_drawn_again_length_and_all_are_mostly_short() -> None:
     fields: dict[str, Any] = {**RARELY_NEGATIVE, "negatives": "uniform", "train_max_length": 40}
-    lengths = negative_lengths(**fields, train_size=8_000)
-    assert abs(lengths[0] / lengths.sum() - 0.5) < 0.05
-    assert lengths[12:].sum() < 10
+    lengths = negative_lengths(**fields, train_size=3_000)
+    assert abs(lengths[0] / lengths.sum() - 0.5) < 0.07
+    assert lengths[12:].sum() < 5
 
 
-@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed", "near"])
-@pytest.mark.parametrize("part", ["train", "validation", "test"])
-def test_lengths_of_negatives_are_uniform_among_those_that_have_one(
-    part: str, negatives: str
-) -> None:
-    drawn = sampler(
-        part,
-        **{**RARELY_NEGATIVE, f"{part}_size": 8_000, f"{part}_max_length": 19},
-        negatives=negatives,
-        negative_lengths="uniform",
-    )
-    (epoch,) = epochs(drawn)
-    lengths = np.bincount(epoch.strings.lengths[~epoch.labels], minlength=20)
+@pytest.mark.parametrize("negatives", ["uniform", "edits", "near"])
+def test_lengths_of_negatives_are_uniform_among_those_that_have_one(negatives: str) -> None:
+    fields: dict[str, Any] = {"negatives": negatives, "negative_lengths": "uniform"}
+    lengths = negative_lengths(**RARELY_NEGATIVE, **fields, train_max_length=19, train_size=2_000)
     expected = lengths.sum() / 20
     assert (np.abs(lengths - expected) < 5 * expected**0.5).all()
-    negative = epoch.take(np.flatnonzero(~epoch.labels))
-    assert all(set(text) <= {"1"} for text in spelled(negative))
-
-
-@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed", "near"])
-@pytest.mark.parametrize(
-    ("fields", "have_one"),
-    [
+    for language, have_one in (
         ({"task": "regular", "alphabet": "a", "pattern": "(aa)*"}, {1, 3, 5, 7, 9}),
         # No length but 3 has a positive string, so most lengths are out of the reach of edits.
         ({"task": "regular", "alphabet": "ab", "pattern": "aba"}, set(range(10))),
         ({"task": "counting", "alphabet": "ab", "formula": "a + b <= 4 or a > 2"}, {5, 6, 7, 8, 9}),
         ({"task": "even_pairs"}, set(range(2, 10))),
-    ],
-)
-def test_no_negative_is_sought_at_a_length_that_has_none(
-    negatives: str, fields: dict[str, Any], have_one: set[int]
-) -> None:
-    lengths = negative_lengths(
-        **fields,
-        negatives=negatives,
-        negative_lengths="uniform",
-        train_max_length=9,
-        train_size=1_000,
-    )
-    assert set(np.flatnonzero(lengths).tolist()) == have_one
-    assert lengths[sorted(have_one)].min() > 250 / len(have_one)
+    ):
+        lengths = negative_lengths(**language, **fields, train_max_length=9, train_size=1_000)
+        assert set(np.flatnonzero(lengths).tolist()) == have_one, language
+        assert lengths[sorted(have_one)].min() > 250 / len(have_one), language
 
 
 def test_negatives_by_edits_of_kept_lengths_are_near_a_positive_string() -> None:
@@ -159,21 +139,13 @@ def test_negatives_by_edits_of_kept_lengths_are_near_a_positive_string() -> None
 
 
 def test_one_seed_gives_one_stream_and_the_parts_have_streams_of_their_own() -> None:
-    once, again = epochs(sampler(train_size=300), 2), epochs(sampler(train_size=300), 2)
-    assert [spelled(epoch) for epoch in once] == [spelled(epoch) for epoch in again]
-    assert spelled(once[0]) != spelled(once[1])
-    same: dict[str, Any] = {
-        "train_size": 100,
-        "validation_size": 100,
-        "test_size": 100,
-        "test_seed": 0,
-    }
-    same |= {f"{part}_max_length": 12 for part in ("train", "validation", "test")}
-    parts = [
-        tuple(spelled(epochs(sampler(part, **same))[0])) for part in ("train", "validation", "test")
-    ]
-    assert len(set(parts)) == 3
-    assert spelled(epochs(sampler(train_seed=1, train_size=300))[0]) != spelled(once[0])
+    names = ("train", "validation", "test")
+    same: dict[str, Any] = {"test_seed": 0, **{f"{part}_size": 100 for part in names}}
+    same |= {f"{part}_max_length": 12 for part in names}
+    parts = [spelled(epochs(sampler(part, **same))[0]) for part in names]
+    assert len({*map(tuple, parts)}) == 3
+    once, again = (spelled(epochs(sampler(**same))[0]) for _ in range(2))
+    assert once == again == parts[0]
 
 
 def test_a_stream_is_what_it_was_when_it_was_first_written() -> None:
@@ -182,33 +154,26 @@ def test_a_stream_is_what_it_was_when_it_was_first_written() -> None:
 
 
 PINNED = {
-    ("parity", "redrawn"): "5ca43c09b80da308",
-    ("parity", "uniform"): "986d56a877a2aef6",
-    ("dyck", "redrawn"): "52f554305dd997cb",
-    ("dyck", "uniform"): "bd1129bd6209c420",
-    ("regular", "redrawn"): "4c68dcf45e6b32c8",
-    ("regular", "uniform"): "0ec370be1d26b74e",
-    ("counting", "redrawn"): "1fb273162c902852",
-    ("counting", "uniform"): "e6751bb8714303a1",
-    ("modular_arithmetic", "redrawn"): "cfcacbacdd23de84",
-    ("modular_arithmetic", "uniform"): "a595c18c7153cf8c",
-    ("marked_reversal", "redrawn"): "6b01d0b34aff5910",
-    ("marked_reversal", "uniform"): "14cd055b44761c56",
+    "parity": ("5ca43c09b80da308", "986d56a877a2aef6"),
+    "dyck": ("52f554305dd997cb", "bd1129bd6209c420"),
+    "regular": ("4c68dcf45e6b32c8", "0ec370be1d26b74e"),
+    "counting": ("1fb273162c902852", "e6751bb8714303a1"),
+    "modular_arithmetic": ("cfcacbacdd23de84", "a595c18c7153cf8c"),
+    "marked_reversal": ("6b01d0b34aff5910", "14cd055b44761c56"),
 }
-"""Digests of the strings of the first three ways to draw negatives."""
+"""Digests of strings by the first three ways to draw negatives, of lengths redrawn and uniform."""
 
 
-@pytest.mark.parametrize(("task", "lengths"), PINNED)
-def test_strings_with_the_first_ways_to_draw_negatives_are_what_they_were(
-    task: str, lengths: str
-) -> None:
-    fields: dict[str, Any] = {"task": task, **SMALL.get(task, {}), "negative_lengths": lengths}
-    whole = hashlib.sha256()
-    for negatives in ("uniform", "edits", "mixed"):
-        drawn = sampler(**fields, negatives=negatives, train_max_length=12, train_size=200)
-        (epoch,) = epochs(drawn)
-        whole.update(epoch.strings.letters.tobytes() + epoch.labels.tobytes())
-    assert whole.hexdigest()[:16] == PINNED[task, lengths]
+@pytest.mark.parametrize("task", PINNED)
+def test_strings_with_the_first_ways_to_draw_negatives_are_what_they_were(task: str) -> None:
+    for lengths, digest in zip(("redrawn", "uniform"), PINNED[task], strict=True):
+        fields: dict[str, Any] = {"task": task, **SMALL.get(task, {}), "negative_lengths": lengths}
+        whole = hashlib.sha256()
+        for negatives in ("uniform", "edits", "mixed"):
+            drawn = sampler(**fields, negatives=negatives, train_max_length=12, train_size=200)
+            (epoch,) = epochs(drawn)
+            whole.update(epoch.strings.letters.tobytes() + epoch.labels.tobytes())
+        assert whole.hexdigest()[:16] == digest, lengths
 
 
 def test_a_fixed_training_set_is_shuffled() -> None:
@@ -273,53 +238,6 @@ def test_tests_that_cannot_be_disjoint_end_in_one_line(task: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_more_strings_than_tests_can_be_kept_disjoint_from_are_refused_by_name() -> None:
-    fields = {"task": "parity", "max_num_epochs": 100_000, "train_size": 1_000_000}
-    assert configuration({**fields, "disjoint": False})
-    assert configuration({**fields, "disjoint": True, "train_set": "fixed"})
-    with pytest.raises(ConfigError, match=r"^max_num_epochs=100000: with disjoint=True.*lower"):
-        configuration({**fields, "disjoint": True})
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"task": "repeat_01", "train_min_length": 3, "train_max_length": 3}, "is positive"),
-        ({"task": "even_pairs", "test_max_length": 1}, "test_max_length=1.*is negative"),
-        ({"train_min_length": 11}, "train_min_length=11: expected at most train_max_length=10"),
-        ({"train_size": 1_000_000, "train_max_length": 10_000}, "train_size"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused_by_name(fields: dict[str, Any], message: str) -> None:
-    fields = {"task": "parity", **fields}
-    with pytest.raises(ConfigError, match=message) as caught:
-        configuration(fields)
-    assert str(caught.value).startswith(f"task={fields['task']!r}, ")
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"task": "parity", "bracket_types": 2},
-        {"task": "parity", "pattern": "a*"},
-        {"negatives": "edits"},
-        {"task": "copy", "negatives": "near"},
-        {"test_negatives": "near"},
-        {"task": "copy", "test_negatives": "near"},
-        {"task": "parity", "test_sampler": "fixed_length", "test_negatives": "near"},
-        {"negative_lengths": "uniform"},
-        {"train_sampler": "variable_length", "negative_lengths": "uniform"},
-        {"disjoint": True},
-        {"train_set": "fixed"},
-        {"test_min_length": 3},
-        {"task": "parity", "train_sampler": "fixed_length", "train_min_length": 3},
-    ],
-)
-def test_a_setting_that_changes_nothing_is_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=r"not read by .*leave it out"):
-        configuration(fields)
-
-
 def test_edits_change_lengths_and_tokens_alike_often() -> None:
     strings = TokenStrings.of_letters(3, np.zeros((6_000, 10), dtype=np.uint8))
     once = edit(np.random.default_rng(1), strings, np.ones(6_000, dtype=np.int64))
@@ -354,25 +272,14 @@ def ends_included(text: str) -> set[tuple[str, str]]:
     return set(pairwise(f"^{text}$"))
 
 
-def every_text(task: LanguageTask, length: int) -> list[str]:
-    return ["".join(letters) for letters in product(task.alphabet, repeat=length)]
-
-
 def are_positive(task: LanguageTask, rows: list[str]) -> list[bool]:
-    letters = [[task.alphabet.index(letter) for letter in row] for row in rows]
-    labels: list[bool] = task.labels(TokenStrings.of_lists(len(task.alphabet), letters)).tolist()
+    labels: list[bool] = task.labels(strings_of(task, rows)).tolist()
     return labels
-
-
-def positives(task: LanguageTask, length: int) -> list[str]:
-    rows = every_text(task, length)
-    return [row for row, label in zip(rows, are_positive(task, rows), strict=True) if label]
 
 
 def occurring(task: LanguageTask, longest: int) -> set[tuple[str, str]]:
     """The pairs of neighbors of all positive strings of up to so many tokens."""
-    every = [ends_included(x) for length in range(longest + 1) for x in positives(task, length)]
-    return set().union(*every)
+    return set().union(*map(ends_included, positives(task, *range(longest + 1))))
 
 
 def near_by_hand(task: LanguageTask, length: int, longest: int) -> set[str]:
@@ -426,7 +333,7 @@ class AsMany:
 
 
 def near_sampler(**fields: Any) -> BalancedStrings:
-    small = {"task": "parity", "train_max_length": 8, "train_size": 6_000, "negatives": "near"}
+    small = {"task": "parity", "train_max_length": 8, "train_size": 4_000, "negatives": "near"}
     drawn = sampler(**{**small, **fields})
     assert isinstance(drawn, BalancedStrings)
     return drawn
@@ -476,12 +383,12 @@ def test_negatives_are_uniform_edited_and_near_alike_often() -> None:
 
 
 def test_near_negatives_of_kept_lengths_are_of_uniform_lengths() -> None:
-    (epoch,) = epochs(near_sampler(negative_lengths="uniform", train_size=12_000))
+    (epoch,) = epochs(near_sampler(negative_lengths="uniform"))
     near_ones = epoch.take(np.flatnonzero(epoch.drawn == NEAR))
     lengths = np.bincount(near_ones.strings.lengths, minlength=9)
     # No positive string of parity is empty, so nothing near has no tokens.
     assert lengths[0] == 0
-    assert lengths[1:].min() > 0.8 * lengths[1:].mean()
+    assert lengths[1:].min() > 0.75 * lengths[1:].mean()
 
 
 def test_near_negatives_are_drawn_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -510,40 +417,32 @@ def test_near_negatives_of_disjoint_tests_are_near_and_new() -> None:
 
 
 def test_near_negatives_come_from_their_seed() -> None:
-    drawn = near_sampler(task="dyck", train_size=200)
-    once, again = epochs(drawn, 2), epochs(near_sampler(task="dyck", train_size=200), 2)
-    for one, other in zip(once, again, strict=True):
-        assert np.array_equal(one.strings.letters, other.strings.letters)
+    once, again, other = (
+        epochs(near_sampler(task="dyck", train_size=200, train_seed=seed), 2) for seed in (0, 0, 5)
+    )
+    for one, same in zip(once, again, strict=True):
+        assert np.array_equal(one.strings.letters, same.strings.letters)
         assert one.drawn is not None
-        assert other.drawn is not None
-        assert np.array_equal(one.drawn, other.drawn)
-    assert spelled(once[0]) != spelled(once[1])
-    other_seed = near_sampler(task="dyck", train_size=200, train_seed=5)
-    assert spelled(epochs(other_seed)[0]) != spelled(once[0])
+        assert one.drawn.tolist() == list(same.drawn if same.drawn is not None else [])
+    assert len({tuple(spelled(x)) for x in (*once, other[0])}) == 3
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"task": "first"},
-        {"task": "repeat_01"},
-        {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"},
-        {"task": "regular", "alphabet": "a", "pattern": "(aa)*"},
-        {"task": "regular", "alphabet": "ab", "pattern": "a?"},
-    ],
-)
-@pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
-def test_a_language_without_near_negatives_is_drawn_as_mixed_and_says_why(
-    fields: dict[str, Any], lengths: str
-) -> None:
-    fields = {**fields, "train_size": 300, "negative_lengths": lengths}
-    drawn, mixed = near_sampler(**fields), near_sampler(**fields, negatives="mixed")
-    assert drawn.near_obstacle is not None
-    assert drawn.near_obstacle.endswith("negatives are drawn as mixed")
-    (own,), (other,) = epochs(drawn), epochs(mixed)
-    assert np.array_equal(own.strings.letters, other.strings.letters)
-    assert own.drawn is not None
-    assert NEAR not in own.drawn
+WITHOUT_NEAR: list[dict[str, Any]] = [
+    {"task": "first"},
+    {"task": "repeat_01", "negative_lengths": "uniform"},
+    {"task": "regular", "alphabet": "a", "pattern": "(aa)*", "negative_lengths": "uniform"},
+    {"task": "regular", "alphabet": "ab", "pattern": "a?"},
+]
+
+
+def test_a_language_without_near_negatives_is_drawn_as_mixed_and_says_why() -> None:
+    for fields in WITHOUT_NEAR:
+        drawn = near_sampler(**fields, train_size=300)
+        assert str(drawn.near_obstacle).endswith("negatives are drawn as mixed")
+        (own,), (other,) = epochs(drawn), epochs(replace(drawn, negatives="mixed"))
+        assert np.array_equal(own.strings.letters, other.strings.letters), fields
+        assert own.drawn is not None
+        assert NEAR not in own.drawn
 
 
 def test_nothing_is_near_to_empty_strings_or_to_none() -> None:

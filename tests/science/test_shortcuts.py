@@ -1,8 +1,5 @@
 """Shortcut readers: what they are right on, how far models agree with them, what they decide."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise, product
@@ -12,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from benchmarks.shortcuts import LANGUAGES
 from seqcls import shortcuts
@@ -35,17 +33,12 @@ from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.base import LanguageTask, texts
 from seqcls.tasks.transductions import Transduction
 from sweeps.datasets import read_dataset
-from tests.conftest import ROOT
-from tests.unit.asked import LSTM
+from tests.zoo import LSTM
 
 SHORT: dict[str, Any] = {
-    "train_max_length": 10,
-    "train_size": 1_000,
-    "max_num_epochs": 1,
-    "validation_max_length": 10,
-    "test_max_length": 16,
-    "test_size": 400,
-}
+    "train_max_length": 10, "train_size": 1_000, "max_num_epochs": 1, "validation_max_length": 10,
+    "test_max_length": 16, "test_size": 400,
+}  # fmt: skip
 REGULAR: dict[str, Any] = {"task": "regular", "alphabet": "ab"}
 WANTED: dict[str, Any] = {"num_letters": 4, "required_letters": "abc"}
 REWRITE: dict[str, Any] = {"task": "rewrite", "alphabet": "abc"}
@@ -86,34 +79,29 @@ def trained_and_tested(problem: Problem) -> tuple[list[tuple[str, bool]], list[t
     )
 
 
-@pytest.mark.parametrize(
-    ("fields", "reader"),
-    [
-        ({"task": "repeat_01"}, "bigrams"),
-        ({"task": "first"}, "bigrams"),
-        ({"task": "first"}, "ends"),
-        ({"task": "even_pairs"}, "ends"),
-        ({**REGULAR, "pattern": "(ab)*"}, "bigrams"),
-        (NO_THREE, "trigrams"),
-        ({**REGULAR, "pattern": "((a|b)(a|b))*", "test_max_length": 10}, "length"),
-    ],
-)
-def test_a_reader_is_right_wherever_the_language_is_of_its_class(
-    fields: dict[str, Any], reader: str
-) -> None:
-    assert right(problem_of(**fields), reader).all()
+THREE_TOKENS = ["(aab)*", "(aab)+", "(b|ab|aab)*(a|aa)?", "aa(a|b)*", "(a|b)*bb"]
+OF_ITS_CLASS: list[tuple[dict[str, Any], str]] = [
+    ({"task": "repeat_01"}, "bigrams"),
+    ({"task": "first"}, "bigrams"),
+    ({"task": "first"}, "ends"),
+    ({"task": "even_pairs"}, "ends"),
+    ({**REGULAR, "pattern": "(ab)*"}, "bigrams"),
+    (NO_THREE, "trigrams"),
+    ({**REGULAR, "pattern": "((a|b)(a|b))*", "test_max_length": 10}, "length"),
+    # The empty string, and those of one or two tokens, as well.
+    *(({**REGULAR, "pattern": x, "test_min_length": 0}, "trigrams") for x in THREE_TOKENS),
+]
 
 
-def test_readers_of_counts_know_which_letter_is_in_the_majority() -> None:
-    problem = problem_of(task="majority", test_max_length=10)
-    assert right(problem, "counts").mean() > 0.97
-    assert right(problem, "counts_trees").mean() > 0.97
-    assert right(problem, "bigrams").mean() < 0.95
-
-
-def test_a_reader_of_pairs_misses_what_takes_three_tokens() -> None:
-    problem = problem_of(**NO_THREE, negatives="near")
-    assert right(problem, "bigrams").mean() < 0.9
+def test_a_reader_is_right_wherever_the_language_is_of_its_class() -> None:
+    for fields, reader in OF_ITS_CLASS:
+        assert right(problem_of(**fields), reader).all(), (fields, reader)
+    majority = problem_of(task="majority", test_max_length=10)
+    assert right(majority, "counts").mean() > 0.97
+    assert right(majority, "counts_trees").mean() > 0.97
+    # And not where it takes more than the reader sees.
+    assert right(majority, "bigrams").mean() < 0.95
+    assert right(problem_of(**NO_THREE, negatives="near"), "bigrams").mean() < 0.9
 
 
 @pytest.mark.parametrize(
@@ -143,33 +131,6 @@ def test_the_reader_of_pairs_sees_pairs_alone() -> None:
         said.setdefault(seen, set()).add(label == is_right)
     assert len(said) < len(tested)
     assert all(len(answers) == 1 for answers in said.values())
-
-
-@pytest.mark.parametrize("size", [2, 3])
-def test_runs_of_tokens_have_a_mark_at_each_end(size: int) -> None:
-    """A string read backwards has as many runs, each backwards."""
-    letters = [x for length in range(5) for x in product(range(2), repeat=length)]
-    strings = TokenStrings.of_lists(2, [[*x] for x in letters])
-    rows, grams = shortcuts._grams(strings, size)
-    found: list[set[int]] = [set() for _ in letters]
-    for row, gram in zip(rows.tolist(), grams.tolist(), strict=True):
-        found[row].add(gram)
-    numbers = {-1: 3, -2: 2, 0: 0, 1: 1}
-    for own, string in zip(found, letters, strict=True):
-        wanted = {x for x in runs(string, size) if len(x) == size}
-        assert own == {
-            sum(numbers[y] * 4 ** (size - 1 - at) for at, y in enumerate(x)) for x in wanted
-        }
-
-
-@pytest.mark.parametrize(
-    "pattern", ["(aab)*", "(aab)+", "(b|ab|aab)*(a|aa)?", "aa(a|b)*", "(a|b)*bb"]
-)
-def test_a_reader_of_trigrams_decides_what_three_tokens_decide(pattern: str) -> None:
-    """The empty string, and those of one or two tokens, as well."""
-    drawn = {f"{part}_min_length": 0 for part in ("train", "validation", "test")}
-    problem = problem_of(**REGULAR, pattern=pattern, **drawn)
-    assert right(problem, "trigrams").all()
 
 
 def test_long_strings_are_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,17 +170,15 @@ def test_a_reader_of_a_place_and_its_neighbors_rewrites_what_stands_beside_it() 
     assert right(problem_of(task="rewrite", **fields), "aligned").mean() > 0.95
 
 
-def test_training_strings_of_one_label_are_a_reason() -> None:
+def test_a_reader_that_cannot_be_fitted_says_why() -> None:
     # Three letters are required.
     one = resolve(configuration({"train_sampler": "fixed_length", "sequence_length": 2, **WANTED}))
+    found = readers_of(one)
     for reader in ("counts", "counts_trees"):
-        own = readers_of(one)[reader]
-        assert own.right is None
-        assert own.obstacle == "the training strings all have one label"
-    assert readers_of(one)["length"].right is not None
-
-
-def test_strings_that_are_counted_have_no_neighbors() -> None:
+        assert found[reader].right is None
+        assert "all have one label" in str(found[reader].obstacle)
+    assert found["length"].right is not None
+    # Strings that are counted have no neighbors.
     found = readers_of(resolve(configuration({"train_size": 256, "test_size": 256})))
     for reader in ("ends", "bigrams", "trigrams"):
         assert found[reader].right is None
@@ -262,29 +221,22 @@ def test_readers_are_the_same_each_time(fields: dict[str, Any]) -> None:
         assert len(right_of(one)) == len(distinct_test_strings(problem.test).texts)
 
 
-ON_HOW_MANY_THREADS = """
-from threadpoolctl import threadpool_info
-from seqcls import shortcuts
-from seqcls.problem import configuration, resolve
+def test_readers_are_fitted_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = set[int]()
 
-fields = {"train_size": 300, "max_num_epochs": 1, "test_size": 300, "train_max_length": 8}
-problem = resolve(configuration({"task": "dyck", **fields, "test_max_length": 9}))
-for name in problem.kind.shortcut_readers:
-    def read(reading, read=shortcuts._READ[name]):
-        found = read(reading)
-        print(*(pool["num_threads"] for pool in threadpool_info()))
-        return found
-    shortcuts._READ[name] = read
-shortcuts.read_test(problem)
-"""
+    def watched(read: Any) -> Any:
+        def reading(own: Any) -> Any:
+            found = read(own)
+            threads.update(pool["num_threads"] for pool in threadpool_info())
+            return found
 
+        return reading
 
-def test_readers_are_fitted_on_one_thread_also_the_first_time() -> None:
-    many = {**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
-    command = [sys.executable, "-c", ON_HOW_MANY_THREADS]
-    run = subprocess.run(command, capture_output=True, text=True, env=many, cwd=ROOT, timeout=200)
-    assert run.returncode == 0, run.stderr
-    assert set(run.stdout.split()) == {"1"}
+    monkeypatch.setattr(shortcuts, "_READ", {x: watched(y) for x, y in shortcuts._READ.items()})
+    shortcuts._read.cache_clear()
+    with threadpool_limits(2):
+        assert read_test(problem_of(task="dyck", test_size=300))
+    assert threads == {1}
 
 
 def test_every_reader_of_every_kind_has_words_and_is_fitted() -> None:
@@ -356,21 +308,19 @@ def drawn_automaton(rng: np.random.Generator) -> Automaton:
     return Automaton(table, rng.random(states) < 0.5)
 
 
-EVERY = [letters for length in range(11) for letters in product(range(2), repeat=length)]
-STRINGS = TokenStrings.of_lists(2, [[*letters] for letters in EVERY])
-PAIRS = np.zeros((len(EVERY), 3, 3), dtype=bool)
-"""The pairs of neighbors of every string of up to ten letters; the third is its end."""
-for _row, _letters in enumerate(EVERY):
-    for _pair in pairwise((2, *_letters, 2)):
-        PAIRS[_row][_pair] = True
-
-
 def test_neighbors_are_those_of_all_accepted_strings() -> None:
+    """The pairs of neighbors of every string of up to ten letters; the third is its end."""
+    every = [letters for length in range(11) for letters in product(range(2), repeat=length)]
+    strings = TokenStrings.of_lists(2, [[*letters] for letters in every])
+    pairs = np.zeros((len(every), 3, 3), dtype=bool)
+    for row, letters in enumerate(every):
+        for pair in pairwise((2, *letters, 2)):
+            pairs[row][pair] = True
     rng = np.random.default_rng(0)
-    for _ in range(100):
+    for _ in range(50):
         automaton = drawn_automaton(rng)
-        accepted = automaton.accepting[automaton.states(STRINGS)]
-        assert (automaton.neighbors() == PAIRS[accepted].any(axis=0)).all()
+        accepted = automaton.accepting[automaton.states(strings)]
+        assert (automaton.neighbors() == pairs[accepted].any(axis=0)).all()
 
 
 NAMED = [
@@ -412,23 +362,18 @@ def held_by(problem: Problem, longest: int) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("fields", NAMED, ids=list(LANGUAGES))
-def test_what_is_said_to_decide_a_named_language_is_the_same_of_no_two_labels(
-    fields: dict[str, Any],
-) -> None:
-    problem = problem_of(**fields)
-    size = len(problem.task.alphabet)
-    longest = max(x for x in range(3, 11) if x == 3 or size**x < 40_000)
-    held, by = held_by(problem, longest), decided_by(problem)
-    assert by is None or by in held
-    if size <= 3:
-        assert by == next(iter(held), None), "those of few letters show it in short strings"
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_what_decides_a_pattern_is_what_all_short_strings_say(pattern: str) -> None:
-    problem = problem_of(**REGULAR, pattern=pattern)
-    assert decided_by(problem) == next(iter(held_by(problem, 10)), None)
+def test_what_decides_a_language_is_the_same_of_no_two_labels() -> None:
+    for fields in NAMED:
+        problem = problem_of(**fields)
+        size = len(problem.task.alphabet)
+        longest = max(x for x in range(3, 11) if x == 3 or size**x < 8_000)
+        held, by = held_by(problem, longest), decided_by(problem)
+        assert by is None or by in held, fields
+        if size <= 3:
+            assert by == next(iter(held), None), "those of few letters show it in short strings"
+    for pattern in PATTERNS:
+        problem = problem_of(**REGULAR, pattern=pattern)
+        assert decided_by(problem) == next(iter(held_by(problem, 9)), None), pattern
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from sweeps.api import theory
 from sweeps.datasets import read_content, read_dataset
 from sweeps.datasets.summary import summary
 from sweeps.grid.spec import parse_spec
-from tests.unit.test_languages import every_string, strings_of
+from tests.tasks import every_string, strings_of
 
 AB = "0\t1\ta\ta\n1\t0\tb\tb\n0\n"
 """(ab)*, as OpenFst prints it."""
@@ -79,24 +80,27 @@ def problem_of(path: Path, **fields: Any) -> Problem:
     return resolve(configuration({"task": "automaton", "dataset": digest, **fields}))
 
 
-@pytest.mark.parametrize("way", WRITTEN)
-def test_a_language_has_one_digest_however_it_is_written(way: str, tmp_path: Path) -> None:
-    path = written(tmp_path, *WRITTEN[way])
+def test_a_language_has_one_digest_however_it_is_written(tmp_path: Path) -> None:
     plain = automaton_of(written(tmp_path, "plain.att", AB))
-    read = automaton_of(path)
-    assert (read.digest, read.alphabet, read.name) == (plain.digest, "ab", path.name)
-    again = unpack(read.to_bytes(), "again")
-    assert (again.digest, again.name, len(again)) == (read.digest, "again", 3)
-    rows = [text for length in range(6) for text in every_string(task_of(path), length)]
-    wanted = [re.fullmatch("(ab)*", text) is not None for text in rows]
-    assert task_of(path).labels(strings_of(task_of(path), rows)).tolist() == wanted
+    for way, (name, content) in WRITTEN.items():
+        path = written(tmp_path, name, content)
+        read, task = automaton_of(path), task_of(path)
+        assert (read.digest, read.alphabet, read.name) == (plain.digest, "ab", path.name), way
+        again = unpack(read.to_bytes(), "again")
+        assert (again.digest, again.name, len(again)) == (read.digest, "again", 3), way
+        rows = every_string(task, *range(6))
+        wanted = [re.fullmatch("(ab)*", text) is not None for text in rows]
+        assert task.labels(strings_of(task, rows)).tolist() == wanted, way
 
 
-@pytest.mark.parametrize("seed", range(30))
 def test_a_nondeterministic_automaton_accepts_what_one_of_its_paths_accepts(
-    seed: int, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    rng = random.Random(seed)
+    for seed in range(12):
+        assert_accepts_by_paths(random.Random(seed), tmp_path)
+
+
+def assert_accepts_by_paths(rng: random.Random, folder: Path) -> None:
     states = rng.randint(1, 7)
     arcs = [
         (rng.randrange(states), rng.randrange(states), rng.choice(["a", "b", "c", "<eps>"]))
@@ -116,11 +120,10 @@ def test_a_nondeterministic_automaton_accepts_what_one_of_its_paths_accepts(
         return bool(reached & final)
 
     lines = [f"{x}\t{y}\t{symbol}\t{symbol}" for x, y, symbol in arcs] + [str(x) for x in final]
-    task = task_of(written(tmp_path, "lang.att", "\n".join(lines)))
-    for length in range(5):
-        rows = every_string(task, length)
-        wanted = [accepts(text, arcs[0][0]) for text in rows]
-        assert task.labels(strings_of(task, rows)).tolist() == wanted
+    task = task_of(written(folder, "lang.att", "\n".join(lines)))
+    rows = every_string(task, *range(5))
+    wanted = [accepts(text, arcs[0][0]) for text in rows]
+    assert task.labels(strings_of(task, rows)).tolist() == wanted, lines
 
 
 def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
@@ -128,20 +131,18 @@ def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
     said = summary(path)
     assert said.states == 2
     assert said.rows == 0
-    assert (
-        "nondeterministic (ε and several transitions for one symbol): determinized from 3 states "
-        "to 2"
-    ) in said.sentences
+    because = "nondeterministic (ε and several transitions for one symbol)"
+    sizes = "determinized from 3 states to 2"
+    assert any(because in each and sizes in each for each in said.sentences)
     assert any(each.startswith("regular, star-free") for each in said.sentences)
     made = automaton_of(path)
     stored = unpack(made.to_bytes(), made.name)
     assert stored.digest == made.digest
     # What comes out of a database says it, too, for all that describes the language.
     for content in (made, stored):
-        assert (
-            "; that of the file is nondeterministic (ε and several transitions for one symbol): "
-            "determinized from 3 states to 2."
-        ) in FromAutomaton(remember(content), "").describe()
+        words = FromAutomaton(remember(content), "").describe()
+        assert because in words
+        assert sizes in words
     assert "missing transitions reject" in " ".join(summary(written(tmp_path, "b.att", AB)).read_as)
 
 
@@ -149,39 +150,34 @@ def test_symbols_of_several_characters_are_named_tokens(tmp_path: Path) -> None:
     task = task_of(written(tmp_path, "lang.att", "0\t1\tpush\tpush\n1\t0\tpop\tpop\n0\n"))
     assert task.alphabet == ("pop", "push")
     assert problem_of(tmp_path / "lang.att").tokenizer.encode("push pop") == [0, 3, 2]
-    assert task.describe() == (
-        "Strings that the automaton of the file 'lang.att' accepts are positive; its minimal "
-        "automaton has 3 states over 2 tokens."
-    )
+    words = task.describe()
+    assert "'lang.att'" in words
+    assert "3 states over 2 tokens" in words
 
 
-@pytest.mark.parametrize("name", ["lang.syms", "alph3.txt"])
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "0 1 7 7\n1 0 8 8\n1 1 0 0\n0\n",
-        "0 1 a a\n1 0 b b\n1 1 <none> <none>\n0\n",
-        "0 1 a a\n1 0 b b\n1 1 <eps> <eps>\n0\n",
-    ],
-)
-def test_a_table_of_symbols_names_them(name: str, lines: str, tmp_path: Path) -> None:
-    written(tmp_path, name, "<none>\t0\na\t7\nb\t8\nc\t9\n")
-    path = written(tmp_path, "lang.att" if name == "lang.syms" else "03.lang.att", lines)
-    task = task_of(path)
-    # c is a token, though no line has it.
-    assert task.alphabet == "abc"
-    assert task.labels(strings_of(task, ["abab", "abc", ""])).tolist() == [True, False, True]
-    assert f"symbols are those of the table {name} beside it" in summary(path).sentences
+def test_a_table_of_symbols_names_them(tmp_path: Path) -> None:
+    for name, language in (("lang.syms", "lang.att"), ("alph3.txt", "03.lang.att")):
+        written(tmp_path, name, "<none>\t0\na\t7\nb\t8\nc\t9\n")
+        for lines in (
+            "0 1 7 7\n1 0 8 8\n1 1 0 0\n0\n",
+            "0 1 a a\n1 0 b b\n1 1 <none> <none>\n0\n",
+            "0 1 a a\n1 0 b b\n1 1 <eps> <eps>\n0\n",
+        ):
+            path = written(tmp_path, language, lines)
+            task = task_of(path)
+            # c is a token, though no line has it.
+            assert task.alphabet == "abc"
+            found = task.labels(strings_of(task, ["abab", "abc", ""])).tolist()
+            assert found == [True, False, True], lines
+            assert any(f"table {name}" in each for each in summary(path).sentences)
 
 
 def test_a_table_that_lacks_a_symbol_is_named(tmp_path: Path) -> None:
     table = written(tmp_path, "lang.syms", "<eps> 0\na 1\n")
     path = written(tmp_path, "lang.att", AB)
     (problem,) = read_content(path).problems
-    assert (
-        problem
-        == "symbol 'b' is neither a name nor a number of the table 'lang.syms' beside the file"
-    )
+    assert "symbol 'b'" in problem
+    assert "'lang.syms'" in problem
     table.write_text("a\n")
     (problem,) = read_content(path).problems
     assert problem.startswith("table 'lang.syms', line 1: 'a', expected a symbol")
@@ -245,99 +241,85 @@ def test_a_path_may_be_all_files_that_match(tmp_path: Path) -> None:
         parse_spec({**spec, "axes": {"path": [str(tmp_path / "*.att")]}})
 
 
-REFUSED: dict[str, tuple[str | bytes, str]] = {
-    "nothing": ("", "no lines"),
-    "no symbol": ("0\n", "no line has a symbol, so there are no strings"),
-    "no final state": ("0 1 a a\n", "it accepts no string, so there is nothing to learn"),
-    "a final state out of reach": ("0 1 a a\n2\n", "it accepts no string"),
-    "a weight": ("0 1 a a 0.5\n1\n", "line 1: weight '0.5', expected 0 or none"),
-    "a weight of an acceptor": ("0 1 a\n0 0 b 3\n1\n", "line 2: weight '3', expected 0 or none"),
-    "a final weight": ("0 1 a a\n1 0.5\n", "line 2: weight '0.5', expected 0 or none"),
-    "no number as a weight": ("0 1 a a\n1 NaN\n", "line 2: weight 'NaN', expected 0 or none"),
-    "infinity": ("0 1 a a\n1 inf\n", "line 2: weight 'inf'"),
-    "a transducer": ("0 1 a b\n1\n", "line 1: symbol 'a' has the output 'b'"),
-    "a state below zero": ("0 -1 a a\n", "line 1: state '-1', expected a whole number from 0"),
-    "a state with a name": ("0 q a a\n", "line 1: state 'q', expected a whole number from 0"),
-    "a huge state": ("0 " + "9" * 5000 + " a a\n", "line 1: state '99999"),
-    "six cells": ("0 1 a a 0 0\n", "line 1: 6 cells, expected 1 to 5"),
-    "no symbol between tabs": ("0\t0\t\t\n", r"line 1: '0\\t0\\t\\t' has an empty cell at a tab"),
-    "a control character": ("0 0 \x07 \x07\n0\n", r"symbol '\\x07': expected no token"),
-    "the name of CLS": ("0 0 CLS CLS\n0\n", "symbol 'CLS': expected no token 'CLS'"),
-    "a long symbol": ("0 0 " + "x" * 41 + " " + "x" * 41 + "\n0\n", "symbol 'xxx"),
-    "any symbol of HFST": (
-        "0 0 @_IDENTITY_SYMBOL_@ @_IDENTITY_SYMBOL_@\n0\n",
-        "symbol '@_IDENTITY_SYMBOL_@' may stand for other symbols, or for ε; write",
+REFUSED: list[tuple[str | bytes, str]] = [
+    ("", "no lines"),
+    ("0\n", "no line has a symbol"),
+    ("0 1 a a\n", "it accepts no string"),
+    ("0 1 a a\n2\n", "it accepts no string"),
+    ("0 1 a a 0.5\n1\n", "line 1: weight '0.5'"),
+    ("0 1 a\n0 0 b 3\n1\n", "line 2: weight '3'"),
+    ("0 1 a a\n1 NaN\n", "line 2: weight 'NaN'"),
+    ("0 1 a b\n1\n", "line 1: symbol 'a' has the output 'b'"),
+    ("0 -1 a a\n", "line 1: state '-1'"),
+    ("0 q a a\n", "line 1: state 'q'"),
+    ("0 " + "9" * 5000 + " a a\n", "line 1: state '99999"),
+    ("0 1 a a 0 0\n", "line 1: 6 cells"),
+    ("0\t0\t\t\n", "has an empty cell at a tab"),
+    ("0 0 \x07 \x07\n0\n", r"symbol '\x07'"),
+    ("0 0 CLS CLS\n0\n", "symbol 'CLS'"),
+    ("0 0 " + "x" * 41 + " " + "x" * 41 + "\n0\n", "symbol 'xxx"),
+    # What may stand for other symbols: any symbol and flags of HFST, names of the empty string.
+    *(
+        (f"0 1 a a\n1 0 {x} {x}\n0\n", f"symbol '{x}' may stand for")
+        for x in ("@_IDENTITY_SYMBOL_@", "@P.X.Y@", "eps", "Epsilon", "\u03bb", "<sigma>")
     ),
-    "a flag of HFST": ("0 0 @P.X.Y@ @P.X.Y@\n0\n", "symbol '@P.X.Y@' may stand for"),
-    **{
-        f"the empty string as {x}": (f"0 1 a a\n1 0 {x} {x}\n0\n", f"symbol {x!r} may stand for")
-        for x in ("eps", "epsilon", "Epsilon", "\N{GREEK SMALL LETTER LAMDA}", "<sigma>")
-    },
-    "zero bytes": ("0 1 a a\n\0\n", "line 2 has a zero byte"),
-    "UTF-16": (AB.encode("utf-16"), "line 1 has a zero byte"),
-    "Latin-1": ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is no text in UTF-8"),
-    "gzip": (b"\x1f\x8b\x08\0", "no text: it is compressed by gzip"),
-    "256 symbols": (
-        "".join(f"0 0 s{number} s{number}\n" for number in range(256)) + "0\n",
-        "256 symbols, expected at most 250",
-    ),
-    "too many states": (
-        "".join(f"{number} {number + 1} a a\n" for number in range(10_001)),
-        "line 10000: more than 10,000 states",
-    ),
-    "one state too many": (
-        "".join(f"{number} {number + 1} a\n" for number in range(9_999)) + "9999\n",
-        "more than 10,000 states, with that of missing transitions",
-    ),
-    "too many states when deterministic": (
-        "0 0 a a\n0 0 b b\n0 1 a a\n"
-        + "".join(f"{x} {x + 1} {y} {y}\n" for x in range(1, 15) for y in "ab")
+    ("0 1 a a\n\0\n", "line 2 has a zero byte"),
+    (AB.encode("utf-16"), "line 1 has a zero byte"),
+    ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is no text in UTF-8"),
+    (b"\x1f\x8b\x08\0", "gzip"),
+    ("".join(f"0 0 s{x} s{x}\n" for x in range(256)) + "0\n", "256 symbols"),
+    ("".join(f"{x} {x + 1} a a\n" for x in range(10_001)), "line 10000: more than 10,000 states"),
+    ("".join(f"{x} {x + 1} a\n" for x in range(9_999)) + "9999\n", "that of missing transitions"),
+    (
+        "0 0 a\n0 0 b\n0 1 a\n"
+        + "".join(f"{x} {x + 1} {y}\n" for x in range(1, 15) for y in "ab")
         + "15\n",
         "nondeterministic, and its automaton has more than 10,000 states",
     ),
-}
+]
+"""What stands in a file, and what has to be named of it."""
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_no_language_is_refused_in_one_line(case: str, tmp_path: Path) -> None:
-    content, message = REFUSED[case]
-    (problem,) = read_content(written(tmp_path, "lang.att", content)).problems
-    assert re.match(message if "\\" in message else re.escape(message), problem)
+def assert_refused(path: Path, word: str) -> None:
+    """A file is refused in one line that has a word."""
+    (problem,) = read_content(path).problems
+    assert word in problem
     assert "\n" not in problem
     assert len(problem) < 300
+
+
+def test_what_is_no_language_is_refused_in_one_line(tmp_path: Path) -> None:
+    for content, word in REFUSED:
+        assert_refused(written(tmp_path, "lang.att", content), word)
 
 
 AS_JSON = record(Regular("ab", "(ab)*").automaton, "ab")
 AS_DOT = dot(Regular("ab", "(ab)*").automaton, "ab")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.json", json.dumps({**AS_JSON, "start": 3}), "start is 3, expected one of 3 states"),
-        ("a.json", json.dumps({**AS_JSON, "start": True}), "start is True, expected what"),
-        ("a.json", json.dumps({**AS_JSON, "accepting": [7]}), "a state of accepting is 7"),
-        ("a.json", json.dumps({**AS_JSON, "transitions": [{"c": 0}]}), "state 0 has the token 'c'"),
-        ("a.json", json.dumps({**AS_JSON, "transitions": [{"a": 1}]}), "transition 'a' of state 0"),
-        ("a.json", json.dumps({**AS_JSON, "transitions": [0]}), "transitions of state 0 are 0"),
-        ("a.json", json.dumps({**AS_JSON, "alphabet": ["a", "a"]}), "alphabet is ['a', 'a']"),
-        ("a.json", json.dumps(AS_JSON)[:-3], "the file is no JSON"),
-        ("a.dot", AS_DOT.replace("start -> 0", "start -> 9"), "state '9' has no transition"),
-        ("a.dot", AS_DOT.replace("  start -> 0;\n", ""), "0 arrows from start, expected one"),
-        ("a.dot", AS_DOT.replace("0 [shape", "5 [shape"), "state '5' has no transition"),
-        ("a.dot", AS_DOT.replace('1 [label="a"]', "1"), "line 6: an edge from '0' has no label"),
-        ("a.dot", AS_DOT[:-1], "line 11: the end of the file, expected a node"),
-        ("a.dot", "graph { 0 -- 1 }", "line 1: 'graph', expected 'digraph {'"),
-        ("a.gv", 'digraph { 0 -> 1 [label="a }', "line 1: '\"a }', expected a graph"),
-    ],
-)
-def test_an_export_that_was_changed_is_refused_in_one_line(
-    name: str, content: str, message: str, tmp_path: Path
-) -> None:
-    (problem,) = read_content(written(tmp_path, name, content)).problems
-    assert problem.startswith(message)
-    assert "\n" not in problem
-    assert len(problem) < 300
+CHANGED: list[tuple[str, str, str]] = [
+    ("a.json", json.dumps({**AS_JSON, "start": 3}), "start is 3"),
+    ("a.json", json.dumps({**AS_JSON, "start": True}), "start is True"),
+    ("a.json", json.dumps({**AS_JSON, "accepting": [7]}), "accepting is 7"),
+    ("a.json", json.dumps({**AS_JSON, "accepting": [0, 0]}), "accepting has the state 0 twice"),
+    ("a.json", json.dumps({**AS_JSON, "transitions": [{"c": 0}]}), "state 0 has the token 'c'"),
+    ("a.json", json.dumps({**AS_JSON, "transitions": [{"a": 1}]}), "transition 'a' of state 0"),
+    ("a.json", json.dumps({**AS_JSON, "transitions": [0]}), "transitions of state 0 are 0"),
+    ("a.json", json.dumps({**AS_JSON, "alphabet": ["a", "a"]}), "alphabet is ['a', 'a']"),
+    ("a.json", json.dumps(AS_JSON)[:-3], "no JSON"),
+    ("a.dot", AS_DOT.replace("start -> 0", "start -> 9"), "state '9'"),
+    ("a.dot", AS_DOT.replace("  start -> 0;\n", ""), "0 arrows from start"),
+    ("a.dot", AS_DOT.replace("0 [shape", "5 [shape"), "state '5'"),
+    ("a.dot", AS_DOT.replace('1 [label="a"]', "1"), "line 6: an edge from '0' has no label"),
+    ("a.dot", AS_DOT[:-1], "line 11: the end of the file"),
+    ("a.dot", "graph { 0 -- 1 }", "line 1: 'graph'"),
+    ("a.gv", 'digraph { 0 -> 1 [label="a }', "line 1: '\"a }'"),
+]
+
+
+def test_an_export_that_was_changed_is_refused_in_one_line(tmp_path: Path) -> None:
+    for name, content, word in CHANGED:
+        assert_refused(written(tmp_path, name, content), word)
 
 
 def test_tokens_that_separate_are_read_back_from_dot(tmp_path: Path) -> None:
@@ -397,48 +379,41 @@ MEANING_THE_SAME = {
 }
 
 
-@pytest.mark.parametrize("way", MEANING_THE_SAME)
-def test_a_drawing_means_what_graphviz_draws(way: str, tmp_path: Path) -> None:
-    task = task_of(written(tmp_path, "lang.dot", MEANING_THE_SAME[way]))
-    assert task.alphabet == "ab"
-    rows = [text for length in range(5) for text in every_string(task, length)]
-    assert task.labels(strings_of(task, rows)).tolist() == ["a" in text for text in rows]
+def test_a_drawing_means_what_graphviz_draws(tmp_path: Path) -> None:
+    for way, drawn in MEANING_THE_SAME.items():
+        task = task_of(written(tmp_path, "lang.dot", drawn))
+        assert task.alphabet == "ab", way
+        rows = every_string(task, *range(5))
+        assert task.labels(strings_of(task, rows)).tolist() == ["a" in x for x in rows], way
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('"a"', "<a<br/>b>", "line 5: '<a<br/>b>];', expected a graph in the language DOT; write"),
-        ('"a"', '"a-c"', "line 5: the edge from '0' to '1': label 'a-c' has 'a-c', which may"),
-        ('"a"', '"[ac]"', "line 5: the edge from '0' to '1': label '[ac]' has '[ac]', which may"),
-        ('"a"', '"{a,c}"', "line 5: the edge from '0' to '1': label '{a,c}' has '{a', which may"),
-        ('"a"', '"a|c"', "line 5: the edge from '0' to '1': label 'a|c' has 'a|c', which may"),
-        ('"a"', "\"'a'\"", "line 5: the edge from '0' to '1': label \"'a'\" has \"'a'\", which"),
-        ('"a"', '"a,,c"', "line 5: the edge from '0' to '1': label 'a,,c' has nothing between"),
-        ('"a"', r'"\N"', "line 5: the edge from '0' to '1': label '\\\\N' has '\\N', which stands"),
-        ('"a"', '"a", bold', "line 5: ']', expected '=' behind the name of the attribute 'bold'"),
-        ('"a"', '"a", taillabel=c', "line 5: the edge from '0' to '1' has 'taillabel'"),
-        ('"a"', '"a", dir=back', "line 5: the edge from '0' to '1' has dir='back'"),
-        ("=doublecircle", "=doubleoctagon", "state '1' has shape='doubleoctagon', expected"),
-        (
-            "=doublecircle",
-            "=circle peripheries=3",
-            "state '1' has shape=circle and peripheries='3'",
-        ),
-        ("  0 -> 0", "  1 [shape=circle];\n  0 -> 0", "line 6: node '1' has shape='circle', but"),
-        ("  1 ->", "  s [shape=none] s -> 1 1 ->", "2 arrows from start, expected one"),
-        ("0 -> 0", "0 -> start", "line 6: 'start' is not drawn as a state"),
-        ("0 -> 1", "0 -- 1", "line 5: '--', expected a node"),
-        ("digraph", "strict digraph", "line 7: a second edge from '0' to '0', which in a strict"),
-    ],
-)
-def test_what_a_drawing_may_mean_otherwise_is_refused(
-    old: str, new: str, message: str, tmp_path: Path
-) -> None:
+EDGE = "line 5: the edge from '0' to '1'"
+MEANING_ANYTHING: list[tuple[str, str, str]] = [
+    ('"a"', "<a<br/>b>", "line 5: '<a<br/>b>];'"),
+    ('"a"', '"a-c"', f"{EDGE}: label 'a-c'"),
+    ('"a"', '"[ac]"', f"{EDGE}: label '[ac]'"),
+    ('"a"', '"{a,c}"', f"{EDGE}: label '{{a,c}}'"),
+    ('"a"', '"a|c"', f"{EDGE}: label 'a|c'"),
+    ('"a"', "\"'a'\"", f"{EDGE}: label \"'a'\""),
+    ('"a"', '"a,,c"', f"{EDGE}: label 'a,,c' has nothing between"),
+    ('"a"', r'"\N"', f"{EDGE}: label"),
+    ('"a"', '"a", bold', "'bold'"),
+    ('"a"', '"a", taillabel=c', f"{EDGE} has 'taillabel'"),
+    ('"a"', '"a", dir=back', f"{EDGE} has dir='back'"),
+    ("=doublecircle", "=doubleoctagon", "state '1' has shape='doubleoctagon'"),
+    ("=doublecircle", "=circle peripheries=3", "state '1' has shape=circle and peripheries='3'"),
+    ("  0 -> 0", "  1 [shape=circle];\n  0 -> 0", "line 6: node '1' has shape='circle'"),
+    ("  1 ->", "  s [shape=none] s -> 1 1 ->", "2 arrows from start"),
+    ("0 -> 0", "0 -> start", "line 6: 'start' is not drawn as a state"),
+    ("0 -> 1", "0 -- 1", "line 5: '--'"),
+    ("digraph", "strict digraph", "line 7: a second edge from '0' to '0'"),
+]
+
+
+def test_what_a_drawing_may_mean_otherwise_is_refused(tmp_path: Path) -> None:
     drawn = DRAWN.replace('  0 -> 0 [label="b"];', '  0 -> 0 [label="b"];\n  0 -> 0 [label="c"];')
-    (problem,) = read_content(written(tmp_path, "lang.dot", drawn.replace(old, new))).problems
-    assert problem.startswith(message)
-    assert "\n" not in problem
+    for old, new, word in MEANING_ANYTHING:
+        assert_refused(written(tmp_path, "lang.dot", drawn.replace(old, new)), word)
 
 
 @pytest.mark.parametrize("tokens", [("a,b", "[x]", "a-c"), ("'n'", "&lt;", "\\n"), ("{", "}", ",")])
@@ -467,45 +442,33 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("name", EMPTY)
-@pytest.mark.parametrize("symbol", ["ε", "<eps>", "<epsilon>", "@0@"])
-def test_the_empty_string_is_none_of_the_letters(name: str, symbol: str, tmp_path: Path) -> None:
-    path = written(tmp_path, name, EMPTY[name].replace("%s", symbol))
-    task = task_of(path)
-    assert task.alphabet == "ab"
-    assert task.labels(strings_of(task, ["", "ba"])).tolist() == [True, True]
-    assert any("nondeterministic (ε" in said for said in summary(path).sentences)
-
-
-@pytest.mark.parametrize("name", ["lang.dot", "lang.att", "lang.json", "lang.syms"])
-def test_a_letter_is_one_in_whatever_form_it_is_written(name: str, tmp_path: Path) -> None:
-    table = name == "lang.syms"
-    content = EMPTY["lang.att" if table else name].replace("%s", "e\u0301")
-    if table:
-        written(tmp_path, name, "<eps> 0\na 1\nb 2\ne\u0301 3\n")
-    path = written(tmp_path, "lang.att" if table else name, content)
+def test_the_empty_string_is_none_of_the_letters(name: str, tmp_path: Path) -> None:
+    for symbol in ("ε", "<eps>", "<epsilon>", "@0@"):
+        path = written(tmp_path, name, EMPTY[name].replace("%s", symbol))
+        task = task_of(path)
+        assert task.alphabet == "ab"
+        assert task.labels(strings_of(task, ["", "ba"])).tolist() == [True, True]
+        assert any("nondeterministic (ε" in said for said in summary(path).sentences)
+    # A letter is one in whatever form it is written, in a table of symbols, too.
+    path = written(tmp_path, name, EMPTY[name].replace("%s", "e\u0301"))
     assert task_of(path).alphabet == "ab\u00e9"
+    if name == "lang.att":
+        written(tmp_path, "lang.syms", "<eps> 0\na 1\nb 2\ne\u0301 3\n")
+        assert task_of(path).alphabet == "ab\u00e9"
 
 
 def test_letters_that_are_another_one_side_by_side_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", "0 0 e\n0 1 \u0301\n1\n")
-    (problem,) = read_content(path).problems
-    assert problem.startswith("expected no tokens U+0065 and U+0301: side by side they are U+00E9")
+    assert_refused(path, "U+0065 and U+0301: side by side they are U+00E9")
 
 
 def test_a_table_of_symbols_has_one_number_for_each(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", "0 1 1 1\n1 0 2 2\n1\n")
     table = written(tmp_path, "lang.syms", "<eps> 0\na 1\nb 1\nc 2\n")
-    (problem,) = read_content(path).problems
-    assert problem.startswith("table 'lang.syms', line 3: 'b' has the number 1, which 'a' has")
+    assert_refused(path, "table 'lang.syms', line 3: 'b' has the number 1, which 'a' has")
     written(tmp_path, "lang.isyms", "<eps> 0\nb 1\na 2\n")
     table.write_text("<eps> 0\na 1\nb 2\n")
-    (problem,) = read_content(path).problems
-    assert problem.startswith("tables 'lang.syms' and 'lang.isyms' beside the file differ")
-
-
-def test_a_state_that_accepts_twice_is_named(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.json", json.dumps({**AS_JSON, "accepting": [0, 0]}))
-    assert read_content(path).problems == ["accepting has the state 0 twice; keep one"]
+    assert_refused(path, "'lang.syms' and 'lang.isyms'")
 
 
 def test_the_start_of_att_is_said_where_it_is_assumed(tmp_path: Path) -> None:
@@ -557,10 +520,10 @@ def hostile(rng: random.Random) -> Iterator[bytes]:
         yield content
 
 
-def test_two_hundred_hostile_files_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
+def test_hostile_files_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
     rng = random.Random(0)
     outcomes = set[bool]()
-    for number, content in enumerate(itertools.islice(hostile(rng), 200)):
+    for number, content in enumerate(itertools.islice(hostile(rng), 60)):
         name = rng.choice(["x.att", "x.att", "x.att.gz", "x.dot", "x.json"])
         path = written(tmp_path, f"{number}{name}", content)
         if name == "x.json":
@@ -576,7 +539,7 @@ def test_two_hundred_hostile_files_are_read_or_refused_in_one_line(tmp_path: Pat
     assert outcomes == {True, False}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
     from automata.fa.dfa import DFA
 
@@ -608,23 +571,12 @@ def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
     assert made.accepting[made.states(strings)].tolist() == wanted
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda head: {**head, "states": 99},
-        lambda head: {**head, "states": "3"},
-        lambda head: {**head, "alphabet": []},
-        lambda head: {**head, "alphabet": ["a", "a"]},
-        lambda head: {**head, "version": 2},
-        lambda head: {**head, "read_as": ["one\ntwo"]},
-    ],
-)
-def test_a_damaged_automaton_is_not_unpacked(
-    damage: Callable[[dict[str, Any]], dict[str, Any]], tmp_path: Path
-) -> None:
-    import zlib
-
+def test_a_damaged_automaton_is_not_unpacked(tmp_path: Path) -> None:
     line, _, cells = automaton_of(written(tmp_path, "lang.att", AB)).content.partition(b"\n")
-    packed = zlib.compress(json.dumps(damage(json.loads(line))).encode() + b"\n" + cells)
-    with pytest.raises(DatasetError, match="cannot be unpacked"):
-        unpack(packed)
+    for damage in (
+        *({"states": 99}, {"states": "3"}, {"alphabet": []}, {"alphabet": ["a", "a"]}),
+        *({"version": 2}, {"read_as": ["one\ntwo"]}),
+    ):
+        head = json.dumps({**json.loads(line), **damage}).encode()
+        with pytest.raises(DatasetError, match="cannot be unpacked"):
+            unpack(zlib.compress(head + b"\n" + cells))

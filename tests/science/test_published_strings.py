@@ -2,14 +2,13 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
 from seqcls.kinds import Examples
-from seqcls.problem import configuration, resolve
+from seqcls.problem import resolve
 from seqcls.sampling.streams import stream
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from tests.conftest import asset
@@ -26,20 +25,19 @@ STREAMS = {
 }
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_the_published_batches_are_drawn(name: str) -> None:
-    sampler, epoch = STREAMS[name]
+def test_the_published_batches_are_drawn() -> None:
     tokenizer = Tokenizer(LETTERS[:3])
-    strings = stream(sampler).epoch(epoch)
-    batches = asset("strings.json")[name]
-    assert batches
-    for number, batch in enumerate(batches):
-        start = number * sampler.batch_size
-        drawn = strings.take(slice(start, start + len(batch)))
-        texts = [tokenizer.decode(ids) for ids in drawn.strings.ids]
-        # The published text of unsorted strings is spelled out.
-        assert texts == [tokenizer.decode(tokenizer.encode(text)) for text, _ in batch]
-        assert drawn.labels.tolist() == [bool(label) for _, label in batch]
+    for name, (sampler, epoch) in STREAMS.items():
+        strings = stream(sampler).epoch(epoch)
+        batches = asset("strings.json")[name]
+        assert batches
+        for number, batch in enumerate(batches):
+            start = number * sampler.batch_size
+            drawn = strings.take(slice(start, start + len(batch)))
+            texts = [tokenizer.decode(ids) for ids in drawn.strings.ids]
+            # The published text of unsorted strings is spelled out.
+            assert texts == [tokenizer.decode(tokenizer.encode(text)) for text, _ in batch], name
+            assert drawn.labels.tolist() == [bool(label) for _, label in batch], name
 
 
 def test_an_epoch_has_the_published_size() -> None:
@@ -48,18 +46,6 @@ def test_an_epoch_has_the_published_size() -> None:
     assert len(stream(resolve(config).validation).epoch(0)) == 15 * 64
     test = stream(resolve(config).test).epoch(0)
     assert (len(test), int(test.labels.sum())) == (9984, 5655)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [{}, {"train_sampler": "fixed_length"}, {"task": "parity"}, {"task": "copy"}],
-    ids=["variable_length", "fixed_length", "balanced_strings", "uniform_inputs"],
-)
-def test_a_sampler_knows_how_many_strings_its_epochs_have(fields: dict[str, Any]) -> None:
-    sizes = {"train_size": 150, "sequence_length": 5}
-    sampler = resolve(configuration({**sizes, **fields})).train
-    epochs = itertools.islice(sampler.epochs(), 2)
-    assert [len(epoch) for epoch in epochs] == [sampler.epoch_size] * 2
 
 
 def test_fixed_length_is_every_string_once() -> None:
