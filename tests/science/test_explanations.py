@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
@@ -10,8 +10,7 @@ from seqcls.interpretability.deletions import Removal, without_part
 from seqcls.interpretability.explanations import Explanation, explain
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.sentences import explanation_text
-from tests.unit.explained import counterfactual_logits, random_network, true_logits
-from tests.unit.test_counts_family import FIELDS
+from tests.unit.explained import FIELDS, counterfactual_logits, random_network, true_logits
 
 COUNTS = st.tuples(*[st.sampled_from([0, 0, 1, 2, 5, 40, 3000])] * 3)
 
@@ -20,8 +19,6 @@ def answer(network: Network, counts: tuple[int, ...]) -> bool:
     return bool(true_logits(network, np.array([counts]))[0] > 0)
 
 
-@pytest.mark.slow
-@settings(max_examples=60)
 @given(FIELDS, st.integers(0, 10**6), COUNTS)
 def test_every_claim_of_an_explanation_holds(
     fields: dict[str, object], seed: int, counts: tuple[int, ...]
@@ -140,7 +137,7 @@ def test_letters_that_are_mixed_into_another_are_told_together() -> None:
 def test_several_letters_without_a_part_are_without_one_together() -> None:
     random = np.random.default_rng(0)
     several = 0
-    for seed in range(40):
+    for seed in range(20):
         network = random_network(seed, num_letters=5, layer_norm_eps=0.0)
         counts = (3, 0, 40, 7, 2000)
         letters = list(without_part(network, counts))
@@ -150,7 +147,7 @@ def test_several_letters_without_a_part_are_without_one_together() -> None:
         fewer[0, letters] = 0
         said = true_logits(network, np.array([counts]))[0] > 0
         assert ((true_logits(network, fewer) > 0) == said).all()
-    assert several > 5
+    assert several > 2
 
 
 def test_a_reading_of_a_head_is_in_the_order_of_its_scores() -> None:
@@ -170,13 +167,9 @@ def test_a_reading_of_a_head_is_in_the_order_of_its_scores() -> None:
         np.testing.assert_allclose(head.mixed_value, mixed)
 
 
-def test_a_million_letters_are_explained_as_readily() -> None:
-    network = random_network(1, no_attend_cls=True)
-    found = explain(network, "ab{1000000}c{123456789}")
+def test_a_million_letters_are_explained_as_readily_and_another_alphabet_is_refused() -> None:
+    found = explain(random_network(1, no_attend_cls=True), "ab{1000000}c{123456789}")
     assert explanation_text(found)
     assert found.counts == (1, 10**6, 123456789)
-
-
-def test_a_string_of_another_alphabet_is_refused() -> None:
     with pytest.raises(InvalidStringError, match="unknown letter 'd' in 'abd'"):
         explain(random_network(), "abd")

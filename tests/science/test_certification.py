@@ -4,14 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.interpretability.bounds import gelu_slope, head_outputs, logit_bounds
 from seqcls.interpretability.certification import Cells, certify, prove
 from seqcls.interpretability.network import Network, gelu
-from tests.unit.explained import random_network
-from tests.unit.test_counts_family import FIELDS
+from tests.unit.explained import FIELDS, random_network
 
 
 @given(FIELDS, st.integers(0, 10**6))
@@ -57,7 +56,6 @@ def test_the_slope_of_gelu_is_its_derivative() -> None:
     np.testing.assert_allclose(gelu_slope(x), numeric, atol=1e-8)
 
 
-@settings(max_examples=30)
 @given(FIELDS, st.integers(0, 10**6))
 def test_what_is_proved_holds_for_random_strings_of_any_length(
     fields: dict[str, object], seed: int
@@ -111,12 +109,9 @@ def test_every_set_of_letters_has_its_proof() -> None:
     assert found.least_length == 1
     assert found.left_out == ()
     assert certify(random_network(no_attend_cls=False)).least_length == 201
-
-
-def test_what_is_left_out_is_said() -> None:
-    found = certify(random_network(num_letters=5, no_attend_cls=True))
-    assert found.left_out == ("more than 4 letters",)
-    assert max(len(proof.letters) for proof in found.supports) == 4
+    many = certify(random_network(num_letters=5, hidden_size=1, no_attend_cls=True))
+    assert many.left_out == ("more than 4 letters",)
+    assert max(len(proof.letters) for proof in many.supports) == 4
 
 
 def test_a_model_may_be_right_up_to_a_length_and_wrong_in_the_end() -> None:
@@ -144,49 +139,3 @@ def test_the_intervals_of_two_letters_are_all_shares_in_order() -> None:
             share = (interval.low + interval.high) / 2
             (logit,) = network.limit_logits(np.array([[share, 1 - share, 0]]))
             assert interval.right in (None, logit > 0)
-
-
-def length_of_limit(network: Network, tolerance: float) -> int | None:
-    """A length from which every logit is proved within `tolerance` of the limit of its proportions.
-
-    `CLS` weighs at most 1 / (1 + N e^(s_k - s_CLS)) among N letters, k the letter with the least
-    score; what a head adds moves by that times the difference of what `CLS` and a letter write,
-    and GELU is nowhere steeper than 1.13. None where a norm stands before the feed-forward: how
-    much it may magnify a difference is not bounded here.
-    """
-    if network.config.no_attend_cls:
-        return 1
-    if network.config.has_norms:
-        return None
-    inner = network.weights["blocks.0.feed_forward.input.weight"]
-    output = network.weights["blocks.0.feed_forward.output.weight"]
-    moved = network.ov_output[:, :1] - network.ov_output[:, 1:]
-    reach = np.abs(moved @ network.classifier)
-    reach += 1.13 * np.abs(moved @ inner.T) @ np.abs(network.classifier @ output)
-    scores = network.scores[:, 0]
-    rate = np.exp(scores[:, 1:].min(axis=1) - scores[:, 0])
-    low, high = 0, 1
-    while (reach.max(axis=1) / (1 + high * rate)).sum() > tolerance:
-        low, high = high, high * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        close = (reach.max(axis=1) / (1 + middle * rate)).sum() <= tolerance
-        low, high = (low, middle) if close else (middle, high)
-    return high
-
-
-@given(st.integers(0, 10**6), st.sampled_from([0.01, 0.5]))
-def test_from_the_length_of_the_limit_on_logits_are_near_it(seed: int, tolerance: float) -> None:
-    network = random_network(seed, layer_norm_eps=0.0)
-    length = length_of_limit(network, tolerance)
-    assert length is not None
-    assume(length < 2**62)  # as many letters as an array of counts can hold
-    random = np.random.default_rng(seed)
-    counts = np.ceil(random.dirichlet([0.3] * 3, size=200) * length).astype(np.int64)
-    logits, limits = network.logits(counts), network.limit_logits(counts.astype(float))
-    assert np.abs(logits - limits).max() <= tolerance
-
-
-def test_where_the_limit_is_reached_at_once_or_cannot_be_bounded() -> None:
-    assert length_of_limit(random_network(no_attend_cls=True), 0.1) == 1
-    assert length_of_limit(random_network(layer_norm_eps=1e-5), 0.1) is None

@@ -5,7 +5,6 @@ from decimal import Decimal
 from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,20 +47,19 @@ def test_a_bound_is_written_on_the_right_side_of_both_values(one: float, other: 
         assert low <= float(between(low, high)) < high
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [(0.5, 0.6, "0.5"), (0.50632911, 0.6, "0.5063" + "3"), (12345, 12346, "12345")],
-)
-def test_a_bound_has_no_more_digits_than_it_takes(low: float, high: float, text: str) -> None:
-    assert between(low, high) == text
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(1, "100%"), (0, "0%"), (0.986, "98.6%"), (0.99996, "99.996%"), (1e-5, "0.001%")],
-)
-def test_all_and_nothing_are_said_of_nothing_else(share: float, text: str) -> None:
-    assert percent(share) == text
+def test_numbers_have_as_many_digits_as_they_take_and_all_and_nothing_are_nothing_else() -> None:
+    bounds_of = {(0.5, 0.6): "0.5", (0.50632911, 0.6): "0.50633", (12345, 12346): "12345"}
+    assert {ends: between(*ends) for ends in bounds_of} == bounds_of
+    shares = {1: "100%", 0: "0%", 0.986: "98.6%", 0.99996: "99.996%", 1e-5: "0.001%"}
+    assert {share: percent(share) for share in shares} == shares
+    signed = {
+        0.0: "0%", 1.0: "+100%", -1.0: "-100%", 0.125: "+12.5%", -0.00004: "-0.004%",
+        0.99996: "+99.996%", 1e-17: "0%",
+    }  # fmt: skip
+    assert {share: percent(share, 1, signed=True) for share in signed} == signed
+    assert percents(0.0, 0.9996) == "0% to 99.96%"
+    assert [p_value_text(p) for p in (1.0, 0.03125, 1e-9)] == ["p = 1", "p = 0.0312", "p < 0.0001"]
+    assert [length_text(x) for x in (2.5, 3.0, -1.0, -0.5, 0.0)] == ["2.5", "3", "-1", "-0.5", "0"]
 
 
 def test_a_rule_with_a_bound_agrees_as_it_is_printed() -> None:
@@ -122,20 +120,3 @@ def assert_shares_are_proved(proof: SupportProof, text: str) -> int:
     assert wrong <= proof.wrong
     assert left >= proof.open
     return 1
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [
-        *[(0.0, "0%"), (-0.0, "0%"), (1.0, "+100%"), (-1.0, "-100%")],
-        *[(0.125, "+12.5%"), (-0.00004, "-0.004%"), (0.99996, "+99.996%"), (1e-17, "0%")],
-    ],
-)
-def test_a_difference_of_shares_is_nothing_or_all_only_where_it_is(share: float, text: str) -> None:
-    assert percent(share, 1, signed=True) == text
-
-
-def test_intervals_p_values_and_medians_of_lengths_are_told() -> None:
-    assert percents(0.0, 0.9996) == "0% to 99.96%"
-    assert [p_value_text(p) for p in (1.0, 0.03125, 1e-9)] == ["p = 1", "p = 0.0312", "p < 0.0001"]
-    assert [length_text(x) for x in (2.5, 3.0, -1.0, -0.5, 0.0)] == ["2.5", "3", "-1", "-0.5", "0"]

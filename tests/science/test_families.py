@@ -1,4 +1,7 @@
-"""Families of strings: how they are written, and where the answer changes."""
+"""Families of strings: how they are written, and where the answer changes.
+
+By letter counts, and where strings are run, against asking about each.
+"""
 
 import numpy as np
 import pytest
@@ -8,25 +11,22 @@ from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.bounds import sign_changes
-from seqcls.interpretability.families import MAX_COUNT, answers, counted_curve, counted_map
+from seqcls.interpretability.families import (
+    MAX_COUNT,
+    answers,
+    counted_curve,
+    counted_map,
+    tried_curve,
+    tried_map,
+)
 from seqcls.interpretability.family import Curve, FamilyMap, parse_family
 from seqcls.interpretability.network import Network
+from seqcls.interpretability.readable_model import plain_model
 from seqcls.strings.tokenizer import Tokenizer
-from tests.unit.explained import random_network
-from tests.unit.networks import plain_model
+from tests.unit.explained import FIELDS, random_network
+from tests.zoo import LSTM, untrained
 
 ABC = Tokenizer("abc")
-
-FIELDS = st.fixed_dictionaries(
-    {
-        "hidden_size": st.integers(1, 5),
-        "num_attention_heads": st.integers(0, 3),
-        "feed_forward_size": st.integers(0, 4),
-        "layer_norm": st.sampled_from(["rms", "nn"]),
-        "layer_norm_eps": st.sampled_from([0.0, 1e-2]),
-        "no_attend_cls": st.booleans(),
-    }
-)
 
 
 @pytest.mark.parametrize(
@@ -49,20 +49,29 @@ def test_a_family_is_its_fixed_and_its_free_counts(
     assert tuple(family.counts(np.array([values]))[0]) == spelled
 
 
+def test_groups_are_spelled_out_and_brackets_are_tokens_like_others() -> None:
+    family = parse_family(Tokenizer("01"), "<01>{n}1{2}0{n}")
+    assert family.letters(3) == (0, 1, 0, 1, 0, 1, 1, 1, 0, 0, 0)
+    assert family.length(3) == 11
+    assert parse_family(Tokenizer("01"), "0{m}<10>{n}").letters(2, 3) == (0, 0, 1, 0, 1, 0, 1, 0)
+    assert parse_family(Tokenizer("()"), "({n}){n}").letters(2) == (0, 0, 1, 1)
+
+
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("text", "words"),
     [
-        ("ab{3}", "'ab{3}' has no free counts; expected one or two"),
-        ("a{k}b{m}c{n}", "has 3 free counts; expected one or two"),
-        ("d{n}", "unknown letter 'd' in 'd': the alphabet is 'abc'"),
-        ("ab{n}{n}", "cannot read"),
-        ("a{9999999999999}b{n}", "fixes a count above 1,000,000,000,000"),
+        ("ab{3}", ("'ab{3}'", "one or two")),
+        ("a{k}b{m}c{n}", ("3 free counts", "one or two")),
+        ("d{n}", ("'d'", "'abc'")),
+        ("ab{n}{n}", ("'ab{n}{n}'",)),
+        ("<ab{n}", ("'<ab{n}'", "character 1")),
+        ("a{9999999999999}b{n}", ("1,000,000,000,000",)),
     ],
 )
-def test_what_is_no_family_is_refused_in_one_line(text: str, problem: str) -> None:
+def test_what_is_no_family_is_refused_in_one_line(text: str, words: tuple[str, ...]) -> None:
     with pytest.raises(InvalidStringError) as error:
         parse_family(ABC, text)
-    assert problem in str(error.value)
+    assert all(word in str(error.value) for word in words)
     assert "\n" not in str(error.value)
 
 
@@ -90,8 +99,7 @@ def flipping_network() -> Network:
 def test_the_answer_flips_where_that_of_the_readable_model_does() -> None:
     network = flipping_network()
     found = counted_curve(network, parse_family(ABC, "ab{n}"))
-    weights = {name: torch.from_numpy(value) for name, value in network.weights.items()}
-    model = plain_model(network.problem.network, weights)
+    model = plain_model(network)
     for flip in found.changes[:1]:
         before, after = (
             float(model(torch.tensor([network.tokenizer.encode(f"ab{{{n}}}")])).detach())
@@ -129,11 +137,47 @@ def test_a_map_has_a_boundary_and_is_made_of_curves() -> None:
     assert found.changes[0][0].n == pytest.approx(found.changes[1][0].n / found.first[1], abs=2)
 
 
+def test_every_change_is_between_neighbours() -> None:
+    model = untrained(**LSTM)
+    model.weights["classifier.bias"][:] -= model.answer((0, 1) * 3).logit
+    found = tried_curve(model, parse_family(model.tokenizer, "<01>{n}"), points=6)
+    assert found.n[-1] == 2000
+    rows = [model.answer((0, 1) * n) for n in found.n[:16].tolist()]
+    np.testing.assert_allclose(found.logits[:16], [answer.logit for answer in rows])
+    assert found.labels[:16].tolist() == [answer.label for answer in rows]
+    assert found.changes
+    for change in found.changes:
+        before, after = (model.answer((0, 1) * n).predicted for n in (change.n - 1, change.n))
+        assert (before, after) == (not change.answer, change.answer)
+
+
+def test_two_counts_are_asked_about_together() -> None:
+    model = untrained(**LSTM)
+    model.weights["classifier.bias"][:] -= model.answer((0,) * 9 + (1, 0) * 9).logit
+    family = parse_family(model.tokenizer, "0{m}<10>{n}")
+    found = tried_map(model, family, points=5)
+    assert found.first.tolist() == found.second.tolist()
+    assert found.first[-1] == 2000
+    for row, m in enumerate(found.first[:3].tolist()):
+        for column, n in enumerate(found.second[:3].tolist()):
+            answer = model.answer((0,) * m + (1, 0) * n)
+            assert found.logits[row, column] == pytest.approx(answer.logit)
+            assert found.labels[row, column] == answer.label
+            assert found.wrong[row, column] == answer.is_wrong
+    assert any(found.changes)
+    for m, changes in zip(found.first.tolist(), found.changes, strict=True):
+        for own in changes:
+            before, after = (model.answer((0,) * m + (1, 0) * n) for n in (own.n - 1, own.n))
+            assert (before.predicted, after.predicted) == (not own.answer, own.answer)
+
+
 def test_one_free_count_is_a_curve_and_two_are_a_map() -> None:
     network = random_network()
-    found = answers(network, "ab{n}")
-    assert isinstance(found, Curve)
-    assert found.n[-1] == MAX_COUNT
-    found = answers(network, "a{m}b{n}")
-    assert isinstance(found, FamilyMap)
-    assert found.exact
+    curve, both = answers(network, "ab{n}"), answers(network, "a{m}b{n}")
+    assert isinstance(curve, Curve)
+    assert curve.limit is not None
+    assert isinstance(both, FamilyMap)
+    assert both.exact
+    curve = answers(untrained(**LSTM), "0{n}")
+    assert isinstance(curve, Curve)
+    assert curve.limit is None
