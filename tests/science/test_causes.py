@@ -23,17 +23,13 @@ from seqcls.problem import configuration, resolve
 from seqcls.results import Cause
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import texts
-from seqcls.training import train_group
-from tests.unit.asked import LSTM, untrained
+from tests.science.trained import EQUATIONS, trained
+from tests.zoo import LSTM, untrained
 
 PARITY: dict[str, Any] = {
-    "task": "parity",
-    "train_size": 256,
-    "train_max_length": 12,
-    "validation_max_length": 12,
-    "test_size": 800,
-    "test_max_length": 40,
-}
+    "task": "parity", "train_size": 256, "train_max_length": 12, "validation_max_length": 12,
+    "test_size": 800, "test_max_length": 40,
+}  # fmt: skip
 
 
 Says = Callable[[TokenStrings], np.ndarray]
@@ -85,34 +81,24 @@ def two_ones(strings: TokenStrings) -> np.ndarray:
     return np.asarray((ones(strings) == 2) & (strings.lengths == 2))
 
 
-def wrong_strings(positive: str) -> tuple[TrainedModel, list[str]]:
-    """A parity model that says positive where that holds, and its errors."""
-    return saying(
-        {
-            "a 1": lambda own: ones(own) > 0,
-            "no 1": lambda own: ones(own) == 0,
-            "never": lambda own: own.lengths < 0,
-            "right up to 25": lambda own: is_odd(own) ^ (own.lengths > 25),
-        }[positive]
-    )
-
-
 @pytest.mark.parametrize(
-    ("positive", "mechanism", "tokens"),
+    ("says", "mechanism", "tokens"),
     [
-        ("a 1", "simple rule", "positive iff there is a 1"),
-        ("no 1", "simple rule", "positive iff no 1 at all"),
-        ("never", "constant answer", "always negative"),
-        ("right up to 25", "errors beyond a bound", "the length is above 25"),
+        (lambda own: ones(own) > 0, "simple rule", "positive iff there is a 1"),
+        (lambda own: ones(own) == 0, "simple rule", "positive iff no 1 at all"),
+        (lambda own: own.lengths < 0, "constant answer", "always negative"),
+        (
+            lambda own: is_odd(own) ^ (own.lengths > 25),
+            *("errors beyond a bound", "the length is above 25"),
+        ),
     ],
 )
-def test_what_errors_have_in_common_is_found(positive: str, mechanism: str, tokens: str) -> None:
-    model, wrong = wrong_strings(positive)
+def test_what_errors_have_in_common_is_found(says: Says, mechanism: str, tokens: str) -> None:
+    model, wrong = saying(says)
     (found,) = summed_up(attributions(model, wrong, 50))
     assert (found.mechanism, found.tokens, found.share) == (mechanism, tokens, 1.0)
     assert found.strings == min(50, len(wrong))
-    agreement = None if mechanism == "errors beyond a bound" else 1.0
-    assert found.agreement == agreement
+    assert found.agreement == (None if mechanism == "errors beyond a bound" else 1.0)
 
 
 def test_no_rule_is_claimed_of_a_model_without_answers() -> None:
@@ -176,19 +162,11 @@ def test_errors_that_lie_deeper_than_allowed_are_told_by_their_depth() -> None:
     assert cause.tokens == "the nesting depth is above 3"
 
 
-@pytest.mark.slow
 def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> None:
-    lengths: dict[str, Any] = {"train_max_length": 12, "validation_max_length": 12}
-    sizes = {"train_size": 2048, "validation_size": 256, "test_size": 1000, "hidden_size": 8}
-    trained_so = {"max_num_epochs": 25, "learning_rate": 5e-3, "test_max_length": 60}
-    config = configuration(
-        {"task": "dyck", "max_depth": 3, **LSTM, **lengths, **sizes, **trained_so}
-    )
-    (trained,) = train_group([(resolve(config), 2)])
-    model = TrainedModel(resolve(config), trained.kept_weights)
+    model = trained("deep")
     deep = tuple(int(x) for x in "00001111")
     assert model.answer(deep).is_wrong
-    test = distinct_test_strings(resolve(config).test)
+    test = distinct_test_strings(model.problem.test)
     wrong = sorted(
         (test.texts[row] for row in np.flatnonzero(model.ask(test.strings).wrong)), key=len
     )
@@ -218,19 +196,6 @@ def test_errors_by_the_place_of_their_first_defect_are_told_by_it() -> None:
     assert cause.tokens.endswith("the length before the first defect is above 5")
 
 
-EQUATIONS: dict[str, Any] = {
-    "task": "modular_arithmetic",
-    **{f"{part}_min_length": 3 for part in ("train", "validation", "test")},
-    "train_max_length": 7,
-    "validation_max_length": 7,
-    "test_max_length": 10,
-    "train_size": 2048,
-    "validation_size": 256,
-    "test_size": 800,
-    "test_negatives": "near",
-}
-
-
 def is_equation(strings: TokenStrings) -> np.ndarray:
     """Whether a string looks like an equation, right or wrong."""
     rows = texts("+-*=01234", strings)
@@ -238,17 +203,8 @@ def is_equation(strings: TokenStrings) -> np.ndarray:
     return np.array(looks, dtype=bool)
 
 
-@pytest.fixture(scope="module")
-def formal() -> TrainedModel:
-    """An LSTM that has learned how equations look, trained on mixed negatives."""
-    short = {"train_batch_size": 32, "hidden_size": 8, "learning_rate": 0.02}
-    epochs = {"max_num_epochs": 8, "min_num_epochs": 8}
-    config = configuration({**EQUATIONS, **LSTM, **short, **epochs})
-    (trained,) = train_group([(resolve(config), 0)])
-    return TrainedModel(resolve(config), trained.kept_weights)
-
-
-def test_an_lstm_that_knows_equations_by_their_looks_answers_by_form(formal: TrainedModel) -> None:
+def test_an_lstm_that_knows_equations_by_their_looks_answers_by_form() -> None:
+    formal = trained("formal")
     test = distinct_test_strings(formal.problem.test)
     answers = formal.ask(test.strings)
     assert test.test_set.drawn is not None
@@ -266,9 +222,7 @@ def test_an_lstm_that_knows_equations_by_their_looks_answers_by_form(formal: Tra
     assert float(kappa[2]) > 0.7
 
 
-def test_a_model_that_answers_by_form_is_shown_near_negatives_and_tested_as_before(
-    formal: TrainedModel,
-) -> None:
+def test_a_model_that_answers_by_form_is_shown_near_negatives_and_tested_as_before() -> None:
     def suggested(config: RunConfig) -> list[dict[str, object]]:
         every = suggestions(resolve(config), ["answers by form"])
         found = [own for own in every if own.field == "negatives"]
@@ -277,7 +231,7 @@ def test_a_model_that_answers_by_form_is_shown_near_negatives_and_tested_as_befo
             assert json_of_test(other) == json_of_test(config)
         return [own.fields for own in found]
 
-    own = formal.problem.config
+    own = trained("formal").problem.config
     assert suggested(own) == [{"negatives": "near", "test_negatives": "near"}]
     mixed = configuration({**own.changed, "test_negatives": "as_trained"})
     assert suggested(mixed) == [{"negatives": "near", "test_negatives": "mixed"}]
@@ -305,13 +259,13 @@ def test_what_errs_as_a_reader_does_answers_by_form_and_nothing_else_does() -> N
 
 @pytest.mark.parametrize("fields", [{}, LSTM])
 def test_every_error_of_any_model_has_one_cause(fields: dict[str, Any]) -> None:
-    model = untrained(**fields, test_size=300, test_max_length=30, train_max_length=20)
+    model = untrained(**fields, test_size=300, test_max_length=24, train_max_length=20)
     test = distinct_test_strings(model.problem.test)
     wrong = [test.texts[row] for row in np.flatnonzero(model.ask(test.strings).wrong)]
-    found = attributions(model, sorted(wrong, key=len), 20)
-    assert [own.string for own in found] == [
-        sorted(wrong, key=len)[place] for place in spread_evenly(len(wrong), 20)
-    ]
+    wrong = sorted(wrong, key=len)
+    found = attributions(model, wrong, 10)
+    assert spread_evenly(100, 4) == [0, 25, 50, 75]
+    assert [own.string for own in found] == [wrong[x] for x in spread_evenly(len(wrong), 10)]
     assert sum(own.share for own in summed_up(found)) == pytest.approx(1)
     for own in found:
         if own.mechanism == "one edit away":
@@ -335,25 +289,20 @@ def _helps(model: TrainedModel, own: AttributedError) -> bool:
     return bool((answers.right & (answers.predicted != was)).any())
 
 
-def test_errors_are_picked_evenly_from_the_shortest_on() -> None:
-    assert spread_evenly(3, 50) == [0, 1, 2]
-    assert spread_evenly(100, 4) == [0, 25, 50, 75]
-
-
-@pytest.mark.parametrize(("string", "other"), [("ba", True), ("a{2}b{2}", True), ("a{3}b", False)])
-def test_an_order_that_the_model_does_not_see_is_told(string: str, other: bool) -> None:
+def test_an_order_that_the_model_does_not_see_is_told() -> None:
     """`(ab)*`, asked of a model without positions."""
     fields: dict[str, Any] = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
     model = untrained(**fields)
-    letters = model.letters(string)
-    found = same_letters_other_label(model.problem, letters)
-    assert (found is not None) == other
-    if found is not None:
-        assert sorted(found) == sorted(letters)
-        assert model.problem.language.labels(TokenStrings.of_lists(2, [found]))[0]
+    for string, other in (("ba", True), ("a{2}b{2}", True), ("a{3}b", False)):
+        letters = model.letters(string)
+        found = same_letters_other_label(model.problem, letters)
+        assert (found is not None) == other
+        if found is not None:
+            assert sorted(found) == sorted(letters)
+            assert model.problem.language.labels(TokenStrings.of_lists(2, [found]))[0]
     assert sees_counts_alone(model.problem)
-    assert not sees_counts_alone(resolve(untrained(**fields, positions="alibi").config))
-    assert not sees_counts_alone(resolve(untrained(**PARITY).config)), "it need not see an order"
+    assert not sees_counts_alone(untrained(**fields, positions="alibi").problem)
+    assert not sees_counts_alone(untrained(**PARITY).problem), "it need not see an order"
 
 
 def test_an_error_of_one_that_cannot_see_the_order_names_a_short_one() -> None:
@@ -367,16 +316,5 @@ def test_an_error_of_one_that_cannot_see_the_order_names_a_short_one() -> None:
     found = found_by(balanced, task="regular", alphabet="ab", pattern="(ab)*", **blind)
     assert {own.mechanism for own in found} == {"order not seen"}
     assert {own.tokens for own in found} == {"", "as in ba"}
-
-
-def test_errors_of_one_that_cannot_see_the_order_say_so() -> None:
-    own = untrained(
-        **{**PARITY, "task": "regular", "alphabet": "ab", "pattern": "(ab)*", "test_max_length": 20}
-    )
-    test = distinct_test_strings(resolve(own.config).test)
-    even = test.strings.counts[:, 0] == test.strings.counts[:, 1]
-    rows = np.flatnonzero(even & ~test.labels)
-    found = attributions(own, [test.texts[row] for row in rows], 20)
-    assert {one.mechanism for one in found} <= {"order not seen", "constant answer"}
-    (suggested, *_) = suggestions(own.problem, ["order not seen"])
+    (suggested, *_) = suggestions(untrained(task="even_pairs").problem, ["order not seen"])
     assert (suggested.field, suggested.value) == ("positions", "alibi")

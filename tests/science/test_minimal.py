@@ -1,6 +1,7 @@
 """Minimal, shortest and nearest strings, against trying every string there is."""
 
 import itertools
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,31 @@ from seqcls.interpretability.states_by_strings import check_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds.transduction import edits
 from seqcls.strings.datasets import remember
-from seqcls.strings.token_strings import TokenStrings
 from sweeps.api.presentation import how_near, said_of
 from sweeps.datasets import read_dataset
-from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
+from tests.zoo import LSTM, TWO_BLOCKS, untrained
 
 ADDING = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 6}
-MODELS = pytest.mark.parametrize("fields", [TWO_BLOCKS, LSTM], ids=["transformer", "lstm"])
+models = pytest.mark.parametrize("name", ["blocks", "lstm"])
 
 
-def every(model: TrainedModel, longest: int) -> dict[Letters, bool]:
-    """Every string up to a length, and whether the model gets it wrong."""
+@cache
+def model_of(name: str) -> TrainedModel:
+    return untrained(**{"blocks": TWO_BLOCKS, "lstm": LSTM}[name])
+
+
+@cache
+def every(name: str) -> dict[Letters, bool]:
+    """Every string of up to six tokens, and whether the model gets it wrong."""
+    model = model_of(name)
     letters = range(model.num_letters)
-    strings = [own for n in range(longest + 1) for own in itertools.product(letters, repeat=n)]
+    strings = [own for n in range(7) for own in itertools.product(letters, repeat=n)]
     return dict(zip(strings, model.ask_all(strings).wrong.tolist(), strict=True))
+
+
+def failing(name: str, length: int) -> list[Letters]:
+    """The strings of a length that the model gets wrong."""
+    return [own for own, wrong in every(name).items() if wrong and len(own) == length]
 
 
 def test_delta_debugging_finds_what_is_needed_and_nothing_else() -> None:
@@ -45,24 +57,20 @@ def test_delta_debugging_finds_what_is_needed_and_nothing_else() -> None:
     assert sorted(found) == [3, 7, 7]
 
 
-@MODELS
-def test_a_minimal_failing_string_fails_and_no_single_deletion_does(fields: dict[str, Any]) -> None:
-    model = untrained(**fields)
+@models
+def test_a_minimal_failing_string_fails_and_no_single_deletion_does(name: str) -> None:
+    model = model_of(name)
     rows = [(0, 1, 1, 0, 1, 0, 0, 1) * 3, (1, 0) * 7, (0, 0, 0, 1) * 4 + (1,), (1,) * 9 + (0,)]
-    failing = [row for row in rows if model.answer(row).is_wrong]
-    assert failing
-    for row in failing[:2]:
+    wrong = [row for row in rows if model.answer(row).is_wrong]
+    assert wrong
+    for row in wrong[:2]:
         found = minimal_failing(model, row)
         assert found.given.is_wrong
         assert found.found.is_wrong
         left = model.letters(found.found.string)
         smaller = [(*left[:place], *left[place + 1 :]) for place in range(len(left))]
         assert not model.ask_all(smaller).wrong.any()
-
-
-def test_a_string_that_is_answered_rightly_has_no_minimal_one() -> None:
-    model = untrained(**LSTM)
-    right = next(own for own, wrong in every(model, 3).items() if not wrong)
+    right = next(own for own, is_wrong in every(name).items() if not is_wrong)
     with pytest.raises(InvalidStringError, match="is correctly classified"):
         minimal_failing(model, right)
 
@@ -70,19 +78,17 @@ def test_a_string_that_is_answered_rightly_has_no_minimal_one() -> None:
 def test_a_string_that_was_never_in_a_test_is_not_looked_at() -> None:
     model = untrained(task="contains_all", test_sampler="variable_length", **LSTM)
     assert not model.problem.tries_empty
-    (row, *_) = (own for own, wrong in every(model, 4).items() if wrong and len(own) > 2)
+    strings = itertools.product(range(3), repeat=3)
+    row = next(own for own in strings if model.answer(own).is_wrong)
     assert minimal_failing(model, row).found.length >= 1
 
 
-@MODELS
-def test_the_shortest_failing_strings_are_all_of_that_length(fields: dict[str, Any]) -> None:
-    model = untrained(**fields)
-    found = shortest_failing(model, 100)
-    wrong = [own for own, is_wrong in every(model, 5).items() if is_wrong]
-    least = min(map(len, wrong))
-    assert found.length == least
-    assert found.max_length == 5
-    expected = [model.text(own) for own in wrong if len(own) == least]
+@models
+def test_the_shortest_failing_strings_are_all_of_that_length(name: str) -> None:
+    found = shortest_failing(model_of(name), 100)
+    least = min(len(own) for own, wrong in every(name).items() if wrong)
+    assert (found.length, found.max_length) == (least, 5)
+    expected = [model_of(name).text(own) for own in failing(name, least)]
     assert [answer.string for answer in found.answers] == expected
     assert found.count == len(expected)
 
@@ -113,15 +119,14 @@ def test_every_string_one_edit_away_is_there_once() -> None:
     assert set(found) == expected - {string} | {(0, 1, 1, 0), (0, 1, 1, 1)} - {string}
 
 
-@MODELS
+@models
 @pytest.mark.parametrize("other_answer", [False, True])
 def test_the_nearest_right_string_is_right_and_none_is_nearer(
-    fields: dict[str, Any], other_answer: bool
+    name: str, other_answer: bool
 ) -> None:
-    model = untrained(**fields)
-    failing = [own for own, wrong in every(model, 5).items() if wrong and len(own) == 5]
-    assert failing, "an untrained model misclassifies something"
-    for string in failing[:3]:
+    model = model_of(name)
+    assert failing(name, 5), "an untrained model misclassifies something"
+    for string in failing(name, 5)[:3]:
         found = nearest_right(model, string, other_answer=other_answer)
         once = list(edits_of(string, 2))
         answers = model.ask_all(once)
@@ -135,14 +140,10 @@ def test_the_nearest_right_string_is_right_and_none_is_nearer(
             assert found.answer is None or not found.answer.is_wrong
 
 
-@MODELS
-def test_of_strings_as_near_one_with_the_failing_strings_label_is_preferred(
-    fields: dict[str, Any],
-) -> None:
-    model = untrained(**fields)
-    failing = [own for own, wrong in every(model, 6).items() if wrong and len(own) == 6]
-    kinds = set()
-    for string in failing:
+@models
+def test_of_strings_as_near_one_with_the_failing_strings_label_is_preferred(name: str) -> None:
+    model, kinds = model_of(name), set()
+    for string in failing(name, 6)[:12]:
         given = model.answer(string)
         found = nearest_right(model, string, prefer_other_answer=True)
         assert found.edits == nearest_right(model, string).edits
@@ -156,12 +157,8 @@ def test_of_strings_as_near_one_with_the_failing_strings_label_is_preferred(
 
 
 def test_a_search_that_is_given_up_says_so() -> None:
-    model = untrained(**LSTM)
-    string = next(own for own, wrong in every(model, 5).items() if wrong and len(own) == 5)
-    found = nearest_right(model, string, max_tried=0)
-    assert found.answer is None
-    assert not found.complete
-    assert found.tried == 0
+    found = nearest_right(model_of("lstm"), failing("lstm", 5)[0], max_tried=0)
+    assert (found.answer, found.complete, found.tried) == (None, False, 0)
 
 
 @pytest.fixture
@@ -178,12 +175,9 @@ def known(model: TrainedModel) -> dict[Letters, bool]:
     """The strings of the file, and whether the model gets them wrong."""
     strings = model.problem.known_strings
     assert strings is not None
-    return dict(zip(letters_of(strings), model.ask(strings).wrong.tolist(), strict=True))
-
-
-def letters_of(strings: TokenStrings) -> list[Letters]:
     rows = zip(strings.letters.tolist(), strings.lengths.tolist(), strict=True)
-    return [tuple(row[:length]) for row, length in rows]
+    letters = [tuple(row[:length]) for row, length in rows]
+    return dict(zip(letters, model.ask(strings).wrong.tolist(), strict=True))
 
 
 def test_of_own_strings_nothing_is_said_of_those_that_are_not_in_the_file(
