@@ -13,18 +13,21 @@ from seqcls.interpretability.output_causes import WrongOutputs, statements
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.transduction import OutputAnswers, WrongOutput
 from seqcls.models.initialization import initial_parameters
-from seqcls.problem import configuration, resolve
+from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
 
-PROBLEM = resolve(
-    configuration(
-        {
-            "task": "copy", "architecture": "lstm", "hidden_size": 4, "train_max_length": 3,
-            "validation_max_length": 3, "test_max_length": 8,
-        }
-    )
-)  # fmt: skip
+SMALL = {"task": "copy", "architecture": "lstm", "hidden_size": 4}
+
+
+def of_lengths(trained: int, tested: int, **more: int) -> Problem:
+    """Copies by an LSTM, trained and tested up to these lengths."""
+    lengths = {"train_max_length": trained, "validation_max_length": trained}
+    return resolve(configuration({**SMALL, **lengths, "test_max_length": tested, **more}))
+
+
+PROBLEM = of_lengths(3, 8)
+COPY = of_lengths(4, 12, num_tokens=20, test_size=400)
 WRONG = ["ab", "aba", "abab", "babab", "bababa", "aaaabbb"]
 
 
@@ -81,17 +84,6 @@ def test_one_output_for_all_says_it_all(monkeypatch: pytest.MonkeyPatch) -> None
     model = model_that_writes(monkeypatch, dict.fromkeys(WRONG, ("", 0, "stopped early")))
     (cause,) = summed_up(attributions(model, WRONG))
     assert (cause.mechanism, cause.tokens, cause.share) == ("constant answer", "always ε", 1)
-
-
-COPY = resolve(
-    configuration(
-        {
-            "task": "copy", "num_tokens": 20, "architecture": "lstm", "hidden_size": 4,
-            "train_max_length": 4, "validation_max_length": 4, "test_max_length": 12,
-            "test_size": 400,
-        }
-    )
-)  # fmt: skip
 
 
 def wrong_outputs(
@@ -166,13 +158,11 @@ def test_repeats_are_named_where_inputs_as_long_without_are_right() -> None:
     )
 
 
-def test_long_inputs_are_not_wrong_for_their_repeats() -> None:
+def test_repeats_are_not_named_where_length_or_nothing_tells_them_apart() -> None:
     long_ones = wrong_outputs(lambda x: len(x) > 8, scattered)
     assert np.mean([has_repeats(x) for x in long_ones.inputs.letters.tolist()]) > 0.8
     assert not statements(long_ones)
-
-
-def test_where_all_inputs_have_repeats_they_are_not_named() -> None:
+    # All inputs have repeats.
     of_two = wrong_outputs(has_repeats, scattered)
     rows = np.flatnonzero((of_two.tested.counts > 1).any(axis=1))
     alike = replace(
