@@ -1,16 +1,15 @@
 """Text and marks can be told from their ground, on light and on dark pages."""
 
 import tomllib
-from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dashboard.charts import colors
-from dashboard.charts.readout import DIRECTIONS, waterfall
+from dashboard.charts.readout import waterfall
 from dashboard.charts.scales import OUTCOME_COLORS, model_outcome_dash
 from dashboard.charts.themes import DARK, LIGHT, Ground, apply_theme
 from dashboard.figures.whole_model import matrix
@@ -18,7 +17,8 @@ from dashboard.layout import ON_LIGHT_BUTTONS
 from dashboard.views.heat_map import heat_map
 from sweeps.results import Outcome
 from tests.conftest import ROOT
-from tests.unit.test_charts import CELLS, by_length
+from tests.pages.chart_data import CELLS, PAIRS, STEPS
+from tests.pages.test_charts import by_length, marks
 
 TEXT, MARKS = 4.5, 3.0
 grounds = pytest.mark.parametrize("ground", [LIGHT, DARK], ids=["light", "dark"])
@@ -29,7 +29,7 @@ MARK_COLORS = {
     *colors.MODEL_OUTCOMES.values(),
 }  # fmt: skip
 
-# Of the scheme viridis, at every tenth of its length.
+# The scheme viridis, at every tenth of its length.
 VIRIDIS = [
     "#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70",
     "#7ad151", "#bddf26", "#fde725",
@@ -113,13 +113,11 @@ def test_every_outcome_has_a_color_of_its_own_and_one_alone_is_hatched(ground: G
 
 
 @grounds
-def test_the_ink_of_charts_is_read(ground: Ground) -> None:
+def test_the_ink_of_charts_is_read_and_the_worst_and_the_best_of_a_scheme_are_seen(
+    ground: Ground,
+) -> None:
     ink = ground.colors.get(colors.INK, colors.INK)
     assert contrast(ink, ground.background) >= TEXT
-
-
-@grounds
-def test_the_worst_and_the_best_of_a_scheme_are_seen(ground: Ground) -> None:
     for share in ground.amounts:
         place = min(int(share * 10), 9)
         color = faded(VIRIDIS[place + 1], VIRIDIS[place], share * 10 - place)
@@ -145,59 +143,32 @@ def test_captions_and_chosen_words_of_the_theme_are_read() -> None:
     assert DARK.background in ON_LIGHT_BUTTONS
 
 
-def text_marks(spec: Any) -> Iterator[dict[str, Any]]:
-    """Every mark of text in a specification, with its encoding."""
-    if isinstance(spec, dict):
-        mark = spec.get("mark")
-        if isinstance(mark, dict) and mark.get("type") == "text":
-            yield {**mark, **spec.get("encoding", {})}
-        for part in spec.values():
-            yield from text_marks(part)
-    elif isinstance(spec, list):
-        for part in spec:
-            yield from text_marks(part)
-
-
-def specs() -> list[dict[str, Any]]:
-    pairs = pd.DataFrame({"head": "head 0", "row": ["a", "b"], "column": "a", "value": [0.5, -1.0]})
-    steps = pd.DataFrame(
-        {"string": "ab", "step": ["start", "logit"], "change": [0.5, -0.871], "start": [0, 0],
-         "end": [0.5, -0.871], "direction": [DIRECTIONS[0], DIRECTIONS[2]]}
-    )  # fmt: skip
-    return [
+@cache
+def specs() -> tuple[dict[str, Any], ...]:
+    return (
         by_length(),
         heat_map(CELLS, "hidden_size", "heads", "median").to_dict(),
-        matrix(pairs, "ab", ("row", "column"), "score", 1.0, "column").to_dict(),
-        waterfall(steps, (-1.0, 1.0), "Steps").to_dict(),
-    ]
+        matrix(PAIRS, "ab", ("row", "column"), "score", 1.0, "column").to_dict(),
+        waterfall(STEPS, (-1.0, 1.0), "Steps").to_dict(),
+    )
 
 
 @grounds
-def test_text_on_charts_is_in_ink_or_chosen_for_the_cell_that_it_stands_on(ground: Ground) -> None:
-    ink = ground.colors.get(colors.INK, colors.INK)
-    for spec in specs():
-        found = list(text_marks(apply_theme(spec, ground)))
-        assert found
-        for mark in found:
-            color = mark.get("color", ink)
-            assert color == ink or "luminance(scale" in str(color["condition"])
-
-
-@grounds
-def test_axes_legends_and_titles_are_in_ink_and_a_chart_has_words(ground: Ground) -> None:
+def test_words_on_charts_are_in_ink_or_chosen_for_the_cell_that_they_stand_on(
+    ground: Ground,
+) -> None:
     ink = ground.colors.get(colors.INK, colors.INK)
     for spec in specs():
         drawn = apply_theme(spec, ground)
+        texts = list(marks(drawn, "text"))
+        assert texts
+        for found in texts:
+            color = {**found["mark"], **found.get("encoding", {})}.get("color", ink)
+            assert color == ink or "luminance(scale" in str(color["condition"])
         config = drawn["config"]
         assert {config["axis"]["labelColor"], config["legend"]["titleColor"]} == {ink}
         assert config["legend"]["symbolBaseFillColor"] == ink, "of opacity they would be black"
         assert bool(drawn["description"]) == ("title" in spec)
-
-
-def test_numbers_of_the_waterfall_stand_beside_the_panel_and_not_across_zero() -> None:
-    (mark,) = text_marks(specs()[-1])
-    assert mark["x"] == {"value": "width"}, "where no bar and no rule is"
-    assert mark["text"]["format"] == "+.3f"
 
 
 WIDE = 9
@@ -205,14 +176,9 @@ WIDE = 9
 
 
 def test_thin_lines_are_drawn_in_their_full_color() -> None:
-    def lines(spec: Any) -> Iterator[dict[str, Any]]:
-        for own in [spec, *spec.get("layer", [])]:
-            mark = own.get("mark")
-            drawn = isinstance(mark, dict) and mark["type"] in ("line", "rule")
-            # But for those that are only hit, and not seen.
-            if drawn and mark.get("strokeWidth", 1) < WIDE:
-                yield mark
-
-    found = list(lines(by_length()))
-    assert len(found) == 3
-    assert all(mark.get("opacity", 1) == 1 for mark in found), "a paler one has less contrast"
+    spec = by_length()
+    drawn = [found["mark"] for kind in ("line", "rule") for found in marks(spec, kind)]
+    # But for those that are only hit, and not seen.
+    thin = [mark for mark in drawn if mark.get("strokeWidth", 1) < WIDE]
+    assert len(thin) >= 3
+    assert all(mark.get("opacity", 1) == 1 for mark in thin), "a paler one has less contrast"
