@@ -41,7 +41,7 @@ from sweeps.store.reads import explained, overview, queries
 from sweeps.store.verification import verify
 from tests.app import open_app, rerun, said
 from tests.databases import file_of, load_parity, rows
-from tests.unit.test_proofs import by_hand
+from tests.science.proved import by_hand
 
 
 @pytest.fixture(scope="module")
