@@ -38,8 +38,8 @@ from sweeps.store.opening import open_reader
 from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.workers import queued_runs
 from tests.app import open_app, rerun
-from tests.chaos.drawn_values import Drawn, Selection
-from tests.chaos.ledger import InFile, Ledger, numbers_in
+from tests.oracles.drawn import Drawn, Selection
+from tests.oracles.ledger import InFile, Ledger, numbers_in
 from tests.commands import run_main
 from tests.databases import load_parity
 from tests.oracles.compared import is_none, spelled_out

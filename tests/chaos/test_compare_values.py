@@ -23,8 +23,8 @@ from tests.chaos.compare_values import (
     put_unfinished,
     table_of,
 )
-from tests.chaos.drawn_values import Drawn, Selection
-from tests.chaos.ledger import Ledger, same
+from tests.oracles.drawn import Drawn, Selection
+from tests.oracles.ledger import Ledger, same
 from tests.conftest import ASSETS, ROOT
 from tests.databases import new_database
 from tests.oracles.facts import Facts
