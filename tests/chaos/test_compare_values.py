@@ -79,11 +79,10 @@ def test_every_value_is_what_sql_says(
 
 
 SAYING = (
-    *("runs --json", "api.runs", "status", "export csv", "compare --json", "compare", "report"),
+    *("runs --json", "api.runs", "status", "compare --json", "importance", "page guide"),
     *("page compare", "page failing", "page map", "page sweeps", "page model", "page compare_two"),
-    *("importance", "page guide"),
 )
-"""What says of models whether they learned and generalize; beside a site."""
+"""What says of models whether they learned and generalize; beside files."""
 
 
 def test_every_outcome_is_what_sql_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
