@@ -13,7 +13,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,18 +24,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dashboard.cli  # noqa: F401 # adds the last of the commands
-from seqcls.results import EpochLosses
 from sweeps import api
-from sweeps.api.importing import prediction_rows
-from sweeps.grid.grouping import make_groups
-from sweeps.store import writer
-from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.workers import queued_runs
 from tests.app import open_app, rerun
 from tests.commands import run_main
-from tests.databases import load_parity
 from tests.oracles.compared import is_none
 from tests.oracles.drawn import Drawn, Selection
 from tests.oracles.facts import (
@@ -71,6 +63,8 @@ THRESHOLDS = ((0.99, 1.0), (1.0, 0.95), (0.5, 0.5))
 """From which accuracy on trained lengths on a run has learned, and below which on longer ones it
 fails."""
 
+STRICT = Selection(learned_at=1.0, below=0.95)
+
 ERRORS = ("string", "length", "label", "logit", "occurrences")
 OF_OUTPUTS = ("target", "output", "first_wrong", "log_probability", "error_kind")
 
@@ -104,28 +98,6 @@ class Comparison:
         self.commands()
         self.exports()
         self.python()
-        return self.ledger
-
-    def outcomes(self, monkeypatch: pytest.MonkeyPatch) -> Ledger:
-        """What models came to, on every surface that says it."""
-        self.runs_by_outcome()
-        said = self.asked("status").splitlines()[-1]
-        Drawn(self.facts, self.ledger, "status", Selection()).headline(said)
-        self.comparisons()
-        strict = Selection(learned_at=1.0, below=0.95)
-        for page in ("compare", "failing", "map", "sweeps"):
-            app = open_app(monkeypatch, self.db, page, **strict.query)
-            Drawn(self.facts, self.ledger, f"page {page}", strict).page(app)
-        for moved in ("Share that learned", "Share that generalizes"):
-            app = open_app(monkeypatch, self.db, moves=moved, **strict.query)
-            drawn = Drawn(self.facts, self.ledger, "importance", strict, moved=moved)
-            drawn.page(app, tables=False)
-        for came_to in OUTCOMES:
-            for run_id in [x for x, run in self.facts.runs.items() if outcome(run) == came_to][-1:]:
-                app = open_app(monkeypatch, self.db, "model", run=str(run_id), **strict.query)
-                Drawn(self.facts, self.ledger, "page model", strict).model(app, run_id)
-        self.pairs(monkeypatch, 2)
-        self.guide(monkeypatch)
         return self.ledger
 
     def guide(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,25 +242,9 @@ class Comparison:
         yield ["--failing"], self.failing_ids()
         for name in self.some(facts.sweeps):
             yield ["--sweep", name], [run["run_id"] for run in facts.sweeps[name]]
-        seeds = sorted({run["model_seed"] for run in facts.runs.values()})[:8]
-        for seed in self.some(seeds):
-            own = [x for x, run in facts.runs.items() if run["model_seed"] == seed]
-            yield ["--seed", str(seed)], own
-            if seed == seeds[0]:
-                yield ["--seed", str(seed), "--failing"], [x for x in own if fails(facts.runs[x])]
-        for name in () if self.short else ("hidden_size", "num_attention_heads", "learning_rate"):
-            # Of loaded weights the network is known, and nothing of their training; a value that a
-            # network does not read is none of its own.
-            known = {
-                x: fields[name] for x, fields in facts.configs.items()
-                if fields["architecture"] != "imported"
-                and (name != "learning_rate" or not fields.get("imported"))
-                and (name != "num_attention_heads" or fields["architecture"] == "transformer")
-            }  # fmt: skip
-            for value in set(known.values()):
-                ids = [x for x, own in known.items() if own == value]
-                chosen = [x for x, run in facts.runs.items() if run["config_id"] in ids]
-                yield ["--where", f"{name}={value}"], chosen
+        seed = min(run["model_seed"] for run in facts.runs.values())
+        own = [x for x, run in facts.runs.items() if run["model_seed"] == seed]
+        yield ["--seed", str(seed), "--failing"], [x for x in own if fails(facts.runs[x])]
 
     # Files.
 
@@ -364,17 +320,11 @@ class Comparison:
         """What `sweeps.api` gives."""
         facts, ledger = self.facts, self.ledger
         finished = done_ids(facts)
-        asked: list[tuple[dict[str, Any], list[int]]] = [
-            ({}, list(facts.runs)),
-            ({"failing": True}, self.failing_ids()),
-            *(({"sweep": x}, [y["run_id"] for y in facts.sweeps[x]]) for x in facts.sweeps),
-        ]
-        for options, chosen in asked:
-            rows = api.runs(self.store, **options).to_dict("records")
-            true = {run_id: self.true_run(run_id) for run_id in chosen}
-            for row in true.values():
-                row.pop("finished_at")
-            ledger.rows("api.runs", f"{options}", rows, true, lambda x: x["id"])
+        rows = api.runs(self.store).to_dict("records")
+        true = {run_id: self.true_run(run_id) for run_id in facts.runs}
+        for row in true.values():
+            row.pop("finished_at")
+        ledger.rows("api.runs", "", rows, true, lambda x: x["id"])
         rows = api.lengths(self.store, finished).to_dict("records")
         true_lengths = {(x, at): row for x in finished for at, row in facts.lengths[x].items()}
         ledger.rows("api.lengths", "", rows, true_lengths, lambda x: (x["run_id"], x["length"]))
@@ -478,6 +428,10 @@ class Comparison:
         for sweep_id in self.some(ids):
             app = open_app(monkeypatch, self.db, "sweeps", sweep_id=str(sweep_id))
             Drawn(self.facts, self.ledger, "page sweeps", Selection(), sweep_id=sweep_id).page(app)
+        for moved in ("Share that learned", "Share that generalizes"):
+            app = open_app(monkeypatch, self.db, moves=moved, **STRICT.query)
+            drawn = Drawn(self.facts, self.ledger, "importance", STRICT, moved=moved)
+            drawn.page(app, tables=False)
         self.pairs(monkeypatch, 6)
         for run_id in self.some(done_ids(self.facts), 30):
             app = open_app(monkeypatch, self.db, "model", run=str(run_id))
@@ -499,6 +453,7 @@ class Comparison:
 
     def _views(self) -> Iterator[Selection]:
         yield Selection()
+        yield STRICT
         if self.short:
             return
         names = [x for x, runs in self.facts.sweeps.items() if done(runs)]
@@ -507,7 +462,6 @@ class Comparison:
         yield Selection(failing=True)
         yield Selection(seeds=(0, 1))
         yield Selection(below=0.97)
-        yield Selection(learned_at=1.0, below=0.95)
         yield Selection(learned_at=0.5, outcomes=("fails beyond",))
         yield Selection((names[0],), outcomes=("not learned", "generalizes"))
         yield Selection((names[0], names[-1]), failing=True)
@@ -553,35 +507,6 @@ def _read(path: Path) -> list[Row]:
         return [{n: InFile(x) if x else None for n, x in row.items()} for row in rows]
 
 
-def between_databases(first: Facts, second: Facts) -> Ledger:
-    """What two databases of the same runs say, by configuration and seed."""
-    ledger = Ledger("both databases alike")
-    numbers = {key: run_id for run_id, key in second.keys.items()}
-    ledger.value("runs", "the same", sorted(numbers), sorted(first.keys.values()))
-    for run_id, key in first.keys.items():
-        other = numbers.get(key)
-        if other is None:
-            continue
-        a, b = first.runs[run_id], second.runs[other]
-        for name in set(a) - {"run_id", "config_id", "state"}:
-            ledger.value("runs", f"{key}: {name}", b.get(name), a[name])
-        if a["state"] != "done":
-            continue
-        pairs = (
-            ("lengths", first.lengths[run_id], second.lengths[other]),
-            ("errors", first.errors[run_id], second.errors[other]),
-            ("losses", first.losses.get(run_id, {}), second.losses.get(other, {})),
-        )
-        for what, ours, theirs in pairs:
-            kept = {
-                x: {n: y for n, y in row.items() if n not in ("run_id", "test_set_id")}
-                for x, row in ours.items()
-            }
-            found = [{**row, "own": x} for x, row in theirs.items()]
-            ledger.rows(what, f"{key}", found, kept, lambda x: x["own"])
-    return ledger
-
-
 def table_of(ledgers: Sequence[Ledger]) -> str:
     """The values compared and the differences by surface, a column a database."""
     surfaces = list(dict.fromkeys(x for ledger in ledgers for x in ledger.compared))
@@ -599,86 +524,6 @@ def table_of(ledgers: Sequence[Ledger]) -> str:
         lines += [f"{ledger.database}: {x}" for x in ledger.differences[:MOST_TOLD]]
         lines += [f"{ledger.database}: not compared: {x} ({n})" for x, n in ledger.unknown.items()]
     return "\n".join(lines)
-
-
-STRINGS = ["".join(x) for n in range(1, 6) for x in product("ab", repeat=n)]
-
-
-def fill_imported(store: Store, folder: Path, seeds: Sequence[int] = (7, 6)) -> None:
-    """Models trained elsewhere that err at random, unfinished runs, and a sweep that is archived.
-
-    Args:
-        store: where to.
-        folder: where the files of their strings are written.
-        seeds: how many of each configuration. The second gives no scores.
-    """
-    labels, pairs = folder / "labels.csv", folder / "outputs.jsonl"
-    truth = [word.count("a") % 2 for word in STRINGS]
-    lines = [f"{word},{label}" for word, label in zip(STRINGS, truth, strict=True)]
-    labels.write_text("\n".join(["tokens,label", *lines]))
-    rows = [{"tokens": word, "target": word[::-1]} for word in STRINGS]
-    pairs.write_text("\n".join(map(json.dumps, rows)))
-    generator = np.random.default_rng(0)
-
-    def wrong() -> list[bool]:
-        # Some of them make no error, and so have other outcomes than a median of them all.
-        return list(generator.random(len(STRINGS)) < generator.choice([0, 0.02, 0.1]))
-
-    with api.log_results(store, sweep="labels", dataset=labels) as log:
-        for width, number in enumerate(seeds, 1):
-            made = []
-            for seed in range(number):
-                said = [x ^ int(y) for x, y in zip(truth, wrong(), strict=True)]
-                given: dict[str, Any] = {"tokens": STRINGS, "prediction": said}
-                if width == 1:
-                    given["score"] = [(1 if x else -1) * 0.1 * (n + 1) for n, x in enumerate(said)]
-                by_id, read = prediction_rows(given)
-                made.append(log.prepare("m", seed, read, by_id=by_id, config={"width": width}))
-            log.store(made)
-    for sweep in ("outputs", "put_away"):
-        with api.log_results(store, sweep=sweep, dataset=pairs) as log:
-            for seed in range(3):
-                ends = [x[::-1] + "a" * int(y) for x, y in zip(STRINGS, wrong(), strict=True)]
-                predictions = {"tokens": STRINGS, "prediction": ends}
-                log.run(model=sweep, seed=seed, config={"d": 1}, predictions=predictions)
-    put_unfinished(store)
-
-
-RECURRENT = {
-    "task": "parity", "architecture": "rnn", "hidden_size": 8, "readout": "last",
-    "learning_rate": 0.01, "train_size": 500, "train_max_length": 8, "validation_max_length": 8,
-    "validation_size": 100, "test_max_length": 16, "test_size": 300, "max_num_epochs": 20,
-}  # fmt: skip
-"""Training in which some seeds learn, and others do not."""
-
-
-def fill_proved(store: Store, folder: Path) -> None:
-    """Models of every result of a proof: written down by hand, and trained for a little.
-
-    Args:
-        store: where to.
-        folder: where the weights of those by hand are written.
-    """
-    api.submit(store, {"name": "short", "model_seeds": "0..3", "fixed": RECURRENT})
-    api.work(store, "short", workers=0)
-    for sweep, sharpness in (("exact", 8.0), ("soft", 2.1), ("open", 6.0)):
-        load_parity(folder / "hand.db", sharpness, sweep, 8)
-    api.merge(store, folder / "hand.db")
-    for run in ("exact/0", "soft/0", "short/0", "short/1"):
-        api.prove(store, run, seconds=2)
-    api.prove(store, "open/0", regions=1)
-
-
-def put_unfinished(store: Store) -> None:
-    """Runs that are queued, one in training with its first loss, and an archived sweep."""
-    api.submit(store, {"name": "waiting", "model_seeds": "0..3", "fixed": {"max_num_epochs": 3}})
-    names = {name: sweep_id for sweep_id, name in sweep_queries.sweep_names(store).items()}
-    (group,) = make_groups(queued_runs(store, [names["waiting"]]))
-    claim = writer.claim(store, writer.register_worker(store), group[:2])
-    assert claim is not None
-    writer.record_losses(store, [(claim, [EpochLosses(0, 1, 700.0, 69.0)])])
-    if "put_away" in names:
-        writer.archive(store, names["put_away"], archived=True)
 
 
 def main() -> None:

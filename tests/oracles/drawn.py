@@ -589,12 +589,8 @@ class Drawn:
                 self._bars(rows)
             elif {"moves", "at_worst", "at_best"} <= names:
                 self._importance(rows)
-            elif {"median_accuracy", "axis", "value"} <= names:
-                self._parallel(rows)
             elif {"first_length", "kind", "tested", "rate"} <= names:
                 self._errors_by_length(rows)
-            elif {"string", "logit", "first", "second"} <= names and self.run_id is not None:
-                self._plane(rows)
             elif {"run_id", "epoch", "loss", "state"} <= names:
                 self._losses(rows)
             elif names <= {
@@ -807,25 +803,6 @@ class Drawn:
             self.value(f"{what}: {row['best']}", row["at_best"], means.get(row["best"]))
             self.value(f"{what}: moves", row["moves"], high - low)
 
-    def _parallel(self, rows: Rows) -> None:
-        """Every configuration's line: its median accuracy, at a value of every setting."""
-        known = {
-            x: self.true_configuration(x)["median_accuracy"]
-            for x in self._picked() if done(self.groups[x])
-        }  # fmt: skip
-        lines: dict[Any, list[Mapping[Any, Any]]] = {}
-        for row in rows:
-            lines.setdefault(row["configuration_number"], []).append(row)
-        for each in lines.values():
-            settings = [x for x in each if x["axis"] in self.facts.configs[next(iter(known))]]
-            fitting = [
-                x for x, middle in known.items()
-                if all(_alike(y["value"], self.facts.configs[x].get(y["axis"])) for y in settings)
-                and same(each[0]["median_accuracy"], middle)
-            ]  # fmt: skip
-            for row in each:
-                self.value(f"line at {row['axis']}={row['value']}", len(fitting) > 0, True)
-
     def _errors_by_length(self, rows: Rows) -> None:
         assert self.run_id is not None
         of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
@@ -846,21 +823,6 @@ class Drawn:
             self.value(f"{what}: rate", row["rate"], wrong / tested)
         total = sum(row["strings"] for row in rows)
         self.value(f"run {self.run_id}: all", total, self.facts.runs[self.run_id]["wrong"])
-
-    def _plane(self, rows: Rows) -> None:
-        assert self.run_id is not None
-        errors = self.facts.with_kinds(self.run_id)
-        fields = self.facts.configs[self.facts.runs[self.run_id]["config_id"]]
-        self.value(f"run {self.run_id}: points", len(rows), min(len(errors), 5_000))
-        for row in rows:
-            true, what = errors.get(row["string"], {}), f"run {self.run_id}, {row['string']}"
-            for name in (*ERRORS, "kind"):
-                if name in row:
-                    self.value(f"{what}: {name}", row[name], true.get(name))
-            if fields["task"] == "contains_all":
-                letters = spelled_out(row["string"])
-                counts = [letters.count(x) for x in fields["required_letters"][:2]]
-                self.value(f"{what}: letters", [row["first"], row["second"]], counts)
 
     def _losses(self, rows: Rows) -> None:
         """The mean over the strings of an epoch, which of one sampler are whole batches."""

@@ -2,16 +2,13 @@
 
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from seqcls.errors import StoreBusyError
 from seqcls.results import EpochLosses
-from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -137,23 +134,6 @@ def test_losses_of_an_attempt_are_not_those_of_another(store: Store, told: write
     assert rows(store, EPOCHS) == STORED[3:]
 
 
-PLAIN = {**SHORT, "num_blocks": 2, "positions": "sinusoidal", "dropout_rate": 0.1}
-
-
-@contextmanager
-def at_work(store: Store, epochs: int, workers: int) -> Iterator[threading.Thread]:
-    """A worker of two Transformers that train side by side, waited for at the end of the block."""
-    fixed = {**PLAIN, "max_num_epochs": epochs, "min_num_epochs": epochs}
-    own = parse_spec({"name": "s", "model_seeds": "0..1", "fixed": fixed})
-    given = (store, [writer.submit(store, own)], WorkOptions(workers))
-    thread = threading.Thread(target=work, args=given)
-    thread.start()
-    try:
-        yield thread
-    finally:
-        thread.join()
-
-
 def test_what_is_seen_meanwhile_is_what_is_stored_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,12 +141,16 @@ def test_what_is_seen_meanwhile_is_what_is_stored_at_the_end(
     monkeypatch.setattr(reports, "MOST_SHARE", 1.0)
     store = open_writer(str(tmp_path / "x.db"))
     reader, seen, revisions = open_reader(str(tmp_path / "x.db")), [], set()
-    with at_work(store, epochs=10, workers=0) as worker:
-        while worker.is_alive():
-            now = rows(reader, IN_TRAINING)
-            if now and now not in seen:
-                seen.append(now)
-                revisions.add(queries.revision(reader))
+    fixed = {**SHORT, "num_blocks": 2, "positions": "sinusoidal", "dropout_rate": 0.1}
+    fixed |= {"max_num_epochs": 10, "min_num_epochs": 10}
+    own = writer.submit(store, spec(model_seeds="0..1", fixed=fixed))
+    worker = threading.Thread(target=work, args=(store, [own], WorkOptions(0)))
+    worker.start()
+    while worker.is_alive():
+        now = rows(reader, IN_TRAINING)
+        if now and now not in seen:
+            seen.append(now)
+            revisions.add(queries.revision(reader))
     final = rows(reader, EPOCHS)
     assert len(final) == 20
     assert len(seen) > 1
@@ -174,32 +158,3 @@ def test_what_is_seen_meanwhile_is_what_is_stored_at_the_end(
     assert sorted(map(len, seen)) == list(map(len, seen))
     assert len(revisions) == 1, "no page forgets anything meanwhile"
     assert verify(reader).damages == []
-
-
-@pytest.mark.slow
-def test_losses_come_out_of_a_process_until_its_sweep_is_stopped(tmp_path: Path) -> None:
-    store = open_writer(str(tmp_path / "x.db"))
-    seen: set[int] = set()
-    with at_work(store, epochs=100_000, workers=1) as worker:
-        while len(seen) < 2 and worker.is_alive():
-            ((now,),) = rows(store, "SELECT count(*) FROM epoch")
-            seen |= {now} if now else set()
-            time.sleep(0.05)
-        # Both members train in step.
-        assert rows(store, "SELECT count(DISTINCT epoch) * 2 = count(*) FROM epoch") == [(1,)]
-        writer.stop(store, [1])
-    assert len(seen) == 2
-    assert rows(store, "SELECT count(*) FROM epoch") == [(0,)]
-    assert set(queries.runs(store)["state"]) == {"queued"}
-
-
-def test_a_model_that_trains_briefly_is_stored_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object) -> None:
-        raise AssertionError("losses are stored of a group that is soon done")
-
-    monkeypatch.setattr(writer, "record_losses", refused)
-    store = open_writer(str(tmp_path / "x.db"))
-    brief = {"name": "s", "model_seeds": "0..3", "fixed": SHORT}
-    assert work(store, [writer.submit(store, parse_spec(brief))], WorkOptions(0)).recorded == 4
