@@ -24,6 +24,8 @@ MAKERS = {
     "made": "tests.world:make_empty",
     "kinds": "tests.world:make_kinds",
     "report": "tests.world:make_report",
+    "compared": "tests.chaos.filled:make_compared",
+    "trained": "tests.pages.trained:make_trained",
 }
 """The function that fills the folder of a name, which it is given."""
 

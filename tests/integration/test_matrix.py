@@ -30,7 +30,7 @@ from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED
 from tests.app import open_app, rerun
 from tests.commands import run_main
 from tests.conftest import LONG, ROOT
-from tests.matrix import Compared, Matrix, records, spelled_out, stored_counts_agree
+from tests.oracles.compared import Compared, Matrix, records, spelled_out, stored_counts_agree
 from tests.shown import Tables, charts_of, kept_in, printed_rows
 from tests.stock import stock
 from tests.world import KINDS, TESTED, Kind, parts_from_outside

@@ -12,11 +12,11 @@ import pandas as pd
 from streamlit.testing.v1 import AppTest
 
 from sweeps.api.comparisons import QUESTIONS
-from tests import facts as true_of
 from tests.app import metrics
-from tests.chaos.ledger import Ledger, numbers_in, same
-from tests.facts import Facts, Row, by_configuration, configuration, done, fails, summed
-from tests.matrix import is_none, spelled_out
+from tests.oracles import facts as true_of
+from tests.oracles.compared import is_none, spelled_out
+from tests.oracles.facts import Facts, Row, by_configuration, configuration, done, fails, summed
+from tests.oracles.ledger import Ledger, numbers_in, same
 from tests.shown import charts_of
 
 ERRORS = ("length", "label", "logit", "occurrences")
@@ -56,6 +56,7 @@ class Selection:
     below: float = 1.0
     learned_at: float = 0.99
     outcomes: tuple[str, ...] = ()
+    width: int | None = None
 
     @property
     def query(self) -> dict[str, Any]:
@@ -66,11 +67,23 @@ class Selection:
         given |= {"below": f"{100 * self.below:g}"} if self.below < 1 else {}
         given |= {"outcome": list(self.outcomes)} if self.outcomes else {}
         given |= {"learned": f"{100 * self.learned_at:g}"} if self.learned_at != 0.99 else {}
+        given |= {"hidden_size": str(self.width)} if self.width else {}
         return {name: value for name, value in given.items() if value}
+
+    @property
+    def options(self) -> list[str]:
+        """Options of commands, but for the sweeps and the kind of errors."""
+        given = [*(f"--seed={x}" for x in self.seeds), *(f"--outcome={x}" for x in self.outcomes)]
+        given += ["--failing"] if self.failing else []
+        given += [f"--where=hidden_size={self.width}"] if self.width else []
+        return [*given, f"--learned-at={self.learned_at}", f"--below={self.below}"]
 
     def scope(self, facts: Facts) -> list[Row]:
         """The runs that there are at all."""
-        return facts.scope(self.sweeps, self.seeds)
+        runs = facts.scope(self.sweeps, self.seeds)
+        if self.width is None:
+            return runs
+        return [x for x in runs if facts.configs[x["config_id"]]["hidden_size"] == self.width]
 
     def picks(self, run: Row) -> bool:
         """Whether a run is listed and drawn."""
@@ -500,24 +513,35 @@ class Drawn:
         names = {text.capitalize(): name for name, text in QUESTIONS.items()}
         for row in rows:
             name = names[row["Question"]]
-            sides = self.facts.question(name, a, b)
+            sides = self.facts.question(name, a, b, self.chosen.learned_at, self.chosen.below)
             shown = [row["First"], row["Second"]]
+            paired = row["Seeds"].endswith(("pair", "pairs"))
+            seeds = set(sides[0]) & set(sides[1])
+            means = [
+                float(np.mean([y for x, y in side.items() if x in seeds or not paired]))
+                for side in sides
+            ]
+            self.value(f"{name}: difference", row["Difference"], means[0] - means[1])
             if name in ("learned", "generalizes", "fails"):
                 counts = [f"{int(sum(x.values())):,} of {len(x):,}" for x in sides]
                 self.value(f"{name}: counts", shown, counts)
                 continue
-            seeds = set(sides[0]) & set(sides[1])
-            for text, side in zip(shown, sides, strict=True):
-                paired = row["Seeds"].endswith(("pair", "pairs"))
-                kept = [y for x, y in side.items() if x in seeds or not paired]
-                self.value(f"{name}: mean", text, float(np.mean(kept)))
+            for text, mean in zip(shown, means, strict=True):
+                self.value(f"{name}: mean", text, mean)
 
     def _sweeps(self, rows: list[Row]) -> None:
         names = {row["name"]: row for row in self.facts.ask("SELECT * FROM sweep")}
         own = {names_of["name"] for names_of in names.values() if names_of["id"] == self.sweep_id}
         true = {}
+        picked = {run["run_id"] for run in self.scope if self.chosen.picks(run)}
+        filtered = len(picked) < len(self.facts.scope())
         for name in set(names) - (self.facts.archived - own):
             runs = self.facts.sweeps.get(name, [])
+            is_picked = any(run["run_id"] in picked for run in runs)
+            is_named = not self.chosen.sweeps or name in self.chosen.sweeps
+            if filtered and not (is_picked and is_named):
+                # Filters hide it.
+                continue
             states = Counter(run["state"] for run in runs)
             finished = done(runs)
             true[name] = {
@@ -565,12 +589,8 @@ class Drawn:
                 self._bars(rows)
             elif {"moves", "at_worst", "at_best"} <= names:
                 self._importance(rows)
-            elif {"median_accuracy", "axis", "value"} <= names:
-                self._parallel(rows)
             elif {"first_length", "kind", "tested", "rate"} <= names:
                 self._errors_by_length(rows)
-            elif {"string", "logit", "first", "second"} <= names and self.run_id is not None:
-                self._plane(rows)
             elif {"run_id", "epoch", "loss", "state"} <= names:
                 self._losses(rows)
             elif names <= {
@@ -783,25 +803,6 @@ class Drawn:
             self.value(f"{what}: {row['best']}", row["at_best"], means.get(row["best"]))
             self.value(f"{what}: moves", row["moves"], high - low)
 
-    def _parallel(self, rows: Rows) -> None:
-        """Every configuration's line: its median accuracy, at a value of every setting."""
-        known = {
-            x: self.true_configuration(x)["median_accuracy"]
-            for x in self._picked() if done(self.groups[x])
-        }  # fmt: skip
-        lines: dict[Any, list[Mapping[Any, Any]]] = {}
-        for row in rows:
-            lines.setdefault(row["configuration_number"], []).append(row)
-        for each in lines.values():
-            settings = [x for x in each if x["axis"] in self.facts.configs[next(iter(known))]]
-            fitting = [
-                x for x, middle in known.items()
-                if all(_alike(y["value"], self.facts.configs[x].get(y["axis"])) for y in settings)
-                and same(each[0]["median_accuracy"], middle)
-            ]  # fmt: skip
-            for row in each:
-                self.value(f"line at {row['axis']}={row['value']}", len(fitting) > 0, True)
-
     def _errors_by_length(self, rows: Rows) -> None:
         assert self.run_id is not None
         of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
@@ -822,21 +823,6 @@ class Drawn:
             self.value(f"{what}: rate", row["rate"], wrong / tested)
         total = sum(row["strings"] for row in rows)
         self.value(f"run {self.run_id}: all", total, self.facts.runs[self.run_id]["wrong"])
-
-    def _plane(self, rows: Rows) -> None:
-        assert self.run_id is not None
-        errors = self.facts.with_kinds(self.run_id)
-        fields = self.facts.configs[self.facts.runs[self.run_id]["config_id"]]
-        self.value(f"run {self.run_id}: points", len(rows), min(len(errors), 5_000))
-        for row in rows:
-            true, what = errors.get(row["string"], {}), f"run {self.run_id}, {row['string']}"
-            for name in (*ERRORS, "kind"):
-                if name in row:
-                    self.value(f"{what}: {name}", row[name], true.get(name))
-            if fields["task"] == "contains_all":
-                letters = spelled_out(row["string"])
-                counts = [letters.count(x) for x in fields["required_letters"][:2]]
-                self.value(f"{what}: letters", [row["first"], row["second"]], counts)
 
     def _losses(self, rows: Rows) -> None:
         """The mean over the strings of an epoch, which of one sampler are whole batches."""
