@@ -36,25 +36,5 @@ def test_what_is_found_is_exported() -> None:
     assert not found.dfa().accepts_input("cca")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("999",), "no run '999'"),
-        ((RIGHT, "--states", "0"), "states=0: expected more than 0"),
-        ((RIGHT, "--seconds", "0.00001"), "before the first hypothesis"),
-        ((RIGHT, "--epoch", "999"), "999"),
-    ],
-)
-def test_what_cannot_be_learned_is_said_in_a_line(arguments: tuple[str, ...], message: str) -> None:
-    ended = run_main("automaton", *arguments, SEQCLS_DB=SHIPPED)
-    assert ended.returncode == 2
-    assert message in ended.stderr
-    assert len(ended.stderr.strip().splitlines()) == 1
 
 
-def test_the_page_draws_both_automata(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(monkeypatch, Path(SHIPPED), "model", run=RIGHT, view="Automaton")
-    graphs = [own.proto.spec for own in app.get("graphviz_chart")]
-    assert len(graphs) == 2
-    assert "The language's" in [own.value for own in app.subheader]
-    assert "agrees with the model on every string" in app.success[0].value

@@ -252,44 +252,10 @@ def test_the_environment_names_the_database(tmp_path: Path) -> None:
     assert "does not exist" in refused("runs", SEQCLS_DB=str(tmp_path / "none.db"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["sweep", "nope"], "no sweep specification 'nope'"),
-        (["sweep", "report", "--device", "tpu"], "device 'tpu': expected auto, cpu or cuda"),
-        (
-            ["sweep", "report", "--engine", "jax"],
-            "engine 'jax': expected auto, torch, fused",
-        ),
-        (["sweep", "report", "--precision", "half"], "precision='half': expected 'float32' or"),
-        (["verdict", "999"], "no run '999'"),
-        (["runs", "--where", "hidden_size"], "expected FIELD=VALUE, as in hidden_size=16"),
-        (["runs", "--where", "hiden_size=2"], "did you mean 'hidden_size'?"),
-        (["runs", "--where", "hidden_size=two"], "expected a valid integer"),
-        (["runs", "--sweep", "al_initializations"], "did you mean 'all_initializations'?"),
-        (["errors", "999"], "no run '999'"),
-        (["errors", "walkthrough"], "expected a run's id"),
-        (["predict", "walkthrough/5", "abd"], "unknown letter 'd'"),
-        (["predict", "walkthrough/5", "a{0}"], "cannot read the count '0'"),
-        (["predict", "walkthrough/5", "a", "--epoch", "99"], "has no weights of epoch 99"),
-    ],
-)
-def test_a_users_mistake_is_answered_in_one_line(arguments: list[str], says: str) -> None:
-    assert says in refused(*arguments, *DB)
 
 
-def test_a_mistake_leaves_nothing_behind(tmp_path: Path) -> None:
-    refused("sweep", "nope", "--db", str(tmp_path / "x.db"))
-    refusal(run("runs", "--db", str(tmp_path / "x.db")))
-    assert list(tmp_path.iterdir()) == []
 
 
-@given(st.text(min_size=1, max_size=20).filter(lambda text: not text.startswith("-")))
-@settings(max_examples=examples(60))
-def test_any_argument_is_answered_without_a_traceback(text: str) -> None:
-    for arguments in (["errors", text], ["runs", "--where", text]):
-        result = CliRunner().invoke(app, [*arguments, *DB])
-        assert result.exception is None or isinstance(result.exception, SeqclsError | SystemExit)
 
 
 @pytest.mark.parametrize(
@@ -325,25 +291,6 @@ def test_a_letter_that_a_terminal_cannot_write_hides_nothing(tmp_path: Path, enc
         assert said.returncode == (2 if "nix" in arguments else 0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["runs", "--columns", "id", "--columns", "accuracy"], "--columns is given twice; give it"),
-        (["runs", "--below", "0.5", "--below", "1"], "--below is given twice"),
-        (["errors", "5", "-n", "2", "-n", "3"], "--limit is given twice"),
-        (["db", "check", "--db", "x.db"], "--db is given twice"),
-        (["runs", "--where", "accuracy=nan"], "accuracy=nan: no run has that value"),
-        (["runs", "--where", "state="], "state=: no run has that value"),
-        (["compare", "walkthrough", "walkthrough", "--below", "1", "--below", "1"], "--below is"),
-        (["runs", "--where", "learning_rate=nan"], "learning_rate=nan: expected a finite number"),
-        (["runs", "--where", "config.nix=1"], "no model has 'config.nix'"),
-    ],
-)
-def test_what_would_be_lost_or_find_nothing_is_refused(arguments: list[str], says: str) -> None:
-    said = run_main(*arguments, *DB)
-    assert said.returncode == 2
-    assert says in said.stderr
-    assert not said.stdout
 
 
 def test_conditions_are_repeated_and_may_leave_no_run() -> None:

@@ -333,18 +333,6 @@ def test_a_letter_is_no_two_tokens(tmp_path: Path) -> None:
     assert summary(path).tokens == sorted("\u0303\u025b\u1ebd")
 
 
-@pytest.mark.parametrize(
-    ("alphabet", "said"),
-    [
-        ("cafe\u0301", r"U\+0065 and U\+0301: side by side they are U\+00E9"),
-        ("a\u212b", r"it is U\+212B; write its composed form, U\+00C5"),
-        ("cafe\u0301 b", r"write its composed form, U\+0063 U\+0061 U\+0066 U\+00E9"),
-    ],
-)
-def test_an_alphabet_has_each_letter_in_one_form(alphabet: str, said: str) -> None:
-    spec = {"name": "s", "fixed": {"task": "counting", "alphabet": alphabet, "formula": "a > 1"}}
-    with pytest.raises(SpecError, match=said):
-        parse_spec({**spec, "model_seeds": [0]}).configs()
 
 
 NOISY = "tokens,label\nab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"

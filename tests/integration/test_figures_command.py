@@ -38,17 +38,6 @@ def test_every_figure_is_written_as_png_and_svg(tmp_path: Path) -> None:
     assert "b x 100" in weights
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [(["xyz"], "unknown letter 'x'"), (["ab", "--epoch", "99"], "no weights of epoch 99")],
-)
-def test_mistakes_are_refused_before_anything_is_written(
-    tmp_path: Path, arguments: list[str], says: str
-) -> None:
-    out = tmp_path / "figures"
-    with pytest.raises(SeqclsError, match=says):
-        CliRunner().invoke(app, [*RUN, *arguments, "--out", str(out)], catch_exceptions=False)
-    assert not out.exists()
 
 
 @pytest.mark.parametrize("run", [BLOCKS, LSTM])

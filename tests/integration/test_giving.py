@@ -257,11 +257,6 @@ def test_a_gpt2_comes_back_as_it_was_given(fields: Any, tmp_path: Path) -> None:
     assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
 
 
-def test_what_is_no_gpt2_is_not_given_as_one(tmp_path: Path) -> None:
-    store = api.open_store(str(ROOT / "runs.db"))
-    with pytest.raises(ConfigError, match="positions='none': a GPT-2 has positions='learned'"):
-        api.give(store, "all_initializations/2", tmp_path / "given", form="gpt2")
-    assert not (tmp_path / "given").exists()
 
 
 def test_what_only_the_task_knows_is_refused(tmp_path: Path) -> None:
@@ -287,42 +282,8 @@ def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None
     assert (tmp_path / "given" / "specification.toml").read_text().count("model_seeds") == 1
 
 
-NO_LETTERS = [
-    ([2], 1, "2"),
-    ([0, -1], 2, "-1"),
-    ([254], 1, "254"),
-    ([0, 255], 2, "255"),
-    ([256], 1, "256"),
-    ([2**70], 1, f"{2**70}"),
-    ([1.7], 1, "1.7"),
-    ([0.0], 1, "0.0"),
-    ([True], 1, "True"),
-    ([None], 1, "None"),
-    (np.array([0, 2], dtype=np.uint8), 2, "2"),
-    (np.array([1.0]), 1, "1.0"),
-    (torch.tensor([0, 0, -1]), 3, "-1"),
-    (torch.tensor([0.5]), 1, "0.5"),
-    ([[0, 1]], 1, r"\[0, 1\]"),
-]
-"""Strings by numbers, the place of one that no letter has, and how it is written."""
 
 
-@pytest.mark.parametrize("ask", ["logits", "ask_all", "answer", "TokenStrings"])
-@pytest.mark.parametrize(("string", "place", "number"), NO_LETTERS, ids=str)
-def test_a_number_that_no_letter_has_is_refused_by_name(
-    ask: str, string: Any, place: int, number: str
-) -> None:
-    model = RunModel(*drawn_model({**PARITY, "hidden_size": 4}))
-    said = f"token {place}: there is no letter number {number}; expected whole numbers from 0 to 1,"
-    plain = string.tolist() if torch.is_tensor(string) else string
-    asked: dict[str, Callable[[], object]] = {
-        "logits": lambda: model.logits(["01", string]),
-        "ask_all": lambda: model.ask_all(["01", string]),
-        "answer": lambda: model.answer(string),
-        "TokenStrings": lambda: TokenStrings.of_lists(2, [plain]),
-    }
-    with pytest.raises(InvalidStringError, match=said):
-        asked[ask]()
 
 
 def test_numbers_of_letters_are_taken_from_arrays_and_tensors() -> None:

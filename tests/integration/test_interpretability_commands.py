@@ -70,17 +70,3 @@ def test_proofs_are_told_of_every_set_of_letters() -> None:
     assert claims["bc"] == "depends on the proportions"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["explain", SEED_2, "abd"], "unknown letter 'd' in 'abd': the alphabet is 'abc'"),
-        (["explain", SEED_2, "ab", "--epoch", "99"], "no weights of epoch 99"),
-        (["family", SEED_2, "ab{3}"], "has no free counts; expected one or two"),
-        (["explain", "nothing/2", "ab"], "no run 'nothing/2'"),
-    ],
-)
-def test_mistakes_are_told_in_one_line(arguments: list[str], problem: str) -> None:
-    with pytest.raises(SeqclsError) as error:
-        said_by(*arguments)
-    assert problem in str(error.value)
-    assert "\n" not in str(error.value)

@@ -127,57 +127,6 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(shipped: Pat
     assert sha256(shipped.read_bytes()).hexdigest() == before
 
 
-@pytest.mark.parametrize(
-    ("tool", "asked", "said"),
-    [
-        ("errors", {"run": "nix"}, "no run 'nix'"),
-        ("runs", {"outcome": "well"}, "outcome"),
-        ("runs", {"where": ["hiden_size=2"]}, "hidden_size"),
-        ("predict", {"run": "1", "strings": ["xyz"]}, "xyz"),
-        ("estimate", {"specification": "/etc/passwd"}, "a shipped one such as known/tomita"),
-        ("estimate", {"specification": "known/../../x"}, "a shipped one such as known/tomita"),
-        ("estimate", {"specification": "name = ["}, "it is no TOML"),
-        (
-            "estimate",
-            {"specification": 'name = "x"\nmodel_seeds = [0]\n[fixed]\npath = "/etc/passwd"'},
-            "no file of this machine is read",
-        ),
-        ("theory", {"task": "party"}, "parity"),
-        ("errors", {}, "errors: run is missing: expected text"),
-        ("errors", {"run": None}, "errors: run=null: expected text"),
-        ("lengths", {"run": True}, "lengths: run=true: expected text"),
-        ("verdict", {"run": [1]}, "verdict: run=[1]: expected text"),
-        ("causes", {"run": 1.5}, "causes: run=1.5: expected text"),
-        ("errors", {"run": 1, "rows": 500}, "rows=500: expected a whole number, at least 1 and at"),
-        ("errors", {"run": 1, "first": "x"}, 'first="x": expected a whole number, at least 0'),
-        ("runs", {"first": True}, "runs: first=true: expected a whole number"),
-        ("runs", {"learned_at": 2}, "learned_at=2: expected a number, above 0 and at most 1"),
-        ("runs", {"where": "hiden_size=2"}, "where='hiden_size=2'"),
-        ("runs", {"sweep": ["a"]}, 'runs: sweep=["a"]: expected text'),
-        ("runs", {"sweeps": "a"}, "runs: unknown argument 'sweeps': did you mean 'sweep'?"),
-        ("predict", {"run": 1, "strings": [None]}, "strings=[null]: expected a list of texts"),
-        ("predict", {"run": 1, "strings": {"a": 1}}, "expected a list of texts, at most 200"),
-        ("compare", {"a": "walkthrough", "b": {}}, "compare: b={}: expected text"),
-        ("estimate", {"specification": {"name": "x"}}, "specification={"),
-        ("estimate", {"specification": "x = " + "[" * 5000}, "nested too deep"),
-    ],
-)
-def test_what_is_asked_wrongly_is_answered_in_one_line(
-    tool: str, asked: dict[str, Any], said: str
-) -> None:
-    from sweeps.mcp_server import server_of
-
-    async def talk() -> None:
-        async with Client(server_of(api.open_reader(str(ROOT / "runs.db")), 0)) as client:
-            answer = await client.call_tool(tool, asked)
-            (content,) = answer.content
-            text = content.text  # type: ignore[union-attr]
-            assert answer.is_error
-            assert said in text
-            assert "\n" not in text
-            assert "Traceback" not in text
-
-    run(talk)
 
 
 @pytest.mark.parametrize(

@@ -109,34 +109,8 @@ def test_it_is_only_queued_where_it_is_only_submitted(trained: Path, tmp_path: P
     assert "model_seeds" not in spec["configurations"][0]
 
 
-@pytest.mark.parametrize(
-    ("budget", "options", "says"),
-    [
-        ("4", {"learned_at": 2.0}, "learned_at=2.0: expected an accuracy from 0 to 1"),
-        ("1x", {}, "budget='1x': expected more than once the epochs, as 4x, or a number"),
-        ("x", {}, "budget='x': expected more than once"),
-        ("-4", {}, "budget='-4': expected more than once"),
-        (True, {}, "budget=True: expected more than once"),
-        (4.0, {}, "budget=4.0: expected more than once"),
-        ("1", {}, "budget='1': expected more epochs than 1, with which models of this sweep"),
-        ("900000", {}, "budget='900000': max_num_epochs=900000: expected less"),
-        ("4x", {"name": "tiny"}, "there is a sweep 'tiny' already"),
-        ("4x", {"name": " "}, "name=' ': expected text"),
-    ],
-)
-def test_what_is_no_larger_budget_is_refused_in_a_line(
-    trained: Path, budget: Any, options: dict[str, Any], says: str
-) -> None:
-    with pytest.raises(SeqclsError) as refused:
-        api.more(open_writer(str(trained)), "tiny", budget, **options)
-    assert str(refused.value).startswith(says)
-    assert "\n" not in str(refused.value)
-    assert len(api.status(open_reader(str(trained)))) == 1
 
 
-def test_a_sweep_that_is_not_there_is_named(trained: Path) -> None:
-    with pytest.raises(UnknownRunError, match=r"no sweep 'tinu'.*did you mean 'tiny'"):
-        api.more(open_reader(str(trained)), "tinu", "4x")
 
 
 # What seeds have come to is set by hand, to have every case.
@@ -437,24 +411,6 @@ def test_of_two_workers_that_find_a_sweep_done_the_slower_does_not_take_its_seed
     assert len(api.runs(store, sweep="tiny-20x")) == 12
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (("tiny", "--until", "share ± 0 %"), "expected more than ± 0 % and less than ± 50 %"),
-        (("tiny", "--until", "many"), "until='many': expected 'share ± 10 %', 'learned ± 10 %'"),
-        (("tiny", "--until", "share ± 5 %", "--most", "0"), "most_seeds=0: expected a whole"),
-        (("tony", "--until", "share ± 5 %"), "no sweep 'tony'"),
-    ],
-)
-def test_seeds_that_make_no_sense_are_refused_in_a_line(
-    trained: Path, given: tuple[str, ...], said: str
-) -> None:
-    before = trained.read_bytes()
-    status, printed = seqcls("seeds", *given, "--db", str(trained))
-    assert status == 2
-    assert said in printed
-    assert len(printed.strip().splitlines()) == 1
-    assert trained.read_bytes() == before
 
 
 def test_a_sweep_of_imported_results_has_no_seeds_to_train(tmp_path: Path) -> None:

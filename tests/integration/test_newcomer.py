@@ -193,7 +193,3 @@ def test_the_rest_of_the_commands_work(
     assert question.json("status")[0]["done"] == 2
 
 
-def test_a_language_without_positive_strings_is_refused_by_name(tmp_path: Path) -> None:
-    never = Question("never", {**EVEN, "formula": "a < 0"}, tmp_path)
-    assert "positive" in never.refusal("submit", str(never.spec))
-    assert not never.db.exists()

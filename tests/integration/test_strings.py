@@ -108,31 +108,6 @@ def test_strings_of_a_file_are_shown_by_label(tmp_path: Path, rows_file: str) ->
     assert {row["kind"] for row in negative} == {""}, "a file doesn't say how they were drawn"
 
 
-@pytest.mark.parametrize(
-    ("fields", "axes", "arguments", "says"),
-    [
-        ({"task": "dyck"}, {}, ["-n", "0"], "-n 0: expected at least 1"),
-        ({"task": "dyck"}, {}, ["--part", "dev"], "--part dev: expected one of train, validation"),
-        ({"task": "dyck"}, {}, ["--label", "right"], "--label right: expected positive or negat"),
-        ({"task": "copy"}, {}, ["--label", "positive"], "only strings of languages have labels"),
-        (
-            {"task": "dyck"},
-            {"bracket_types": [1, 2], "hidden_size": [2, 4]},
-            [],
-            "2 ways, which differ in bracket_types; name one, as in bracket_types=1",
-        ),
-        ({"task": "dyck"}, {}, ["--where", "brackets=1"], "did you mean 'bracket_types'?"),
-        ({"task": "dyck"}, {}, ["--where", "max_depth=3"], "none of the 1 configurations has"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused_in_a_line(
-    tmp_path: Path,
-    fields: dict[str, Any],
-    axes: dict[str, Any],
-    arguments: list[str],
-    says: str,
-) -> None:
-    assert says in refused("draw", spec_file(tmp_path, fields, axes), *arguments)
 
 
 def test_configurations_that_draw_alike_need_not_be_told_apart(tmp_path: Path) -> None:
@@ -141,19 +116,6 @@ def test_configurations_that_draw_alike_need_not_be_told_apart(tmp_path: Path) -
     assert any("[" in row["string"] for row in rows)
 
 
-@pytest.mark.parametrize("field", ["negatives", "test_negatives"])
-@pytest.mark.parametrize("task", ["copy", "file", "contains_all"])
-@pytest.mark.parametrize("command", ["draw", "shortcuts", "submit"])
-def test_near_negatives_are_refused_where_negatives_are_not_drawn(
-    tmp_path: Path, rows_file: str, command: str, task: str, field: str
-) -> None:
-    of_file = {"path": rows_file} if task == "file" else {}
-    spec = spec_file(tmp_path, {"task": task, **of_file, field: "near"})
-    to = ["--db", str(tmp_path / "none.db")] if command == "submit" else []
-    said = refused(command, spec, *to)
-    assert f"{field}='near': not read by" in said
-    assert "only balanced_strings lets choose how negative strings are drawn; leave it out" in said
-    assert not (tmp_path / "none.db").exists()
 
 
 def test_python_gets_strings_spelled_out_too(tmp_path: Path) -> None:

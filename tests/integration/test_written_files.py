@@ -103,22 +103,5 @@ def one_figure() -> list[Figure]:
     return [Figure(1, "Units", "", "", frame, alt.Chart(frame).mark_point().encode(x="x:Q"))]
 
 
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("forced", [[], ["--force"]])
-def test_a_report_does_not_replace_the_database_that_it_is_of(forced: list[str]) -> None:
-    before = Path("runs.db").read_bytes()
-    for name in ("runs.db", "link.db"):
-        if name == "link.db":
-            Path(name).symlink_to("runs.db")
-        said = refused("report", "all_initializations", "--db", "runs.db", "-o", name, *forced)
-        assert f"'{name}' is there" in said
-    assert Path("runs.db").read_bytes() == before
 
 
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(
-    "place", ["x" * 300, "no/out.html", "loop/out.html", "loop", "/dev/null", "/dev/full"]
-)
-def test_a_place_where_no_file_can_be_is_refused_in_one_line(place: str) -> None:
-    Path("loop").symlink_to("loop")
-    assert place in refused("report", "all_initializations", "-o", place)

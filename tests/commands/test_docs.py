@@ -36,7 +36,9 @@ SHORTER = {
 
 
 @pytest.fixture
-def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+def reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None
+) -> Iterator[Reader]:
     """Somebody in an empty folder with the shipped database and a colleague's copy of it."""
     for name in ("runs.db", "colleague.db"):
         shutil.copy(ROOT / "runs.db", tmp_path / name)
