@@ -23,6 +23,8 @@ from tests.app import run
 from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 README = ROOT / "README.md"
 ALL = [README, *PAGES]
 CLUSTERS = DOCS / "sweeps.md"
@@ -36,9 +38,7 @@ SHORTER = {
 
 
 @pytest.fixture
-def reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None
-) -> Iterator[Reader]:
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     """Somebody in an empty folder with the shipped database and a colleague's copy of it."""
     for name in ("runs.db", "colleague.db"):
         shutil.copy(ROOT / "runs.db", tmp_path / name)

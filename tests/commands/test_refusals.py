@@ -214,7 +214,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "runs.db", folder)
     (folder / "link.db").symlink_to("runs.db")
     (folder / "loop").symlink_to("loop")
-    (folder / "rows.csv").write_text("tokens,label\n" + "".join(f"{x:b},{x % 2}\n" for x in range(60)))
+    (folder / "rows.csv").write_text(
+        "tokens,label\n" + "".join(f"{x:b},{x % 2}\n" for x in range(60))
+    )
     for name, (fixed, axes) in SPECS.items():
         spec = {"name": "asked", "model_seeds": [0], "fixed": fixed, "axes": axes}
         (folder / f"{name}.toml").write_text(tomli_w.dumps(spec))

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from dashboard.charts.token_states import prefix_logits
 from seqcls.config import PARTS
 from seqcls.engines.member import draw_initial
-from seqcls.errors import DatasetError, InvalidStringError, SpecError, StoreDamagedError
+from seqcls.errors import DatasetError, InvalidStringError, StoreDamagedError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automaton import LearningBudget, learned_text
 from seqcls.interpretability.automaton_learning import learn
@@ -331,8 +331,6 @@ def test_a_letter_is_no_two_tokens(tmp_path: Path) -> None:
     # A mark that no letter is composed with is a token.
     path = _written(tmp_path / "b.csv", "tokens,label\n\u025b\u0303,1\n\u1ebd,0\n")
     assert summary(path).tokens == sorted("\u0303\u025b\u1ebd")
-
-
 
 
 NOISY = "tokens,label\nab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"
