@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from dashboard.cli import app
 from sweeps.cli.app import main as _  # noqa: F401 (the command as a whole is loaded)
 from sweeps.cli.printing import fitting_columns
-from tests.commands import refused, run_main, shown_commands
+from tests.commands import run_main, shown_commands
 from tests.conftest import ROOT
 
 DB = ["--db", str(ROOT / "runs.db")]
@@ -85,8 +85,6 @@ def test_every_command_has_an_example_that_it_takes() -> None:
         command.make_context(name, words[named + 1 :])  # refuses what it does not take
 
 
-
-
 def test_a_taken_port_is_said_first_and_the_next_free_one_is_offered() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -96,5 +94,3 @@ def test_a_taken_port_is_said_first_and_the_next_free_one_is_offered() -> None:
     assert said.stdout == "", "no address is printed that is not served"
     assert f"port {port} is taken" in said.stderr
     assert re.search(r"--port \d+", said.stderr)
-
-
