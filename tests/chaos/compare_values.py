@@ -42,7 +42,8 @@ from tests.chaos.drawn_values import Drawn, Selection
 from tests.chaos.ledger import InFile, Ledger, numbers_in
 from tests.commands import run_main
 from tests.databases import load_parity
-from tests.facts import (
+from tests.oracles.compared import is_none, spelled_out
+from tests.oracles.facts import (
     CELLS,
     OUTCOMES,
     OUTPUTS,
@@ -60,7 +61,6 @@ from tests.facts import (
     share_answer,
     summed,
 )
-from tests.matrix import is_none, spelled_out
 from tests.shown import Tables, kept_in, printed_rows
 
 MOST_TOLD = 20

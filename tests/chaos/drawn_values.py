@@ -12,11 +12,11 @@ import pandas as pd
 from streamlit.testing.v1 import AppTest
 
 from sweeps.api.comparisons import QUESTIONS
-from tests import facts as true_of
 from tests.app import metrics
 from tests.chaos.ledger import Ledger, numbers_in, same
-from tests.facts import Facts, Row, by_configuration, configuration, done, fails, summed
-from tests.matrix import is_none, spelled_out
+from tests.oracles import facts as true_of
+from tests.oracles.compared import is_none, spelled_out
+from tests.oracles.facts import Facts, Row, by_configuration, configuration, done, fails, summed
 from tests.shown import charts_of
 
 ERRORS = ("length", "label", "logit", "occurrences")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.facts import Row
-from tests.matrix import is_none
+from tests.oracles.compared import is_none
+from tests.oracles.facts import Row
 
 EXACT = {"rel_tol": 1e-9, "abs_tol": 1e-12}
 """Tolerances of two ways to compute the same in double precision."""

@@ -27,7 +27,7 @@ from tests.chaos.drawn_values import Drawn, Selection
 from tests.chaos.ledger import Ledger, same
 from tests.conftest import ASSETS, ROOT
 from tests.databases import new_database
-from tests.facts import Facts
+from tests.oracles.facts import Facts
 from tests.plugins import forget_parts
 from tests.stock import copy_of
 

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.facts import Facts, fails
+from tests.oracles.facts import Facts, fails
 from tests.world import CONFIGURATIONS
 
 COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
