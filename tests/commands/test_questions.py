@@ -30,7 +30,7 @@ from sweeps.store.opening import open_writer
 from tests.commands import run_main, shown_commands
 from tests.conftest import ROOT
 from tests.databases import load_parity
-from tests.facts import Facts
+from tests.oracles.facts import Facts
 from tests.world import KINDS, UNKNOWN, Kind, spelled
 
 SHIPPED = ROOT / "runs.db"

@@ -274,6 +274,7 @@ def check_answers(compared: Compared, answers: list[dict[str, Any]]) -> None:
         compared.equal("answers", len(own), len(compared.facts.test_strings(run_id)))
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("surface", "kind"), CELLS, ids=str)
 def test_commands(
     matrix: Matrix, surface: tuple[str, tuple[str, ...]], kind: Kind, tmp_path: Path
