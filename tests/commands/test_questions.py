@@ -30,7 +30,7 @@ from sweeps.store.opening import open_writer
 from tests.commands import run_main, shown_commands
 from tests.conftest import ROOT
 from tests.databases import load_parity
-from tests.oracles.facts import Facts
+from tests.oracles.compared import Matrix
 from tests.world import KINDS, UNKNOWN, Kind, spelled
 
 SHIPPED = ROOT / "runs.db"
@@ -156,14 +156,17 @@ def told(store: Store, tools: list[tuple[str, dict[str, Any]]]) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def facts(kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Facts:
-    """What SQL says of a copy of the database of every kind, in which findings are stored."""
-    return Facts(Path(shutil.copy(kinds / "kinds.db", tmp_path_factory.mktemp("questions"))))
+def every(kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Matrix:
+    """A copy of the database of every kind, in which findings are stored, and what SQL says."""
+    folder = tmp_path_factory.mktemp("questions")
+    shutil.copy(kinds / "kinds.db", folder)
+    return Matrix(folder)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_a_command_python_and_an_agent_give_one_answer(facts: Facts, kind: Kind) -> None:
-    store = open_writer(str(facts.db))
+def test_a_command_python_and_an_agent_give_one_answer(every: Matrix, kind: Kind) -> None:
+    facts, db = every.facts, str(every.db)
+    store = open_writer(db)
     run, *_, last = [int(run["run_id"]) for run in facts.sweeps[kind.name]]
     known = [*facts.wrong_strings(run), *facts.test_strings(run)]
     string = next(filter(None, known), spelled(UNKNOWN, kind.letters or {"a": "a", "b": "b"}))
@@ -174,7 +177,7 @@ def test_a_command_python_and_an_agent_give_one_answer(facts: Facts, kind: Kind)
         if name in SLOW and KINDS.index(kind) % 3:
             continue
         typed = [part.format(**values) for part in question.line.split()]
-        said = run_main(name, *typed, "--db", str(facts.db), "--json")
+        said = run_main(name, *typed, "--db", db, "--json")
         assert said.returncode in (0, 2), said
         answer = json.loads(said.stdout) if said.returncode == 0 else None
         try:

@@ -127,8 +127,6 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(shipped: Pat
     assert sha256(shipped.read_bytes()).hexdigest() == before
 
 
-
-
 @pytest.mark.parametrize(
     ("tool", "asked", "same"),
     [
