@@ -124,7 +124,7 @@ def common(one: Any, other: Any) -> tuple[Any, Any]:
     """Of objects what both have: a command adds the run, and an agent is told less."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = one.keys() & other.keys()
-        assert names
+        assert names or not (one or other)
         pairs = {name: common(one[name], other[name]) for name in names}
         return {x: y[0] for x, y in pairs.items()}, {x: y[1] for x, y in pairs.items()}
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
@@ -176,6 +176,9 @@ def test_a_command_python_and_an_agent_give_one_answer(every: Matrix, kind: Kind
     for name, question in QUESTIONS.items():
         if name in SLOW and KINDS.index(kind) % 3:
             continue
+        if name == "predict" and kind.overflows:
+            # Python gives NaN, as arrays do; a command has to say why there is no answer.
+            continue
         typed = [part.format(**values) for part in question.line.split()]
         said = run_main(name, *typed, "--db", db, "--json")
         assert said.returncode in (0, 2), said
@@ -190,8 +193,9 @@ def test_a_command_python_and_an_agent_give_one_answer(every: Matrix, kind: Kind
         if question.tool is not None:
             tools.append((name, filled(question.tool, values)))
             expected.append(found)
-        if name == "predict" and string in facts.wrong_strings(run):
-            assert answer[0]["label"] != answer[0]["predicted"]
+        if name == "predict" and found is not None and string in facts.wrong_strings(run):
+            right, given = ("label", "predicted") if "label" in found[0] else ("target", "output")
+            assert found[0][right] != found[0][given], string
         if name == "patch" and answer is not None:
             assert not any(any(row) for row in answer.get("flips", []))
     for (name, _), shown, found in zip(tools, told(store, tools), expected, strict=True):

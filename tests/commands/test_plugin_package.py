@@ -12,51 +12,23 @@ from sweeps.store.opening import open_reader
 from sweeps.store.verification import verify
 from tests import plugins
 from tests.app import open_app
-from tests.conftest import ASSETS
-
-# In processes of their own: what is installed is looked up once a process.
-COMMANDS = """
-import json, sys
-from typer.testing import CliRunner
-from sweeps.cli.app import app
-for arguments in json.loads(sys.argv[1]):
-    said = CliRunner().invoke(app, arguments)
-    assert said.exit_code == 0, said
-    print(json.dumps(said.stdout))
-"""
-PAGE = """
-from streamlit.testing.v1 import AppTest
-page = AppTest.from_file("dashboard/app.py", default_timeout=120).run()
-assert not page.exception, page.exception[0].value
-assert not page.error, page.error[0].value
-print([str(table.value.to_dict()) for table in page.dataframe])
-"""
+from tests.commands import refused, run_main
+from tests.world import parts_from_outside
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture
 def installed() -> Iterator[None]:
-    """The package is where Python finds it, in processes that are started too."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("PYTHONPATH", plugins.PYTHONPATH)
+    """The package is where this process finds it."""
+    with parts_from_outside():
         yield
 
 
-def said(*commands: list[str]) -> list[str]:
-    """What these commands print."""
-    run = plugins.python("-c", COMMANDS, json.dumps(commands))
-    assert run.returncode == 0, run.stderr
-    return [json.loads(line) for line in run.stdout.splitlines()]
-
-
-def test_parts_from_outside_are_trained_stored_listed_and_shown(
-    trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("installed")
+def test_parts_from_outside_are_trained_by_processes_stored_and_listed(
+    trained_by_processes: Path,
 ) -> None:
-    # The commands and the page are told the database as a user may: by the environment.
-    monkeypatch.setenv("SEQCLS_DB", str(trained_by_processes))
-    listed, errors, predicted, _ = said(
-        ["runs", "--json"], ["errors", "1", "--json"], ["predict", "4", "aab"], ["verify"]
-    )
-    runs = json.loads(listed)
+    db = ("--db", str(trained_by_processes))
+    runs = json.loads(run_main("runs", "--json", *db).stdout)
     assert [run["state"] for run in runs] == ["done"] * 4
     assert {run["plugins"] for run in runs} == {"little-extras==1.2"}
     assert {run["engine"] for run in runs} == {"strings"}
@@ -64,34 +36,21 @@ def test_parts_from_outside_are_trained_stored_listed_and_shown(
         ("every_other", "transformer"),
         ("none", "bag"),
     }
-    for error in json.loads(errors):
+    for error in json.loads(run_main("errors", "1", "--json", *db).stdout):
         assert error["label"] == error["string"].rstrip("{}0123456789>").endswith("b")
-    assert "aab" in predicted
-
-    page = plugins.python("-c", PAGE)
-    assert page.returncode == 0, page.stderr
-    assert "'bag'" in page.stdout
+    assert "aab" in run_main("predict", "4", "aab", *db).stdout
+    assert verify(open_reader(db[1])).unchecked == []
 
 
-@pytest.fixture
-def installed_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The package is where this process finds it, too."""
-    monkeypatch.syspath_prepend(str(ASSETS / "plugin_package"))
-    plugins.forget_parts()
-    yield
-    monkeypatch.undo()
-    plugins.forget_parts()
-
-
-@pytest.mark.usefixtures("installed_here")
+@pytest.mark.usefixtures("installed")
 def test_where_an_explanation_does_not_hold_only_what_does_is_advised(
     trained_by_processes: Path,
 ) -> None:
     store = open_reader(str(trained_by_processes))
     for run, is_advised in (("1", True), ("4", False)):
-        with pytest.raises(ConfigError, match="do not hold for this model") as refused:
+        with pytest.raises(ConfigError, match="do not hold for this model") as refusal:
             api.explain(store, run, "aab")
-        assert ("`patch`" in str(refused.value)) is is_advised
+        assert ("`patch`" in str(refusal.value)) is is_advised
         if is_advised:
             api.patch(store, run, "aab", "aba")
         else:
@@ -99,19 +58,11 @@ def test_where_an_explanation_does_not_hold_only_what_does_is_advised(
                 api.patch(store, run, "aab", "aba")
 
 
-def test_without_the_package_a_stored_run_says_what_to_install(
-    trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PYTHONPATH")
-    run = plugins.python("-m", "sweeps", "predict", "1", "aab", "--db", str(trained_by_processes))
-    assert run.returncode == 2
-    assert "install little-extras==1.2" in run.stderr
-    assert "Traceback" not in run.stderr
-
-
 def test_without_the_package_nothing_is_damaged_and_every_page_is_shown(
     trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asked = ("predict", "1", "aab", "--db", str(trained_by_processes))
+    assert "install little-extras==1.2" in refused(*asked)
     checked = verify(open_reader(str(trained_by_processes)))
     assert checked.damages == []
     said = [str(each) for each in checked.unchecked]
@@ -179,10 +130,10 @@ def test_what_a_plug_in_prints_is_no_output_of_a_command(
     table = ["[fixed]", 'task = "starts_with_a"', *lines]
     spec.write_text("\n".join(['name = "noisy"', "model_seeds = [0]", *table]))
     for arguments in (
-        ["sweep", str(spec), "--workers", "1"], ["runs", "--json"], ["runs"],
-        ["predict", "1", "ab", "--json"], ["draw", str(spec), "--format", "jsonl"],
-        ["theory", "starts_with_a", "--json"],
-    ):  # fmt: skip
+        ["sweep", str(spec), "--workers", "1"],
+        ["predict", "1", "ab", "--json"],
+        ["draw", str(spec), "--format", "jsonl"],
+    ):
         run = plugins.python("-m", "sweeps", *arguments)
         assert run.returncode == 0, run.stderr
         assert "LOUD" not in run.stdout

@@ -14,7 +14,7 @@ from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.strings import drawn_strings, first_strings
 from sweeps.grid.spec import load_specs
-from tests.commands import refused, run_main
+from tests.commands import run_main
 
 SHORT_STRINGS = {
     "train_size": 200,
@@ -108,14 +108,10 @@ def test_strings_of_a_file_are_shown_by_label(tmp_path: Path, rows_file: str) ->
     assert {row["kind"] for row in negative} == {""}, "a file doesn't say how they were drawn"
 
 
-
-
 def test_configurations_that_draw_alike_need_not_be_told_apart(tmp_path: Path) -> None:
     spec = spec_file(tmp_path, {"task": "dyck"}, {"hidden_size": [2, 4], "bracket_types": [1, 2]})
     rows = drawn(spec, "--where", "bracket_types=2", "-n", "100")
     assert any("[" in row["string"] for row in rows)
-
-
 
 
 def test_python_gets_strings_spelled_out_too(tmp_path: Path) -> None:
