@@ -13,13 +13,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import typer
 
 from seqcls import __version__
 from sweeps import api
-from sweeps.cli.app import app
 from sweeps.grid.grouping import PlannedRun
-from sweeps.terminal import WITHOUT_DATABASE, name_database, with_database
 from sweeps.work.jobs import make_job
 from tests.commands import SEQCLS, run_main
 from tests.conftest import ROOT, short_config
@@ -251,25 +248,3 @@ def test_conditions_are_repeated_and_may_leave_no_run() -> None:
     none = run_main("runs", *two, "--where", "state=failed", *DB)
     assert (none.returncode, none.stderr) == (0, "")
     assert "0 runs in" in none.stdout
-
-
-def test_commands_that_a_message_names_get_the_database_where_they_take_one() -> None:
-    group = typer.main.get_command(app)
-    assert isinstance(group, typer.core.TyperGroup)
-    without = {
-        name
-        for name, command in group.commands.items()
-        if not isinstance(command, typer.core.TyperGroup)
-        and not any("--db" in parameter.opts for parameter in command.params)
-    }
-    assert without == set(WITHOUT_DATABASE)
-    name_database("own.db")
-    try:
-        for name in without:
-            assert with_database(f"`seqcls {name} x` does") == f"`seqcls {name} x` does"
-        assert with_database("`seqcls checks x`") == "`seqcls checks x --db own.db`"
-        assert with_database("`seqcls runs`; `seqcls db check`") == (
-            "`seqcls runs --db own.db`; `seqcls db check --db own.db`"
-        )
-    finally:
-        name_database(None)

@@ -21,15 +21,13 @@ from typer.testing import CliRunner
 from dashboard.charts.token_states import prefix_logits
 from seqcls.config import PARTS
 from seqcls.engines.member import draw_initial
-from seqcls.errors import DatasetError, InvalidStringError, StoreDamagedError
+from seqcls.errors import DatasetError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.automaton import LearningBudget, learned_text
-from seqcls.interpretability.automaton_learning import learn
 from seqcls.interpretability.minimal import minimal_failing
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.strings import datasets
-from seqcls.strings.datasets import Dataset, Row, dataset_of, remember, unpack
+from seqcls.strings.datasets import Row, dataset_of, remember, unpack
 from seqcls.strings.token_strings import TokenStrings
 from sweeps import api
 from sweeps.api import fit_shortcuts, overlaps, populations, runs, states, work
@@ -42,10 +40,9 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store.databases.engine import Store
 from sweeps.store.merge import merge
 from sweeps.store.opening import open_writer
-from sweeps.store.reads.test_sets import load_dataset, stored_datasets
+from sweeps.store.reads.test_sets import stored_datasets
 from sweeps.store.verification import verify
 from sweeps.store.writes.sweep_actions import delete, submit
-from sweeps.store.writes.test_sets import store_dataset
 from tests.app import open_app
 from tests.app import said as app_text
 from tests.commands import run_main
@@ -159,22 +156,6 @@ def test_languages_of_mlregtest_in_one_folder_are_named_one_by_one(tmp_path: Pat
     # A table with names of columns is a table, whatever its own name.
     table = _written(tmp_path / "my_Train.txt", "tokens\tlabel\nab\t1\n")
     assert read_dataset(table).splits is None
-
-
-def test_a_dataset_is_stored_once_and_taken_over(store: Store, tmp_path: Path) -> None:
-    dataset = read_dataset(_written(tmp_path / "a.csv", LABELED))
-    with store.begin() as connection:
-        assert store_dataset(connection, dataset) == store_dataset(connection, dataset) == 1
-        assert load_dataset(connection, "0" * 64) is None
-    other = open_writer(str(tmp_path / "other.db"))
-    merge(other, store)
-    with other.begin() as connection:
-        loaded = load_dataset(connection, dataset.digest)
-        assert isinstance(loaded, Dataset)
-        assert (loaded.name, list(loaded.rows())) == ("a.csv", list(dataset.rows()))
-        connection.exec_driver_sql("UPDATE dataset SET rows = substr(rows, 1, 20)")
-    with pytest.raises(StoreDamagedError, match="dataset 1: rows"), other.begin() as connection:
-        load_dataset(connection, dataset.digest)
 
 
 def _records() -> bytes:
@@ -707,24 +688,6 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     assert digest not in stored_datasets(other)
 
 
-def test_an_automaton_is_learned_of_what_a_file_does_not_say(tmp_path: Path) -> None:
-    digest = remember(read_dataset(_even(tmp_path / "even.csv")))
-    fields = {"task": "file", "dataset": digest, **SMALL}
-    # It has no answer to the empty string, which the file has not either.
-    problem = resolve(configuration(fields | {"architecture": "lstm", "readout": "last"}))
-    assert not problem.knows(TokenStrings.of_lists(2, [()])).any()
-    model = TrainedModel(problem, draw_initial([(problem, 0)])[0])
-    learned = learn(model, LearningBudget(rounds=5, strings=2**6, single=100), stepped=False)
-    test = distinct_test_strings(problem.test).strings
-    wrong = model.ask(test).predicted != problem.language.labels(test)
-    assert learned.wrong == wrong.sum() > 0
-    assert learned.error is not None
-    said = " ".join(learned_text(learned))
-    assert "empty string, so the model was not asked about it: it is taken for negative" in said
-    assert "label" not in said
-    assert problem.knows(TokenStrings.of_lists(2, [model.letters(learned.error.string)])).all()
-
-
 def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     lines = "tokens,label,split,note\nab,1,train,x\nab,1,test,x\nb,0,test,x\n"
     path = _written(tmp_path / "a.csv", lines)
@@ -757,20 +720,6 @@ def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
     assert max(means) - min(means) < 0.02
     texts = [set(problem_texts(problem)) for problem in parts]
     assert texts[0] == texts[1] != texts[2]
-
-
-def test_shares_are_of_strings_however_often_one_is_repeated(tmp_path: Path) -> None:
-    strings = [format(number, "b") for number in range(32, 64)]
-    lines = [f"{x},{x[-1]}\n" * (500 if number == 7 else 1) for number, x in enumerate(strings)]
-    digest = remember(read_dataset(_written(tmp_path / "a.csv", "tokens,label\n" + "".join(lines))))
-    for seed in range(10):
-        problem = resolve(configuration({"task": "file", "dataset": digest, "train_seed": seed}))
-        drawn = [next(problem.sampler(part).epochs()).strings.letters for part in PARTS]
-        train, validation, test = (len(np.unique(letters, axis=0)) for letters in drawn)
-        assert train + validation + test == 32
-        assert 21 <= train <= 24
-        assert 3 <= validation <= 4
-        assert 6 <= test <= 7
 
 
 def problem_texts(problem: Problem) -> list[str]:

@@ -315,7 +315,7 @@ def test_a_number_that_no_letter_has_is_refused_wherever_strings_are_given() -> 
 def test_a_mistake_of_a_process_of_its_own_leaves_nothing_behind(tmp_path: Path) -> None:
     said = run("runs", "--db", str(tmp_path / "x.db"))
     assert (said.returncode, said.stdout) == (2, "")
-    check(said.stderr.removesuffix("\n"), ("seqcls: ", "x.db", "does not exist"))
+    check(said.stderr.removesuffix("\n"), ("x.db' does not exist", "seqcls sweep report --db"))
     said = run_main("sweep", "nope", "--db", str(tmp_path / "x.db"))
     assert said.returncode == 2
     assert list(tmp_path.iterdir()) == []
