@@ -23,6 +23,28 @@ def installed() -> Iterator[None]:
         yield
 
 
+def test_without_the_package_nothing_is_damaged_and_every_page_is_shown(
+    trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Before this process has asked it with the package: what it found then it need not ask again.
+    asked = ("predict", "1", "aab", "--db", str(trained_by_processes))
+    assert "install little-extras==1.2" in refused(*asked)
+    checked = verify(open_reader(str(trained_by_processes)))
+    assert checked.damages == []
+    said = [str(each) for each in checked.unchecked]
+    assert len(said) == 3
+    assert all("install little-extras==1.2" in each for each in said)
+    assert "task='ends_with_b' and architecture='bag' need" in said[1]
+    for page in ("compare", "failing", "sweeps", "compare_two"):
+        app = open_app(monkeypatch, trained_by_processes, page)
+        assert not app.error, (page, app.error[0].value)
+        assert "plug-in" not in " ".join(str(each.value) for each in app.warning), page
+    app = open_app(monkeypatch, trained_by_processes, "model")
+    assert [each.value for each in app.warning] == [
+        "These models need a plug-in that is not installed here."
+    ]
+
+
 @pytest.mark.usefixtures("installed")
 def test_parts_from_outside_are_trained_by_processes_stored_and_listed(
     trained_by_processes: Path,
@@ -56,27 +78,6 @@ def test_where_an_explanation_does_not_hold_only_what_does_is_advised(
         else:
             with pytest.raises(ConfigError, match="names no states"):
                 api.patch(store, run, "aab", "aba")
-
-
-def test_without_the_package_nothing_is_damaged_and_every_page_is_shown(
-    trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = ("predict", "1", "aab", "--db", str(trained_by_processes))
-    assert "install little-extras==1.2" in refused(*asked)
-    checked = verify(open_reader(str(trained_by_processes)))
-    assert checked.damages == []
-    said = [str(each) for each in checked.unchecked]
-    assert len(said) == 3
-    assert all("install little-extras==1.2" in each for each in said)
-    assert "task='ends_with_b' and architecture='bag' need" in said[1]
-    for page in ("compare", "failing", "sweeps", "compare_two"):
-        app = open_app(monkeypatch, trained_by_processes, page)
-        assert not app.error, (page, app.error[0].value)
-        assert "plug-in" not in " ".join(str(each.value) for each in app.warning), page
-    app = open_app(monkeypatch, trained_by_processes, "model")
-    assert [each.value for each in app.warning] == [
-        "These models need a plug-in that is not installed here."
-    ]
 
 
 NOISY = """

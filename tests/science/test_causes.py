@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,25 +98,6 @@ def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> Non
     assert found["strings"].tolist()[0] == 10
     assert found["share"].tolist()[0] == pytest.approx(0.6)
     assert mechanisms_of(frame[frame["run_id"] == 2]) == ["order not seen", "simple rule"]
-
-
-def test_causes_that_were_attributed_in_an_older_way_are_found_anew(shipped: Store) -> None:
-    """Before, groups and dilution outside the exact account were not tried on short strings."""
-    failures.attribute(shipped, [43], 10)
-    (stored,) = rows(shipped, "SELECT DISTINCT mechanism FROM cause")
-    assert stored == ("dilution",), "an exact account is what it was"
-    older = "INSERT INTO cause VALUES ({}, {}, '{}', NULL, '{}', 0.5, 5, NULL)"
-    with sqlite3.connect(str(shipped.path)) as connection:
-        for run_id, mechanism, tokens in (
-            (39, "longer than in training", "false positives"),
-            (40, "dilution", "block 0"),
-        ):
-            connection.execute(older.format(run_id, 0, "two heads on one letter", "b, none on a"))
-            connection.execute(older.format(run_id, 1, mechanism, tokens))
-    assert set(explained.causes(shipped.reader())["run_id"]) == {43}
-    assert failures.attribute(shipped, [43, 39, 40], 10) == 2
-    assert set(explained.causes(shipped.reader())["run_id"]) == {43, 39, 40}
-    assert verify(shipped.reader()).damages == []
 
 
 def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
