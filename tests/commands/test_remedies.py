@@ -6,7 +6,6 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from sweeps import api
 from sweeps.cli.app import app
 from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
@@ -21,6 +20,8 @@ def test_a_remedy_is_trained_with_the_same_seeds_and_compared(tmp_path: Path) ->
     shutil.copy(ROOT / "runs.db", db[1])
     saved = tmp_path / "specs"
     invoke = CliRunner().invoke
+    nowhere = invoke(app, ["remedies", "walkthrough/5", *db])
+    assert "misclassifies no test string" in nowhere.stdout
     said = invoke(app, ["remedies", RUN, *db, "--save", str(saved)])
     assert "two heads on one letter" in said.stdout
     assert "try num_attention_heads=4 (now 2)" in said.stdout
@@ -46,18 +47,3 @@ def test_a_remedy_is_trained_with_the_same_seeds_and_compared(tmp_path: Path) ->
     told = invoke(app, ["remedies", RUN, *db]).stdout
     assert "7 seeds fail, against 5 of 7" in told
     assert "1 with it and 1 without it left out: not learned" in told
-
-
-def test_of_a_run_that_fails_nowhere_nothing_is_suggested() -> None:
-    said = CliRunner().invoke(app, ["remedies", "walkthrough/5", "--db", str(ROOT / "runs.db")])
-    assert "misclassifies no test string" in said.stdout
-
-
-def test_the_old_name_of_the_command_and_of_the_function_still_works() -> None:
-    arguments = ["walkthrough/5", "--db", str(ROOT / "runs.db")]
-    old, new = (CliRunner().invoke(app, [name, *arguments]) for name in ("helps", "remedies"))
-    assert (old.exit_code, old.stdout) == (0, new.stdout)
-    shown = CliRunner().invoke(app, ["--help"]).stdout
-    assert "remedies" in shown
-    assert "helps" not in shown
-    assert api.helps is api.remedies

@@ -6,8 +6,8 @@ import json
 import lzma
 import random
 import re
-import subprocess
-import sys
+from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +21,16 @@ from typer.testing import CliRunner
 from dashboard.charts.token_states import prefix_logits
 from seqcls.config import PARTS
 from seqcls.engines.member import draw_initial
-from seqcls.errors import DatasetError, InvalidStringError, SpecError, StoreDamagedError
+from seqcls.errors import DatasetError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.automaton import LearningBudget, learned_text
-from seqcls.interpretability.automaton_learning import learn
 from seqcls.interpretability.minimal import minimal_failing
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.strings import datasets
-from seqcls.strings.datasets import Dataset, Row, dataset_of, remember, unpack
+from seqcls.strings.datasets import Row, dataset_of, remember, unpack
 from seqcls.strings.token_strings import TokenStrings
 from sweeps import api
-from sweeps.api import by_drawn, fit_shortcuts, overlaps, populations, runs, states, work
+from sweeps.api import fit_shortcuts, overlaps, populations, runs, states, work
 from sweeps.api.presentation import prefixes_frame, said_of
 from sweeps.api.protocols import protocol
 from sweeps.cli.app import app
@@ -42,13 +40,12 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store.databases.engine import Store
 from sweeps.store.merge import merge
 from sweeps.store.opening import open_writer
-from sweeps.store.reads.overview import languages, settings
-from sweeps.store.reads.test_sets import load_dataset, stored_datasets
+from sweeps.store.reads.test_sets import stored_datasets
 from sweeps.store.verification import verify
 from sweeps.store.writes.sweep_actions import delete, submit
-from sweeps.store.writes.test_sets import store_dataset
 from tests.app import open_app
 from tests.app import said as app_text
+from tests.commands import run_main
 from tests.databases import file_of, rows
 
 LABELED = "tokens,label,split,id\nba,0,test,2\nab,1,train,1\n,1,train,3\n"
@@ -161,27 +158,10 @@ def test_languages_of_mlregtest_in_one_folder_are_named_one_by_one(tmp_path: Pat
     assert read_dataset(table).splits is None
 
 
-def test_a_dataset_is_stored_once_and_taken_over(store: Store, tmp_path: Path) -> None:
-    dataset = read_dataset(_written(tmp_path / "a.csv", LABELED))
-    with store.begin() as connection:
-        assert store_dataset(connection, dataset) == store_dataset(connection, dataset) == 1
-        assert load_dataset(connection, "0" * 64) is None
-    other = open_writer(str(tmp_path / "other.db"))
-    merge(other, store)
-    with other.begin() as connection:
-        loaded = load_dataset(connection, dataset.digest)
-        assert isinstance(loaded, Dataset)
-        assert (loaded.name, list(loaded.rows())) == ("a.csv", list(dataset.rows()))
-        connection.exec_driver_sql("UPDATE dataset SET rows = substr(rows, 1, 20)")
-    with pytest.raises(StoreDamagedError, match="dataset 1: rows"), other.begin() as connection:
-        load_dataset(connection, dataset.digest)
-
-
-def test_what_is_no_pack_is_refused(tmp_path: Path) -> None:
-    packed = read_dataset(_written(tmp_path / "a.csv", LABELED)).to_bytes()
-    for damaged in (b"", b"x", packed[:-3], packed + b"x"):
-        with pytest.raises(DatasetError, match="cannot be unpacked"):
-            unpack(damaged)
+def _records() -> bytes:
+    file = BytesIO()
+    pq.write_table(pa.table({"tokens": [{"a": 1}], "label": [1]}), file)
+    return file.getvalue()
 
 
 MALFORMED: dict[str, tuple[str | bytes, str]] = {
@@ -272,6 +252,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "sheet.csv": (b"PK\x03\x04", "a zip archive"),
     "sheet.xlsx": (b"PK", "save its sheet as CSV"),
     "none.parquet": (b"PAR1 nothing", "no Parquet file"),
+    "records.parquet": (_records(), "column 'tokens' holds 'struct<a: int64>', expected"),
     "file.zip": (b"PK", "a name that ends in '.zip'"),
     "alone_src.txt": ("ab\n", "no 'alone_tgt.txt' beside alone_src.txt"),
 }
@@ -331,20 +312,6 @@ def test_a_letter_is_no_two_tokens(tmp_path: Path) -> None:
     # A mark that no letter is composed with is a token.
     path = _written(tmp_path / "b.csv", "tokens,label\n\u025b\u0303,1\n\u1ebd,0\n")
     assert summary(path).tokens == sorted("\u0303\u025b\u1ebd")
-
-
-@pytest.mark.parametrize(
-    ("alphabet", "said"),
-    [
-        ("cafe\u0301", r"U\+0065 and U\+0301: side by side they are U\+00E9"),
-        ("a\u212b", r"it is U\+212B; write its composed form, U\+00C5"),
-        ("cafe\u0301 b", r"write its composed form, U\+0063 U\+0061 U\+0066 U\+00E9"),
-    ],
-)
-def test_an_alphabet_has_each_letter_in_one_form(alphabet: str, said: str) -> None:
-    spec = {"name": "s", "fixed": {"task": "counting", "alphabet": alphabet, "formula": "a > 1"}}
-    with pytest.raises(SpecError, match=said):
-        parse_spec({**spec, "model_seeds": [0]}).configs()
 
 
 NOISY = "tokens,label\nab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"
@@ -577,25 +544,6 @@ def test_files_of_a_folder_may_be_packed(tmp_path: Path) -> None:
     assert len(read_dataset(texts / "train_src.txt.bz2")) == 1
 
 
-def test_files_of_a_folder_may_each_say_their_split(tmp_path: Path) -> None:
-    for split in ("train", "test"):
-        _written(tmp_path / f"{split}.csv", f"tokens,label,split\nab,1,{split}\nba,0,{split}\n")
-    found = summary(tmp_path)
-    assert [(part.split, part.rows) for part in found.parts] == [
-        *[("train", 1), ("train", 1), ("test", 1), ("test", 1)]
-    ]
-
-
-def test_a_quotation_mark_behind_a_space_opens_a_cell(tmp_path: Path) -> None:
-    spaced = _written(tmp_path / "a.csv", 'label, tokens\n1, "ab"\n0, "bba"\n')
-    assert "".join(read_dataset(spaced).alphabet) == "ab"
-
-
-def test_a_column_of_lists_of_one_is_one_of_lists_beside_another(tmp_path: Path) -> None:
-    path = _written(tmp_path / "a.csv", 'input,target\n"[1, 2]",[3]\n[2],[2]\n"[1, 0]",[]\n')
-    assert "".join(read_dataset(path).alphabet) == "0123"
-
-
 READ_AS: dict[str, tuple[str, str]] = {
     "lists of NumPy 2": (
         '"[np.int64(0), np.int64(1)]",1\n[np.int64(1)],0\n',
@@ -617,30 +565,28 @@ READ_AS: dict[str, tuple[str, str]] = {
 }
 
 
+TOKENS: dict[str, tuple[str, Sequence[str]]] = {
+    "lists.csv": ('tokens,label\n[],0\n"[0, 10]",1\n[10  0],0\n"(10,)",1\n', ("0", "10")),
+    "one_item.csv": ('input,target\n"[1, 2]",[3]\n[2],[2]\n"[1, 0]",[]\n', "0123"),
+    "quotes.tsv": ('tokens\tlabel\n" a b\t1\nb a "\t0\n', '"ab'),
+    "brackets.csv": ("tokens,label\n([{<>}]),1\n([{<>)]},0\n", "()<>[]{}"),
+    "spaces.csv": ('label, tokens\n1, "ab"\n0, "bba"\n', "ab"),
+}
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_the_tokens_of_a_file_are_those_that_are_meant(tmp_path: Path, name: str) -> None:
+    content, tokens = TOKENS[name]
+    dataset = read_dataset(_written(tmp_path / name, content))
+    assert tuple(dataset.alphabet) == tuple(tokens)
+    assert unpack(dataset.to_bytes()).digest == dataset.digest
+
+
 @pytest.mark.parametrize("name", READ_AS)
 def test_data_says_what_the_tokens_are_and_by_which_row(tmp_path: Path, name: str) -> None:
     rows, said = READ_AS[name]
     sentences = summary(_written(tmp_path / "a.csv", f"tokens,label\n{rows}")).sentences
     assert any(sentence.startswith(said) for sentence in sentences)
-
-
-def test_a_list_of_numbers_in_a_cell_has_numbers_as_tokens(tmp_path: Path) -> None:
-    path = _written(tmp_path / "a.csv", 'tokens,label\n[],0\n"[0, 10]",1\n[10  0],0\n"(10,)",1\n')
-    dataset = read_dataset(path)
-    assert dataset.alphabet == ("0", "10")
-    assert {row.letters for row in dataset.rows()} == {(), (0, 1), (1, 0), (1,)}
-
-
-def test_quotation_marks_between_tabs_are_tokens(tmp_path: Path) -> None:
-    path = _written(tmp_path / "a.tsv", 'tokens\tlabel\n" a b\t1\nb a "\t0\n')
-    assert read_dataset(path).alphabet == '"ab'
-
-
-def test_brackets_of_four_kinds_are_tokens(tmp_path: Path) -> None:
-    path = _written(tmp_path / "a.csv", "tokens,label\n([{<>}]),1\n([{<>)]},0\n")
-    dataset = read_dataset(path)
-    assert dataset.alphabet == "()<>[]{}"
-    assert unpack(dataset.to_bytes()).digest == dataset.digest
 
 
 def test_a_string_of_ten_thousand_long_tokens_is_read(tmp_path: Path) -> None:
@@ -675,164 +621,71 @@ def _even(path: Path, rows: int = 300) -> Path:
 SMALL = {"hidden_size": 4, "max_num_epochs": 2, "min_num_epochs": 0, "train_batch_size": 32}
 
 
-def test_languages_in_files_are_summed_up_by_the_class_that_their_names_say(
+def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path
 ) -> None:
-    named = ("04.04.SL.2.1.0", "04.04.SL.2.1.1", "04.03.TSL.2.1.0", "04.03.TSL.2.1.1")
+    """Rows with labels, languages whose names say their class, and an automaton."""
+    lines = "0 0 b b\n0 1 a a\n1 1 b b\n1 0 a a\n0\n"
+    automaton, even = _written(tmp_path / "even.att", lines), _even(tmp_path / "even.csv")
+    named = ("04.04.SL.2.1.0", "04.04.SL.2.1.1", "04.03.TSL.2.1.0")
     paths = [
-        str(_write_language(tmp_path, name, Dev=f"{'ab' * (place + 2)}\tTRUE\n"))
+        _write_language(tmp_path, name, Dev=f"{'ab' * (place + 2)}\tTRUE\n")
         for place, name in enumerate(named)
     ]
-    spec = {
-        "name": "files",
-        "model_seeds": [0, 1],
-        "fixed": {"task": "file", "readout": "last", **SMALL},
-        "axes": {"architecture": ["rnn", "lstm"], "path": paths},
+    short = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 9}
+    asked: dict[str, dict[str, Any]] = {
+        "mine": {"task": "file", "path": str(even)},
+        "files": {"task": "file", "architecture": "rnn", "readout": "last"},
+        "machine": {"task": "automaton", "path": str(automaton), **short},
+        "pattern": {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", **short},
     }
-    submit(store, parse_spec(spec))
-    work(store, workers=0)
-    fit_shortcuts(store)
-    found = populations(store, "files")
-    assert found.by == ["language_class", "architecture"]
-    assert found.shares[["languages", "seeds"]].to_numpy().tolist() == [[2, 4]] * 4
-    table = found.table()
-    of_sl = runs(store, architecture="rnn").merge(
-        by_drawn(store, runs(store)["id"]), left_on="id", right_on="run_id"
-    )
-    of_sl = of_sl[of_sl["dataset"].isin([read_dataset(path).digest for path in paths[:2]])]
-    border = of_sl[of_sl["drawn"] == "border"].groupby(["dataset", "id"])["accuracy_y"].first()
-    expected = border.groupby("dataset").median().median()
-    assert table["border"].iloc[1] == pytest.approx(expected)
-    assert table[["reader_random", "reader_border"]].notna().all(axis=None)
-    said = CliRunner().invoke(app, ["populations", "--db", str(store.path), "--by", "readout"])
-    assert said.exit_code == 1
-    assert "by='readout': known are architecture, dataset, language_class" in str(said.exception)
-    said = CliRunner().invoke(app, ["populations", "--db", str(store.path), "--json"])
-    assert [row["language_class"] for row in json.loads(said.stdout)] == ["SL", "SL", "TSL", "TSL"]
-    shown = open_app(monkeypatch, file_of(store))
-    (own,) = [x.value for x in shown.dataframe if "languages" in x.value]
-    assert own["language_class"].tolist() == ["SL", "SL", "TSL", "TSL"]
-    mapped = open_app(monkeypatch, file_of(store), "map", x="architecture", y="language_class")
-    assert "means over languages" in app_text(mapped)
-
-
-def test_regular_languages_are_summed_up_mapped_and_filtered_by_the_class_that_is_decided(
-    monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path
-) -> None:
-    lines = "0 0 b b\n0 1 a a\n1 1 b b\n1 0 a a\n0\n"
-    small = {"readout": "last", "test_size": 100, "validation_size": 32, "train_size": 32, **SMALL}
-    regular = {"task": "regular", "alphabet": "ab", **small}
-    automaton = {"task": "automaton", "path": str(_written(tmp_path / "even.att", lines)), **small}
-    axes = {"architecture": ["rnn", "lstm"]}
-    patterns = {"pattern": ["(ab)*", "(ba)*", "a*(ba*ba*)*"]}
-    for name, fixed, more in (("patterns", regular, patterns), ("file", automaton, {})):
-        spec = {"name": name, "model_seeds": [0], "fixed": fixed, "axes": axes | more}
+    for name, fields in asked.items():
+        axes = {"path": list(map(str, paths))} if name == "files" else {}
+        fixed = {"architecture": "gru", "readout": "last", **SMALL, **fields}
+        spec = {"name": name, "model_seeds": [0, 1], "fixed": fixed, "axes": axes}
         submit(store, parse_spec(spec))
-    work(store, workers=0)
-    found = populations(store, by="language_class")
-    assert found.shares[["language_class", "languages", "seeds"]].to_numpy().tolist() == [
-        ["SL", 2, 4],
-        ["Zp", 2, 4],
-    ]
-    shown = open_app(monkeypatch, file_of(store), language_class="Zp")
-    assert sorted(shown.dataframe[0].value["task"]) == ["automaton"] * 2 + ["regular"] * 2
-    every = open_app(monkeypatch, file_of(store)).dataframe[0].value
-    assert every["language_class"].value_counts().to_dict() == {"SL": 4, "Zp": 4}
-    mapped = open_app(monkeypatch, file_of(store), "map", x="architecture", y="language_class")
-    assert "means over languages" in app_text(mapped)
-
-
-def test_a_sweep_on_a_file_needs_the_file_no_longer(store: Store, tmp_path: Path) -> None:
-    path = _even(tmp_path / "even.csv")
-    assert "\na,1\n" in path.read_text()
-    fixed = {"task": "file", "path": str(path), **SMALL}
-    submit(store, parse_spec({"name": "mine", "model_seeds": [0, 1], "fixed": fixed}))
-    path.unlink()
-    done = subprocess.run(
-        [sys.executable, "-m", "sweeps", "work", "--workers", "1", "--db", str(store.path)],
-        capture_output=True,
-        timeout=200,
-    )
-    assert done.returncode == 0, done.stderr
-    assert rows(store, "SELECT state, tested FROM run") == [("done", 41)] * 2
-    along = states(store, 1, "a{12}b{5}").prefixes
-    assert along is not None
-    assert along.labels[-1] is None, "no string of the file is so long"
-    assert along.labels[1] is True, "`a` is in it"
-    said = CliRunner().invoke(app, ["states", "1", "a{12}b{5}", "--db", str(store.path)])
-    assert "not known" in said.output
-    frame = prefixes_frame(along).assign(letter=range(18), prefix="")
-    answers = prefix_logits(frame, [""] * 18).data["prefixes"]["answer"].tolist()
-    assert answers[-1] == "label not known"
-    assert answers[1] != "label not known"
-    (sweep_id,) = rows(store, "SELECT id FROM sweep")[0]
-    delete(store, sweep_id)
-    assert rows(store, "SELECT count(*) FROM dataset") == [(0,)]
-
-
-def test_models_are_trained_on_automata_of_files_which_pages_call_by_their_names(
-    monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path
-) -> None:
-    written = {
-        "even.att": "0 0 b\n0 1 a\n1 1 b\n1 0 a\n0\n",
-        "no_aa.att": "0 0 b\n0 1 a\n1 0 b\n0\n1\n",
-    }
-    paths = [_written(tmp_path / name, content) for name, content in written.items()]
-    fixed = {"task": "automaton", "architecture": "gru", "readout": "last", **SMALL}
-    fixed |= {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 9}
-    spec = {"name": "machines", "model_seeds": [0], "fixed": fixed}
-    submit(store, parse_spec({**spec, "axes": {"path": [str(path) for path in paths]}}))
-    for path in paths:
+    digest = read_dataset(even).digest
+    for path in tmp_path.glob("*[!db]"):
         path.unlink()
     # Found in the database alone, as by a process that read no file.
     datasets._known.clear()
     work(store, workers=0)
-    assert rows(store, "SELECT state FROM run") == [("done",)] * 2
-    assert rows(store, "SELECT name, task, row_count FROM dataset ORDER BY name") == [
-        ("even.att", "automaton", 2),
-        ("no_aa.att", "automaton", 3),
-    ]
+    fit_shortcuts(store, "files")
     assert verify(store).damages == []
-    assert settings(store)["dataset"].tolist() == ["even.att", "no_aa.att"]
-    assert languages(store) == {1: "automaton, dataset=even.att", 2: "automaton, dataset=no_aa.att"}
-    compared = CliRunner().invoke(app, ["compare", "1", "2", "--db", str(store.path)])
-    assert "dataset: even.att in a, no_aa.att in b" in compared.output
-    listed = CliRunner().invoke(app, ["runs", "--wide", "--db", str(store.path)]).output
-    assert "no_aa.att" in listed
-    assert not any(digest[:12] in listed for digest in stored_datasets(store))
+    assert rows(store, "SELECT DISTINCT state FROM run") == [("done",)]
+
+    found = populations(store, "files")
+    assert found.by == ["language_class"]
+    assert found.shares[["languages", "seeds"]].to_numpy().tolist() == [[2, 4], [1, 2]]
+    assert found.table()[["reader_random", "reader_border"]].notna().all(axis=None)
+    db = str(store.path)
+    said = run_main("populations", "--sweep", "files", "--db", db, "--json")
+    assert [row["language_class"] for row in json.loads(said.stdout)] == ["SL", "TSL"]
+    by_class = populations(store, by="language_class").shares.set_index("language_class")
+    assert by_class["languages"].to_dict() == {"SL": 3, "TSL": 1, "Zp": 1}
+
+    run = api.runs(store, "mine")["id"].tolist()[0]
+    along = states(store, run, "a{12}b{5}").prefixes
+    assert along is not None
+    assert along.labels[-1] is None, "no string of the file is so long"
+    assert "not known" in run_main("states", str(run), "a{12}b{5}", "--db", db).stdout
+    frame = prefixes_frame(along).assign(letter=range(18), prefix="")
+    answers = prefix_logits(frame, [""] * 18).data["prefixes"]["answer"].tolist()
+    assert answers[-1] == "label not known" != answers[1]
+
+    every = {row[0] for row in rows(store, "SELECT digest FROM dataset")}
+    listed = run_main("runs", "--wide", "--db", db).stdout
+    assert "even.att" in listed
+    assert not any(each[:12] in listed for each in every)
+    for page in ("compare", "map", "failing"):
+        shown = app_text(open_app(monkeypatch, file_of(store), page))
+        assert not any(each in shown for each in every), page
     other = open_writer(str(tmp_path / "other.db"))
     merge(other, store)
     assert verify(other).damages == []
-    assert stored_datasets(other) == {
-        digest: f"{name} (task = automaton, {states} states)"
-        for digest, name, states in rows(
-            store, "SELECT digest, name, row_count FROM dataset ORDER BY id DESC"
-        )
-    }
-    for page in ("compare", "map", "failing"):
-        shown = app_text(open_app(monkeypatch, file_of(store), page))
-        assert not any(digest in shown for digest in stored_datasets(store)), page
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE dataset SET rows = x'00' WHERE name = 'even.att'")
-    assert "cannot be unpacked" in str(verify(store).damages[0])
-
-
-def test_an_automaton_is_learned_of_what_a_file_does_not_say(tmp_path: Path) -> None:
-    digest = remember(read_dataset(_even(tmp_path / "even.csv")))
-    fields = {"task": "file", "dataset": digest, **SMALL}
-    # It has no answer to the empty string, which the file has not either.
-    problem = resolve(configuration(fields | {"architecture": "lstm", "readout": "last"}))
-    assert not problem.knows(TokenStrings.of_lists(2, [()])).any()
-    model = TrainedModel(problem, draw_initial([(problem, 0)])[0])
-    learned = learn(model, LearningBudget(rounds=5, strings=2**6, single=100), stepped=False)
-    test = distinct_test_strings(problem.test).strings
-    wrong = model.ask(test).predicted != problem.language.labels(test)
-    assert learned.wrong == wrong.sum() > 0
-    assert learned.error is not None
-    said = " ".join(learned_text(learned))
-    assert "empty string, so the model was not asked about it: it is taken for negative" in said
-    assert "label" not in said
-    assert problem.knows(TokenStrings.of_lists(2, [model.letters(learned.error.string)])).all()
+    assert set(stored_datasets(other)) == every
+    delete(other, api.status(other, "mine")[0].id)
+    assert digest not in stored_datasets(other)
 
 
 def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
@@ -855,21 +708,6 @@ def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     assert "line 4: label is ''" in said.output
 
 
-def test_verify_finds_damaged_rows(store: Store, tmp_path: Path) -> None:
-    dataset = read_dataset(_written(tmp_path / "a.csv", LABELED))
-    with store.begin() as connection:
-        store_dataset(connection, dataset)
-    assert verify(store).damages == []
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE dataset SET row_count = 4")
-    (damage,) = verify(store).damages
-    assert "row_count" in str(damage)
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE dataset SET rows = x'00'")
-    (damage,) = verify(store).damages
-    assert "cannot be unpacked" in str(damage)
-
-
 def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
     digest = remember(read_dataset(_even(tmp_path / "even.csv", 2000)))
     fields = {"task": "file", "dataset": digest, **SMALL}
@@ -882,31 +720,6 @@ def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
     assert max(means) - min(means) < 0.02
     texts = [set(problem_texts(problem)) for problem in parts]
     assert texts[0] == texts[1] != texts[2]
-
-
-def test_shares_are_of_strings_however_often_one_is_repeated(tmp_path: Path) -> None:
-    strings = [format(number, "b") for number in range(32, 64)]
-    lines = [f"{x},{x[-1]}\n" * (500 if number == 7 else 1) for number, x in enumerate(strings)]
-    digest = remember(read_dataset(_written(tmp_path / "a.csv", "tokens,label\n" + "".join(lines))))
-    for seed in range(40):
-        problem = resolve(configuration({"task": "file", "dataset": digest, "train_seed": seed}))
-        drawn = [next(problem.sampler(part).epochs()).strings.letters for part in PARTS]
-        train, validation, test = (len(np.unique(letters, axis=0)) for letters in drawn)
-        assert train + validation + test == 32
-        assert 21 <= train <= 24
-        assert 3 <= validation <= 4
-        assert 6 <= test <= 7
-
-
-def test_no_number_of_files_is_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datasets, "MOST_BYTES", 1)
-    paths = [tmp_path / f"{number}.csv" for number in range(datasets.KEPT + 3)]
-    digests = [
-        remember(read_dataset(_written(path, f"tokens,label\nab,1\nb,0\n{'a' * number}b,1\n")))
-        for number, path in enumerate(paths, 2)
-    ]
-    assert [dataset_of(digest).digest for digest in digests] == digests
-    assert [dataset_of(digest).name for digest in digests] == [path.name for path in paths]
 
 
 def problem_texts(problem: Problem) -> list[str]:
@@ -928,10 +741,3 @@ def test_a_small_parquet_file_of_long_texts_is_not_unpacked(tmp_path: Path) -> N
         assert path.stat().st_size < 100_000
         with pytest.raises(DatasetError, match=r"rows 1 to .* are more than 1,000,000,000 bytes"):
             read_dataset(path)
-
-
-def test_a_parquet_column_of_records_is_refused(tmp_path: Path) -> None:
-    table = pa.table({"tokens": [{"a": 1}], "label": [1]})
-    pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(DatasetError, match="column 'tokens' holds 'struct<a: int64>', expected"):
-        read_dataset(tmp_path / "a.parquet")

@@ -104,10 +104,10 @@ assert [x[:2] for x in fast] == [x[:2] for x in slow]
 """
 
 
-@pytest.fixture(scope="module", name="tree")
-def _tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
     """A copy of the project with one file and two entries more."""
-    tree = tmp_path_factory.mktemp("tree")
+    tree = tmp_path / "tree"
     for package in ("seqcls", "sweeps"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, tree / package, ignore=ignored)
@@ -120,17 +120,12 @@ def _tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tree
 
 
-def python(tree: Path, code: str) -> str:
-    """What a process that finds the copy prints."""
+def test_it_is_trained_asked_looked_into_and_writes_with_what_it_keeps(tree: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=tree, capture_output=True, text=True, check=False
+        [sys.executable, "-c", LOOK + DECODE], cwd=tree, capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr
-    return run.stdout
-
-
-def test_it_is_trained_asked_and_looked_into(tree: Path) -> None:
-    found: dict[str, Any] = json.loads(python(tree, LOOK))
+    found: dict[str, Any] = json.loads(run.stdout)
     assert found["states"] == ["done", "done"]
     assert found["engines"] == ["strings", "strings"]
     assert found["bytes"][0] == found["bytes"][1] > 0
@@ -142,7 +137,3 @@ def test_it_is_trained_asked_and_looked_into(tree: Path) -> None:
     assert found["patched"]
     assert found["ablated"]
     assert found["automaton"]
-
-
-def test_it_writes_with_what_it_keeps_and_without_more_slowly(tree: Path) -> None:
-    python(tree, DECODE)

@@ -7,21 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import get_type_hints
 
-import altair as alt
-import pandas as pd
 import pytest
 
-from dashboard.figures.figure import Figure
-from sweeps.api import failures
-from sweeps.store.opening import open_writer
 from tests.commands import SEQCLS, refused, run_main, shown_commands
 from tests.conftest import ROOT
 from tests.databases import load_parity
 
 RUN = "lower_magnitude_initializations/2"
 WRITING = {
-    "report": ("report", "all_initializations", "-o", "out/report.html"),
-    "site": ("site", "out", "--sweep", "all_initializations"),
+    "report": ("report", "walkthrough", "-o", "out/report.html"),
+    "site": ("site", "out", "--sweep", "walkthrough"),
     "figures": ("figures", RUN, "baac", "-o", "out"),
     "export": ("export", "out"),
     "give": ("give", RUN, "out"),
@@ -32,9 +27,8 @@ WRITING = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the shipped database, where the causes of the run's errors are known."""
+    """A folder with the shipped database."""
     shutil.copy(ROOT / "runs.db", tmp_path / "runs.db")
-    failures.attribute(open_writer(str(tmp_path / "runs.db")), [20], 5)
     (tmp_path / "out").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SEQCLS_DB", "runs.db")
@@ -52,23 +46,19 @@ def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
     assert found == dict.fromkeys(WRITING, True)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("command", WRITING)
 def test_what_a_command_writes_it_replaces_by_force_and_nothing_else(
-    folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, command: str
 ) -> None:
-    # All charts of a model or a sweep take half a minute to draw.
-    monkeypatch.setattr("dashboard.figures.command.draw_figures", lambda *_: one_figure())
-    monkeypatch.setattr("dashboard.report.sweep_report.report", lambda *_, **__: "<p>A report.</p>")
     arguments = WRITING[command]
     if command == "prove":
         load_parity(folder.parent / "runs.db")
     assert run_main(*arguments).returncode == 0
-    written = sorted(folder.iterdir())
-    assert written
+    path, *others = sorted(folder.iterdir())
+    before = {own: own.read_bytes() for own in others}
     assert "is there; move it or name another, or replace it with --force" in refused(*arguments)
     assert run_main(*arguments, "--force").returncode == 0
-    path = written[0]
-    others = {own: own.read_bytes() for own in written[1:]}
     for content in (path.read_bytes() + b"\n# mine", (ROOT / "runs.db").read_bytes()):
         path.write_bytes(content)
         for forced in ((), ("--force",)):
@@ -79,12 +69,11 @@ def test_what_a_command_writes_it_replaces_by_force_and_nothing_else(
     assert f"{path.name}' is there" in refused(*arguments, "--force")
     assert path.is_symlink()
     assert not (folder / "elsewhere").exists()
-    assert {own: own.read_bytes() for own in others} == others
+    assert {own: own.read_bytes() for own in others} == before
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_of_an_export_for_which_there_is_no_room_nothing_is_left(folder: Path, kind: str) -> None:
-    export = ("export", "out", "--format", kind)
+def test_of_an_export_for_which_there_is_no_room_nothing_is_left(folder: Path) -> None:
+    export = ("export", "out", "--format", "parquet")
     assert run_main(*export).returncode == 0
     size = max(path.stat().st_size for path in folder.iterdir())
     for path in folder.iterdir():
@@ -96,29 +85,3 @@ def test_of_an_export_for_which_there_is_no_room_nothing_is_left(folder: Path, k
     assert said.stderr.startswith("seqcls: cannot write 'out': ")
     assert "(ulimit -f)" in said.stderr
     assert list(folder.iterdir()) == []
-
-
-def one_figure() -> list[Figure]:
-    frame = pd.DataFrame({"x": [1, 2]})
-    return [Figure(1, "Units", "", "", frame, alt.Chart(frame).mark_point().encode(x="x:Q"))]
-
-
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("forced", [[], ["--force"]])
-def test_a_report_does_not_replace_the_database_that_it_is_of(forced: list[str]) -> None:
-    before = Path("runs.db").read_bytes()
-    for name in ("runs.db", "link.db"):
-        if name == "link.db":
-            Path(name).symlink_to("runs.db")
-        said = refused("report", "all_initializations", "--db", "runs.db", "-o", name, *forced)
-        assert f"'{name}' is there" in said
-    assert Path("runs.db").read_bytes() == before
-
-
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(
-    "place", ["x" * 300, "no/out.html", "loop/out.html", "loop", "/dev/null", "/dev/full"]
-)
-def test_a_place_where_no_file_can_be_is_refused_in_one_line(place: str) -> None:
-    Path("loop").symlink_to("loop")
-    assert place in refused("report", "all_initializations", "-o", place)

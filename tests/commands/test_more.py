@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import update
 
 from dashboard.report.sweep_report import report
-from seqcls.errors import SeqclsError, UnknownRunError
 from sweeps import api
 from sweeps.api import sweeping
 from sweeps.api.budgets import more_training
@@ -24,8 +23,8 @@ from sweeps.store.reads.budgets import learned_by_budget, trained_further
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import Run
 from tests.app import open_app, rerun, said
+from tests.commands import run_main
 from tests.conftest import SHORT
-from tests.integration.test_cli_sweeps import seqcls
 
 TINY: Mapping[str, Any] = {
     "name": "tiny",
@@ -49,6 +48,13 @@ TINY: Mapping[str, Any] = {
 """Six models that an epoch teaches nothing, and twenty all."""
 
 
+def seqcls(*arguments: str) -> str:
+    """What a command prints that does what it is asked."""
+    done = run_main(*arguments)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
 def trained(made_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sweep with one epoch; tests that train further take copies."""
@@ -64,8 +70,7 @@ def further(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, after the command."""
     path = Path(shutil.copy(trained, tmp_path_factory.mktemp("more") / "further.db"))
     more = ("more", "tiny", "--budget", "20x", "--db", str(path), "--workers", "0")
-    status, printed = seqcls(*more)
-    assert status == 0
+    printed = seqcls(*more)
     assert "tiny: 0 of 6 have learned; tiny-20x trains 6 with a larger budget." in printed
     assert "tiny-20x: trained 6 runs" in printed
     assert "further.db: 6 of 6 learned; of these 6 generalize.\n" in printed
@@ -89,54 +94,13 @@ def test_what_an_epoch_did_not_teach_twenty_do(further: Path) -> None:
 def test_again_nothing_is_left_to_train(further: Path) -> None:
     before = further.read_bytes()
     db = ("--db", str(further), "--workers", "0")
-    assert "tiny-20x: all runs are in" in seqcls("more", "tiny", "--budget", "20x", *db)[1]
-    larger = seqcls("more", "tiny", "--budget", "50", *db)[1]
+    assert "tiny-20x: all runs are in" in seqcls("more", "tiny", "--budget", "20x", *db)
+    larger = seqcls("more", "tiny", "--budget", "50", *db)
     assert "0 of 6 have learned (6 learned with a larger budget); none is left" in larger
-    learned = seqcls("more", "tiny-20x", "--budget", "2x", *db)[1]
+    learned = seqcls("more", "tiny-20x", "--budget", "2x", *db)
     assert "tiny-20x: 6 of 6 have learned; none is left to train" in learned
     assert api.more(open_writer(str(further)), "tiny-20x", 40) is None
     assert further.read_bytes() == before
-
-
-def test_it_is_only_queued_where_it_is_only_submitted(trained: Path, tmp_path: Path) -> None:
-    db = str(shutil.copy(trained, tmp_path / "own.db"))
-    _, printed = seqcls("more", "tiny", "--budget", "3", "--name", "again", "--submit", "--db", db)
-    assert "again: 6 runs queued" in printed
-    (stored,) = [each for each in api.status(open_reader(db)) if each.name == "again"]
-    assert (stored.queued, stored.done) == (6, 0)
-    spec = json.loads(sweep_queries.specifications(open_reader(db))["again"])
-    assert spec["checkpoints"] == "every_epoch", "as in the sweep before"
-    assert "model_seeds" not in spec["configurations"][0]
-
-
-@pytest.mark.parametrize(
-    ("budget", "options", "says"),
-    [
-        ("4", {"learned_at": 2.0}, "learned_at=2.0: expected an accuracy from 0 to 1"),
-        ("1x", {}, "budget='1x': expected more than once the epochs, as 4x, or a number"),
-        ("x", {}, "budget='x': expected more than once"),
-        ("-4", {}, "budget='-4': expected more than once"),
-        (True, {}, "budget=True: expected more than once"),
-        (4.0, {}, "budget=4.0: expected more than once"),
-        ("1", {}, "budget='1': expected more epochs than 1, with which models of this sweep"),
-        ("900000", {}, "budget='900000': max_num_epochs=900000: expected less"),
-        ("4x", {"name": "tiny"}, "there is a sweep 'tiny' already"),
-        ("4x", {"name": " "}, "name=' ': expected text"),
-    ],
-)
-def test_what_is_no_larger_budget_is_refused_in_a_line(
-    trained: Path, budget: Any, options: dict[str, Any], says: str
-) -> None:
-    with pytest.raises(SeqclsError) as refused:
-        api.more(open_writer(str(trained)), "tiny", budget, **options)
-    assert str(refused.value).startswith(says)
-    assert "\n" not in str(refused.value)
-    assert len(api.status(open_reader(str(trained)))) == 1
-
-
-def test_a_sweep_that_is_not_there_is_named(trained: Path) -> None:
-    with pytest.raises(UnknownRunError, match=r"no sweep 'tinu'.*did you mean 'tiny'"):
-        api.more(open_reader(str(trained)), "tinu", "4x")
 
 
 # What seeds have come to is set by hand, to have every case.
@@ -256,42 +220,53 @@ def test_runs_that_are_not_known_or_not_trained_are_said_and_left(store: Store) 
 # On pages and in reports.
 
 
-def test_compare_and_the_report_say_with_which_budget_a_model_learns(
+@pytest.mark.usefixtures("undrawn")
+def test_pages_and_the_report_count_a_seed_with_two_budgets_once(
     further: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_app(monkeypatch, further)
-    (table,) = [
-        x.value for x in app.dataframe if "3 epochs" not in x.value and "20 epochs" in x.value
-    ]
+    (table,) = [x.value for x in app.dataframe if "All seeds learn at (epochs)" in x.value]
     assert table["All seeds learn at (epochs)"].tolist() == ["20", "20"]
     assert table["1 epoch"].tolist() == ["0 of 3", "0 of 3"]
     assert table["20 epochs"].tolist() == ["3 of 3", "3 of 3"]
-    assert "counts as learned" in said(app)
-    page = report(open_reader(str(further)), View())
-    assert page is not None
-    assert "Learned by budget" in page
-    assert "Learned by budget" not in (report(open_reader(str(further)), View(("tiny",))) or "")
-
-
-def test_a_seed_with_two_budgets_counts_once(
-    further: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = open_app(monkeypatch, further)
     text = said(app).replace("\\", "")
     assert "6 of 6 models learned the trained lengths; of these 6 generalize" in text
     assert "6 models are not counted: the same seeds were trained with a larger budget." in text
-    assert re.search(r"max_num_epochs, [a-z_, ]*patience \(changed together\) move", text)
-    app.segmented_control(key="moves").set_value("Share that learned")
-    assert "0% of models learned with 1, " in said(rerun(app)).replace("\\", "")
     page = report(open_reader(str(further)), View())
     assert page is not None
+    assert "Learned by budget" in page
     assert "6 of 6 models learned the trained lengths" in page
     # With one of both in scope, that is what is told.
-    app = open_app(monkeypatch, further, sweep="tiny")
-    assert "0 of 6 models learned" in said(app)
-    assert "are not counted" not in said(app)
-    app = open_app(monkeypatch, further, "map", x="architecture", y="max_num_epochs")
-    assert "are not counted" not in said(app)
+    assert "Learned by budget" not in (report(open_reader(str(further)), View(("tiny",))) or "")
+    text = said(open_app(monkeypatch, further, sweep="tiny"))
+    assert "0 of 6 models learned" in text
+    assert "are not counted" not in text
+
+
+def test_the_page_of_a_sweep_trains_what_has_not_learned(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = Path(shutil.copy(trained, tmp_path / "own.db"))
+    started: list[Any] = []
+    monkeypatch.setattr(
+        "sweeps.work.background_worker.start_worker", lambda *x, **_: started.append(x)
+    )
+    app = open_app(monkeypatch, db, "sweeps")
+    assert "6 models have not learned." in said(app)
+    (button,) = [x for x in app.button if x.label == "Train with 4 times the epochs"]
+    button.click()
+    rerun(app)
+    assert len(started) == 1
+    (queued,) = [x for x in api.status(open_reader(str(db))) if x.name == "tiny-4x"]
+    assert (queued.queued, queued.done) == (6, 0)
+    spec = json.loads(sweep_queries.specifications(open_reader(str(db)))["tiny-4x"])
+    assert spec["checkpoints"] == "every_epoch", "as in the sweep before"
+    app = open_app(monkeypatch, db, "launch")
+    for until, is_refused in (("share ± 0 %", True), ("share ± 10 %", False)):
+        app.text_input(key="launch_until").set_value(until)
+        app = rerun(app)
+        assert bool(app.error) == is_refused
+    assert "more seeds follow these, until 'share ± 10 %'" in said(app).replace("\\", "")
 
 
 def test_only_runs_of_seeds_with_a_larger_budget_are_left_out(store: Store) -> None:
@@ -307,9 +282,7 @@ def test_only_runs_of_seeds_with_a_larger_budget_are_left_out(store: Store) -> N
     assert trained_further(store, View()) == (*ids, again[3])
 
 
-def test_what_has_not_learned_is_compared_by_no_accuracy_on_longer_strings(
-    further: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_has_not_learned_is_compared_by_no_accuracy_on_longer_strings(further: Path) -> None:
     names = ("tiny:architecture=rnn", "tiny-20x:architecture=rnn")
     store = open_reader(str(further))
     found = api.compare(store, *names)
@@ -319,42 +292,12 @@ def test_what_has_not_learned_is_compared_by_no_accuracy_on_longer_strings(
     assert found.absent == found.record()["absent"] == {"beyond": why}
     # Of one that has not learned no length beyond those of training is told.
     assert found.lengths["length"].max() == 6
-    status, printed = seqcls("compare", *names, "--db", str(further))
-    assert status == 0
+    printed = seqcls("compare", *names, "--db", str(further))
     assert f"accuracy on longer strings, of seeds that learned: {why}\n" in printed
-    ids = [str(each) for each in found.config_ids]
-    page = said(open_app(monkeypatch, further, "compare_two", config=ids))
-    assert f"Accuracy on longer strings, of seeds that learned: {why}." in page
     # By a threshold that all reach, all are.
     lenient = api.compare(store, *names, learned_at=0.0)
     assert lenient.questions["beyond"].seeds == (3, 3)
     assert lenient.lengths["length"].max() == 12
-
-
-def test_the_page_of_a_sweep_trains_what_has_not_learned(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    db = Path(shutil.copy(trained, tmp_path / "own.db"))
-    started: list[Any] = []
-    monkeypatch.setattr(
-        "sweeps.work.background_worker.start_worker", lambda *x, **_: started.append(x)
-    )
-    app = open_app(monkeypatch, db, "sweeps")
-    assert "6 models have not learned." in said(app)
-    assert "Learned by budget" not in said(open_app(monkeypatch, db))
-    (button,) = [x for x in app.button if x.label == "Train with 4 times the epochs"]
-    button.click()
-    rerun(app)
-    assert len(started) == 1
-    (queued,) = [x for x in api.status(open_reader(str(db))) if x.name == "tiny-4x"]
-    assert queued.queued == 6
-
-
-def seeds_of(store: Store, sweep: str) -> dict[Any, list[int]]:
-    """The finished seeds of each architecture."""
-    runs = api.runs(store, sweep=sweep)
-    finished = runs[runs["state"] == "done"]
-    return finished.groupby("architecture")["model_seed"].agg(sorted).to_dict()
 
 
 def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
@@ -363,35 +306,34 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     path = Path(shutil.copy(further, tmp_path / "grown.db"))
     db = ("--db", str(path))
     asked = ("seeds", "tiny-20x", "--until", "share +- 25 %", "--most", "30", *db)
-    status, printed = seqcls(*asked, "--submit")
-    assert (status, "gets seeds until 'share +- 25 %', and at most 30" in printed) == (0, True)
+    assert "gets seeds until 'share +- 25 %', and at most 30" in seqcls(*asked, "--submit")
     store = open_writer(str(path))
-    assert seeds_of(store, "tiny-20x") == {"lstm": [0, 1, 2], "rnn": [0, 1, 2]}
+
+    def seeds() -> list[int]:
+        found: list[int] = api.runs(store, "tiny-20x", architecture="rnn")["model_seed"].tolist()
+        return found
+
     submitted = sweep_queries.specifications(store)["tiny-20x"]
     # All that it has are done, and a worker gives it no more while it is stopped.
     api.stop(store, "tiny-20x")
-    assert api.status(store, "tiny-20x")[0].state == "stopped"
     assert api.work(store, "tiny-20x", progress_bar=False).recorded == 0
     api.resume(store, "tiny-20x")
-    status, printed = seqcls("work", "tiny-20x", "--workers", "0", *db)
-    assert status == 0
-    (said,) = [x for x in printed.splitlines() if x.startswith("tiny-20x, RNN: ")]
-    right = seeds_of(store, "tiny-20x")["rnn"]
-    assert right == list(range(len(right)))
+    printed = seqcls("work", "tiny-20x", "--workers", "0", *db)
+    (told,) = [x for x in printed.splitlines() if x.startswith("tiny-20x, RNN: ")]
+    grown = seeds()
+    assert grown == list(range(len(grown)))
     # 25 points to the one side that there is, and not 50.
-    assert int(re.findall(r"looks: (\d+)", said)[0]) >= 75
-    assert 15 <= len(right) <= 24
-    text = f"{len(right)} seeds, {len(right)} of {len(right)} of those that learned generalize"
-    assert text in said
-    assert "95%, however often one looks: " in said
+    assert int(re.findall(r"looks: (\d+)", told)[0]) >= 75
+    assert 15 <= len(grown) <= 24
+    assert f"{len(grown)} seeds, {len(grown)} of {len(grown)} of those that learned" in told
     assert not list(api.verify(store).damages)
-    # A file that is submitted again takes no seeds back.
+    # A file that is submitted again takes no seeds back, nor does the slower of two workers.
     api.submit(store, json.loads(submitted))
-    assert seeds_of(store, "tiny-20x")["rnn"] == right
-    # Again there is nothing to do, and nothing is done twice.
-    status, printed = seqcls(*asked, "--workers", "0")
-    assert (status, "trained 0 runs" in printed) == (0, True)
-    assert seeds_of(store, "tiny-20x")["rnn"] == right
+    assert seeds() == grown
+    spec = api.seeds(store, "tiny-20x", "share ± 10 %")
+    for each in (spec.with_seeds([26, 26]), spec.with_seeds([25, 25])):
+        writer.submit(store, each, instead_of=spec.submitted)
+    assert len(seeds()) == 26
 
 
 @pytest.mark.parametrize(
@@ -410,8 +352,7 @@ def test_two_configurations_are_told_apart_by_pairs_where_the_same_seed_starts_b
     fixed = {name: value for name, value in fixed.items() if name not in axis}
     api.submit(store, {**TINY, "name": "apart", "fixed": fixed, "axes": axis})
     asked = ("seeds", "apart", "--until", "learned apart", "--most", "12", "--workers", "0")
-    status, printed = seqcls(*asked, "--db", path)
-    assert status == 0
+    printed = seqcls(*asked, "--db", path)
     (of,) = re.findall(r"difference of both shares \((.*); 95%", printed)
     found = re.fullmatch(paired, of)
     assert found is not None
@@ -424,56 +365,3 @@ def test_two_configurations_are_told_apart_by_pairs_where_the_same_seed_starts_b
         assert learned.tolist() == [0, int(found[1])]
         assert 9 <= int(found[1]) <= 12, "nine pairs that are all unlike are the fewest"
         assert "not enough" not in printed
-
-
-def test_of_two_workers_that_find_a_sweep_done_the_slower_does_not_take_its_seeds_back(
-    further: Path, tmp_path: Path
-) -> None:
-    store = open_writer(str(shutil.copy(further, tmp_path / "two.db")))
-    spec = api.seeds(store, "tiny-20x", "share ± 10 %")
-    first, second = spec.with_seeds([6, 6]), spec.with_seeds([5, 5])
-    for each in (first, second):
-        writer.submit(store, each, instead_of=spec.submitted)
-    assert len(api.runs(store, sweep="tiny-20x")) == 12
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (("tiny", "--until", "share ± 0 %"), "expected more than ± 0 % and less than ± 50 %"),
-        (("tiny", "--until", "many"), "until='many': expected 'share ± 10 %', 'learned ± 10 %'"),
-        (("tiny", "--until", "share ± 5 %", "--most", "0"), "most_seeds=0: expected a whole"),
-        (("tony", "--until", "share ± 5 %"), "no sweep 'tony'"),
-    ],
-)
-def test_seeds_that_make_no_sense_are_refused_in_a_line(
-    trained: Path, given: tuple[str, ...], said: str
-) -> None:
-    before = trained.read_bytes()
-    status, printed = seqcls("seeds", *given, "--db", str(trained))
-    assert status == 2
-    assert said in printed
-    assert len(printed.strip().splitlines()) == 1
-    assert trained.read_bytes() == before
-
-
-def test_a_sweep_of_imported_results_has_no_seeds_to_train(tmp_path: Path) -> None:
-    store = open_writer(str(tmp_path / "imported.db"))
-    log = api.log_results(store, sweep="theirs", task={"task": "parity", "test_max_length": 4})
-    tokens = log.strings["tokens"].tolist()
-    log.run(model="zero", seed=0, predictions={"tokens": tokens, "prediction": [0] * len(tokens)})
-    with pytest.raises(SeqclsError, match="'theirs' has no seeds to train: its results are"):
-        api.seeds(store, "theirs", "share ± 10 %")
-
-
-def test_a_sweep_is_launched_with_as_many_seeds_as_it_takes(
-    monkeypatch: pytest.MonkeyPatch, trained: Path
-) -> None:
-    app = open_app(monkeypatch, trained, "launch")
-    app.text_input(key="launch_until").set_value("share ± 0 %")
-    app = rerun(app)
-    assert any("expected more than" in each.value for each in app.error)
-    app.text_input(key="launch_until").set_value("share ± 10 %")
-    app = rerun(app)
-    assert not app.error
-    assert "more seeds follow these, until 'share ± 10 %'" in said(app).replace("\\", "")

@@ -2,8 +2,7 @@
 
 import json
 import re
-import subprocess
-import sys
+import runpy
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,8 +15,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 import seqcls
-from seqcls.adapters import read_weights
-from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError, SpecError
 from seqcls.problem import configuration
 from sweeps import api
@@ -25,6 +22,7 @@ from sweeps.api import loading
 from tests.app import open_app, said
 from tests.commands import run_main
 
+HEADS = {"heads": 2}
 TASK = {"task": "parity", "test_size": 200, "test_max_length": 12}
 STRINGS = ["0", "1", "01", "110", "0101101", "111111111111"]
 
@@ -83,8 +81,10 @@ def loaded_logits(db: Path, file: Path, strings: Sequence[str] = STRINGS, **how:
     return api.model(api.open_store(str(db)), run).ask_all(list(strings)).score
 
 
-@pytest.mark.parametrize("precision", [torch.float32, torch.float64])
-@pytest.mark.parametrize("embedding", [3, 6, 9])
+@pytest.mark.parametrize(
+    ("embedding", "precision"),
+    [(3, torch.float32), (6, torch.float64), (6, torch.float32), (9, torch.float64)],
+)
 @pytest.mark.parametrize("cell", [nn.RNN, nn.GRU, nn.LSTM])
 def test_a_recurrent_network_of_pytorch_answers_as_it_does_there(
     cell: Callable[..., nn.Module], embedding: int, precision: torch.dtype, tmp_path: Path
@@ -133,14 +133,6 @@ def test_a_causal_mask_that_was_saved_is_heeded(name: str, tmp_path: Path) -> No
     assert np.allclose(found, logits_of(causal, STRINGS), rtol=1e-4, atol=1e-5)
 
 
-def test_a_string_begins_with_the_token_that_stands_for_it(tmp_path: Path) -> None:
-    model = OwnEncoder().eval()
-    save(model, tmp_path / "model.safetensors")
-    (tmp_path / "vocab.json").write_text('{"0": 0, "1": 1, "<cls>": 2, "<bos>": 3}')
-    found = loaded_logits(tmp_path / "runs.db", tmp_path, settings={"heads": 2})
-    assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-4, atol=1e-5)
-
-
 def test_a_head_without_bias_after_one_hot_tokens_is_no_embedding(tmp_path: Path) -> None:
     body, head = nn.RNN(2, 2, batch_first=True), nn.Linear(2, 1, bias=False)
     named = {f"rnn.{x}": y for x, y in body.state_dict().items()} | {"head.weight": head.weight}
@@ -149,34 +141,6 @@ def test_a_head_without_bias_after_one_hot_tokens_is_no_embedding(tmp_path: Path
     one_hot = torch.eye(2)
     right = logits_of(lambda ids: head(body(one_hot[ids])[0][:, -1]), STRINGS)
     assert np.allclose(found, right, rtol=1e-5, atol=1e-5)
-
-
-PARTIAL: dict[str, tuple[str, dict[str, Any], str]] = {
-    "a part": ("model-00001-of-00002.safetensors", {}, "a part of a model of several files"),
-    "normed": ("own.safetensors", {"head.weight_g": torch.ones(1)}, "of which a weight is"),
-    "rectified": ("own.safetensors", {}, "nonlinearity='relu': expected tanh"),
-    "pickled": ("pytorch_model.bin", {}, "pytorch_model.bin: a pickle"),
-}
-
-
-@pytest.mark.parametrize("what", PARTIAL)
-def test_what_is_not_the_whole_model_is_refused(what: str, tmp_path: Path) -> None:
-    name, more, said = PARTIAL[what]
-    tensors = OwnRecurrent(nn.RNN, 3).state_dict() | more
-    write = torch.save if name.endswith("bin") else save_file
-    write(tensors, tmp_path / name)
-    (tmp_path / "config.json").write_text('{"hidden_act": "relu"}' if what == "rectified" else "{}")
-    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
-        loaded_logits(tmp_path / "runs.db", tmp_path)
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("name", ["alphabet.json", "chars.txt", "tokenizer"])
-def test_a_file_that_may_say_the_ids_is_named(name: str, tmp_path: Path) -> None:
-    save(OwnRecurrent(nn.LSTM, 3), tmp_path / "model.safetensors")
-    (tmp_path / name).mkdir() if name == "tokenizer" else (tmp_path / name).write_text("10")
-    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK)
-    assert run.reading["not_read"] == [name]
 
 
 @pytest.mark.parametrize("offset", [0, 2])
@@ -213,37 +177,14 @@ def test_all_places_of_a_table_are_loaded_and_given(table: str, tmp_path: Path) 
     with pytest.raises(InvalidStringError, match="20 tokens, more than the 19 places"):
         loaded.answer("01" * 10)
     api.give(api.open_store(str(tmp_path / "runs.db")), run, tmp_path / "given")
-    command = [sys.executable, str(tmp_path / "given" / "model.py")]
-    said = subprocess.run([*command, *asked], capture_output=True, text=True, check=True).stdout
-    assert np.allclose([float(x.split()[1]) for x in said.splitlines()], right)
-    refused = subprocess.run([*command, "01" * 10], capture_output=True, text=True, check=False)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "20 tokens: the model has places for at most 19" in refused.stderr
+    given = runpy.run_path(str(tmp_path / "given" / "model.py"))
+    assert np.allclose(given["logits"](given["load"](), asked).numpy(), right)
+    with pytest.raises(ValueError, match="20 tokens: the model has places for at most 19"):
+        given["logits"](given["load"](), ["01" * 10])
     again = api.load_weights(tmp_path / "again.db", tmp_path / "given", task=task)
     assert np.array_equal(
         seqcls.load_run(tmp_path / "again.db", again).logits(asked), loaded.logits(asked)
     )
-
-
-def test_a_table_that_is_too_short_is_refused(tmp_path: Path) -> None:
-    file = save(OwnEncoder(), tmp_path / "own.safetensors")
-    tokens = tmp_path / "tokens.json"
-    tokens.write_text('["0", "1", "<cls>", "<pad>"]')
-    with pytest.raises(ConfigError, match="has 20 places, and the longest test string needs 31"):
-        loaded_logits(
-            tmp_path / "runs.db",
-            file,
-            task={**TASK, "test_max_length": 30},
-            tokens=tokens,
-            settings={"heads": 2},
-        )
-    with pytest.raises(ConfigError, match="'pos' has other numbers than positions='sinusoidal'"):
-        loaded_logits(
-            tmp_path / "runs.db",
-            file,
-            tokens=tokens,
-            settings={"heads": 2, "positions": "sinusoidal"},
-        )
 
 
 def test_how_weights_were_read_is_said(tmp_path: Path) -> None:
@@ -291,6 +232,7 @@ VOCABULARIES: list[tuple[dict[str, Any], str]] = [
     ({"vocab.txt": "1\n<pad>\n0\n\n"}, ""),
     ({"vocab.txt": "1\r\n<pad>\r\n0"}, ""),
     ({"tokenizer.json": TOKENIZER}, ""),
+    ({}, "has 3 rows, and the task 2 tokens: say which"),
     ({"tokenizer.json": TOKENIZER, "vocab.json": IDS, "merges.txt": ""}, ""),
     ({"tokenizer_config.json": {"added_tokens_decoder": {"0": {"content": "1"}}}}, "'0' of the"),
     ({"vocab.json": {"1": 0}, "added_tokens.json": {"0": 2}}, ""),
@@ -533,9 +475,14 @@ def loaded_lstm(folder: Path, **how: Any) -> tuple[api.Store, int]:
     return api.open_store(str(folder / "runs.db")), run
 
 
-def test_a_loaded_run_is_looked_into_like_any_and_marked(tmp_path: Path) -> None:
+def test_a_loaded_run_is_looked_into_like_any_and_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = {**TASK, "train_max_length": 6}
     store, run = loaded_lstm(tmp_path, model="mine", sweep="theirs")
-    (row,) = api.runs(store).to_dict("records")
+    again, _ = loaded_lstm(tmp_path, task=task, sweep="of known lengths")
+    row, judged = api.runs(again).to_dict("records")
+    assert judged["outcome"] != "not known"
     assert "theirs" in row["sweeps"]
     assert row["engine"] == "loaded"
     assert row["config.model"] == "mine"
@@ -543,9 +490,12 @@ def test_a_loaded_run_is_looked_into_like_any_and_marked(tmp_path: Path) -> None
     assert not api.errors_of_run(store, run).empty
     assert api.model(store, run).answer("01").predicted in (True, False)
     assert api.verify(store).damages == []
-    assert api.verify(store).imported == 1
+    assert api.verify(store).imported == 2
+    shown = open_app(monkeypatch, str(store.path), "model", run=str(run))
+    assert "Trained elsewhere as mine" in said(shown)
+    assert not [x for x in shown.select_slider if "untrained" in x.label]
     with pytest.raises(ConfigError, match="trained elsewhere"):
-        resolve_again(api.config(store, run))
+        configuration(api.config(store, run).model_dump())
 
 
 def test_a_notebook_draws_names_that_others_gave_as_text(tmp_path: Path) -> None:
@@ -559,22 +509,6 @@ def test_a_notebook_draws_names_that_others_gave_as_text(tmp_path: Path) -> None
     )
 
 
-@pytest.mark.parametrize("page", ["model", "failing"])
-def test_a_page_says_that_it_was_trained_elsewhere(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, run = loaded_lstm(tmp_path, model="mine")
-    query = {"run": str(run)} if page == "model" else {}
-    shown = open_app(monkeypatch, str(store.path), page, **query)
-    assert "Trained elsewhere as mine" in said(shown)
-    assert not [x for x in shown.select_slider if "untrained" in x.label]
-
-
-def resolve_again(config: RunConfig) -> RunConfig:
-    """What a specification of the same fields asks for."""
-    return configuration(config.model_dump())
-
-
 @pytest.mark.parametrize(("how", "said"), [({}, "replace"), ({"sweep": ""}, "name")])
 def test_what_cannot_be_stored_is_refused_before_it_is_tested(
     how: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -585,12 +519,6 @@ def test_what_cannot_be_stored_is_refused_before_it_is_tested(
         loaded_lstm(tmp_path, **how)
     monkeypatch.undo()
     assert loaded_lstm(tmp_path, replace=True)[1] != run
-
-
-def test_it_is_judged_on_trained_lengths_where_these_are_said(tmp_path: Path) -> None:
-    store, _ = loaded_lstm(tmp_path, task={**TASK, "train_max_length": 6})
-    (row,) = api.runs(store).to_dict("records")
-    assert row["outcome"] != "not known"
 
 
 def changed(tensors: dict[str, Tensor], **more: Tensor | None) -> dict[str, Tensor]:
@@ -642,7 +570,7 @@ def test_what_does_not_fit_is_named_in_one_line(what: str, tmp_path: Path) -> No
     ("how", "said"),
     [
         ({"adapter": "onnx"}, "'onnx'"),
-        ({"settings": {"heads": 2}}, "heads: not read by 'recurrent'"),
+        ({"settings": {"n_head": 2}}, "n_head: not read by 'recurrent'"),
         ({"settings": {"readout": "middle"}}, "'middle'"),
         ({"settings": {"readout": "last"}}, "no end token"),
         ({"settings": {"nonlinearity": "relu"}}, "'relu'"),
@@ -650,6 +578,8 @@ def test_what_does_not_fit_is_named_in_one_line(what: str, tmp_path: Path) -> No
         ({"task": "parityy"}, "parity"),
         ({"task": {"task": "parity", "hidden_size": 9}}, "the weights say it"),
         ({"task": {"task": "dyck"}}, "not in the vocabulary|larger|rows"),
+        ({"task": {**TASK, "test_max_length": 30}, "settings": HEADS}, "has 20 places"),
+        ({"settings": {**HEADS, "positions": "sinusoidal"}}, "other numbers than positions="),
         ({"seed": -1}, "seed"),
         ({"model": "a\nb"}, "printable"),
     ],
@@ -657,30 +587,14 @@ def test_what_does_not_fit_is_named_in_one_line(what: str, tmp_path: Path) -> No
 def test_what_is_said_of_it_wrongly_is_named(how: Any, said: str, tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.json"
     tokens.write_text('["0", "1"]')
-    with pytest.raises(ConfigError, match=said):
-        loaded_lstm(tmp_path, tokens=tokens, **how)
+    if HEADS.items() <= how.get("settings", {}).items():
+        tokens.write_text('["0", "1", "<cls>", "<pad>"]')
+        file = save(OwnEncoder(), tmp_path / "own.safetensors")
+    else:
+        file = save(OwnRecurrent(nn.LSTM, 3), tmp_path / "own.safetensors")
+    with pytest.raises((ConfigError, SpecError), match=said):
+        api.load_weights(tmp_path / "runs.db", file, **{"task": TASK, "tokens": tokens, **how})
     assert not (tmp_path / "runs.db").exists()
-
-
-def test_tokens_of_one_id_are_refused(tmp_path: Path) -> None:
-    tokens = tmp_path / "tokens.json"
-    tokens.write_text('{"0": 0, "1": 0}')
-    with pytest.raises(ConfigError, match="'0' and '1' have one id, 0; give each its"):
-        loaded_lstm(tmp_path, tokens=tokens)
-    assert not (tmp_path / "runs.db").exists()
-
-
-def test_a_token_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    tokens = tmp_path / "tokens.json"
-    tokens.write_text('{"0": 2, "1": 1, "0": 0}')
-    with pytest.raises(ConfigError, match="it has '0' twice; keep one"):
-        loaded_lstm(tmp_path, tokens=tokens)
-
-
-def test_ids_are_not_guessed_where_the_table_has_more_than_the_task(tmp_path: Path) -> None:
-    file = save(OwnRecurrent(nn.LSTM, 3, tokens=3), tmp_path / "own.safetensors")
-    with pytest.raises(ConfigError, match="has 3 rows, and the task 2 tokens: say which"):
-        api.load_weights(tmp_path / "runs.db", file, task=TASK)
 
 
 def test_what_stands_beside_the_only_file_of_weights_is_read(tmp_path: Path) -> None:
@@ -696,25 +610,40 @@ def test_what_stands_beside_the_only_file_of_weights_is_read(tmp_path: Path) -> 
         loaded_logits(tmp_path / "alone.db", file)
 
 
-def test_arrays_of_numpy_are_refused_with_what_converts_them(tmp_path: Path) -> None:
-    np.savez(tmp_path / "model.npz", a=np.ones(3, np.float32))
-    with pytest.raises(ConfigError, match=r"arrays of NumPy.*save_file\(dict\(numpy\.load"):
-        read_weights(tmp_path / "model.npz")
-
-
-def test_a_pickle_is_refused_with_what_converts_it(tmp_path: Path) -> None:
-    file = tmp_path / "model.pt"
-    torch.save(OwnRecurrent(nn.LSTM, 3).state_dict(), file)
-    with pytest.raises(ConfigError, match=r"a pickle.*save_file"):
-        read_weights(file)
-
-
-def test_an_archive_of_weights_is_to_be_unpacked(tmp_path: Path) -> None:
-    file = save(OwnRecurrent(nn.LSTM, 3), tmp_path / "own.safetensors")
-    with zipfile.ZipFile(tmp_path / "own.zip", "w") as archive:
-        archive.write(file, "own.safetensors")
-    with pytest.raises(ConfigError, match=r"an archive with 'own\.safetensors' in it"):
-        read_weights(tmp_path / "own.zip")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("model-00001-of-00002.safetensors", "a part of a model of several files"),
+        ("normed.safetensors", "of which a weight is"),
+        ("rectified.safetensors", "nonlinearity='relu': expected tanh"),
+        ("pytorch_model.bin", "pytorch_model.bin: a pickle"),
+        ("model.pt", "save_file"),
+        ("model.npz", "save_file(dict(numpy.load"),
+        ("own.zip", "an archive with 'own.safetensors' in it"),
+    ],
+)
+def test_what_is_no_whole_model_is_refused_with_what_makes_it_one(
+    name: str, said: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    file, tensors = folder / name, OwnRecurrent(nn.RNN, 3).state_dict()
+    if name == "normed.safetensors":
+        tensors["head.weight_g"] = torch.ones(1)
+    if name.endswith("npz"):
+        np.savez(file, a=np.ones(3, np.float32))
+    elif name.endswith("zip"):
+        save_file(tensors, tmp_path / "own.safetensors")
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.write(tmp_path / "own.safetensors", "own.safetensors")
+    else:
+        (save_file if name.endswith("safetensors") else torch.save)(tensors, file)
+    (folder / "config.json").write_text('{"hidden_act": "relu"}' if "rect" in name else "{}")
+    asked = folder if name.startswith(("model-", "pytorch", "rect", "normed")) else file
+    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
+        api.load_weights(tmp_path / "runs.db", asked, task=TASK)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "runs.db").exists()
 
 
 def hostile_files(sound: bytes) -> Iterator[bytes]:

@@ -18,7 +18,8 @@ from mcp.client.stdio import StdioServerParameters
 from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.api.sweeping import launch_for_agent
-from sweeps.mcp_server import MOST_CHARACTERS
+from sweeps.mcp_server import MOST_CHARACTERS, server_of
+from sweeps.store.databases.engine import Store
 from tests.conftest import ROOT
 
 Ask = Callable[..., Awaitable[Any]]
@@ -41,15 +42,35 @@ max_num_epochs = 1
 
 
 def run(talk: Callable[[], Awaitable[None]]) -> None:
-    """Waits for an answer in another thread: where a browser was opened, this one has a loop that
-    runs already.
-    """
+    """Waits in another thread: where a browser was opened, this one runs a loop already."""
 
     async def wait() -> None:
         await talk()
 
     with ThreadPoolExecutor(1) as thread:
         thread.submit(lambda: asyncio.run(wait())).result()
+
+
+def talking(client: Client) -> Ask:
+    """Asks a tool, and gives its answer, or the text of a refusal."""
+
+    async def ask(tool: str, **asked: Any) -> Any:
+        answer = await client.call_tool(tool, asked)
+        (content,) = answer.content
+        text = content.text  # type: ignore[union-attr]
+        return text if answer.is_error else json.loads(text)
+
+    return ask
+
+
+def within(store: Store, talk: Callable[[Ask], Awaitable[None]], allowed: int = 0) -> None:
+    """Has an agent talk to a server of this process."""
+
+    async def connect() -> None:
+        async with Client(server_of(store, allowed)) as client:
+            await talk(talking(client))
+
+    run(connect)
 
 
 def session(db: Path, talk: Callable[[Client, Ask], Awaitable[None]], *options: str) -> None:
@@ -62,14 +83,7 @@ def session(db: Path, talk: Callable[[Client, Ask], Awaitable[None]], *options: 
 
     async def connect() -> None:
         async with Client(server) as client:
-
-            async def ask(tool: str, **asked: Any) -> Any:
-                answer = await client.call_tool(tool, asked)
-                (content,) = answer.content
-                text = content.text  # type: ignore[union-attr]
-                return text if answer.is_error else json.loads(text)
-
-            await talk(client, ask)
+            await talk(client, talking(client))
 
     run(connect)
 
@@ -127,98 +141,31 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(shipped: Pat
     assert sha256(shipped.read_bytes()).hexdigest() == before
 
 
-@pytest.mark.parametrize(
-    ("tool", "asked", "said"),
-    [
-        ("errors", {"run": "nix"}, "no run 'nix'"),
-        ("runs", {"outcome": "well"}, "outcome"),
-        ("runs", {"where": ["hiden_size=2"]}, "hidden_size"),
-        ("predict", {"run": "1", "strings": ["xyz"]}, "xyz"),
-        ("estimate", {"specification": "/etc/passwd"}, "a shipped one such as known/tomita"),
-        ("estimate", {"specification": "known/../../x"}, "a shipped one such as known/tomita"),
-        ("estimate", {"specification": "name = ["}, "it is no TOML"),
-        (
-            "estimate",
-            {"specification": 'name = "x"\nmodel_seeds = [0]\n[fixed]\npath = "/etc/passwd"'},
-            "no file of this machine is read",
-        ),
-        ("theory", {"task": "party"}, "parity"),
-        ("errors", {}, "errors: run is missing: expected text"),
-        ("errors", {"run": None}, "errors: run=null: expected text"),
-        ("lengths", {"run": True}, "lengths: run=true: expected text"),
-        ("verdict", {"run": [1]}, "verdict: run=[1]: expected text"),
-        ("causes", {"run": 1.5}, "causes: run=1.5: expected text"),
-        ("errors", {"run": 1, "rows": 500}, "rows=500: expected a whole number, at least 1 and at"),
-        ("errors", {"run": 1, "first": "x"}, 'first="x": expected a whole number, at least 0'),
-        ("runs", {"first": True}, "runs: first=true: expected a whole number"),
-        ("runs", {"learned_at": 2}, "learned_at=2: expected a number, above 0 and at most 1"),
-        ("runs", {"where": "hiden_size=2"}, "where='hiden_size=2'"),
-        ("runs", {"sweep": ["a"]}, 'runs: sweep=["a"]: expected text'),
-        ("runs", {"sweeps": "a"}, "runs: unknown argument 'sweeps': did you mean 'sweep'?"),
-        ("predict", {"run": 1, "strings": [None]}, "strings=[null]: expected a list of texts"),
-        ("predict", {"run": 1, "strings": {"a": 1}}, "expected a list of texts, at most 200"),
-        ("compare", {"a": "walkthrough", "b": {}}, "compare: b={}: expected text"),
-        ("estimate", {"specification": {"name": "x"}}, "specification={"),
-        ("estimate", {"specification": "x = " + "[" * 5000}, "nested too deep"),
-    ],
-)
-def test_what_is_asked_wrongly_is_answered_in_one_line(
-    tool: str, asked: dict[str, Any], said: str
+ALIKE: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("errors", {"run": 1, "rows": "3"}, {"run": "1", "rows": 3}),
+    ("lengths", {"run": 1.0}, {"run": "1"}),
+    ("runs", {"where": "model_seed=0", "rows": 2.0}, {"where": ["model_seed=0"], "rows": 2}),
+    ("predict", {"run": 1, "strings": "a{3}"}, {"run": "1", "strings": ["a{3}"]}),
+    ("predict", {"run": 1, "strings": '["a"]'}, {"run": "1", "strings": ["a"]}),
+    ("predict", {"run": 1, "strings": []}, {"run": "1", "strings": []}),
+    ("runs", {"sweep": None}, {}),
+]
+
+
+def test_an_argument_of_another_type_is_what_it_can_only_mean_and_answers_are_bounded(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from sweeps.mcp_server import server_of
+    async def talk(ask: Ask) -> None:
+        for tool, asked, same in ALIKE:
+            one, other = await ask(tool, **asked), await ask(tool, **same)
+            assert one == other
+            assert not isinstance(one, str), (tool, asked, one)
+        answer = await ask("errors", run="1", rows=200)
+        assert len(json.dumps(answer)) < MOST_CHARACTERS
+        monkeypatch.setattr("sweeps.mcp_server.MOST_CHARACTERS", 100)
+        assert "ask for fewer rows" in await ask("errors", run="1", rows=200)
 
-    async def talk() -> None:
-        async with Client(server_of(api.open_reader(str(ROOT / "runs.db")), 0)) as client:
-            answer = await client.call_tool(tool, asked)
-            (content,) = answer.content
-            text = content.text  # type: ignore[union-attr]
-            assert answer.is_error
-            assert said in text
-            assert "\n" not in text
-            assert "Traceback" not in text
-
-    run(talk)
-
-
-@pytest.mark.parametrize(
-    ("tool", "asked", "same"),
-    [
-        ("errors", {"run": 1, "rows": "3"}, {"run": "1", "rows": 3}),
-        ("lengths", {"run": 1.0}, {"run": "1"}),
-        ("runs", {"where": "model_seed=0", "rows": 2.0}, {"where": ["model_seed=0"], "rows": 2}),
-        ("predict", {"run": 1, "strings": "a{3}"}, {"run": "1", "strings": ["a{3}"]}),
-        ("predict", {"run": 1, "strings": '["a"]'}, {"run": "1", "strings": ["a"]}),
-        ("predict", {"run": 1, "strings": []}, {"run": "1", "strings": []}),
-        ("runs", {"sweep": None}, {}),
-    ],
-)
-def test_an_argument_of_another_type_is_what_it_can_only_mean(
-    tool: str, asked: dict[str, Any], same: dict[str, Any]
-) -> None:
-    from sweeps.mcp_server import server_of
-
-    async def talk() -> None:
-        async with Client(server_of(api.open_reader(str(ROOT / "runs.db")), 0)) as client:
-            one, other = [await client.call_tool(tool, each) for each in (asked, same)]
-            assert not one.is_error, one.content
-            assert one.content == other.content
-
-    run(talk)
-
-
-def test_an_answer_is_no_longer_than_an_agent_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sweeps.mcp_server import server_of
-
-    async def talk() -> None:
-        async with Client(server_of(api.open_reader(str(ROOT / "runs.db")), 0)) as client:
-            errors = await client.call_tool("errors", {"run": "1", "rows": 200})
-            assert len(errors.content[0].text) < MOST_CHARACTERS  # type: ignore[union-attr]
-            monkeypatch.setattr("sweeps.mcp_server.MOST_CHARACTERS", 100)
-            errors = await client.call_tool("errors", {"run": "1", "rows": 200})
-            assert errors.is_error
-            assert "ask for fewer rows" in errors.content[0].text  # type: ignore[union-attr]
-
-    run(talk)
+    within(api.open_reader(str(ROOT / "runs.db")), talk)
 
 
 def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) -> None:
@@ -246,10 +193,10 @@ def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) 
 
 def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None:
     """However many servers there are, and whatever they are asked at once."""
-    db = tmp_path / "own.db"
+    store = api.open_store(tmp_path / "own.db")
     grows = SMALL.replace("[fixed]", 'until = "learned ± 10 %"\nmost_seeds = 12\n[fixed]')
 
-    async def talk(_: Client, ask: Ask) -> None:
+    async def talk(ask: Ask) -> None:
         assert (await ask("estimate", specification=grows))["may_grow_to"] == 12
         said = await ask("launch", specification=grows)
         assert "asks for 2 models and may grow until 12 are to train, and 5 may still" in said
@@ -261,15 +208,15 @@ def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None
         again = next(x for x, told in zip(named, at_once, strict=True) if isinstance(told, dict))
         assert (await ask("launch", specification=again))["models"] == 0
 
-    async def another(_: Client, ask: Ask) -> None:
+    async def another(ask: Ask) -> None:
         assert (await ask("launch", specification=SMALL)).endswith("larger allowance")
         few = SMALL.replace("0..1", "0..0").replace("[fixed]", 'until = "learned ± 45 %"\n[fixed]')
         assert "may grow until 1 are" not in await ask("launch", specification=few)
         few = few.replace("[fixed]", "most_seeds = 1\n[fixed]")
         assert (await ask("launch", specification=few))["may_still_be_launched"] == 0
 
-    session(db, talk, "--allow-launch", "5")
-    session(db, another, "--allow-launch", "5")
+    within(store, talk, 5)
+    within(api.open_store(store.path or ""), another, 5)
 
 
 def test_growth_leaves_a_sweep_to_the_agents(tmp_path: Path) -> None:

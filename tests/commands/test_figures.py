@@ -1,5 +1,6 @@
 """`seqcls figures` as a user runs it."""
 
+import shutil
 from pathlib import Path
 
 import altair as alt
@@ -12,10 +13,8 @@ from dashboard.figures.command import write_figures
 from dashboard.figures.figure import Figure
 from seqcls.errors import SeqclsError
 from sweeps import api
+from tests.commands import run_main
 from tests.conftest import ROOT
-from tests.integration.test_states_commands import BLOCKS, LSTM, db
-
-__all__ = ["db"]
 
 RUN = ["figures", "all_initializations/2", "--db", str(ROOT / "runs.db")]
 
@@ -38,39 +37,27 @@ def test_every_figure_is_written_as_png_and_svg(tmp_path: Path) -> None:
     assert "b x 100" in weights
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [(["xyz"], "unknown letter 'x'"), (["ab", "--epoch", "99"], "no weights of epoch 99")],
-)
-def test_mistakes_are_refused_before_anything_is_written(
-    tmp_path: Path, arguments: list[str], says: str
-) -> None:
-    out = tmp_path / "figures"
-    with pytest.raises(SeqclsError, match=says):
-        CliRunner().invoke(app, [*RUN, *arguments, "--out", str(out)], catch_exceptions=False)
-    assert not out.exists()
-
-
-@pytest.mark.parametrize("run", [BLOCKS, LSTM])
+@pytest.mark.usefixtures("undrawn")
 def test_a_model_that_letter_counts_do_not_decide_is_drawn_token_by_token(
-    tmp_path: Path, db: str, run: str
+    kinds: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "figures"
-    command = ["figures", run, "0101", "01", "--db", db, "--out", str(out)]
-    CliRunner().invoke(app, command, catch_exceptions=False)
-    names = {path.stem for path in out.glob("*.svg")}
-    assert {path.stem for path in out.glob("*.png")} == names
+    db, written = str(shutil.copy(kinds / "kinds.db", tmp_path)), {}
+    store = api.open_store(db)
+    run_of = {x: str(api.runs(store, x)["id"].iloc[0]) for x in ("of_order", "file_of_brackets")}
+    for kind, strings in (("of_order", ("0101", "01")), ("file_of_brackets", ("(]((", "(]"))):
+        out = tmp_path / kind
+        done = run_main("figures", run_of[kind], *strings, "--db", db, "--out", str(out))
+        assert done.returncode == 0, done
+        written[kind] = {path.stem for path in out.glob("*.svg")}
+        assert {path.stem for path in out.glob("*.png")} == written[kind]
+    names = written["of_order"]
     assert {"logit_of_every_prefix_0101", "logit_of_every_prefix_01"} <= names
-    if run == BLOCKS:
-        assert "what_each_part_adds_to_the_logit_0101" in names
-        assert "block 1, head 1" in (out / "attention_weights_block_1_head_1_0101.svg").read_text(
-            "utf-8"
-        )
-    else:
-        assert {"units_layer_0_forget_gate_0101", "path_of_the_state_layer_0_01"} <= names
-    assert len(api.figures(api.open_store(db), run, ["0101", "01"])) == len(names)
+    assert {"units_layer_0_forget_gate_0101", "path_of_the_state_layer_0_01"} <= names
+    assert any(x.startswith("what_each_part_adds") for x in written["file_of_brackets"])
+    run = run_of["of_order"]
+    assert len(api.figures(store, run, ["0101", "01"])) == len(names)
     with pytest.raises(SeqclsError, match="100 tokens: this model's figures have a column"):
-        api.figures(api.open_store(db), run, ["0{100}"])
+        api.figures(store, run, ["0{100}"])
 
 
 def test_strings_that_differ_in_brackets_alone_are_files_of_their_own(tmp_path: Path) -> None:

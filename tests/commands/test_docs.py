@@ -6,6 +6,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,10 +19,14 @@ from streamlit.testing.v1 import AppTest
 from dashboard.cli import app
 from seqcls.config import RunConfig
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
+from sweeps.grid.spec import parse_spec
 from sweeps.store.tables import Base
 from tests.app import run
 from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
-from tests.conftest import ROOT
+from tests.commands import run_main
+from tests.conftest import LONG, ROOT
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 README = ROOT / "README.md"
 ALL = [README, *PAGES]
@@ -35,11 +40,20 @@ SHORTER = {
 """The site of all sweeps is made in `test_site`; eight trainings are as two are."""
 
 
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped database, in which is stored what several pages ask, as after a first time."""
+    path = shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("base"))
+    for sweep in ("all_initializations", "lower_magnitude_initializations"):
+        assert run_main("causes", sweep, "--db", path).returncode == 0
+    return Path(path)
+
+
 @pytest.fixture
-def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    """Somebody in an empty folder with the shipped database and a colleague's copy of it."""
+def reader(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    """Somebody in an empty folder with that database and a colleague's copy of it."""
     for name in ("runs.db", "colleague.db"):
-        shutil.copy(ROOT / "runs.db", tmp_path / name)
+        shutil.copy(base, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEQCLS_DB", raising=False)
     reader = Reader(tmp_path, SHORTER)
@@ -74,6 +88,7 @@ def test_what_a_page_shows_works(page: Path, reader: Reader) -> None:
         reader.follow(page.read_text())
 
 
+@pytest.mark.skipif(not LONG, reason="`make docs` builds it")
 def test_the_site_is_built_strictly(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"]
     built = subprocess.run(
@@ -126,22 +141,6 @@ def test_the_queries_answer_what_they_are_said_to() -> None:
     assert all(0 in Tokenizer(LETTERS[:3]).counts(string)[:2] for string in strings)
 
 
-def test_the_rooms_that_are_named_are_there() -> None:
-    page = (DOCS / "architecture.md").read_text()
-    rooms = re.search(r"## Rooms\n(.*?)\n## Four questions", page, re.DOTALL)
-    assert rooms
-    named = 0
-    for row in rooms[1].splitlines():
-        folders = [ROOT]
-        for room in re.findall(r"`([\w/.]+/[\w.]*|[\w/]+\.py)`", row):
-            # Named in full, or as what stands in a folder that the row has named before.
-            places = [folder / room for folder in folders if (folder / room).exists()]
-            assert places, room
-            folders += places
-            named += 1
-    assert named > 40
-
-
 def test_files_that_are_shown_are_in_the_style_of_the_house(tmp_path: Path) -> None:
     for block in blocks_of((DOCS / "extending.md").read_text()):
         if block.language == "python" and "/" not in block.title:
@@ -163,3 +162,22 @@ def test_the_page_that_is_shown_can_be_added(
     assert not page.exception
     assert page.title[0].value == "Solved lengths"
     assert page.get("vega_lite_chart")
+
+
+def test_the_readme_is_short_and_what_it_names_is_there() -> None:
+    text = README.read_text()
+    assert len(text.splitlines()) < 150
+    assert len(re.findall(r"^!\[", text, re.MULTILINE)) == 1
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"(?:^|`)make (\w+)", text, re.MULTILINE)
+    assert {"run", "test", "docs", "bench"} <= set(targets)
+    for target in targets:
+        assert f"\n{target}:" in makefile, target
+    for link in re.findall(r"\]\(([\w./]+)\)", text):
+        assert (ROOT / link).exists(), link
+    linked = set(re.findall(r"\(docs/(\w+\.md)\)", text))
+    # The first page is for the site, as the text is for the repository; and pages made from it.
+    assert {page.name for page in PAGES} - linked == {"index.md", "api.md"}
+    (spec,) = (block.text for block in blocks_of(text) if block.language == "toml")
+    assert parse_spec(tomllib.loads(spec)).num_runs() == 20
+    assert len(spec.splitlines()) <= 15

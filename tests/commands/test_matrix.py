@@ -1,10 +1,9 @@
-"""Every command and section of every page on every kind of model, generated from the program.
+"""Every command on every kind of model, generated from the program.
 
-Commands and their options come from Typer, pages from their folder, sections and controls from the
-page itself, formats from the exporter: what is added there is tried here, without a line of this
-file. A cell may do what it is asked, and then every number that SQL knows is that of SQL; or refuse
-in one line, for a reason that follows from the kind. All cells are tried in `make chaos`, a part of
-them where all tests run.
+Commands and their options come from Typer, formats from the exporter: what is added there is tried
+here, without a line of this file. A cell may do what it is asked, and then every number that SQL
+knows is that of SQL; or refuse in one line, for a reason that follows from the kind. All cells are
+tried in `make chaos`, a part of them where all tests run.
 """
 
 import json
@@ -19,24 +18,22 @@ import pandas as pd
 import pytest
 import tomli_w
 import typer.main
-from streamlit.testing.v1 import AppTest
 
 from dashboard.cli import app as seqcls
-from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from sweeps.api import log_results
 from sweeps.api.exports import JSONL, WRITERS
 from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED
-from tests.app import open_app, rerun
 from tests.commands import run_main
-from tests.conftest import LONG, ROOT
+from tests.conftest import LONG
 from tests.oracles.compared import Compared, Matrix, records, spelled_out, stored_counts_agree
-from tests.shown import Tables, charts_of, kept_in, printed_rows
+from tests.oracles.reasons import Models, check_refusal, natures
+from tests.shown import Tables, kept_in, printed_rows
 from tests.stock import stock
 from tests.world import KINDS, TESTED, Kind, parts_from_outside
 
 ENDLESS = {"dashboard", "mcp"}
-"""Commands that run until they are ended; the pages of the first are cells of their own."""
+"""Commands that run until they are ended."""
 
 OWN_FILES = {"load", "check"}
 """Commands on weights from elsewhere and on certificates: `test_loading` and `test_proofs`."""
@@ -72,66 +69,15 @@ NUMBERS_OF = {
 }
 """Where there must be numbers that SQL knows, once a kind has results."""
 
-REASONS = (
-    ("untrained", "is failed( and (has no weights|was not tested|has no model)|, not finished)"),
-    ("untrained", "none of its runs is finished|no finished run|no trained and tested model"),
-    ("untrained", "No model that matches the filters is trained|This run has no model to show"),
-    ("untrained", "training failed for all of these runs"),
-    ("imported", "it was trained elsewhere and imported, so its weights are not in this database"),
-    ("imported", "'imported' cannot be trained here|holds imported results"),
-    ("imported", "has no seeds to train: its results are imported"),
-    ("no language", "task='[a-z_]+' is no language: its answers are not yes or no"),
-    ("outside", "results are imported of languages, whose answers are labels"),
-    ("language", "is no transduction: its models write no outputs"),
-    ("outside", "is no transduction: its models write no outputs"),
-    ("reads order", "(positions|architecture|readout)='[a-z]+' (may tell|makes equal) "),
-    ("reads order", "task='[a-z_]+' depends on the order of tokens"),
-    ("language", "the analysis is of required letters, and task='[a-z_]+' requires none"),
-    ("own strings", "of strings that are not in the file nobody knows what is right"),
-    ("own strings", "dataset='': expected strings; name a file as path='data.csv'"),
-    ("no numbers", "has (no|an) answer: (its logit|what the model computes for (it|them)) is NaN"),
-    ("pictures", "a model of its own file: the task says what this network reads .picture."),
-    ("no language", "with pictures names no states that could be carried over"),
-    ("any", "within two substitutions"),
-    ("any", "none of the report's models"),
-    ("language", "No finite machine was found within the budget"),
-    ("language", "but the model predicts"),
-    ("no memory", "cannot be proved: only states of rnn, gru, lstm have bounds here"),
-    ("counts", "has no finite automaton"),
-    ("any", "no automaton of the model was found: "),
-    ("structured", "none of the \\d+ strings tried is an input of task="),
-)  # fmt: skip
-"""What may be refused, by what the kind is, and the reason that has to be given."""
 
-
-class Cell:
-    """A command or a page on one kind of model, with a copy of the database and a folder."""
+class Cell(Models):
+    """A command on one kind of model, with a copy of the database and a folder."""
 
     def __init__(self, matrix: Matrix, kind: Kind, folder: Path) -> None:
-        self.matrix, self.kind, self.folder = matrix, kind, folder
+        super().__init__(kind, matrix.facts)
+        self.matrix, self.folder = matrix, folder
         self.db = folder / "kinds.db"
         shutil.copy(matrix.db, self.db)
-        self.facts = matrix.facts
-        self.runs = self.facts.sweeps[kind.name]
-        self.run_id = int(self.runs[0]["run_id"])
-
-    @property
-    def string(self) -> str:
-        """One that the run gets wrong, if there is any, and not the empty one."""
-        known = [*self.facts.wrong_strings(self.run_id), *self.facts.test_strings(self.run_id)]
-        return next(filter(None, known), "ab")
-
-    @property
-    def family(self) -> str:
-        """Strings that begin as the one above does, with a free count."""
-        first = re.split(r"[ {]", self.string.lstrip("<"))[0]
-        return (
-            "<" + first.split(">")[0] + ">"
-            if self.string[0] == "<"
-            else first
-            if " " in self.string
-            else first[0]
-        ) + "{n}"
 
     def spec(self) -> str:
         path = self.folder / "again.toml"
@@ -298,39 +244,6 @@ def matrix() -> Iterator[Matrix]:
         yield Matrix(stock("kinds"))
 
 
-def check_refusal(cell: Cell, said: str) -> None:
-    """A refusal is right where its reason follows from the kind."""
-    nature = natures(cell)
-    allowed = [pattern for word, pattern in REASONS if word in nature]
-    assert any(re.search(pattern, said) for pattern in allowed), f"of {sorted(nature)}: {said}"
-
-
-def natures(cell: Cell) -> set[str]:
-    """What sort of models these are, as the database has it."""
-    run = cell.runs[0]
-    fields = {**RunConfig().model_dump(), **cell.facts.configs[run["config_id"]]}
-    lengths = cell.facts.lengths.get(cell.run_id, {}).values()
-    writes = any(row["edits"] is not None for row in lengths)
-    reads_order = (fields["architecture"], fields["positions"]) != ("transformer", "none")
-    is_language = run["tn"] is not None or run["state"] != "done"
-    known = {
-        "any": True,
-        "untrained": run["state"] != "done",
-        "imported": fields["architecture"] == "imported",
-        "own strings": bool(fields["dataset"]),
-        "reads order": reads_order,
-        "language": is_language,
-        "no language": not is_language,
-        "outside": not is_language and not writes,
-        "pictures": fields["task"] == "paragraph",
-        "counts": fields["task"] in ("majority", "safe_pops"),
-        "no memory": fields["architecture"] not in ("rnn", "gru", "lstm"),
-        "no numbers": cell.kind.overflows,
-        "structured": "=" in cell.string or "/" in cell.string,
-    }
-    return {name for name, holds in known.items() if holds}
-
-
 def check_file(compared: Compared, path: Path) -> None:
     """The numbers of a file that was written."""
     if path.suffix in (".csv", ".parquet"):
@@ -361,6 +274,7 @@ def check_answers(compared: Compared, answers: list[dict[str, Any]]) -> None:
         compared.equal("answers", len(own), len(compared.facts.test_strings(run_id)))
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("surface", "kind"), CELLS, ids=str)
 def test_commands(
     matrix: Matrix, surface: tuple[str, tuple[str, ...]], kind: Kind, tmp_path: Path
@@ -396,112 +310,6 @@ def test_commands(
             check_file(compared, file)
     if command in NUMBERS_OF and "untrained" not in natures(cell):
         assert compared.number, f"no number of {typed} was held against SQL: {said.stdout}"
-
-
-PAGES = sorted(page.stem for page in (ROOT / "dashboard" / "screens").glob("[a-z]*.py"))
-
-NUMBERS_ON = {"compare", "failing", "sweeps"}
-
-
-def link(cell: Cell, page: str) -> dict[str, Any]:
-    """The parameters with which a page is about one kind of model."""
-    configs = [str(cell.runs[place]["config_id"]) for place in (0, -1)]
-    (sweep,) = cell.facts.ask("SELECT id FROM sweep WHERE name = ?", cell.kind.name)
-    own: dict[str, dict[str, Any]] = {
-        "model": {"run": str(cell.run_id), "string": cell.string, "ablate": "true"},
-        "sweeps": {"sweep_id": str(sweep["id"])},
-        "compare_two": {"config": configs},
-    }
-    return own.get(page, {"sweep": cell.kind.name})
-
-
-def check_page(cell: Cell, app: AppTest, *, of_all: bool = True) -> int:
-    """What stands on a page is content, and its numbers are those of SQL."""
-    shown = [*app.error, *app.warning, *app.info]
-    for element in shown:
-        said = str(element.value).replace("\\", "")
-        if element.type == "error":
-            said = "\n".join([said, *(str(code.value) for code in app.code)])
-        check_refusal(cell, said)
-    compared = Compared(cell.facts, cell.kind.name, of_all=of_all)
-    for heading in app.subheader:
-        if named := re.fullmatch(r"Model (\d+)", str(heading.value)):
-            compared.run_id = int(named[1])
-    for table in app.dataframe:
-        compared.rows(table.value.to_dict("records"), "a table")
-    for chart in charts_of(app):
-        for frame in chart:
-            compared.rows(frame.to_dict("records"), "a chart")
-    check_metrics(compared, {metric.label: metric.value for metric in app.metric})
-    return compared.number
-
-
-def check_metrics(compared: Compared, shown: dict[str, str]) -> None:
-    """The numbers at a glance."""
-    runs = compared.facts.sweeps[compared.sweep]
-    done = [run for run in runs if run["state"] == "done"]
-    failing = sum(run["wrong"] > 0 for run in done)
-    true: dict[str, Any] = {
-        "Models tested": len(done),
-        "Training failed": len(runs) - len(done),
-        "Failing models": f"{failing} ({failing / len(done):.0%})" if done else "none yet",
-    }
-    if compared.run_id is not None:
-        run = compared.facts.runs[compared.run_id]
-        solved = run["solved_length"] if run["is_solved"] else "none"
-        true |= {"Solved length": solved, "Misclassified": run["wrong"]}
-        true |= {"False positives": run["fp"], "False negatives": run["fn"]}
-        true |= {"Wrongly answered": run["wrong"]}
-    for name in set(true) & set(shown):
-        assert shown[name] == str(true[name]), name
-        compared.number += 1
-
-
-@pytest.mark.parametrize(
-    ("page", "kind"),
-    [
-        (page, kind)
-        for number, page in enumerate(PAGES)
-        for place, kind in enumerate(KINDS)
-        if LONG or (number + place) % 5 == 0
-    ],
-    ids=str,
-)
-def test_pages(
-    monkeypatch: pytest.MonkeyPatch, matrix: Matrix, page: str, kind: Kind, tmp_path: Path
-) -> None:
-    cell = Cell(matrix, kind, tmp_path)
-    app = open_app(monkeypatch, cell.db, page, **link(cell, page))
-    compared = check_page(cell, app)
-    if page in NUMBERS_ON and "untrained" not in natures(cell):
-        assert compared, "no number was held against SQL"
-    if LONG:
-        check_controls(cell, app)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_sections_of_the_page_model(
-    monkeypatch: pytest.MonkeyPatch, matrix: Matrix, kind: Kind, tmp_path: Path
-) -> None:
-    cell = Cell(matrix, kind, tmp_path)
-    app = open_app(monkeypatch, cell.db, "model", **link(cell, "model"))
-    check_page(cell, app)
-    tabs = [tab.label for tab in app.tabs]
-    for number, tab in enumerate(tabs):
-        # That every section of every kind has content is tried in `test_every_section`.
-        if LONG or number == KINDS.index(kind) % len(tabs):
-            app = open_app(monkeypatch, cell.db, "model", **link(cell, "model"), view=tab)
-            check_page(cell, app)
-            if LONG:
-                check_controls(cell, app)
-
-
-def check_controls(cell: Cell, app: AppTest) -> None:
-    """Every option of the controls that a page offers."""
-    for key, options in [(str(x.key), x.options) for x in app.segmented_control]:
-        for option in options:
-            app.segmented_control(key=key).set_value(option)
-            check_page(cell, rerun(app), of_all=False)
 
 
 def test_all_commands_are_in_the_matrix() -> None:

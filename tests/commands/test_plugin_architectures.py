@@ -1,17 +1,18 @@
 """Architectures of another package: what training would lose is refused, and all else is asked."""
 
-import subprocess
+import runpy
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from dashboard.cli import app
 from seqcls.errors import PluginError, PluginMissingError
 from seqcls.problem import check, configuration
-from sweeps.api import fit_shortcuts, open_store, runs, work
+from sweeps.api import Store, fit_shortcuts, open_store, runs, submit, work
+from tests.commands import refused, run_main
 from tests.conftest import SHORT
 from tests.plugins import forget_parts
 
@@ -87,13 +88,14 @@ class Empty(Classifier):
 SOUND = ("mean", "halved", "shared", "scaled")
 NAMES = (*SOUND, "normed", "column", "raising", "unrecorded", "empty")
 
-SPEC = "\n".join(
-    [
-        'name = "{0}"\nmodel_seeds = "0..0"\n[fixed]\narchitecture = "{0}"\nhidden_size = 4',
-        *(f"{name} = {value}" for name, value in SHORT.items()),
-        "test_max_length = 20\n",
+
+def spec_of(*names: str) -> dict[str, Any]:
+    """A sweep of these architectures, a model each."""
+    fixed = {**SHORT, "hidden_size": 4, "test_max_length": 20}
+    how = [
+        {"architecture": name} | ({"readout": "last"} if name == "rnn" else {}) for name in names
     ]
-)
+    return {"name": "sound", "model_seeds": [0], "fixed": fixed, "configurations": how}
 
 
 @pytest.fixture(scope="module")
@@ -110,40 +112,39 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.syspath_prepend(str(package))
-    forget_parts()
-    yield
-    monkeypatch.undo()
-    forget_parts()
-
-
-@pytest.fixture(scope="module")
-def trained(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep of each sound architecture, with causes and shortcut readers."""
-    folder = tmp_path_factory.mktemp("trained")
-    db = folder / "runs.db"
+@contextmanager
+def found(package: Path) -> Iterator[None]:
+    """A block in which the package is installed."""
     with pytest.MonkeyPatch.context() as patched:
         patched.syspath_prepend(str(package))
         forget_parts()
-        for name in SOUND:
-            (folder / f"{name}.toml").write_text(SPEC.format(name))
-            said("sweep", str(folder / f"{name}.toml"), "--workers", "0", "--db", str(db))
-        said("causes", "mean", "--db", str(db))
-        fit_shortcuts(open_store(str(db)))
+        yield
     forget_parts()
+
+
+@pytest.fixture
+def installed(package: Path) -> Iterator[None]:
+    with found(package):
+        yield
+
+
+@pytest.fixture(scope="module")
+def trained(package: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A sweep of the sound architectures, with causes and shortcut readers."""
+    db = str(tmp_path_factory.mktemp("trained") / "runs.db")
+    with found(package):
+        store = open_store(db)
+        submit(store, spec_of(*SOUND))
+        work(store, workers=0)
+        said("causes", "sound", "--db", db)
+        fit_shortcuts(store)
     return db
 
 
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
-
-
 def said(*arguments: str) -> str:
-    ended = invoke(*arguments)
-    assert ended.exit_code == 0, (arguments, ended.output, ended.exception)
-    return ended.output
+    ended = run_main(*arguments)
+    assert ended.returncode == 0, ended
+    return ended.stdout
 
 
 @pytest.mark.usefixtures("installed")
@@ -164,54 +165,57 @@ def test_what_training_would_lose_is_refused_before(name: str, why: str) -> None
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("name", SOUND)
-def test_a_stored_model_answers_everywhere_alike(name: str, trained: Path, tmp_path: Path) -> None:
-    run = ["--db", str(trained)]
-    assert "logit" in said("predict", f"{name}/0", "ab", *run)
-    said("states", f"{name}/0", "ab", *run)
-    said("automaton", f"{name}/0", *run)
-    said("verdict", f"{name}/0", *run)
-    said("give", f"{name}/0", str(tmp_path / "given"), *run)
-    file = str(tmp_path / "given" / "model.py")
-    given = subprocess.run([sys.executable, file, "ab"], capture_output=True, text=True, check=True)
-    assert f"{float(given.stdout.split()[1]):.4f}" in said("predict", f"{name}/0", "ab", *run)
+def test_a_stored_model_answers_everywhere_alike(
+    name: str,
+    trained: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    db = ("--db", trained)
+    (run,) = map(str, runs(open_store(trained), architecture=name)["id"])
+    predicted = said("predict", run, "ab", *db)
+    said("states", run, "ab", *db)
+    said("automaton", run, "--strings", "100", *db)
+    said("verdict", run, *db)
+    said("give", run, str(tmp_path / "given"), *db)
+    monkeypatch.setattr(sys, "argv", ["model.py", "ab"])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_path(str(tmp_path / "given" / "model.py"), run_name="__main__")
+    assert f"{float(capsys.readouterr().out.split()[1]):.4f}" in predicted
 
 
-def test_without_the_package_stored_results_are_whole(trained: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("undrawn")
+def test_without_the_package_stored_results_are_whole(
+    trained: str, package: Path, tmp_path: Path
+) -> None:
     out, files = tmp_path / "report.html", tmp_path / "files"
-    said("report", "mean", "--out", str(out), "--db", str(trained))
+    said("report", "sound", "--out", str(out), "--db", trained)
     assert "No remedy can be trained here" in out.read_text(encoding="utf-8")
-    said("site", str(tmp_path / "site"), "--db", str(trained))
-    said("export", str(files), "--db", str(trained))
+    said("export", str(files), "--db", trained)
     assert len((files / "shortcuts.csv").read_text().splitlines()) > 100
-    ended = invoke("seeds", "mean", "--until", "learned ± 10 %", "--db", str(trained))
-    assert "install many-means==1.0" in str(ended.exception)
+    asked = ("seeds", "sound", "--until", "learned ± 10 %", "--db", trained)
+    assert "install many-means==1.0" in refused(*asked)
     with pytest.raises(PluginMissingError, match="install many-means"):
-        work(open_store(_queued(trained, tmp_path, "mean")))
+        work(queued(package, tmp_path, "mean"))
 
 
 def test_what_lacks_a_package_keeps_no_other_sweep_from_training(
-    trained: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    package: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    db = _queued(trained, tmp_path, "mean", "halved")
-    (tmp_path / "ours.toml").write_text(SPEC.format("rnn").replace("[fixed]", _LAST))
-    said("submit", str(tmp_path / "ours.toml"), "--db", db)
-    ended = invoke("work", "--workers", "0", "--db", db)
-    assert ended.exit_code == 4, ended.output
-    assert caplog.text.count("1 run left queued: plugins='many-means==1.0'") == 2
-    found = runs(open_store(db)).set_index("architecture")["state"].to_dict()
-    assert found == {"rnn": "done", "mean": "queued", "halved": "queued"}
+    store = queued(package, tmp_path, "mean", "halved")
+    submit(store, {**spec_of("rnn"), "name": "ours"})
+    ended = run_main("work", "--workers", "0", "--db", str(store.path))
+    assert ended.returncode == 4, ended
+    told = caplog.text + ended.stderr
+    assert "left queued: plugins='many-means==1.0'" in told
+    found_ = runs(store).set_index("architecture")["state"].to_dict()
+    assert found_ == {"rnn": "done", "mean": "queued", "halved": "queued"}
 
 
-_LAST = '[fixed]\nreadout = "last"'
-
-
-def _queued(trained: Path, folder: Path, *names: str) -> str:
-    """A database with runs of these sweeps that nobody has trained."""
-    db = str(folder / "queued.db")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(trained.parent.parent / "package0"))
-        forget_parts()
-        for name in names:
-            said("submit", str(trained.parent / f"{name}.toml"), "--db", db)
-    forget_parts()
-    return db
+def queued(package: Path, folder: Path, *names: str) -> Store:
+    """A database with runs of these architectures that nobody has trained."""
+    store = open_store(folder / "queued.db")
+    with found(package):
+        submit(store, spec_of(*names))
+    return store

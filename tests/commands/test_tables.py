@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from dashboard.cli import app
 from sweeps.cli.app import main as _  # noqa: F401 (the command as a whole is loaded)
 from sweeps.cli.printing import fitting_columns
-from tests.commands import refused, run_main, shown_commands
+from tests.commands import run_main, shown_commands
 from tests.conftest import ROOT
 
 DB = ["--db", str(ROOT / "runs.db")]
@@ -85,12 +85,6 @@ def test_every_command_has_an_example_that_it_takes() -> None:
         command.make_context(name, words[named + 1 :])  # refuses what it does not take
 
 
-def test_a_slip_of_the_pen_gets_a_suggestion() -> None:
-    assert "did you mean 'report'?" in run_main("sweep", "reprot").stderr
-    said = run_main("errors", "all_inits/2", *DB).stderr
-    assert "did you mean 'all_initializations'?" in said
-
-
 def test_a_taken_port_is_said_first_and_the_next_free_one_is_offered() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -100,8 +94,3 @@ def test_a_taken_port_is_said_first_and_the_next_free_one_is_offered() -> None:
     assert said.stdout == "", "no address is printed that is not served"
     assert f"port {port} is taken" in said.stderr
     assert re.search(r"--port \d+", said.stderr)
-
-
-def test_a_host_that_is_not_of_this_machine_is_refused() -> None:
-    said = refused("dashboard", "--host", "no such host", *DB)
-    assert "--host no such host: expected an address of this machine" in said
