@@ -25,7 +25,7 @@ MAKERS = {
     "kinds": "tests.world:make_kinds",
     "report": "tests.world:make_report",
     "states": "tests.pages.stock:make_states",
-    "inside": "tests.pages.inside:make_inside",
+    "inside": "tests.inside:make_inside",
 }
 """The function that fills the folder of a name, which it is given."""
 

@@ -13,9 +13,9 @@ from dashboard.figures.figure import Figure
 from seqcls.errors import SeqclsError
 from sweeps import api
 from tests.conftest import ROOT
-from tests.integration.test_states_commands import BLOCKS, LSTM, db
+from tests.inside import BLOCKS, LSTM, inside
 
-__all__ = ["db"]
+__all__ = ["inside"]
 
 RUN = ["figures", "all_initializations/2", "--db", str(ROOT / "runs.db")]
 
@@ -53,10 +53,10 @@ def test_mistakes_are_refused_before_anything_is_written(
 
 @pytest.mark.parametrize("run", [BLOCKS, LSTM])
 def test_a_model_that_letter_counts_do_not_decide_is_drawn_token_by_token(
-    tmp_path: Path, db: str, run: str
+    tmp_path: Path, inside: Path, run: str
 ) -> None:
     out = tmp_path / "figures"
-    command = ["figures", run, "0101", "01", "--db", db, "--out", str(out)]
+    command = ["figures", run, "0101", "01", "--db", str(inside), "--out", str(out)]
     CliRunner().invoke(app, command, catch_exceptions=False)
     names = {path.stem for path in out.glob("*.svg")}
     assert {path.stem for path in out.glob("*.png")} == names
@@ -68,9 +68,9 @@ def test_a_model_that_letter_counts_do_not_decide_is_drawn_token_by_token(
         )
     else:
         assert {"units_layer_0_forget_gate_0101", "path_of_the_state_layer_0_01"} <= names
-    assert len(api.figures(api.open_store(db), run, ["0101", "01"])) == len(names)
+    assert len(api.figures(api.open_store(inside), run, ["0101", "01"])) == len(names)
     with pytest.raises(SeqclsError, match="100 tokens: this model's figures have a column"):
-        api.figures(api.open_store(db), run, ["0{100}"])
+        api.figures(api.open_store(inside), run, ["0{100}"])
 
 
 def test_strings_that_differ_in_brackets_alone_are_files_of_their_own(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.inside import inside
 from tests.oracles.compared import stored_counts_agree
 from tests.oracles.facts import Facts
-from tests.stock import copy_of
 from tests.world import kinds
 
-__all__ = ["kinds"]
+__all__ = ["inside", "kinds"]
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +25,3 @@ def facts(db: Path) -> Facts:
     found = Facts(db)
     stored_counts_agree(found)
     return found
-
-
-@pytest.fixture(scope="module")
-def inside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database of small models that are looked into."""
-    return copy_of("inside", "inside.db", tmp_path_factory.mktemp("inside"))

@@ -33,6 +33,8 @@ class Shown:
     pictures: int
     said: str
     """All that stands as text."""
+    codes: list[str]
+    """Texts to be copied, as strings are."""
     plain: list[str]
     """Texts in elements that know no markup."""
     errors: list[str]
@@ -75,6 +77,7 @@ def shown(app: AppTest) -> Shown:
         charts=charts_of(app),
         pictures=len(app.image),
         said=_plain("\n".join([said_on(app), *(own.value for own in app.subheader)])),
+        codes=codes,
         plain=[str(own.value) for own in app.text],
         # What is wrong stands below the error that says so.
         errors=[_plain("\n".join([str(own.value), *codes])) for own in app.error],

@@ -15,9 +15,7 @@ from sweeps import api
 from sweeps.store.opening import open_reader
 from tests.app import open_app, rerun
 from tests.conftest import ROOT
-from tests.oracles.facts import Facts
-from tests.oracles.reasons import Models
-from tests.pages.inside import (
+from tests.inside import (
     ADDITIVE,
     BLOCKS,
     LSTM,
@@ -29,6 +27,8 @@ from tests.pages.inside import (
     WRITING,
     WRITING_LSTM,
 )
+from tests.oracles.facts import Facts
+from tests.oracles.reasons import Models
 from tests.pages.shown import look, shown
 from tests.world import BY_NAME
 

@@ -13,8 +13,8 @@ from sweeps.api import errors, export, lengths, report
 from sweeps.api.comparisons import compare_runs
 from sweeps.store.opening import open_reader
 from tests.app import open_app
+from tests.inside import ALL_PLACES, SOME_PLACES, WRITING
 from tests.oracles.facts import Facts
-from tests.pages.inside import ALL_PLACES, SOME_PLACES, WRITING
 from tests.pages.shown import Shown, shown
 from tests.shown import kept_in
 

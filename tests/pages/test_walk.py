@@ -258,3 +258,20 @@ def test_a_page_holds_no_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     with closing(sqlite3.connect(db, timeout=0, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         connection.execute("ROLLBACK")
+
+
+def test_large_charts_below_others_wait_until_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, stock("states") / "many.db")
+    folded = [own.label for own in app.expander if "grid" in own.label]
+    assert folded == ["Accuracy of each seed as a grid"]
+    assert "An empty cell" not in shown(app).said
+
+
+def test_what_moves_the_failing_share_is_told_of_all_seeds_whichever_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = opened(monkeypatch, SHIPPED, "compare", failing="true", moves="Failing share")
+    (moves,) = [line for line in found.said.splitlines() if "the failing share most" in line]
+    assert "(difference 0%" not in moves

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
@@ -71,3 +73,11 @@ def make_inside(folder: Path) -> None:
         sweep_id = writer.submit(store, parse_spec(spec))
         # PyTorch needs no compiling.
         work(store, [sweep_id], WorkOptions(workers=0, engine="torch"))
+
+
+@pytest.fixture(scope="module")
+def inside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of `inside.db` for a file of tests: who asks about models may note what was found."""
+    from tests.stock import copy_of
+
+    return copy_of("inside", "inside.db", tmp_path_factory.mktemp("inside"))

@@ -1,9 +1,7 @@
 """Visitors of a read-only page: a budget each, one queue for all, and what is kept of models."""
 
-import gc
 import shutil
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -12,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
-import numpy as np
 import pytest
 from streamlit.runtime.scriptrunner import StopException
 
@@ -30,9 +27,8 @@ from seqcls.interpretability.ablation import ablate, backend_of
 from seqcls.interpretability.certification import certify, errors_up_to
 from seqcls.interpretability.trained_model import TrainedModel
 from sweeps.grid.spec import parse_spec
-from sweeps.store import writer
 from sweeps.store.databases.engine import limit_reads
-from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.opening import open_reader
 from sweeps.store.reads.selection import View
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT, SHORT
@@ -148,40 +144,6 @@ def test_who_leaves_the_queue_holds_nobody_up() -> None:
         pass
 
 
-@pytest.mark.usefixtures("public")
-def test_twenty_visitors_are_answered_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visitors, "get_script_run_ctx", lambda **_: object())
-    sessions = threading.local()
-    monkeypatch.setattr("dashboard.server.visitors.st.session_state", _OfThread(sessions))
-    answered, running, most = SharedAnswers(copied=False), list[int](), list[int]()
-
-    def long(number: int) -> Callable[[], int]:
-        def make() -> int:
-            running.append(number)
-            most.append(len(running))
-            # A part of it is a question, too, and does not wait for the whole.
-            visitors.ask(("part", number), lambda: number, of=answered)
-            running.remove(number)
-            return number
-
-        return make
-
-    with ThreadPoolExecutor(20) as pool:
-        found = pool.map(lambda n: visitors.ask(("whole", n), long(n), of=answered), range(20))
-        assert list(found) == list(range(20))
-    assert most == [1] * 20
-
-
-class _OfThread:
-    """A session state for each thread."""
-
-    def __init__(self, sessions: threading.local) -> None:
-        self._sessions = sessions
-
-    def setdefault(self, name: str, value: object) -> object:
-        return self._sessions.__dict__.setdefault(name, value)
-
-
 def test_a_visitor_whose_budget_is_used_up_is_told_so_and_sees_the_rest(
     public: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
@@ -292,32 +254,7 @@ def test_a_model_in_the_place_of_one_that_is_gone_is_not_taken_for_it() -> None:
         model = AnyModel(("a database", 1, name), name)  # type: ignore[arg-type]
         assert answer(model) == name  # type: ignore[arg-type]
         del model
-        gc.collect()
     assert asked == ["first", "second"]
-
-
-def test_a_change_of_the_database_is_another_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
-    monkeypatch.setenv("SEQCLS_DB", str(path))
-    before = open_any(1).key
-    assert open_any(1).key == before
-    assert len({before, open_any(2).key, open_any(1, epoch=0).key}) == 3
-    writer.submit(open_writer(str(path)), parse_spec({"name": "new", "model_seeds": [0]}))
-    assert open_any(1).key != before
-
-
-def test_no_page_keeps_anything_of_models_by_other_keys() -> None:
-    """Streamlit's own caches would know a model by its number or its address alone."""
-    pages = (ROOT / "dashboard").rglob("*.py")
-    found = {
-        str(path.relative_to(ROOT / "dashboard"))
-        for path in pages
-        if "cache_resource" in (text := path.read_text()) or "cache_data" in text
-    }
-    # Searches, timings and deletions that go on; nothing of a model.
-    assert found == {"views/causes.py", "launch/panel.py", "actions.py"}
 
 
 def test_timing_ends_with_the_visit_and_begins_anew_for_another(
@@ -332,24 +269,6 @@ def test_timing_ends_with_the_visit_and_begins_anew_for_another(
         assert timings.is_done(key) is not has_left
     (estimated,) = {timings.begin(key, specs, 1).result().seconds for _ in range(2)}
     assert estimated is not None
-
-
-def test_what_a_form_asks_for_no_longer_is_given_up() -> None:
-    beside, wanted = visitors.Beside[int](), {"readers"}
-    left = beside.begin_making("before", lambda: pytest.fail("made"), lambda: not wanted & {"x"})
-    made = beside.begin_making("now", lambda: 3, lambda: "readers" not in wanted)
-    wait([left, made])
-    assert [beside.is_done(key) for key in ("before", "now")] == [False, True]
-    assert beside.answer("now") == 3
-
-
-def test_what_was_used_last_is_kept_up_to_so_many_bytes() -> None:
-    kept = SharedAnswers(most_bytes=10_000, copied=False)
-    for number in range(20):
-        answered = kept.answer(number, lambda: np.zeros(500))
-        assert kept.answer(number, lambda: pytest.fail("it is kept")) is answered
-        assert kept.answer(0, lambda: np.zeros(500)) is not None
-    assert [number for number in range(20) if number in kept] == [0, 19]
 
 
 class _Visit:
@@ -402,18 +321,6 @@ def test_a_visit_has_one_download_made_at_a_time(visit: VisitorBudget) -> None:
         may_end.set()
         assert first.result(PATIENCE) == "report"
     assert not visit.download.locked()
-
-
-@pytest.mark.usefixtures("visit")
-def test_a_download_of_a_visit_that_has_ended_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Runtime:
-        def is_active_session(self, session: str) -> bool:
-            return session != _Visit.session_id
-
-    monkeypatch.setattr("dashboard.server.visitors.runtime.exists", lambda: True)
-    monkeypatch.setattr("dashboard.server.visitors.runtime.get_instance", Runtime)
-    with pytest.raises(VisitorError, match="This visit has ended"):
-        visitors.later(lambda: pytest.fail("nobody waits for it"))()
 
 
 def test_drawing_a_page_is_charged_too(visit: VisitorBudget) -> None:

@@ -12,11 +12,8 @@ import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
 from dashboard import actions
-from dashboard.launch import language
-from dashboard.views import annotating, causes
 from seqcls.errors import ReadOnlyError, StoreError
 from sweeps import api
-from sweeps.access import REASON
 from sweeps.api import failures
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -24,11 +21,10 @@ from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import locate, open_reader, open_writer, pack, to_write
 from sweeps.store.reads import queries
-from sweeps.store.reads.sweep_queries import NamedView
 from sweeps.work import background_worker
-from tests.app import open_app, said
 from tests.commands import refused
 from tests.conftest import ROOT
+from tests.pages.read_only import reads
 
 SPEC = parse_spec({"name": "new", "model_seeds": [0]})
 
@@ -79,17 +75,14 @@ def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_pat
 
 def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes) -> None:
     store = open_reader()
-    view = NamedView("name", "", "")
     writes: tuple[Callable[[], object], ...] = (
         lambda: writer.submit(store, SPEC),
         lambda: writer.stop(store, [1]),
         lambda: writer.delete(store, 1),
         lambda: writer.record_causes(store, 1, []),
         lambda: writer.register_worker(store),
-        lambda: writer.save_view(store, view),
         lambda: writer.write_note(store, 1, "title", "note", ["tag"]),
         lambda: writer.archive(store, 1, True),
-        lambda: writer.delete_view(store, "name"),
         lambda: writer.resume(store, [1]),
         lambda: writer.retry(store, [1]),
     )
@@ -118,13 +111,7 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: actions.retry(1, "heads"),
         lambda: actions.delete_later(1, "heads"),
         lambda: actions.write(lambda store: writer.archive(store, 1, True)),
-        lambda: actions.write(lambda store: writer.delete_view(store, "name")),
-        lambda: annotating._write(1),
-        lambda: annotating._save("", ""),
-        lambda: causes._start((1,)),
-        lambda: language._read_upload("launch dataset"),
     )
-    st.session_state.update({"title 1": "t", "note_text 1": "n", "tags 1": [], "view_name": "v"})
     for act in writing:
         st.session_state.pop(actions.PROBLEM, None)
         act()
@@ -132,50 +119,10 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
     assert unchanged(db, before)
 
 
-READS = {
-    *("Add a variant", "Clear filters", "Compare", "Compare them", "Dismiss", "Edit as new"),
-    *("Pause", "Play"),
-    *("Fill the launch panel", "Look at it", "Show new results"),
-}
-"""What buttons say that change nothing but what the visit itself shows."""
-
-
 def labels_of(label: ast.expr) -> list[str]:
     """What a button may say, as its source has it."""
     either = [label.body, label.orelse] if isinstance(label, ast.IfExp) else [label]
     return [ast.unparse(one).lstrip("f").strip("'") for one in either]
-
-
-def reads(label: str) -> bool:
-    return label in READS or label.startswith(("Explain ", "Take {"))
-
-
-@pytest.mark.parametrize(
-    ("page", "writes"),
-    [
-        ("compare", {"Save this view"}),
-        ("map", {"Save this view"}),
-        ("failing", {"Save this view", "Find why"}),
-        ("sweeps", {"Save this view", "Save", "Archive", "Delete these", "Resume", "Retry"}),
-        ("model", {"Save this view"}),
-        ("guide", set()),
-        ("launch", {"Launch"}),
-    ],
-)
-def test_what_writes_is_disabled_and_says_why(
-    db: Path, before: bytes, monkeypatch: pytest.MonkeyPatch, page: str, writes: set[str]
-) -> None:
-    app = open_app(monkeypatch, db, page)
-    assert "Read-only: 43 models of runs.db." in said(app).replace("\\", "")
-    found = [x for x in app.button if not reads(x.label)]
-    assert [x.label for x in found if not x.disabled or x.help != REASON] == []
-    missing = {label for label in writes if not any(x.label.startswith(label) for x in found)}
-    # The shipped sweeps are complete, and their causes are stored.
-    assert missing <= {"Find why", "Resume", "Retry"}
-    typed = [x for x in (*app.text_input, *app.text_area) if x.label in ("Title", "Note")]
-    typed += [x for x in app.text_input if x.label == "Name for this view"]
-    assert [x.label for x in typed if not x.disabled] == []
-    assert unchanged(db, before)
 
 
 CONTROLS = {
