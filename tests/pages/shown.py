@@ -95,6 +95,8 @@ def look(app: AppTest, **state: Any) -> Shown:
     """The page after something was chosen, by the names that links have too."""
     for name, value in state.items():
         app.session_state[name] = value
+        if name in app.query_params:
+            app.query_params[name] = str(value)
     return shown(rerun(app))
 
 

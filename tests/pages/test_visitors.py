@@ -4,7 +4,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from streamlit.runtime.scriptrunner import StopException
 
 from dashboard import data
 from dashboard.choosing.opened import AnyModel, open_any, open_model, remembered
-from dashboard.launch.panel import Timings, key_of
 from dashboard.report import document
 from dashboard.server import visitors
 from dashboard.server.shared_answers import SharedAnswers
@@ -31,7 +30,7 @@ from sweeps.store.databases.engine import limit_reads
 from sweeps.store.opening import open_reader
 from sweeps.store.reads.selection import View
 from tests.app import open_app, rerun, said
-from tests.conftest import ROOT, SHORT
+from tests.conftest import ROOT
 
 USED = "Compute limit reached"
 PATIENCE = 60.0
@@ -179,31 +178,6 @@ def test_what_is_known_already_costs_nothing_and_a_dashboard_of_ones_own_never_w
     assert USED not in said(app)
 
 
-def test_who_waits_sees_that_they_wait(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    may_end, begun, told = Event(), Event(), list[str]()
-    say = visitors.said_to_wait
-
-    def waiting(before: int) -> str:
-        told.append(say(before))
-        may_end.set()
-        return told[-1]
-
-    def hold() -> None:
-        with visitors.QUEUE.turn(lambda _: None):
-            begun.set()
-            assert may_end.wait(PATIENCE)
-
-    monkeypatch.setattr(visitors, "said_to_wait", waiting)
-    monkeypatch.setattr(visitors, "MODELS", SharedAnswers(copied=False))
-    with ThreadPoolExecutor(1) as pool:
-        held = pool.submit(hold)
-        assert begun.wait(PATIENCE)
-        app = open_app(monkeypatch, public, "model", run="3", view="Why")
-        held.result(PATIENCE)
-    assert told[0].startswith("Waiting: 1 question comes first.")
-    assert "Waiting" not in said(app), "it was answered"
-
-
 def _first_weight(model: TrainedModel) -> float:
     name = sorted(model.weights)[0]
     return float(model.weights[name].ravel()[0])
@@ -257,20 +231,6 @@ def test_a_model_in_the_place_of_one_that_is_gone_is_not_taken_for_it() -> None:
     assert asked == ["first", "second"]
 
 
-def test_timing_ends_with_the_visit_and_begins_anew_for_another(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "none.db"))
-    specs = [parse_spec({"name": "offered", "model_seeds": [0], "fixed": SHORT})]
-    timings, key = Timings(), key_of(specs)
-    for has_left in (True, False):
-        monkeypatch.setattr(visitors, "end_of_visit", lambda left=has_left: lambda: left)
-        wait([timings.begin(key, specs, 1)])
-        assert timings.is_done(key) is not has_left
-    (estimated,) = {timings.begin(key, specs, 1).result().seconds for _ in range(2)}
-    assert estimated is not None
-
-
 class _Visit:
     session_id = "a visit"
 
@@ -305,24 +265,6 @@ def test_a_download_waits_for_its_turn_and_is_charged(visit: VisitorBudget, cloc
     assert download() == "report"
 
 
-def test_a_visit_has_one_download_made_at_a_time(visit: VisitorBudget) -> None:
-    begun, may_end = Event(), Event()
-
-    def make() -> str:
-        begun.set()
-        assert may_end.wait(PATIENCE)
-        return "report"
-
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(visitors.later(make))
-        assert begun.wait(PATIENCE)
-        with pytest.raises(VisitorError, match="download is being prepared"):
-            visitors.later(make)()
-        may_end.set()
-        assert first.result(PATIENCE) == "report"
-    assert not visit.download.locked()
-
-
 def test_drawing_a_page_is_charged_too(visit: VisitorBudget) -> None:
     until = time.thread_time() + 0.2
     with visitors.drawing():
@@ -344,17 +286,6 @@ def test_a_visitors_form_of_very_many_models_is_refused_before_they_are_made(
     shown = said(app).replace("\\", "")
     assert "100,000 models are asked for; a visitor of a read-only page may look" in shown
     assert made == []
-
-
-def test_what_launching_would_mean_is_charged_to_a_visitor(
-    public: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = open_app(monkeypatch, public, "launch")
-    assert USED not in said(app)
-    app.session_state[visitors.BUDGET] = spent = VisitorBudget(1)
-    spent.charge(1_000)
-    rerun(app)
-    assert USED in said(app)
 
 
 class _Runtime:
