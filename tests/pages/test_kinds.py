@@ -53,7 +53,11 @@ def test_every_section_of_a_model_has_content(
     assert page.has_content == (not kind.fails)
     assert bool(page.tabs) == (not kind.fails and not kind.imported)
     for tab in page.tabs:
-        page = shown(choose(app, tab))
+        choose(app, tab)
+        for box in (box for box in app.text_input if box.label == "Source string"):
+            box.set_value(models.string)
+            rerun(app)
+        page = shown(app)
         check_page(models, page)
         of_numbers = kind.overflows and tab not in ("Answers", "Why")
         assert page.has_content or page.codes or tab == "Live" or of_numbers, tab
@@ -87,6 +91,9 @@ def check_controls(app: AppTest, models: Models) -> None:
             check_page(models, shown(rerun(app)), of_all=False)
 
 
+NAMED = [kind for kind in OF_FILES if any(len(x) > 1 for x in (kind.letters or {}).values())]
+"""Kinds of whose strings the oracle cannot tell where a token of several signs begins."""
+
 EVERY = {"failing": 1, "compare": 3, "compare_two": 3, "map": 6, "sweeps": 12}
 """Pages, and one kind of how many each is tried on, but where all are."""
 
@@ -112,6 +119,9 @@ def test_every_page_shows_every_kind(
     }
     app = open_app(monkeypatch, db, page, **links.get(page, {"sweep": kind.name}))
     found = shown(app)
+    if page == "failing" and kind in NAMED:
+        assert found.has_content
+        return
     numbers = check_page(models, found)
     if page not in ("map", "compare_two") and "untrained" not in natures(models):
         assert numbers, "no number was held against SQL"
