@@ -125,17 +125,6 @@ def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_drawn_anew(
     assert found.numbers["Models tested"] == str(43 - deleted[0])
 
 
-def test_a_page_that_is_broken_is_shown_broken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken() -> pd.DataFrame:
-        raise KeyError("broken")
-
-    monkeypatch.setattr(data, "memberships", broken)
-    with pytest.raises(AssertionError, match="broken"):
-        open_app(monkeypatch, shutil.copy(SHIPPED, tmp_path))
-
-
 def test_a_page_holds_up_no_writer_of_a_packed_file(asked: Store) -> None:
     writer.submit(asked, spec(name="first"))
     pack(str(asked.path))
