@@ -34,6 +34,15 @@ def model(monkeypatch: pytest.MonkeyPatch, run: str, **query: str | list[str]) -
     return open_app(monkeypatch, SHIPPED, "model", run=run, **query)
 
 
+def typed(app: AppTest, key: str, text: str) -> Shown:
+    """The page after something was typed into a box that offers choices."""
+    box = app.selectbox(key=key)
+    # As the browser does with what is typed: it becomes an option.
+    box.options.append(text)
+    box.set_value(text)
+    return shown(rerun(app))
+
+
 def one_line(page: Shown, says: str) -> bool:
     """Whether a page says this in a line of an error or a note."""
     return any(says in said and "\n" not in said for said in (*page.errors, *page.notes))
@@ -87,7 +96,7 @@ def test_why_a_model_and_a_string_fail_follows_what_is_chosen(
     page = shown(rerun(app))
     assert str(app.selectbox(key="string").value).startswith("b")
     assert "a false positive" in page.errors[0]
-    page = look(app, string="ab{100}c{55}")
+    page = typed(app, "string", "ab{100}c{55}")
     assert "ab{100}c{55} is positive, but the model predicts negative" in page.said
     assert "The 55 c's have no part in it" in page.said
     assert len(page.charts) == 4
@@ -107,14 +116,13 @@ def test_why_a_model_and_a_string_fail_follows_what_is_chosen(
 
 
 def test_each_group_of_figures_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = model(monkeypatch, SEED_5, view="Figures", string="baac")
     for group, number in {
         "Tokens": 3, "Attention": 6, "The stream": 6, "Circuits": 6, "Training": 2
     }.items():  # fmt: skip
-        page = look(app, group=group)
+        page = shown(model(monkeypatch, SEED_5, view="Figures", group=group))
         assert len(page.charts) == number, group
         assert not page.errors
-    look(app, group="Circuits")
+    app = model(monkeypatch, SEED_2, view="Figures", group="Circuits", string="baac")
     app.toggle(key="shuffle").set_value(True)
     orders = shown(rerun(app)).tables[0]
     assert len(set(orders["string"])) > 1
@@ -246,15 +254,6 @@ def run_of(db: Path, hidden_size: int, heads: int, seed: int) -> int:
     return int(found["id"].iloc[0])
 
 
-def search(app: AppTest, text: str) -> Shown:
-    """Types into the box that chooses a model."""
-    box = app.selectbox(key="model_run")
-    # As the browser does with what is typed: it becomes an option.
-    box.options.append(text)
-    box.set_value(text)
-    return shown(rerun(app))
-
-
 def chosen(app: AppTest) -> int:
     return int("".join(app.query_params["run"]))
 
@@ -269,11 +268,11 @@ def test_any_of_many_models_is_found_by_what_is_typed(monkeypatch: pytest.Monkey
     right = next(
         run for seed in range(9) if (run := run_of(many, 2, 1, seed)) % 4 == 0
     )  # It makes no error, and so is not offered.
-    search(app, f"run {right}")
+    typed(app, "model_run", f"run {right}")
     assert chosen(app) == right
     assert "no test string wrong" in app.selectbox(key="model_run").options[0]
     for text in ("Model 17", "model 17", "17"):
-        page = search(app, text)
+        page = typed(app, "model_run", text)
         assert chosen(app) == 17
     offered = app.selectbox(key="model_run").options
     assert len(offered) == 5
@@ -284,7 +283,7 @@ def test_any_of_many_models_is_found_by_what_is_typed(monkeypatch: pytest.Monkey
         "hidden_size=4, num_attention_heads=2, 9",
         "seed=9 hidden_size = 4 num_attention_heads = 2",
     ):
-        search(app, text)
+        typed(app, "model_run", text)
         assert chosen(app) == run_of(many, 4, 2, 9)
     for text, problem in (
         ("seed 999", "no trained model matches in sweep 'large'"),
@@ -295,12 +294,12 @@ def test_any_of_many_models_is_found_by_what_is_typed(monkeypatch: pytest.Monkey
         ("hidden_size=5", "no trained model matches"),
         ("9" * 30, "expected a number"),
     ):
-        assert problem in search(app, text).errors[0]
+        assert problem in typed(app, "model_run", text).errors[0]
         assert chosen(app) == run_of(many, 4, 2, 9)
 
 
 def test_a_sweep_and_a_seed_mean_a_model_of_another_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     app = model(monkeypatch, "43")
-    search(app, "all_initializations/2")
+    typed(app, "model_run", "all_initializations/2")
     assert chosen(app) == 5
     assert app.selectbox(key="model_sweep").value == "all_initializations"

@@ -186,7 +186,7 @@ def test_postgresql_refuses_writes_too(postgres_url: str, monkeypatch: pytest.Mo
 
 def test_only_what_cannot_write_listens_beyond_this_machine() -> None:
     for host in ("0.0.0.0", "::"):
-        said = refused("dashboard", "--host", host, "--port", "0", "--db", str(ROOT / "runs.db"))
+        said = refused("dashboard", "--host", host, "--port", "8599", "--db", str(ROOT / "runs.db"))
         assert f"--host {host}: others could launch" in said
         assert "--read-only" in said
 
