@@ -26,6 +26,8 @@ MAKERS = {
     "report": "tests.world:make_report",
     "compared": "tests.chaos.filled:make_compared",
     "trained": "tests.pages.trained:make_trained",
+    "states": "tests.pages.stock:make_states",
+    "inside": "tests.inside:make_inside",
 }
 """The function that fills the folder of a name, which it is given."""
 

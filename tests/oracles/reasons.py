@@ -1,6 +1,7 @@
 """Which refusals are right: their reasons follow from what sort of models is asked."""
 
 import re
+from functools import cached_property
 
 from seqcls.config import RunConfig
 from tests.oracles.facts import Facts
@@ -47,7 +48,7 @@ class Models:
         self.runs = facts.sweeps[kind.name]
         self.run_id = int(self.runs[0]["run_id"])
 
-    @property
+    @cached_property
     def string(self) -> str:
         """One that the run gets wrong, if there is any, and not the empty one."""
         known = [*self.facts.wrong_strings(self.run_id), *self.facts.test_strings(self.run_id)]

@@ -2,21 +2,18 @@
 
 import ast
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from sqlalchemy.exc import SQLAlchemyError
 
 from dashboard import actions
-from dashboard.launch import language
-from dashboard.views import annotating, causes
 from seqcls.errors import ReadOnlyError, StoreError
 from sweeps import api
-from sweeps.access import REASON
 from sweeps.api import failures
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -24,11 +21,10 @@ from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import locate, open_reader, open_writer, pack, to_write
 from sweeps.store.reads import queries
-from sweeps.store.reads.sweep_queries import NamedView
 from sweeps.work import background_worker
-from tests.app import open_app, said
 from tests.commands import refused
 from tests.conftest import ROOT
+from tests.pages.read_only import reads
 
 SPEC = parse_spec({"name": "new", "model_seeds": [0]})
 
@@ -79,38 +75,27 @@ def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_pat
 
 def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes) -> None:
     store = open_reader()
-    view = NamedView("name", "", "")
     writes: tuple[Callable[[], object], ...] = (
         lambda: writer.submit(store, SPEC),
         lambda: writer.stop(store, [1]),
         lambda: writer.delete(store, 1),
         lambda: writer.record_causes(store, 1, []),
         lambda: writer.register_worker(store),
-        lambda: writer.save_view(store, view),
         lambda: writer.write_note(store, 1, "title", "note", ["tag"]),
         lambda: writer.archive(store, 1, True),
-        lambda: writer.delete_view(store, "name"),
         lambda: writer.resume(store, [1]),
         lambda: writer.retry(store, [1]),
+        # No process is started either.
+        lambda: background_worker.start_worker(store, {1: "heads"}),
+        lambda: failures.start_cause_search(store, [1]),
     )
     for write in writes:
-        with pytest.raises((StoreError, SQLAlchemyError)):
+        with pytest.raises((StoreError, SQLAlchemyError, ReadOnlyError)):
             write()
     assert unchanged(db, before)
 
 
-def test_no_process_is_started(db: Path, before: bytes) -> None:
-    store = open_reader()
-    with pytest.raises(ReadOnlyError, match="SEQCLS_READ_ONLY"):
-        background_worker.start_worker(store, {1: "heads"})
-    with pytest.raises(ReadOnlyError):
-        failures.start_cause_search(store, [1])
-    assert unchanged(db, before)
-
-
 def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) -> None:
-    import streamlit as st
-
     writing: tuple[Callable[[], object], ...] = (
         lambda: actions.launch([SPEC], "token"),
         lambda: actions.stop(1),
@@ -118,13 +103,7 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: actions.retry(1, "heads"),
         lambda: actions.delete_later(1, "heads"),
         lambda: actions.write(lambda store: writer.archive(store, 1, True)),
-        lambda: actions.write(lambda store: writer.delete_view(store, "name")),
-        lambda: annotating._write(1),
-        lambda: annotating._save("", ""),
-        lambda: causes._start((1,)),
-        lambda: language._read_upload("launch dataset"),
     )
-    st.session_state.update({"title 1": "t", "note_text 1": "n", "tags 1": [], "view_name": "v"})
     for act in writing:
         st.session_state.pop(actions.PROBLEM, None)
         act()
@@ -132,50 +111,10 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
     assert unchanged(db, before)
 
 
-READS = {
-    *("Add a variant", "Clear filters", "Compare", "Compare them", "Dismiss", "Edit as new"),
-    *("Pause", "Play"),
-    *("Fill the launch panel", "Look at it", "Show new results"),
-}
-"""What buttons say that change nothing but what the visit itself shows."""
-
-
 def labels_of(label: ast.expr) -> list[str]:
     """What a button may say, as its source has it."""
     either = [label.body, label.orelse] if isinstance(label, ast.IfExp) else [label]
     return [ast.unparse(one).lstrip("f").strip("'") for one in either]
-
-
-def reads(label: str) -> bool:
-    return label in READS or label.startswith(("Explain ", "Take {"))
-
-
-@pytest.mark.parametrize(
-    ("page", "writes"),
-    [
-        ("compare", {"Save this view"}),
-        ("map", {"Save this view"}),
-        ("failing", {"Save this view", "Find why"}),
-        ("sweeps", {"Save this view", "Save", "Archive", "Delete these", "Resume", "Retry"}),
-        ("model", {"Save this view"}),
-        ("guide", set()),
-        ("launch", {"Launch"}),
-    ],
-)
-def test_what_writes_is_disabled_and_says_why(
-    db: Path, before: bytes, monkeypatch: pytest.MonkeyPatch, page: str, writes: set[str]
-) -> None:
-    app = open_app(monkeypatch, db, page)
-    assert "Read-only: 43 models of runs.db." in said(app).replace("\\", "")
-    found = [x for x in app.button if not reads(x.label)]
-    assert [x.label for x in found if not x.disabled or x.help != REASON] == []
-    missing = {label for label in writes if not any(x.label.startswith(label) for x in found)}
-    # The shipped sweeps are complete, and their causes are stored.
-    assert missing <= {"Find why", "Resume", "Retry"}
-    typed = [x for x in (*app.text_input, *app.text_area) if x.label in ("Title", "Note")]
-    typed += [x for x in app.text_input if x.label == "Name for this view"]
-    assert [x.label for x in typed if not x.disabled] == []
-    assert unchanged(db, before)
 
 
 CONTROLS = {
@@ -245,14 +184,11 @@ def test_postgresql_refuses_writes_too(postgres_url: str, monkeypatch: pytest.Mo
         postgres.connect(locate(postgres_url), read_only=False)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_only_what_cannot_write_listens_beyond_this_machine(host: str) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    said = refused("dashboard", "--host", host, "--port", port, "--db", str(ROOT / "runs.db"))
-    assert f"--host {host}: others could launch" in said
-    assert "--read-only" in said
+def test_only_what_cannot_write_listens_beyond_this_machine() -> None:
+    for host in ("0.0.0.0", "::"):
+        said = refused("dashboard", "--host", host, "--port", "8599", "--db", str(ROOT / "runs.db"))
+        assert f"--host {host}: others could launch" in said
+        assert "--read-only" in said
 
 
 def test_a_server_started_by_streamlit_itself_refuses_likewise() -> None:

@@ -22,15 +22,9 @@ from dashboard.server.serving import OwnPages
 from seqcls.interpretability.states_by_strings import attention_patterns
 from sweeps.api.models import trained_model
 from sweeps.store.opening import open_reader
-from tests.app import open_app, said
 from tests.conftest import ROOT
 from tests.databases import rows
-from tests.integration.test_inside_transductions import BLOCKS as WRITING
-from tests.integration.test_inside_transductions import LSTM as WRITING_LSTM
-from tests.integration.test_inside_transductions import db as outputs
-from tests.integration.test_states_commands import BLOCKS, LSTM, db
-
-__all__ = ["db", "outputs"]
+from tests.inside import ADDITIVE, BLOCKS, LSTM, STREAMS, WRITING, WRITING_LSTM
 
 SHIPPED = str(ROOT / "runs.db")
 
@@ -87,8 +81,8 @@ def asked(client: Client, **question: Any) -> dict[str, Any]:
     return client.post(question).found
 
 
-def test_the_logit_after_each_prefix_and_every_head_are_those_of_the_model(db: str) -> None:
-    model = trained_model(open_reader(db), int(BLOCKS))
+def test_the_logit_after_each_prefix_and_every_head_are_those_of_the_model(inside: Path) -> None:
+    model = trained_model(open_reader(str(inside)), int(BLOCKS))
     found = look(model, "0110")
     line = found["line"]
     assert line is not None
@@ -101,16 +95,16 @@ def test_the_logit_after_each_prefix_and_every_head_are_those_of_the_model(db: s
     assert f"(logit {line['values'][-1]:.4f})" in found["said"]
 
 
-def test_a_recurrent_model_shows_its_units(db: str) -> None:
-    found = look(trained_model(open_reader(db), int(LSTM)), "0110")
+def test_a_recurrent_model_shows_its_units(inside: Path) -> None:
+    found = look(trained_model(open_reader(str(inside)), int(LSTM)), "0110")
     assert [each["name"] for each in found["maps"]] == ["Layer 0, units"]
     assert found["maps"][0]["signed"]
     assert len(found["maps"][0]["cells"]) == len(found["maps"][0]["rows"]) * 5
 
 
 @pytest.mark.parametrize("run", [WRITING, WRITING_LSTM])
-def test_a_model_that_writes_shows_what_it_writes(outputs: str, run: str) -> None:
-    found = look(trained_model(open_reader(outputs), int(run)), "ab")
+def test_a_model_that_writes_shows_what_it_writes(inside: Path, run: str) -> None:
+    found = look(trained_model(open_reader(str(inside)), int(run)), "ab")
     assert found["line"] is not None
     assert found["line"]["name"] == "Probability of each token that it writes"
     assert all(0 <= (share or 0) <= 1 for share in found["line"]["values"])
@@ -127,16 +121,19 @@ def test_of_a_long_string_the_logit_is_shown_and_why_nothing_else(client: Client
 
 
 def test_a_file_that_takes_the_place_of_the_database_answers_with_its_own_models(
-    client: Client, monkeypatch: pytest.MonkeyPatch, db: str, outputs: str, tmp_path: Path
+    client: Client, monkeypatch: pytest.MonkeyPatch, inside: Path, tmp_path: Path
 ) -> None:
-    path, other = (Path(shutil.copy(x, tmp_path / Path(x).name)) for x in (db, outputs))
+    path, other = (Path(shutil.copy(inside, tmp_path / name)) for name in ("one.db", "other.db"))
     ((revision,),) = rows(path, "SELECT runs FROM revision")
     with closing(sqlite3.connect(other)) as connection, connection:
+        connection.execute("UPDATE checkpoint SET run_id = -1 WHERE run_id = 1")
+        connection.execute("UPDATE checkpoint SET run_id = 1 WHERE run_id = 2")
         connection.execute("UPDATE revision SET runs = ?", (revision,))
     monkeypatch.setenv("SEQCLS_DB", str(path))
-    assert "logit" in asked(client, run=1, string="0110")["said"]
+    before = asked(client, run=2, string="0110")
+    assert "logit" in before["said"]
     other.replace(path)
-    assert "log-probability" in asked(client, run=1, string="ab")["said"]
+    assert asked(client, run=2, string="0110") != before
 
 
 def test_epochs_differ_and_the_best_is_answered_where_none_is_named(client: Client) -> None:
@@ -188,8 +185,12 @@ def test_visitors_of_a_read_only_page_have_so_much_computed(
     assert client.post(question, address="10.0.0.2").status == 200
 
 
-def test_the_tab_says_why_there_is_no_film(monkeypatch: pytest.MonkeyPatch, db: str) -> None:
-    app = open_app(monkeypatch, Path(db), "model", run=BLOCKS, view="Live", string="0110")
-    assert "only the best epoch of this model is stored" in said(app)
-    app = open_app(monkeypatch, SHIPPED, "model", run="5", view="Live")
-    assert "No film" not in said(app)
+@pytest.mark.parametrize(("run", "maps"), [(STREAMS, 4), (ADDITIVE, 1)])
+def test_what_a_decoder_attends_to_follows_what_is_typed(inside: Path, run: str, maps: int) -> None:
+    found = look(trained_model(open_reader(str(inside)), int(run)), "abca")
+    assert found["maps"][0]["name"] == "Cross-attention, block 0, head 0"
+    assert len(found["maps"]) == maps
+    for each in found["maps"]:
+        assert each["columns"] == ["CLS", *"abca"]
+        assert each["rows"][0] == "SEP"
+        assert len(each["cells"]) == len(each["rows"]) * len(each["columns"])

@@ -12,9 +12,7 @@ from seqcls.errors import StoreError
 from sweeps.store import writer
 from sweeps.store.databases import postgres, sqlite
 from sweeps.store.databases.engine import Store, limit_reads
-from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import overview
-from sweeps.store.reads.selection import View
+from sweeps.store.opening import open_writer
 from tests.app import open_app, said
 from tests.databases import spec
 
@@ -62,16 +60,6 @@ def test_a_question_to_a_server_is_ended(
         shown = said(open_app(monkeypatch, postgres_url))
     assert "a page's question took too long, and was ended" in shown
     assert ADVICE in shown
-
-
-def test_a_limit_shorter_than_a_second_is_a_limit(postgres_url: str) -> None:
-    submitted(postgres_url)
-    limit_reads(0.05)
-    with (
-        held(postgres_url, "run"),
-        pytest.raises(StoreError, match=ADVICE),
-    ):
-        overview.configurations(open_reader(postgres_url), View())
 
 
 def test_who_trains_is_not_limited(tmp_path: Path) -> None:
