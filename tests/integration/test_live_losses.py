@@ -24,7 +24,7 @@ from sweeps.work.progress import progress
 from sweeps.work.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
-from tests.integration.test_store import claimed, outcomes
+from tests.results import claimed, outcomes
 
 TOLD = [EpochLosses(member, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]
 STORED = [(member + 1, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]

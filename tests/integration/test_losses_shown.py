@@ -17,7 +17,7 @@ from sweeps.work.worker import work
 from tests.app import open_app, rerun, said
 from tests.conftest import SHORT
 from tests.databases import file_of
-from tests.integration.test_store import claimed
+from tests.results import claimed
 
 
 def test_loss_curves_of_a_sweep_in_training_are_those_that_are_committed(

@@ -33,8 +33,8 @@ from tests.chaos.damaged import unchecked
 from tests.commands import run_main
 from tests.conftest import ASSETS, ROOT
 from tests.databases import fill_server, rows
-from tests.integration.test_store import claimed
-from tests.integration.test_store import outcomes as results_of
+from tests.results import claimed
+from tests.results import outcomes as results_of
 
 RANGES = f"SELECT id, {', '.join(RANGE_COLUMNS)} FROM run ORDER BY id"
 BY_VALIDATION = 8

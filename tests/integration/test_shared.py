@@ -25,7 +25,7 @@ from sweeps.store.reads.selection import View
 from tests.app import PAGES, metrics, open_app, rerun
 from tests.conftest import ROOT
 from tests.databases import rows
-from tests.integration.test_sums import filled
+from tests.results import filled
 
 SHIPPED = ROOT / "runs.db"
 

@@ -39,7 +39,7 @@ from tests.chaos.damaged import unchecked
 from tests.conftest import ASSETS, SHORT
 from tests.databases import rows
 from tests.integration import test_sums as of_languages
-from tests.integration.test_databases import filled as filled_with_languages
+from tests.results import filled as filled_with_languages
 from tests.plugins import forget_parts
 from tests.transductions import ERRORS, GIVEN, filled
 
