@@ -24,6 +24,7 @@ MAKERS = {
     "made": "tests.world:make_empty",
     "kinds": "tests.world:make_kinds",
     "report": "tests.world:make_report",
+    "proofs": "tests.store.proofs:make",
     "shortcuts": "tests.store.shortcuts:make",
 }
 """The function that fills the folder of a name, which it is given."""
