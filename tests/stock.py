@@ -28,6 +28,8 @@ MAKERS = {
     "trained": "tests.pages.trained:make_trained",
     "states": "tests.pages.stock:make_states",
     "inside": "tests.inside:make_inside",
+    "proofs": "tests.store.proofs:make",
+    "shortcuts": "tests.store.shortcuts:make",
 }
 """The function that fills the folder of a name, which it is given."""
 

@@ -27,7 +27,7 @@ from tests.databases import rows, spec, started_server
 @pytest.fixture
 def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A server that nobody else needs."""
-    server = started_server(tmp_path_factory)
+    server = started_server(tmp_path_factory.mktemp("own") / "pg")
     yield server
     server.cleanup()
 

@@ -2,20 +2,18 @@
 
 import json
 import shutil
-import sqlite3
 import zlib
-from contextlib import closing
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from typer.testing import CliRunner
 
 from dashboard.report.command import written
-from seqcls.errors import ConfigError, StoreVersionError, UnknownRunError
+from seqcls.errors import UnknownRunError
 from seqcls.proofs import checker, prover
 from seqcls.proofs.certificate import to_text
 from seqcls.proofs.checker import digest
@@ -31,30 +29,34 @@ from sweeps.api.exports import export
 from sweeps.api.models import trained_model
 from sweeps.api.presentation import describe_proofs
 from sweeps.api.reading import View
-from sweeps.cli.app import app
 from sweeps.results import ProofRecord
 from sweeps.store import writer
-from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
-from sweeps.store.migrate import upgrade_with_backup
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained, overview, queries
 from sweeps.store.verification import verify
 from tests.app import open_app, rerun, said
-from tests.databases import file_of, load_parity, rows
-from tests.science.proved import by_hand
-
-
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with one recurrent network that is right on every string."""
-    path = tmp_path_factory.mktemp("loaded") / "loaded.db"
-    load_parity(path)
-    return path
+from tests.commands import refused, run_main
+from tests.databases import file_of, rows
+from tests.stock import copy_of, stock
 
 
 @pytest.fixture
-def store(loaded: Path, tmp_path: Path) -> Store:
-    return open_writer(str(shutil.copy(loaded, tmp_path / "runs.db")))
+def store(tmp_path: Path) -> Store:
+    """A database with one recurrent network that is right on every string."""
+    return open_writer(str(copy_of("proofs", "loaded.db", tmp_path)))
+
+
+@pytest.fixture
+def proved(tmp_path: Path) -> Store:
+    """The same database, once the model is proved."""
+    return open_writer(str(copy_of("proofs", "proved.db", tmp_path)))
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Path:
+    """That model, and one without a test error that a repetition refutes; both judged by tests."""
+    return copy_of("proofs", "both.db", tmp_path)
 
 
 def record_of(store: Store, **changes: Any) -> ProofRecord:
@@ -92,105 +94,63 @@ def test_a_proof_is_read_as_it_was_stored_and_replaced_by_the_next(store: Store)
         writer.record_proof(store, 9, learned)
 
 
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
-        ("UPDATE proof SET regions = 18", "its proof does not fit its digest"),
-        ("UPDATE proof SET certificate = x'00'", "its proof does not fit its digest"),
-        ("UPDATE run SET state = 'queued'", "it has rows of run 1, which is not finished"),
-    ],
-)
-def test_a_proof_that_was_changed_is_damage(store: Store, damage: str, said: str) -> None:
-    writer.record_proof(store, 1, record_of(store, **PROVED))
-    with store.begin() as connection:
-        connection.exec_driver_sql(damage)
-    assert said in [found.how for found in verify(store).damages]
+def test_a_proof_that_was_changed_or_that_others_contradict_is_damage_and_is_not_merged(
+    store: Store, tmp_path: Path
+) -> None:
+    def found() -> list[str]:
+        return [damage.how for damage in verify(store).damages]
 
-
-def test_a_proof_of_other_weights_and_one_that_tests_contradict_are_damage(store: Store) -> None:
+    for change in ("UPDATE proof SET regions = 18", "UPDATE proof SET certificate = x'00'"):
+        writer.record_proof(store, 1, record_of(store, **PROVED))
+        assert found() == []
+        assert api.runs(store)["outcome"].tolist() == ["at every length"]
+        with store.begin() as connection:
+            connection.exec_driver_sql(change)
+        assert found() == ["its proof does not fit its digest"]
+    empty = open_writer(str(tmp_path / "new.db"))
+    assert writer.merge(empty, store.reader()).results == 1
+    assert kept(empty) is None
     writer.record_proof(store, 1, record_of(store, **PROVED, weights="0" * 64))
-    assert [x.how for x in verify(store).damages] == ["its proof is of other weights"]
+    assert found() == ["its proof is of other weights"]
     writer.record_proof(store, 1, record_of(store, **PROVED))
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET wrong = 1")
-    assert "it is proved right on every string, and got test strings wrong" in [
-        x.how for x in verify(store).damages
-    ]
-
-
-def test_a_deleted_run_loses_its_proof(store: Store) -> None:
-    writer.record_proof(store, 1, record_of(store))
+    assert "it is proved right on every string, and got test strings wrong" in found()
+    frame = api.runs(store)
+    assert frame["outcome"].tolist() == ["not known"]
+    assert "every_length" not in frame or frame["every_length"].isna().all()
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'queued'")
+    assert "it has rows of run 1, which is not finished" in found()
     writer.delete(store, 1)
     assert rows(store, "SELECT count(*) FROM proof") == [(0,)]
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "merged"),
-    [
-        (None, PROVED, PROVED),
-        ({}, REFUTED, REFUTED),
-        (PROVED, {}, PROVED),
-        (PROVED, REFUTED, PROVED),
-        (None, {}, {}),
-    ],
-)
 def test_merging_takes_over_proofs_and_prefers_those_that_decided(
-    store: Store,
-    loaded: Path,
-    tmp_path: Path,
-    ours: dict[str, Any] | None,
-    theirs: dict[str, Any],
-    merged: dict[str, Any],
+    made_file: Path, tmp_path: Path
 ) -> None:
-    source = open_writer(str(shutil.copy(loaded, tmp_path / "theirs.db")))
-    if ours is not None:
-        writer.record_proof(store, 1, record_of(store, **ours))
-    writer.record_proof(source, 1, record_of(source, **theirs))
-    writer.merge(store, source.reader())
-    assert kept(store) == record_of(store, **merged)
-    empty = open_writer(str(tmp_path / "new.db"))
-    writer.merge(empty, source.reader())
-    assert kept(empty) == record_of(source, **theirs)
-    assert verify(empty).damages == verify(store).damages == []
-
-
-def test_a_proof_that_does_not_fit_its_digest_is_not_merged(store: Store, tmp_path: Path) -> None:
-    writer.record_proof(store, 1, record_of(store, **PROVED))
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE proof SET regions = 18")
-    empty = open_writer(str(tmp_path / "new.db"))
-    assert writer.merge(empty, store.reader()).results == 1
-    assert kept(empty) is None
-
-
-def test_a_database_without_the_table_is_upgraded(store: Store, tmp_path: Path) -> None:
-    assert store.path is not None
-    with closing(sqlite3.connect(store.path)) as connection:
-        connection.execute("DROP TABLE proof")
-    for opened in (open_reader, open_writer):
-        with pytest.raises(StoreVersionError, match=r"'0005-dev'.*`seqcls db upgrade") as refused:
-            opened(str(store.path))
-        assert "\n" not in str(refused.value)
-    upgraded = upgrade_with_backup(open_writer(str(store.path), any_version=True))
-    assert upgraded is not None
-    assert upgraded.backup == tmp_path / "runs.db.schema-0005-dev"
-    assert schema_version(open_reader(str(store.path))) == SCHEMA_VERSION
-    assert rows(store, "SELECT * FROM proof") == []
-    assert upgrade_with_backup(open_writer(str(store.path), any_version=True)) is None
-
-
-@pytest.fixture(scope="module")
-def proved_file(loaded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same database, once the model is proved."""
-    path = tmp_path_factory.mktemp("proved") / "proved.db"
-    shutil.copy(loaded, path)
-    assert api.prove(open_reader(str(path)), "hand/0").outcome == "proved"
-    return path
-
-
-@pytest.fixture
-def proved(proved_file: Path, tmp_path: Path) -> Store:
-    return open_writer(str(shutil.copy(proved_file, tmp_path / "runs.db")))
+    for number, (ours, theirs, merged) in enumerate(
+        (
+            (None, PROVED, PROVED),
+            ({}, REFUTED, REFUTED),
+            (PROVED, {}, PROVED),
+            (PROVED, REFUTED, PROVED),
+            (None, {}, {}),
+        )
+    ):
+        store, source = (
+            open_writer(str(shutil.copy(stock("proofs") / "loaded.db", tmp_path / f"{x}{number}")))
+            for x in ("ours", "theirs")
+        )
+        if ours is not None:
+            writer.record_proof(store, 1, record_of(store, **ours))
+        writer.record_proof(source, 1, record_of(source, **theirs))
+        writer.merge(store, source.reader())
+        assert kept(store) == record_of(store, **merged), number
+        empty = open_writer(str(shutil.copy(made_file, tmp_path / f"empty{number}")))
+        writer.merge(empty, source.reader())
+        assert kept(empty) == record_of(source, **theirs), number
+        assert verify(empty).damages == verify(store).damages == []
 
 
 def load_large(path: Path, **large: list[Any]) -> None:
@@ -215,8 +175,8 @@ def load_large(path: Path, **large: list[Any]) -> None:
 
 
 def asked(path: Path, *arguments: str) -> str:
-    ended = CliRunner().invoke(app, [*arguments, "--db", str(path)])
-    assert ended.exit_code == 0, ended.output
+    ended = run_main(*arguments, "--db", str(path))
+    assert ended.returncode == 0, ended
     return " ".join(ended.stdout.split())
 
 
@@ -240,27 +200,25 @@ def test_a_model_that_overflows_is_refuted_by_what_it_does_not_answer(tmp_path: 
     stored = json.loads(asked(path, "prove", "large/0", "--json"))
     assert (stored["string"], stored["said"]) == ("1{2}", None)
     assert verify(open_reader(str(path))).damages == []
-    learned = CliRunner().invoke(app, ["automaton", "large/0", "--db", str(path)])
-    assert "has no answer: its logit is NaN" in str(learned.exception)
+    assert "its logit is NaN" in run_main("automaton", "large/0", "--db", str(path)).stderr
 
 
-@pytest.mark.parametrize(
-    "large",
-    [
-        {"rnn__bias_ih_l0": [0, 0, 3e38, -5], "rnn__bias_hh_l0": [0, 0, 3e38, 0]},
-        {"rnn__weight_hh_l0": [[0] * 4, [0] * 4, [3e38, 0, 3e38, 0], [0, 0, 0, 10]]},
-        {
-            "embedding__weight": [[0, -1, 1e20], [0, 1, 1]],
-            "rnn__weight_ih_l0": [[0, 10, 0], [0, 10, 0], [0, 0, 1e20], [0, 0, 25]],
-        },
-        {"head__weight": [[-3e38, 0, 3e38, -3e38]]},
-    ],
-    ids=["biases", "states", "tokens", "logit"],
-)
-def test_a_model_that_may_overflow_is_not_proved(large: dict[str, Any], tmp_path: Path) -> None:
+MAY_OVERFLOW: dict[str, dict[str, list[Any]]] = {
+    "biases": {"rnn__bias_ih_l0": [0, 0, 3e38, -5], "rnn__bias_hh_l0": [0, 0, 3e38, 0]},
+    "states": {"rnn__weight_hh_l0": [[0] * 4, [0] * 4, [3e38, 0, 3e38, 0], [0, 0, 0, 10]]},
+    "tokens": {
+        "embedding__weight": [[0, -1, 1e20], [0, 1, 1]],
+        "rnn__weight_ih_l0": [[0, 10, 0], [0, 10, 0], [0, 0, 1e20], [0, 0, 25]],
+    },
+    "logit": {"head__weight": [[-3e38, 0, 3e38, -3e38]]},
+}
+
+
+@pytest.mark.parametrize("large", MAY_OVERFLOW)
+def test_a_model_that_may_overflow_is_not_proved(large: str, tmp_path: Path) -> None:
     """Where no answer is NaN, nothing refutes it."""
     path = tmp_path / "runs.db"
-    load_large(path, **large)
+    load_large(path, **MAY_OVERFLOW[large])
     told = asked(path, "prove", "large/0", "--seconds", "20")
     store = open_reader(str(path))
     assert api.prove(store, "large/0", seconds=20).outcome != "proved"
@@ -274,26 +232,10 @@ def test_large_numbers_that_cannot_overflow_are_no_obstacle(tmp_path: Path) -> N
     assert "Proved: the model answers as" in asked(path, "prove", "large/0")
 
 
-def test_a_proof_that_the_test_contradicts_gives_no_outcome(store: Store) -> None:
-    writer.record_proof(store, 1, record_of(store, **PROVED))
-    assert api.runs(store)["outcome"].tolist() == ["at every length"]
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE run SET wrong = 1")
-    frame = api.runs(store)
-    assert frame["outcome"].tolist() == ["not known"]
-    assert "every_length" not in frame or frame["every_length"].isna().all()
-
-
-@pytest.mark.parametrize("command", ["prove", "automaton"])
-@pytest.mark.parametrize("seconds", ["inf", "nan", "1e999", "0"])
-def test_seconds_that_are_no_budget_are_refused_before(
-    store: Store, command: str, seconds: str
-) -> None:
-    ended = CliRunner().invoke(
-        app, [command, "hand/0", "--seconds", seconds, "--db", str(store.path)]
-    )
-    assert isinstance(ended.exception, ConfigError)
-    assert str(ended.exception).startswith(f"seconds={float(seconds)}: expected ")
+def test_seconds_that_are_no_budget_are_refused_before(store: Store) -> None:
+    for command, seconds in product(("prove", "automaton"), ("inf", "nan", "0")):
+        said_ = refused(command, "hand/0", "--seconds", seconds, "--db", str(store.path))
+        assert f"seconds={float(seconds)}: expected " in said_
     assert kept(store) is None
 
 
@@ -343,12 +285,10 @@ def test_what_is_proved_is_kept_with_its_certificate(
         assert checker.check(found.certificate) == found.regions > 0
     assert verify(store).damages == []
     path = tmp_path / "proof.json"
-    arguments = ["hand/0", "--db", str(proved.path)]
-    ended = CliRunner().invoke(app, ["prove", *arguments, "--certificate", str(path)])
-    assert ended.exit_code == 0, ended.output
+    asked(file_of(proved), "prove", "hand/0", "--certificate", str(path))
     assert path.read_text() == to_text(found.certificate)
-    asked = CliRunner().invoke(app, ["verdict", *arguments, "--every-length", "--json"])
-    assert json.loads(asked.stdout)["seconds"] == found.seconds
+    told = json.loads(asked(file_of(proved), "verdict", "hand/0", "--every-length", "--json"))
+    assert told["seconds"] == found.seconds
     with pytest.raises(AssertionError, match="proved anew"):
         api.prove(store, 1, again=True)
     with pytest.raises(AssertionError, match="proved anew"):
@@ -405,39 +345,26 @@ def test_all_strings_shows_what_is_stored_and_keeps_what_is_proved(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the page: it asks before it proves, then keeps it, and proves nothing that is kept."""
+    proved = "Proved: the model answers as the language's automaton"
+    assert "every_length" not in api.runs(store.reader())
+    assert "every_length" not in open_app(monkeypatch, file_of(store)).dataframe[0].value
     page = open_app(monkeypatch, file_of(store), "model", run="1", view="All strings")
     assert "Proved" not in said(page).replace("\\", "")
     page.toggle(key="every_string").set_value(True)
     rerun(page)
-    assert "Proved: the model answers as the language's automaton" in said(page).replace("\\", "")
+    assert proved in said(page).replace("\\", "")
     assert result(store) == "proved"
     monkeypatch.setattr(prover, "prove", never)
     page = open_app(monkeypatch, file_of(store), "model", run="1", view="All strings")
-    assert "Proved: the model answers as the language's automaton" in said(page).replace("\\", "")
+    assert proved in said(page).replace("\\", "")
     assert "Certificate" in [getattr(x, "label", "") for x in page.get("download_button")]
     assert "every_string" not in [x.key for x in page.toggle]
 
 
-@pytest.fixture(scope="module")
-def both_file(proved_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That model, and one without a test error that a repetition refutes; both judged by tests."""
-    path = tmp_path_factory.mktemp("both") / "both.db"
-    shutil.copy(proved_file, path)
-    load_parity(path, 2.1, "soft", 8)
-    assert api.prove(open_reader(str(path)), "soft/0").outcome == "refuted"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(
-            "UPDATE run SET tested_within = 100, wrong_within = 0, within_from = 'test', "
-            "tested_beyond = 100, wrong_beyond = 0 WHERE id = 2"
-        )
-        connection.commit()
-    return path
-
-
 def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_be(
-    both_file: Path,
+    both: Path,
 ) -> None:
-    store = open_reader(str(both_file))
+    store = open_reader(str(both))
     frame = api.runs(store).set_index("id")
     assert frame["errors"].tolist() == [0, 0]
     assert frame["outcome"].tolist() == ["at every length", "generalizes"]
@@ -451,7 +378,7 @@ def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_
     counted = overview.configurations(store, View()).set_index("config_id")
     names = ["seeds", "judged", "learned", "judged_beyond", "generalize", "proved", "refuted"]
     assert counted[names].to_numpy().tolist() == [[1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0, 1]]
-    listed = CliRunner().invoke(app, ["runs", "--wide", "--db", str(both_file)]).stdout
+    listed = asked(both, "runs", "--wide")
     assert "refuted by 10{12}" in listed
     assert "at every length" in listed
     config = api.config(store, 2)
@@ -461,48 +388,39 @@ def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_
     ]
 
 
-def test_without_a_proof_nothing_is_said_of_every_length(
-    loaded: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "every_length" not in api.runs(open_reader(str(loaded)))
-    assert "every length" not in CliRunner().invoke(app, ["runs", "--db", str(loaded)]).stdout
-    assert "every_length" not in open_app(monkeypatch, loaded).dataframe[0].value
-
-
 def test_compare_counts_what_is_proved_and_the_page_of_a_refuted_model_says_so(
-    both_file: Path, monkeypatch: pytest.MonkeyPatch
+    both: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = open_app(monkeypatch, both_file)
+    page = open_app(monkeypatch, both)
     assert sorted(page.dataframe[0].value["every_length"]) == ["1 proved", "1 refuted"]
-    page = open_app(monkeypatch, both_file, "model", run="2", view="All strings")
+    page = open_app(monkeypatch, both, "model", run="2", view="All strings")
     told = said(page).replace("\\", "")
     assert "Learned and generalizes" in told
     assert "It is refuted by 10{12}." in told
     assert "Refuted: on 10{12} the model says" in told
     assert "It forgets while one token repeats: as 0 repeats after 1" in told
     assert "from 12 repetitions on it is wrong, as on 10{12}." in told
-    page = open_app(monkeypatch, both_file, "compare_two", run=["1", "2"])
+    page = open_app(monkeypatch, both, "compare_two", run=["1", "2"])
     assert "**generalizes** (refuted by 10{12})" in said(page).replace("\\", "")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_repetition_that_refutes_a_model_is_told_with_the_causes(
-    both_file: Path, tmp_path: Path
+    both: Path, tmp_path: Path
 ) -> None:
-    asked = CliRunner().invoke(app, ["causes", "soft", "--db", str(both_file)])
-    assert asked.exit_code == 0, asked.output
-    assert "run 2: It forgets while one token repeats: as 0 repeats after 1" in asked.stdout
-    asked = CliRunner().invoke(app, ["causes", "soft", "--db", str(both_file), "--json"])
-    (found,) = json.loads(asked.stdout)["forgetting"]
+    told = asked(both, "causes", "soft")
+    assert "run 2: It forgets while one token repeats: as 0 repeats after 1" in told
+    (found,) = json.loads(asked(both, "causes", "soft", "--json"))["forgetting"]
     assert (found["run_id"], found["word"], found["repetitions"]) == (2, "0", 12)
-    export(open_reader(str(both_file)), tmp_path, "csv")
-    assert "10{12}" in (tmp_path / "runs.csv").read_text()
-    report = written(open_reader(str(both_file)), "hand", "soft")
-    for told in ("<th>every length</th>", "1 proved", "1 refuted"):
-        assert told in report
+    export(open_reader(str(both)), tmp_path / "out", "csv")
+    assert "10{12}" in (tmp_path / "out" / "runs.csv").read_text()
+    report = written(open_reader(str(both)), "hand", "soft")
+    for part in ("<th>every length</th>", "1 proved", "1 refuted"):
+        assert part in report
 
 
-def test_a_state_moves_away_until_the_answer_turns() -> None:
-    model = by_hand(2.1)
+def test_a_state_moves_away_until_the_answer_turns(both: Path) -> None:
+    model = trained_model(open_reader(str(both)), 2)
     automaton = language_automaton(model.task)
     assert automaton is not None
     found = find_forgetting(model, automaton, "1" + "0" * 40)
@@ -515,16 +433,10 @@ def test_a_state_moves_away_until_the_answer_turns() -> None:
     assert (found.margins[found.repetitions :] < 0).all()
     assert {(unit.layer, unit.name[:5]) for unit in found.units} == {(1, "unit ")}
     assert find_forgetting(model, automaton, "1001") is None
-
-
-@pytest.mark.parametrize(
-    ("letters", "place"),
-    [
-        ("1" + "0" * 12, (1, 1, 12)),
-        ("1000" + "10" * 12 + "1", (3, 2, 13)),
-        ("0" * 4, None),
-        ("0110" + "1" * 9 + "0", (4, 1, 9)),
-    ],
-)
-def test_the_word_that_repeats_is_found(letters: str, place: tuple[int, int, int] | None) -> None:
-    assert repeated_word(tuple(map(int, letters))) == place
+    for letters, place in {
+        "1" + "0" * 12: (1, 1, 12),
+        "1000" + "10" * 12 + "1": (3, 2, 13),
+        "0" * 4: None,
+        "0110" + "1" * 9 + "0": (4, 1, 9),
+    }.items():
+        assert repeated_word(tuple(map(int, letters))) == place

@@ -14,7 +14,7 @@ from sweeps.store.reads import sweep_queries
 from sweeps.store.verification import verify
 from tests.conftest import SHORT
 from tests.databases import spec
-from tests.integration.test_store import claimed, outcomes
+from tests.results import claimed, outcomes
 
 
 @contextmanager

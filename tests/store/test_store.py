@@ -13,67 +13,27 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
-from seqcls.evaluation import drawn_test_set
-from seqcls.problem import resolve
-from seqcls.results import Evaluation, StringErrors
-from sweeps.grid.grouping import PlannedRun, make_groups
+from seqcls.results import StringErrors
+from sweeps.api.exports import export
 from sweeps.processes import environment_of
 from sweeps.results import RunResult
 from sweeps.store import writer
+from sweeps.store.columns import pack_errors
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer, to_write
-from sweeps.store.reads import queries, sweep_queries, workers
+from sweeps.store.reads import queries, string_queries, sweep_queries, workers
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.stored import read_runs
+from sweeps.store.reads.string_queries import ErrorSearch
 from tests.conftest import ROOT
 from tests.databases import rows, spec, stored_sweeps
-
-
-def outcome(number: int, run: PlannedRun | None = None) -> RunResult:
-    """Results that only a test could get, different for every number; of a run where one is named.
-
-    An odd number's misclassifies a string that a default configuration is tested on.
-    """
-    test_set = drawn_test_set(resolve(run.config if run else RunConfig()))
-    wrong = np.flatnonzero((test_set.lengths == 10) & test_set.labels)[: number % 2]
-    made = RunResult(
-        train_losses=[3.0, 2.0 + number],
-        validation_losses=[2.0, 1.0 + number],
-        train_seconds=0.25,
-        engine="torch",
-        engine_reason="asked for",
-        best_epoch=2,
-        evaluation=Evaluation(
-            lengths=np.array([1, 10]),
-            tested_by_length=np.array([5, number % 2 + 4]),
-            wrong_by_length=np.array([0, number % 2]),
-            cells=np.array([[5, 0, 0, 0], [0, 0, number % 2, 4]]),
-            errors=StringErrors(wrong, np.full(len(wrong), -0.5 - number)),
-            solved_length=9 if len(wrong) else 200,
-            test_set=test_set.digest,
-        ),
-        checkpoints={2: b"weights"},
-    )
-    return made.seal(run.config.key, run.model_seed) if run else made
-
-
-def outcomes(claim: writer.Claim, first: int = 0) -> list[RunResult]:
-    """One for each run of a claim, numbered on from the first."""
-    return [outcome(first + n, run) for n, run in enumerate(claim.runs)]
+from tests.results import claimed, filled, groups, outcome, outcomes
 
 
 @pytest.fixture
 def store(any_db: str) -> Store:
     """The contract of the store holds for every kind of database."""
     return open_writer(any_db)
-
-
-def claimed(store: Store, sweep_id: int) -> tuple[int, writer.Claim]:
-    worker_id = writer.register_worker(store)
-    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
-    claim = writer.claim(store, worker_id, group)
-    assert claim is not None
-    return worker_id, claim
 
 
 def test_submitting_again_adds_nothing(store: Store) -> None:
@@ -85,7 +45,7 @@ def test_submitting_again_adds_nothing(store: Store) -> None:
 
 def test_a_changed_specification_changes_its_sweep_and_deletes_no_result(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
+    (group,) = groups(store, sweep_id)
     claim = writer.claim(store, writer.register_worker(store), group[:1])
     assert claim is not None
     writer.record(store, claim, [outcome(0)])
@@ -103,8 +63,7 @@ def test_sweeps_share_the_runs_that_both_ask_for(store: Store) -> None:
     writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2, 3]))
     runs = queries.runs(store)
     assert runs["sweeps"].tolist() == [("s",), ("s",), ("s", "t"), ("t",)]
-    sweep_ids = stored_sweeps(store)["id"].tolist()
-    planned = {run.model_seed: run.every_epoch for run in workers.queued_runs(store, sweep_ids)}
+    planned = {run.model_seed: run.every_epoch for run in workers.queued_runs(store)}
     assert planned == {0: False, 1: False, 2: True, 3: True}
 
 
@@ -136,21 +95,27 @@ def test_a_block_within_a_block_that_may_write_is_refused_at_once(tmp_path: Path
 
 def test_a_run_is_claimed_by_one_worker_only(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
+    (group,) = groups(store, sweep_id)
     _, claim = claimed(store, sweep_id)
     assert len(claim.runs) == 3
     assert writer.claim(store, writer.register_worker(store), group) is None
 
 
-def test_a_worker_that_lost_its_claim_records_nothing(store: Store) -> None:
+@pytest.mark.parametrize("again", ["another worker", "the same worker"])
+def test_a_worker_that_lost_its_claim_records_nothing(store: Store, again: str) -> None:
     sweep_id = writer.submit(store, spec())
     slow, old_claim = claimed(store, sweep_id)
     assert writer.release(store, slow) == 3
-    _, new_claim = claimed(store, sweep_id)
+    (group,) = groups(store, sweep_id)
+    worker_id = slow if again == "the same worker" else writer.register_worker(store)
+    new_claim = writer.claim(store, worker_id, group)
+    assert new_claim is not None
     assert writer.record(store, old_claim, outcomes(old_claim)) == 0
     assert rows(store, "SELECT count(*) FROM epoch") == [(0,)]
     assert writer.record(store, new_claim, outcomes(new_claim)) == 3
     assert rows(store, "SELECT DISTINCT attempt FROM run") == [(2,)]
+    assert writer.record(store, old_claim, outcomes(old_claim)) == 0
+    assert sums(store) == summed(store) != []
 
 
 def test_runs_of_a_dead_process_are_queued_again_and_of_a_living_one_are_not(
@@ -173,24 +138,27 @@ def test_a_diverged_run_is_failed_with_its_reason_and_in_no_average(store: Store
     _, claim = claimed(store, writer.submit(store, spec()))
     reason = "diverged in epoch 2: the training loss became nan"
     diverged = RunResult([1.0], [1.0], 0.1, "torch", failure=reason)
-    writer.record(store, claim, [outcome(0), diverged, outcome(1)])
-    run = queries.runs(store).set_index("model_seed").loc[1]
-    assert (run.state, run.error) == ("failed", reason)
-    assert queries.runs(store)["accuracy"].isna().tolist() == [False, True, False]
-    assert rows(store, "SELECT reason FROM failure") == [(reason,)]
+    long = replace(diverged, failure="odd \ud800 \0 text " + "x" * 1_000_000)
+    writer.record(store, claim, [outcome(0), diverged, long])
+    runs = queries.runs(store).set_index("model_seed")
+    assert runs["state"].tolist() == ["done", "failed", "failed"]
+    assert runs["accuracy"].isna().tolist() == [False, True, True]
+    # A long reason is cut, and whatever it holds is stored as text.
+    assert rows(store, "SELECT reason FROM failure ORDER BY run_id") == [
+        (reason,),
+        (runs.loc[2, "error"],),
+    ]
+    assert runs.loc[2, "error"].startswith(r"odd \ud800 \0 text xxx")
+    assert len(runs.loc[2, "error"]) <= 510
     with pytest.raises(UnknownRunError, match=f"run 2 is failed and has no weights: {reason}"):
         queries.weights(store, 2)
 
 
 def test_weights_of_one_epoch_are_read_without_those_of_others(store: Store) -> None:
-    _, claim = claimed(store, writer.submit(store, spec()))
+    _, claim = claimed(store, writer.submit(store, spec(model_seeds=[0])))
     each = 1_000_000
     weights = {epoch: bytes([epoch]) * each for epoch in range(1, 21)}
-    writer.record(
-        store,
-        claim,
-        [replace(outcome(n, run), checkpoints=weights) for n, run in enumerate(claim.runs)],
-    )
+    writer.record(store, claim, [replace(outcome(0, claim.runs[0]), checkpoints=weights)])
     del weights
     tracemalloc.start()
     found = queries.weights(store, 1, 7)
@@ -199,40 +167,24 @@ def test_weights_of_one_epoch_are_read_without_those_of_others(store: Store) -> 
     assert found == bytes([7]) * each
     assert most < 10 * each
     with pytest.raises(
-        UnknownRunError, match="no weights of epoch 21; stored are those of epoch 1, 2"
+        UnknownRunError, match="no weights of epoch 21; stored are those of epoch 1"
     ):
         queries.weights(store, 1, 21)
 
 
 def test_a_run_whose_worker_is_lost_is_tried_three_times(store: Store) -> None:
     sweep_id = writer.submit(store, spec(model_seeds=[0]))
-    for attempt in (1, 2, 3):
+    # What a stopped sweep gives back uses up no attempt.
+    for _ in range(5):
+        writer.release(store, claimed(store, sweep_id)[0])
+    for attempt in (6, 7, 8):
+        assert queries.runs(store)["state"].tolist() == ["queued"]
         _, claim = claimed(store, sweep_id)
         assert claim.attempts == {1: attempt}
         writer.record_lost(store, claim, "killed by the system")
     run = queries.runs(store).iloc[0]
-    assert (run.state, run.attempt, run.error) == ("failed", 3, "killed by the system")
+    assert (run.state, run.attempt, run.error) == ("failed", 8, "killed by the system")
     assert rows(store, "SELECT count(*) FROM failure") == [(3,)]
-
-
-def test_a_long_reason_is_cut_and_stored_as_text(store: Store) -> None:
-    _, claim = claimed(store, writer.submit(store, spec(model_seeds=[0])))
-    lost = RunResult([], [], 0.1, "torch", failure="odd \ud800 \0 text " + "x" * 1_000_000)
-    writer.record(store, claim, [lost])
-    (reason,) = (text for (text,) in rows(store, "SELECT reason FROM failure"))
-    assert reason == queries.runs(store).loc[0, "error"]
-    assert reason.startswith(r"odd \ud800 \0 text xxx")
-    assert len(reason) <= 510
-
-
-def test_a_stopped_sweep_does_not_use_up_the_attempts_of_its_runs(store: Store) -> None:
-    sweep_id = writer.submit(store, spec(model_seeds=[0]))
-    for _ in range(5):
-        worker_id, _ = claimed(store, sweep_id)
-        writer.release(store, worker_id)
-    _, claim = claimed(store, sweep_id)
-    writer.record_lost(store, claim, "killed by the system")
-    assert queries.runs(store)["state"].tolist() == ["queued"]
 
 
 def digests(store: Store) -> Iterator[tuple[str, str]]:
@@ -243,35 +195,18 @@ def digests(store: Store) -> Iterator[tuple[str, str]]:
             yield stored.run["digest"], stored.digest()
 
 
-def test_the_digest_is_that_of_the_stored_rows() -> None:
-    pairs = list(digests(open_reader(str(ROOT / "runs.db"))))
-    assert len(pairs) == 43
-    assert all(stored == found for stored, found in pairs)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE run SET tn = tn + 1",
-        "UPDATE epoch SET train_loss = train_loss * 1.0000001 WHERE epoch = 1",
-        "UPDATE length_score SET tp = tp + 1 WHERE length = 10",
-        "DELETE FROM length_score WHERE length = 1",
-        "DELETE FROM checkpoint",
-        "UPDATE config SET key = 'x'",
-    ],
-)
-def test_a_changed_result_does_not_fit_its_digest(store: Store, change: str) -> None:
-    _, claim = claimed(store, writer.submit(store, spec()))
-    writer.record(store, claim, outcomes(claim))
-    assert all(stored == found for stored, found in digests(store))
+def test_the_digest_is_that_of_the_stored_rows(store: Store) -> None:
+    for some, runs in ((open_reader(str(ROOT / "runs.db")), 43), (filled(store), 3)):
+        pairs = list(digests(some))
+        assert len(pairs) == runs
+        assert all(stored == found for stored, found in pairs)
     with store.begin() as connection:
-        connection.exec_driver_sql(change)
+        connection.exec_driver_sql("UPDATE config SET key = 'x'")
     assert all(stored != found for stored, found in digests(store))
 
 
 def test_filters_leave_the_runs_that_are_meant(store: Store) -> None:
-    _, claim = claimed(store, writer.submit(store, spec()))
-    writer.record(store, claim, outcomes(claim))
+    filled(store)
     writer.submit(store, spec(name="t", fixed={"hidden_size": 16}))
 
     def seeds(fields: dict[str, int] | None = None, **view: Any) -> list[int]:
@@ -285,16 +220,29 @@ def test_filters_leave_the_runs_that_are_meant(store: Store) -> None:
     assert seeds(fields={"hidden_size": 3}) == []
 
 
-def test_the_revision_changes_with_what_is_stored(store: Store) -> None:
+def test_every_write_raises_the_revision_and_a_heartbeat_does_not(store: Store) -> None:
     seen = [queries.revision(store)]
+
+    def raised() -> bool:
+        seen.append(queries.revision(store))
+        return seen[-1] > seen[-2]
+
     sweep_id = writer.submit(store, spec())
-    seen.append(queries.revision(store))
-    _, claim = claimed(store, sweep_id)
-    seen.append(queries.revision(store))
+    assert raised()
+    worker_id, claim = claimed(store, sweep_id)
+    assert raised()
+    writer.beat(store, worker_id)
+    assert not raised()
     writer.record(store, claim, outcomes(claim))
-    seen.append(queries.revision(store))
-    assert len(set(seen)) == len(seen)
-    assert queries.revision(store) == seen[-1]
+    assert raised()
+    members = sweep_queries.members_revision(store)
+    for write in (writer.stop, writer.resume, writer.retry):
+        write(store, [sweep_id])
+        assert raised()
+    assert sweep_queries.members_revision(store) == members
+    writer.delete(store, sweep_id)
+    assert raised()
+    assert sweep_queries.members_revision(store) > members
 
 
 def test_runs_are_found_by_id_or_by_sweep_and_seed(store: Store) -> None:
@@ -321,10 +269,7 @@ def test_a_configuration_comes_back_as_it_was(store: Store) -> None:
     assert queries.configs(store) == {1: config}
     ((key, text),) = rows(store, "SELECT key, json FROM config")
     assert (key, json.loads(text)["hidden_size"]) == (config.key, 16)
-
-
-def test_a_field_that_a_configuration_predates_has_its_default(store: Store) -> None:
-    writer.submit(store, spec())
+    # A field that it predates has its default.
     with store.begin() as connection:
         old = json.dumps({"hidden_size": 2})
         connection.exec_driver_sql(f"UPDATE config SET json = '{old}'")
@@ -341,3 +286,77 @@ def test_what_is_open_for_reading_can_be_opened_for_writing_and_by_another_proce
     # As for a process that is started: the environment names it, its password too.
     monkeypatch.setenv("SEQCLS_DB", environment_of(reading.address)["SEQCLS_DB"])
     assert open_reader().location == reading.location
+
+
+def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
+    store: Store, tmp_path: Path
+) -> None:
+    filled(store)
+    long = "".join("ab"[n % 2] for n in range(10_000))
+    numbers, logits = pack_errors(StringErrors(np.array([16_000_000]), np.array([-1.5])))
+    literal = "X'{}'" if store.path else "'\\x{}'"
+    with store.begin() as connection:
+        connection.exec_driver_sql(
+            f"INSERT INTO test_string VALUES (1, 16000000, '{long}', 10000, 1, 1, NULL, NULL)"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO error_pack VALUES "
+            f"(1, {literal.format(numbers.hex())}, {literal.format(logits.hex())})"
+        )
+    query = "SELECT string, length, logit FROM misclassified WHERE run_id = 1"
+    assert rows(store, query) == [(long, 10_000, -1.5)]
+    found = string_queries.string_errors(store, 1, ErrorSearch("ababab"))
+    assert found["string"].tolist() == [long]
+    export(store, tmp_path / "out", "csv")
+    assert f'"{long}"' in (tmp_path / "out" / "errors.csv").read_text()
+
+
+# Sums by configuration and length, which pages read in place of every run's results.
+
+COUNTS = ("tn", "fp", "fn", "tp", "tested", "wrong")
+
+
+def sums(store: Store) -> list[tuple[Any, ...]]:
+    columns = f"config_id, length, runs, failing, {', '.join(COUNTS)}"
+    return rows(store, f"SELECT {columns} FROM length_sum ORDER BY config_id, length")
+
+
+def summed(store: Store) -> list[tuple[Any, ...]]:
+    """What the sums should be, from the results of every run."""
+    counts = ", ".join(f"sum(score.{name})" for name in COUNTS)
+    failing = "sum(CASE WHEN score.wrong > 0 THEN 1 ELSE 0 END)"
+    return rows(
+        store,
+        f"SELECT config_id, length, count(*), {failing}, {counts} FROM length_score AS score "
+        "JOIN run ON run.id = run_id WHERE state = 'done' GROUP BY 1, 2 ORDER BY 1, 2",
+    )
+
+
+def test_sums_by_length_are_those_of_the_results_whatever_happens_to_runs(
+    store: Store, tmp_path: Path
+) -> None:
+    sweep_id = writer.submit(store, spec())
+    _, claim = claimed(store, sweep_id)
+    failed = RunResult([], [], 0.0, "torch", best_epoch=None, failure="it diverged")
+    writer.record(store, claim, [outcome(0, claim.runs[0]), failed, outcome(2, claim.runs[2])])
+    assert [row[2] for row in sums(store)] == [2, 2]
+    writer.retry(store, [sweep_id])
+    _, again = claimed(store, sweep_id)
+    writer.record(store, again, [outcome(1, again.runs[0])])
+    (config_id, *at_one), (_, *at_ten) = sums(store)
+    assert at_one == [1, 3, 0, 15, 0, 0, 0, 15, 0]
+    assert at_ten == [10, 3, 1, 0, 0, 1, 12, 13, 1]
+    filled(store, name="more", model_seeds=[2, 7])
+    filled(store, name="t", axes={"hidden_size": [4, 8]})
+    assert [row[2] for row in sums(store)] == [4, 4, 3, 3, 3, 3]
+    assert sums(store) == summed(store)
+    other = filled(open_writer(str(tmp_path / "o.db")), 2, name="m", model_seeds=[2, 3, 4])
+    for _ in range(2):
+        writer.merge(store, other)
+        assert [row[2] for row in sums(store) if row[0] == config_id] == [6, 6]
+        assert sums(store) == summed(store)
+    for name in ("more", "t", "m"):
+        writer.delete(store, sweep_queries.find_sweep(store, name))
+        assert sums(store) == summed(store) != []
+    writer.delete(store, sweep_id)
+    assert sums(store) == []

@@ -1,14 +1,11 @@
 """Stopping, resuming, retrying, deleting; dead workers; the same on SQLite and PostgreSQL."""
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import update
 
-from sweeps.grid.grouping import make_groups
-from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
@@ -16,12 +13,9 @@ from sweeps.store.reads import queries, sweep_queries, workers
 from sweeps.store.reads.workers import is_alive
 from sweeps.store.tables import Run, now
 from sweeps.work.estimate import estimate
-from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
-from sweeps.work.worker import work
-from tests.conftest import SHORT
 from tests.databases import rows, spec, stored_sweeps
-from tests.integration.test_store import claimed, outcome
+from tests.results import claimed, filled, groups, outcome, outcomes
 
 
 @pytest.fixture
@@ -49,7 +43,7 @@ def test_submitting_at_the_same_moment_makes_one_sweep(any_db: str) -> None:
 
 def test_of_a_stopped_sweep_nothing_is_begun_until_it_is_resumed(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
+    (group,) = groups(store, sweep_id)
     writer.stop(store, [sweep_id])
     assert stored_sweeps(store)["state"].tolist() == ["stopped"]
     assert workers.queued_runs(store, [sweep_id]) == []
@@ -75,7 +69,7 @@ def test_a_sweep_that_is_stopped_when_all_is_done_is_done(store: Store) -> None:
     _, claim = claimed(store, sweep_id)
     writer.stop(store, [sweep_id])
     assert stored_sweeps(store)["state"].tolist() == ["stopped"]
-    writer.record(store, claim, [outcome(n) for n in range(3)])
+    writer.record(store, claim, outcomes(claim))
     assert stored_sweeps(store)["state"].tolist() == ["done"]
 
 
@@ -93,8 +87,7 @@ def test_retrying_queues_failed_runs_only_and_gives_them_three_attempts_again(
     assert queries.runs(store)["error"].isna().all()
     for _ in range(3):
         assert states(store)[0] == "queued"
-        groups = make_groups(workers.queued_runs(store))
-        (alone,) = [group for group in groups if group[0].id == 1]
+        (alone,) = [group for group in groups(store) if group[0].id == 1]
         lost = writer.claim(store, writer.register_worker(store), alone[:1])
         assert lost is not None
         writer.record_lost(store, lost, "killed")
@@ -103,8 +96,7 @@ def test_retrying_queues_failed_runs_only_and_gives_them_three_attempts_again(
 
 
 def test_deleting_a_sweep_keeps_the_runs_that_another_has(store: Store) -> None:
-    first = writer.submit(store, spec())
-    writer.record(store, claimed(store, first)[1], [outcome(n) for n in range(3)])
+    first = sweep_queries.find_sweep(filled(store), "s")
     writer.submit(store, spec(name="t", model_seeds=[2, 3]))
     assert sweep_queries.runs_of_one_sweep_only(store, first) == 2
     assert writer.delete(store, first) == 2
@@ -120,7 +112,7 @@ def test_results_for_a_deleted_run_are_dropped(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
     _, claim = claimed(store, sweep_id)
     writer.delete(store, sweep_id)
-    assert writer.record(store, claim, [outcome(n) for n in range(3)]) == 0
+    assert writer.record(store, claim, outcomes(claim)) == 0
     assert rows(store, "SELECT count(*) FROM epoch") == [(0,)]
 
 
@@ -142,18 +134,14 @@ def test_a_worker_elsewhere_is_dead_when_its_heart_has_not_beaten_for_a_while(
     assert states(store) == ["queued"] * 3
 
 
-def test_another_process_with_the_number_of_a_dead_one_is_not_it() -> None:
+def test_a_zombie_is_dead_and_so_is_who_had_the_number_of_another_process() -> None:
     assert is_alive(os.getpid(), now())
     assert not is_alive(os.getpid(), "2001-01-01T00:00:00.000+00:00")
-
-
-def test_a_zombie_is_dead() -> None:
     child = os.fork()
     if child == 0:
         os._exit(0)
-    deadline = time.monotonic() + 120
-    while is_alive(child, now()) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    # It has ended and is left to be waited for.
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     assert not is_alive(child, now())
     os.waitpid(child, 0)
 
@@ -162,7 +150,7 @@ def test_progress_counts_and_gives_a_rate_while_runs_are_trained(store: Store) -
     sweep_id = writer.submit(store, spec(model_seeds="0..5"))
     (before,) = progress(store)
     assert (before.queued, before.total, before.runs_per_second) == (6, 6, None)
-    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
+    (group,) = groups(store, sweep_id)
     worker_id = writer.register_worker(store)
     first = writer.claim(store, worker_id, group[:2])
     assert first is not None
@@ -184,9 +172,7 @@ def test_an_estimate_tells_what_is_there_and_judges_by_what_was_measured(store: 
     small = spec()
     nothing = estimate(store, [small], 1)
     assert (nothing.runs, nothing.there, nothing.seconds) == (3, 0, None)
-    writer.record(
-        store, claimed(store, writer.submit(store, small))[1], [outcome(n) for n in range(3)]
-    )
+    filled(store)
     there = estimate(store, [small], 1)
     assert (there.runs, there.there, there.seconds) == (3, 3, 0.0)
     _take_no_time_beside_training(store)
@@ -202,90 +188,47 @@ def test_an_estimate_tells_what_is_there_and_judges_by_what_was_measured(store: 
     assert longer.seconds == pytest.approx(13 * 0.5, rel=0.1)
 
 
-def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db: str) -> None:
-    store = open_writer(any_db)
-    fixed = {**SHORT, "max_num_epochs": 100_000, "min_num_epochs": 100_000}
-    endless = parse_spec({"name": "endless", "model_seeds": [0], "fixed": fixed})
-    sweep_id = writer.submit(store, endless)
-    told: list[float] = []
-
-    def stop_when_going(done: float, _total: int) -> None:
-        if done > 0 and not told:
-            told.append(done)
-            writer.stop(open_writer(any_db), [sweep_id])
-
-    worked = work(store, [sweep_id], WorkOptions(0), stop_when_going)
-    assert (worked.recorded, worked.abandoned, worked.signal) == (0, 1, None)
-    assert states(store) == ["queued"]
-    assert stored_sweeps(store)["state"].tolist() == ["stopped"]
-    assert rows(store, "SELECT count(*) FROM worker WHERE ended_at IS NULL") == [(0,)]
-
-
-GRID = {"name": "g", "model_seeds": [0, 1], "fixed": SHORT, "axes": {"hidden_size": [2, 3]}}
-
-
-def trained_digests(db: str, workers: int) -> list[tuple[str]]:
-    store = open_writer(db)
-    sweep_id = writer.submit(store, parse_spec(GRID))
-    assert work(store, [sweep_id], WorkOptions(workers)).recorded == 4
-    return rows(store, "SELECT digest FROM run ORDER BY id")
-
-
-@pytest.fixture(scope="module")
-def trained_here(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str]]:
-    """The digests of four runs that this process trained, into a file."""
-    return trained_digests(str(tmp_path_factory.mktemp("here") / "here.db"), workers=0)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_workers_train_the_same_wherever_they_are(
-    any_db: str, workers: int, trained_here: list[tuple[str]]
-) -> None:
-    assert len(set(trained_here)) == 4
-    assert trained_digests(any_db, workers) == trained_here
-
-
 def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
+    (group,) = groups(store, sweep_id)
     worker_id = writer.register_worker(store)
     claim = writer.claim(store, worker_id, group)
     assert claim is not None
     writer.delete(store, sweep_id)
     writer.submit(store, spec(fixed={"hidden_size": 16}))
-    assert writer.record(store, claim, [outcome(n) for n in range(3)]) == 0
+    assert writer.record(store, claim, outcomes(claim)) == 0
     assert writer.claim(store, worker_id, group) is None
     assert states(store) == ["queued"] * 3
 
 
 def test_a_run_is_not_claimed_as_planned_when_a_later_sweep_wants_more_of_it(store: Store) -> None:
     writer.submit(store, spec())
-    (group,) = make_groups(workers.queued_runs(store))
+    (group,) = groups(store)
     writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2]))
     claim = writer.claim(store, writer.register_worker(store), group)
     assert claim is not None
     assert {run.model_seed for run in claim.runs} == {0, 1}
-    (rest,) = make_groups(workers.queued_runs(store))
+    (rest,) = groups(store)
     assert [(run.model_seed, run.every_epoch) for run in rest] == [(2, True)]
 
 
 def test_submitting_and_deleting_beside_workers_ends_in_no_deadlock(any_db: str) -> None:
     """Threads that claim and store, while others submit the same sweep and delete another."""
     store = open_writer(any_db)
-    shared, doomed = spec(model_seeds="0..31"), spec(name="t", fixed={"hidden_size": 4})
+    shared, doomed = spec(model_seeds="0..15"), spec(name="t", fixed={"hidden_size": 4})
     writer.submit(store, shared)
 
     def work_for_a_while(_: int) -> int:
         own = open_writer(any_db)
         worker_id, recorded = writer.register_worker(own), 0
-        for group in make_groups(workers.queued_runs(own.reader())) * 3:
+        for group in groups(own.reader()) * 3:
             claim = writer.claim(own, worker_id, group)
             if claim is not None:
                 recorded += writer.record(own, claim, [outcome(0)] * len(claim.runs))
         return recorded
 
     def submit_and_delete(_: int) -> int:
-        for _ in range(8):
+        for _ in range(4):
             writer.submit(open_writer(any_db), shared)
             writer.delete(open_writer(any_db), writer.submit(open_writer(any_db), doomed))
         return 0
@@ -293,28 +236,5 @@ def test_submitting_and_deleting_beside_workers_ends_in_no_deadlock(any_db: str)
     with ThreadPoolExecutor(4) as threads:
         tasks = [threads.submit(work_for_a_while, 0) for _ in range(2)]
         tasks += [threads.submit(submit_and_delete, 0) for _ in range(2)]
-        assert sum(task.result() for task in tasks) >= 32
-    assert sweep_queries.counts_by_state(store) == {"done": 32}
-
-
-def test_the_second_try_of_a_group_that_was_left_is_no_trouble(store: Store) -> None:
-    fixed = {**SHORT, "max_num_epochs": 100_000, "min_num_epochs": 100_000}
-    quick = parse_spec({"name": "quick", "model_seeds": [1], "fixed": SHORT})
-    endless = parse_spec({"name": "endless", "model_seeds": [0], "fixed": fixed})
-    sweep_id = writer.submit(store, endless)
-    told: list[str] = []
-
-    def stop_then_resume(done: float, _total: int) -> None:
-        if done > 0 and not told:
-            writer.stop(store, [sweep_id])
-            writer.submit(store, quick)
-            told.append("stopped")
-        elif done == 0 and told == ["stopped"]:
-            writer.resume(store, [sweep_id])
-            told.append("resumed")
-        elif done > 0.01 and told == ["stopped", "resumed"]:
-            writer.stop(store, [sweep_id])
-
-    worked = work(store, None, WorkOptions(0), stop_then_resume)
-    assert worked.abandoned == 2
-    assert worked.recorded == 1
+        assert sum(task.result() for task in tasks) >= 16
+    assert sweep_queries.counts_by_state(store) == {"done": 16}
