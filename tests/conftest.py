@@ -40,6 +40,8 @@ pytest_plugins = [
     "tests.databases",
     "tests.plugins",
     "tests.scheduling",
+    "tests.shown",
+    "tests.world",
 ]
 
 

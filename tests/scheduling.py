@@ -7,7 +7,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-BROWSER = "tests/e2e/"
+BROWSER = "tests/browser/"
 UNIT = "tests/unit/"
 WITH = {"tests/integration/test_plugin_package.py": "tests/chaos/test_dask.py"}
 """Files that share what takes long to train, and of which: in two processes it is trained twice."""

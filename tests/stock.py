@@ -24,6 +24,7 @@ MAKERS = {
     "made": "tests.world:make_empty",
     "kinds": "tests.world:make_kinds",
     "report": "tests.world:make_report",
+    "commands": "tests.chaos.interrupted:prepare",
 }
 """The function that fills the folder of a name, which it is given."""
 
