@@ -22,7 +22,7 @@ test: $(INSTALLED)
 	$(MAKE) --jobs 2 lint tests
 
 tests: machine-code
-	$(BIN)/python -m tests.e2e.browser
+	$(BIN)/python -m tests.browser.browser
 	$(PYTEST) $(OF)
 
 # Those of the files whose tests are quick, by the seconds that were last recorded.
@@ -50,16 +50,17 @@ docs: $(INSTALLED)
 	$(BIN)/mkdocs build --strict
 
 pictures: $(INSTALLED)
-	$(BIN)/python -m tests.e2e.pictures
+	$(BIN)/python -m tests.browser.pictures
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
 
+# `make chaos MINUTES=600 PART="kills server" SEED=1`: for so long, of these parts, with other cases.
+MINUTES ?= 30
+SEED ?= 0
+
 chaos: $(INSTALLED)
-	SEQCLS_CHAOS=long $(BIN)/pytest tests/chaos tests/integration/test_counts_interpretability.py \
-		tests/integration/test_matrix.py tests/integration/test_report.py tests/integration/test_trial_states.py \
-		tests/unit/test_any_network.py tests/unit/test_lanes.py tests/unit/test_multiset.py -s
-	$(BIN)/python -m tests.chaos.planted
+	$(BIN)/python -m tests.chaos $(PART) --minutes $(MINUTES) --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) site

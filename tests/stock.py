@@ -30,6 +30,7 @@ MAKERS = {
     "inside": "tests.inside:make_inside",
     "proofs": "tests.store.proofs:make",
     "shortcuts": "tests.store.shortcuts:make",
+    "commands": "tests.chaos.interrupted:prepare",
 }
 """The function that fills the folder of a name, which it is given."""
 

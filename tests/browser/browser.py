@@ -1,6 +1,6 @@
 """The browser for the tests: whichever is there, else one is installed where that can be done.
 
-python -m tests.e2e.browser
+python -m tests.browser.browser
 """
 
 import os
@@ -34,7 +34,7 @@ def main() -> None:
         print(f"browser tests use {browser}")
         return
     print("*" * 79)
-    print("NO BROWSER: the tests in tests/e2e are SKIPPED. Install Chromium or Google Chrome,")
+    print("NO BROWSER: the tests in tests/browser are SKIPPED. Install Chromium or Google Chrome,")
     print("or run `.venv/bin/playwright install chromium`, and run `make test` again.")
     print("*" * 79)
     if os.environ.get("CI"):

@@ -13,9 +13,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from sweeps.api import open_store, report
 from sweeps.store.reads import string_queries
+from tests.browser.server import new_page
 from tests.commands import run_main
 from tests.conftest import ROOT
-from tests.e2e.server import new_page
 
 pytestmark = pytest.mark.browser
 
@@ -67,12 +67,8 @@ def drawn(page: Page, charts: int) -> None:
     expect(page.locator("figure.live .vega-embed").locator("svg, canvas")).to_have_count(charts)
 
 
-@pytest.mark.parametrize("scheme", ["http", "file"])
-def test_charts_are_live_and_a_model_leads_to_its_strings(
-    browser: Browser, site: Path, scheme: str
-) -> None:
-    with hosted(site) as address, watched(browser) as (page, asked):
-        base = address if scheme == "http" else f"file://{site}"
+def test_charts_are_live_and_a_model_leads_to_its_strings(browser: Browser, site: Path) -> None:
+    with hosted(site) as base, watched(browser) as (page, asked):
         page.goto(f"{base}/index.html")
         drawn(page, 4)
         points = page.locator('[data-chart="every_seed"] path[aria-roledescription="point"]')
@@ -135,6 +131,7 @@ def test_a_search_finds_what_repetitions_stand_for(browser: Browser, site: Path)
             expect(model.locator(".pages span")).to_have_text(re.compile(f"{re.escape(ends)}$"))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_file_is_enough_and_a_configuration_is_chosen_in_the_legend(
     browser: Browser, tmp_path: Path
 ) -> None:

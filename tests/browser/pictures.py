@@ -1,6 +1,6 @@
 """The pictures of the README and of `docs/`, taken of the pages on the shipped database.
 
-python -m tests.e2e.pictures [FOLDER]
+python -m tests.browser.pictures [FOLDER]
 """
 
 import sys
@@ -11,8 +11,8 @@ from typing import NamedTuple
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.served import FLAGS, find_browser, serve
+from tests.browser.server import AT_REST, new_page, no_traceback
 from tests.conftest import ROOT
-from tests.e2e.server import AT_REST, new_page, no_traceback
 
 FOLDER = ROOT / "docs" / "pictures"
 
@@ -68,7 +68,7 @@ def main(folder: Path) -> None:
     """Takes the pictures with the browser of this machine."""
     executable = find_browser()
     if executable is None:
-        sys.exit("no Chromium or Chrome: run `python -m tests.e2e.browser`, which installs one")
+        sys.exit("no Chromium or Chrome: run `python -m tests.browser.browser`, which installs one")
     folder.mkdir(parents=True, exist_ok=True)
     with (
         sync_playwright() as playwright,

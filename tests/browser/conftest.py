@@ -1,4 +1,4 @@
-"""What the tests in a browser share."""
+"""What the tests in a browser share: its profile, and a dashboard on the shipped database."""
 
 import os
 import shutil
@@ -29,19 +29,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         profile.close()
 
 
-@pytest.fixture(scope="package")
-def shipped() -> Iterator[str]:
-    """The address of a dashboard on the shipped database."""
-    with serve(ROOT / "runs.db") as server:
-        yield server.url
-
-
 BASE = "/lab/models"
-"""Below this path is what `read_only` serves."""
+"""Below this path is what `shipped` serves."""
 
 
 @pytest.fixture(scope="package")
-def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a read-only dashboard on a copy of the shipped database, below a path."""
     db = Path(shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("public") / "runs.db"))
     with serve(db, "--read-only", base_path=BASE) as server:

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+import vl_convert
 from playwright.sync_api import Browser, Locator, Page
 from playwright.sync_api import TimeoutError as TooLateError
 from sqlalchemy import text
@@ -24,9 +25,11 @@ from sweeps import api
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.sweep_queries import NamedView
+from tests.browser.server import AT_REST, PATIENCE_MS, new_page, no_traceback
+from tests.browser.test_site import watched
 from tests.commands import run_main
-from tests.e2e.server import AT_REST, PATIENCE_MS, new_page, no_traceback
-from tests.e2e.test_site import watched
+
+DRAW = vl_convert.vegalite_to_svg
 
 OUTSIDE = "outside.example"
 HOSTILE = (
@@ -160,7 +163,7 @@ def test_nothing_of_a_text_is_interpreted_and_nobody_is_asked(
     page = new_page(browser)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    given = query or urlencode([(name, HOSTILE) for name in PARAMETERS])
+    given = query or urlencode([(name, f"{HOSTILE} {RUNNING}") for name in PARAMETERS])
     page.goto(f"{served}/{path}?{given}")
     for shown in _open_all(page):
         assert page.evaluate(MADE_OF_IT, OUTSIDE) == []
@@ -190,25 +193,34 @@ def test_a_page_may_load_nothing_from_elsewhere(browser: Browser, served: str) -
     page.close()
 
 
-FILES = {
-    "report": ("report", RUNNING, "--out", "report.html"),
-    "report of imported": ("report", HOSTILE, "--out", "imported.html"),
-    "site": ("site", "site"),
-    "figures": ("figures", "5", WRITTEN, "--out", "figures"),
-}
+FILES = (
+    ("report", RUNNING, "--out", "report.html"),
+    ("report", HOSTILE, "--out", "imported.html"),
+    ("site", "site"),
+    ("figures", "5", WRITTEN, "--out", "figures"),
+)
 """Commands that write what a browser opens."""
 
 
-@pytest.mark.parametrize("command", FILES)
+@pytest.mark.usefixtures("undrawn")
 def test_nothing_of_a_text_is_interpreted_in_a_file(
-    browser: Browser, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    browser: Browser, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of the pictures in files the first of each command is drawn, all others are not."""
     monkeypatch.chdir(tmp_path)
-    made = run_main(*FILES[command], "--db", str(stored))
-    assert made.returncode == 0, made.stderr
-    files = [*tmp_path.rglob("*.html"), *tmp_path.rglob("*.svg")]
-    assert files
-    for file in files:
+    not_drawn = vl_convert.vegalite_to_svg
+    for command in FILES:
+        first = iter([DRAW])
+        monkeypatch.setattr(
+            vl_convert, "vegalite_to_svg", lambda chart, first=first: next(first, not_drawn)(chart)
+        )
+        made = run_main(*command, "--db", str(stored))
+        assert made.returncode == 0, made.stderr
+    pages, pictures = sorted(tmp_path.rglob("*.html")), sorted(tmp_path.rglob("*.svg"))
+    assert len(pages) > 4
+    assert pictures
+    own = (tmp_path.as_uri(), "data:", "blob:")
+    for file in (*pages, *pictures):
         with watched(browser) as (page, asked):
             page.goto(file.as_uri())
             if file.suffix == ".html":
@@ -216,7 +228,6 @@ def test_nothing_of_a_text_is_interpreted_in_a_file(
                 page.locator("details").evaluate_all("all => all.forEach(x => { x.open = true; })")
                 _hover(page)
             assert page.evaluate(MADE_OF_IT, OUTSIDE) == [], file.name
-            own = (tmp_path.as_uri(), "data:", "blob:")
             assert [url for url in asked if not url.startswith(own)] == []
 
 

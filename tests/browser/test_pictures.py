@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from tests.browser.pictures import FOLDER, PICTURES, take
 from tests.conftest import ROOT
-from tests.e2e.pictures import FOLDER, PICTURES, take
 
 MOST_BYTES = 250_000
 
