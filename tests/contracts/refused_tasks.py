@@ -110,6 +110,37 @@ LONG_COUNTS: dict[str, Any] = {
 }  # fmt: skip
 MANY: dict[str, Any] = {"task": "parity", "max_num_epochs": 100_000, "train_size": 1_000_000}
 
+RANDOM: list[tuple[dict[str, Any], str]] = [
+    ({"language_class": "SL", "width": 1}, "'SL' expects 2 or more"),
+    ({"language_class": "Zp", "width": 4}, "'Zp' expects a prime"),
+    ({"language_class": "LTT", "threshold": 1}, "'LTT' expects 2"),
+    ({"language_class": "LT", "threshold": 3}, "'LT' expects none"),
+    ({"language_class": "SF", "tier_size": 3}, "'SF' expects none"),
+    ({"language_class": "TSL", "tier_size": 4}, "fewer than alphabet_size=4"),
+    ({"language_class": "LTL"}, "expected 'SL', 'coSL'"),
+    ({"alphabet_size": 1}, "alphabet_size=1"),
+    ({"language_class": "SP", "alphabet_size": 2}, "of 300 languages none"),
+]
+UNREAD: list[tuple[str, dict[str, Any]]] = [
+    ("bracket_types", {"task": "parity", "bracket_types": 2}),
+    ("negatives", {"negatives": "edits"}),
+    ("negatives", {"task": "copy", "negatives": "near"}),
+    ("test_negatives", {"test_negatives": "near"}),
+    ("negative_lengths", {"negative_lengths": "uniform"}),
+    ("disjoint", {"disjoint": True}),
+    ("train_set", {"train_set": "fixed"}),
+    ("test_min_length", {"test_min_length": 3}),
+    ("test_strings", {"test_strings": "random_and_border"}),
+    (
+        "test_negatives",
+        {"task": "parity", "test_sampler": "fixed_length", "test_negatives": "near"},
+    ),
+    (
+        "test_negatives",
+        {**BORDER, "test_strings": "random_and_border", "test_negatives": "near"},
+    ),
+]
+
 ROWS: list[Row] = [
     *(
         (f"a formula: {x}", {"task": "counting", "alphabet": "abc", "formula": own}, word)
@@ -164,17 +195,7 @@ ROWS: list[Row] = [
     ("a class without a width", {"task": "parity", "width": 3}, "width=3: not read"),
     *(
         (f"a random language: {next(iter(own))}", {"task": "subregular", **own}, word)
-        for own, word in (
-            ({"language_class": "SL", "width": 1}, "'SL' expects 2 or more"),
-            ({"language_class": "Zp", "width": 4}, "'Zp' expects a prime"),
-            ({"language_class": "LTT", "threshold": 1}, "'LTT' expects 2"),
-            ({"language_class": "LT", "threshold": 3}, "'LT' expects none"),
-            ({"language_class": "SF", "tier_size": 3}, "'SF' expects none"),
-            ({"language_class": "TSL", "tier_size": 4}, "fewer than alphabet_size=4"),
-            ({"language_class": "LTL"}, "expected 'SL', 'coSL'"),
-            ({"alphabet_size": 1}, "alphabet_size=1"),
-            ({"language_class": "SP", "alphabet_size": 2}, "of 300 languages none"),
-        )
+        for own, word in RANDOM
     ),
     (
         "one label",
@@ -189,28 +210,7 @@ ROWS: list[Row] = [
         "train_size",
     ),
     ("too many to be disjoint from", {**MANY, "disjoint": True}, "max_num_epochs=100000"),
-    *(
-        (f"not read: {name}", own, f"{name}={own[name]!r}: not read")
-        for name, own in (
-            ("bracket_types", {"task": "parity", "bracket_types": 2}),
-            ("negatives", {"negatives": "edits"}),
-            ("negatives", {"task": "copy", "negatives": "near"}),
-            ("test_negatives", {"test_negatives": "near"}),
-            ("negative_lengths", {"negative_lengths": "uniform"}),
-            ("disjoint", {"disjoint": True}),
-            ("train_set", {"train_set": "fixed"}),
-            ("test_min_length", {"test_min_length": 3}),
-            ("test_strings", {"test_strings": "random_and_border"}),
-            (
-                "test_negatives",
-                {"task": "parity", "test_sampler": "fixed_length", "test_negatives": "near"},
-            ),
-            (
-                "test_negatives",
-                {**BORDER, "test_strings": "random_and_border", "test_negatives": "near"},
-            ),
-        )
-    ),
+    *((f"not read: {name}", own, f"{name}={own[name]!r}: not read") for name, own in UNREAD),
     ("pairs without an automaton", DYCK_BORDER, "automaton"),
     ("border negatives without one", {"task": "dyck", "negatives": "border"}, "negatives='border'"),
     ("few pairs", {**BORDER, "test_strings": "random_and_border", "test_size": 3}, "at least 4"),

@@ -115,13 +115,14 @@ def test_lengths_of_negatives_are_uniform_among_those_that_have_one(negatives: s
     lengths = negative_lengths(**RARELY_NEGATIVE, **fields, train_max_length=19, train_size=2_000)
     expected = lengths.sum() / 20
     assert (np.abs(lengths - expected) < 5 * expected**0.5).all()
-    for language, have_one in (
+    cases: list[tuple[dict[str, Any], set[int]]] = [
         ({"task": "regular", "alphabet": "a", "pattern": "(aa)*"}, {1, 3, 5, 7, 9}),
         # No length but 3 has a positive string, so most lengths are out of the reach of edits.
         ({"task": "regular", "alphabet": "ab", "pattern": "aba"}, set(range(10))),
         ({"task": "counting", "alphabet": "ab", "formula": "a + b <= 4 or a > 2"}, {5, 6, 7, 8, 9}),
         ({"task": "even_pairs"}, set(range(2, 10))),
-    ):
+    ]
+    for language, have_one in cases:
         lengths = negative_lengths(**language, **fields, train_max_length=9, train_size=1_000)
         assert set(np.flatnonzero(lengths).tolist()) == have_one, language
         assert lengths[sorted(have_one)].min() > 250 / len(have_one), language
@@ -204,11 +205,12 @@ def test_disjoint_test_strings_occur_in_no_epoch_of_training() -> None:
 def test_disjoint_inputs_of_transductions_occur_in_no_epoch_of_training(train_set: str) -> None:
     lengths = {f"{part}_max_length": 8 for part in ("train", "validation")}
     sizes = {"train_size": 400, "test_size": 300, "max_num_epochs": 3, "test_max_length": 14}
-    for task in (
+    cases: list[dict[str, Any]] = [
         {"task": "addition", "base": 10, "digit_order": "least_first"},
         {"task": "copy", "num_tokens": 2},
         {"task": "modular_sum"},
-    ):
+    ]
+    for task in cases:
         fields = {**task, **lengths, **sizes, "train_set": train_set}
         plain, disjoint = (
             resolve(configuration({**fields, **x})) for x in ({}, {"disjoint": True})

@@ -369,32 +369,22 @@ def test_configurations_that_weigh_the_same_are_compared_as_one_pool_where_seeds
 
 
 def test_accuracy_by_length_has_the_difference_and_its_band() -> None:
-    a, b = (
-        pd.DataFrame(
-            [
-                {"model_seed": seed, "length": length, "tested": 10, "wrong": wrong}
-                for seed, wrong in enumerate(errors)
-                for length in (1, 2, 3)
-            ]
-        )
-        for errors in ([0, 1, 2], [4, 4, 4])
-    )
-    found = by_length(a, b, paired=True)
-    assert found["length"].tolist() == [1, 2, 3]
-    assert found["seeds"].tolist() == [3, 3, 3]
-    expected = stats.ttest_rel([1, 0.9, 0.8], [0.6, 0.6, 0.6]).confidence_interval(0.95)
-    assert found["difference"].tolist() == pytest.approx([0.3] * 3)
-    assert found["low"].tolist() == pytest.approx([expected.low] * 3)
-    assert found["high"].tolist() == pytest.approx([expected.high] * 3)
-    free = by_length(
-        a, b[b["model_seed"] < 2].assign(wrong=lambda x: 4 + x["model_seed"]), paired=False
-    )
-    assert free["low"].isna().all()
-    free = by_length(a, b.assign(wrong=lambda x: 4 + x["model_seed"] % 2), paired=False)
-    expected = stats.ttest_ind([1, 0.9, 0.8], [0.6, 0.5, 0.6], equal_var=False)
-    ends = expected.confidence_interval(0.95)
-    assert free["low"].tolist() == pytest.approx([ends.low] * 3)
-    assert free["high"].tolist() == pytest.approx([ends.high] * 3)
+    def wrong(*errors: int) -> pd.DataFrame:
+        rows = [(x, y, 10, errors[x]) for x in range(len(errors)) for y in (1, 2, 3)]
+        return pd.DataFrame(rows, columns=["model_seed", "length", "tested", "wrong"])
+
+    for others, paired, test in (
+        ((4, 4, 4), True, stats.ttest_rel([1, 0.9, 0.8], [0.6, 0.6, 0.6])),
+        ((4, 5, 4), False, stats.ttest_ind([1, 0.9, 0.8], [0.6, 0.5, 0.6], equal_var=False)),
+    ):
+        found = by_length(wrong(0, 1, 2), wrong(*others), paired=paired)
+        ends = test.confidence_interval(0.95)
+        assert found["length"].tolist() == [1, 2, 3]
+        assert found["difference"].tolist() == pytest.approx([sum(others) / 30 - 0.1] * 3)
+        assert found["low"].tolist() == pytest.approx([ends.low] * 3)
+        assert found["high"].tolist() == pytest.approx([ends.high] * 3)
+    assert by_length(wrong(0, 1, 2), wrong(4, 4, 4), paired=True)["seeds"].tolist() == [3] * 3
+    assert by_length(wrong(0, 1, 2), wrong(4, 5), paired=False)["low"].isna().all()
 
 
 def test_an_interval_of_a_difference_of_accuracies_stays_within_what_there_can_be() -> None:
@@ -591,6 +581,16 @@ def test_the_interval_over_languages_holds_the_share_however_alike_their_seeds_a
         assert np.mean(pooled) < 0.85, "an interval over seeds would say too much"
 
 
+def test_the_interval_over_languages_has_the_sample_size_of_korn_and_graubard() -> None:
+    counts = np.array([3, 2, 1, 2, 3, 2])
+    share, error = (counts / SEEDS).mean(), stats.sem(counts / SEEDS)
+    reach = error * stats.t.ppf(0.975, len(counts) - 1) / stats.norm.ppf(0.975)
+    effective = share * (1 - share) / reach**2
+    assert len(counts) < effective < counts.size * SEEDS
+    found, expected = clustered_wilson(counts, [SEEDS] * 6), wilson(share * effective, effective)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
 def test_seeds_that_agree_tell_no_more_than_one_and_those_that_do_not_no_more_than_all() -> None:
     agree = clustered_wilson([3, 3, 0, 3, 0, 3], [3] * 6)
     of_languages = wilson(4, 6)
@@ -604,23 +604,20 @@ def test_seeds_that_agree_tell_no_more_than_one_and_those_that_do_not_no_more_th
     assert clustered_wilson([9, 0], [9, 1]).value == 0.5
 
 
+CAME_TO = {
+    "g": (Outcome.GENERALIZES, 1),
+    "b": (Outcome.FAILS_BEYOND, 1),
+    "n": (Outcome.NOT_LEARNED, 0),
+    "?": (Outcome.NOT_KNOWN, None),
+}
+
+
 def models_of(network: str, **languages: str) -> list[dict[str, Any]]:
-    """Models by their language: g generalizes, b fails beyond, n not learned, ? not known."""
-    words = {
-        "g": Outcome.GENERALIZES,
-        "b": Outcome.FAILS_BEYOND,
-        "n": Outcome.NOT_LEARNED,
-        "?": Outcome.NOT_KNOWN,
-    }
+    """Models by their language, each a letter of what it came to."""
     return [
-        {
-            "network": network,
-            "language": language,
-            "outcome": words[letter].value,
-            "learned": {"n": 0, "?": None}.get(letter, 1),
-        }
+        {"network": network, "language": language, "outcome": outcome.value, "learned": learned}
         for language, letters in languages.items()
-        for letter in letters
+        for outcome, learned in map(CAME_TO.__getitem__, letters)
     ]
 
 

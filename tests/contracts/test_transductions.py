@@ -396,14 +396,15 @@ def test_a_task_that_couples_nothing_says_why() -> None:
 
 def test_features_are_few() -> None:
     digits = ["digits of the longer operand", "digits of the shorter operand", "carries"]
-    for name, fields, text, wanted in (
+    cases: list[tuple[str, dict[str, Any], str, dict[str, int]]] = [
         ("copy", {}, "aab", {"a's": 2, "b's": 1}),
         ("copy", {"num_tokens": 20}, "aabbbcb", {"distinct tokens": 3, "longest run": 3}),
         ("copy", {"num_tokens": 20}, "", {"distinct tokens": 0, "longest run": 0}),
         ("addition", {"base": 10}, "995+15=", dict(zip(digits, [3, 2, 3], strict=True))),
         ("addition", {"base": 10}, "3+=", dict.fromkeys(digits, 0)),
         ("rewrite", REWRITE, "abcaab", {"matches": 2}),
-    ):
+    ]
+    for name, fields, text, wanted in cases:
         task = task_of(name, fields)
         strings = TokenStrings.of_lists(len(task.alphabet), [encoded(task, text).tolist()])
         found = {feature: int(values[0]) for feature, values in task.features(strings).items()}

@@ -492,10 +492,15 @@ def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
 
 def test_a_damaged_automaton_is_not_unpacked(tmp_path: Path) -> None:
     line, _, cells = automaton_of(written(tmp_path, "lang.att", AB)).content.partition(b"\n")
-    for damage in (
-        *({"states": 99}, {"states": "3"}, {"alphabet": []}, {"alphabet": ["a", "a"]}),
-        *({"version": 2}, {"read_as": ["one\ntwo"]}),
-    ):
+    cases: list[dict[str, Any]] = [
+        {"states": 99},
+        {"states": "3"},
+        {"alphabet": []},
+        {"alphabet": ["a", "a"]},
+        {"version": 2},
+        {"read_as": ["one\ntwo"]},
+    ]
+    for damage in cases:
         head = json.dumps({**json.loads(line), **damage}).encode()
         with pytest.raises(DatasetError, match="cannot be unpacked"):
             unpack(zlib.compress(head + b"\n" + cells))

@@ -537,11 +537,12 @@ def test_what_is_asked_by_a_user_is_answered_or_refused_by_name() -> None:
 
 
 def test_what_theory_is_not_of_is_refused_in_one_line() -> None:
-    for task, fields, word in (
+    cases: list[tuple[str, dict[str, Any], str]] = [
         ("parrity", {}, "'parity'"),
         ("parity", {"hidden_size": 4}, "hidden_size=4"),
         ("parity", {"architecture": "lstn"}, "'lstm'"),
         ("regular", {"alphabet": "ab", "pattern": "("}, "a parenthesis"),
-    ):
+    ]
+    for task, fields, word in cases:
         with pytest.raises(ConfigError, match=f"{word}[^\n]*$"):
             theory(task, **fields)

@@ -94,7 +94,7 @@ def test_a_group_that_was_not_timed_is_judged_by_one_like_it() -> None:
 
 def test_the_fewest_epochs_are_those_of_early_stopping() -> None:
     until_right = {"stop_when_right": True}
-    for settings, fewest in (
+    cases: list[tuple[dict[str, Any], float]] = [
         ({}, 5),
         ({"min_num_epochs": 0}, 1),
         ({"min_validation_loss": 0.0}, 7),
@@ -103,7 +103,8 @@ def test_the_fewest_epochs_are_those_of_early_stopping() -> None:
         ({**until_right, "check_every": 39}, 0.25),
         ({**until_right, "check_every": 400}, 1),
         ({"max_num_epochs": 3, "min_num_epochs": 5}, 3),
-    ):
+    ]
+    for settings, fewest in cases:
         assert fewest_epochs(RunConfig.from_mapping(settings)) == fewest, settings
     # It is said how many are assumed, where training may end early.
     part = spec(max_num_epochs=1, stop_when_right=True, check_every=1, train_size=6400)
