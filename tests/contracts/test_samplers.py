@@ -340,22 +340,17 @@ def near_sampler(**fields: Any) -> BalancedStrings:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"task": "parity"},
-        {"task": "even_pairs"},
-        {"task": "dyck"},
-        {"task": "unmarked_reversal"},
+        *({"task": x} for x in ("parity", "even_pairs", "dyck", "unmarked_reversal")),
         {"task": "majority", "negative_lengths": "uniform"},
         {"task": "counting", "alphabet": "ab", "formula": "a == 2 * b"},
         {"task": "regular", "alphabet": "abc", "pattern": "a(b|c)*a(b|c)*", "train_max_length": 5},
-        {"task": "AsMany"},
-        {"task": "AsMany", "negative_lengths": "uniform"},
+        {"own": AsMany()},
+        {"own": AsMany(), "negative_lengths": "uniform"},
     ],
 )
 def test_near_negatives_are_all_those_that_there_are_and_no_others(fields: dict[str, Any]) -> None:
-    own = fields["task"] == "AsMany"
-    drawn = near_sampler(**{**fields, "task": "parity" if own else fields["task"]})
-    if own:
-        drawn = replace(drawn, task=AsMany())
+    drawn = near_sampler(**{name: value for name, value in fields.items() if name != "own"})
+    drawn = replace(drawn, task=fields.get("own", drawn.task))
     assert drawn.near_obstacle is None
     (epoch,) = epochs(drawn)
     found = drawn_so(drawn.task, epoch, NEAR)

@@ -13,13 +13,11 @@ from benchmarks.known import (
     ATLASES,
     COMPARISONS,
     DOCS,
-    SAMPLES,
     Comparison,
     atlas_cells,
     compared_models,
     comparison_table,
     rates_table,
-    sample_tables,
     tables_of,
 )
 from seqcls.problem import configuration, resolve
@@ -107,40 +105,6 @@ def test_the_file_of_a_comparison_has_every_model_and_what_differs() -> None:
     for name in ("tested", "wrong"):
         longer = found[f"{name}_11_60"] + found[f"{name}_61_200"]
         assert longer.tolist() == found[f"{name}_beyond"].tolist()
-
-
-def sampled(name: str, language: int, network: str, border: float) -> list[dict[str, Any]]:
-    """Two models of a language that both learn, with so much right at the border."""
-    wrong = round(200 * (1 - border))
-    named = {"language_class": name, "width": 2, "language_seed": language, "model": network}
-    counts = {"tested_within": 400, "tested_beyond": 400, "epochs": 30, "fresh": language > 4}
-    errors = {"wrong_within": wrong, "wrong_beyond": 2 * wrong}
-    random = {"random_within": 1.0, "random_beyond": 0.98, "bigrams_random": 0.9}
-    near = {"border_within": border, "border_beyond": border - 0.1, "bigrams_border": 0.55}
-    return [{**named, **counts, **errors, **random, **near, "model_seed": x} for x in range(2)]
-
-
-def test_a_sample_is_told_over_languages_and_of_fresh_ones_besides() -> None:
-    rows: list[Any] = []
-    for language in range(10):
-        rows += sampled("SL", language, "lstm", 1.0)
-        rows += sampled("SL", language, "gru", 0.9)
-        rows += sampled("SL", language, "rnn", 0.8 - language / 100)
-        rows += sampled("SP", language, "lstm", 1.0 if language % 5 else 0.5)
-        rows += sampled("SP", language, "gru", 0.7)
-        rows += sampled("SP", language, "rnn", 0.6)
-    made = sample_tables(SAMPLES[0], pd.DataFrame(rows))
-    learned = cells_of(made["mlregtest_sample: learned"])
-    assert learned[0] == ["SL", "100% (57% to 100%)", "0% (0% to 43%)", "0% (0% to 43%)"]
-    assert learned[1][1] == "80% (38% to 96%)", "four of five languages"
-    assert cells_of(made["mlregtest_sample: generalizing"])[1][-2:] == ["—", "—"]
-    accuracies = cells_of(made["mlregtest_sample: accuracies"])[1]
-    assert accuracies[1:3] == ["100% / 100% / 98% / 90%", "100% / 70% / 98% / 60%"]
-    assert cells_of(made["mlregtest_sample: readers"])[0] == ["SL", "90%", "55%", "lstm: 100%"]
-    border = made["mlregtest_sample: reading"].splitlines()[-1]
-    assert "of 30 pairs" in border
-    # Of longer strings 98% of the random ones are right, which is less than is asked of any.
-    assert border.count("on longer strings 0 of 0 (LR, LA)") == 2
 
 
 TRAINED = [own for own in COMPARISONS if own.results.exists()]

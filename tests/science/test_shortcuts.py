@@ -78,7 +78,7 @@ def trained_and_tested(problem: Problem) -> tuple[list[tuple[str, bool]], list[t
     )
 
 
-THREE_TOKENS = ["(aab)*", "(aab)+", "(b|ab|aab)*(a|aa)?", "aa(a|b)*", "(a|b)*bb"]
+THREE_TOKENS = ["(aab)*", "aa(a|b)*", "(a|b)*bb"]
 OF_ITS_CLASS: list[tuple[dict[str, Any], str]] = [
     ({"task": "repeat_01"}, "bigrams"),
     ({"task": "first"}, "bigrams"),
@@ -349,7 +349,8 @@ def test_what_decides_a_language_is_the_same_of_no_two_labels() -> None:
     for fields in NAMED:
         problem = problem_of(**fields)
         size = len(problem.task.alphabet)
-        longest = max(x for x in range(3, 11) if x == 3 or size**x < 8_000)
+        most = 8_000 if size <= 3 else 1_500
+        longest = max(x for x in range(3, 11) if x == 3 or size**x < most)
         held, by = held_by(problem, longest), decided_by(problem)
         assert by is None or by in held, fields
         if size <= 3:
