@@ -104,12 +104,6 @@ def test_without_correlation_pairs_are_as_independent_samples() -> None:
     assert (found.low, found.high) == pytest.approx((free.low, free.high))
 
 
-def test_agreement_of_pairs_narrows_the_interval() -> None:
-    wide = paired_newcombe(PairTable(both=25, only_first=25, only_second=25, none=25))
-    narrow = paired_newcombe(PairTable(both=49, only_first=1, only_second=1, none=49))
-    assert narrow.high - narrow.low < (wide.high - wide.low) / 3
-
-
 def test_shares_have_wilsons_interval() -> None:
     z = stats.norm.ppf(0.975)
     for count, n in ((0, 5), (5, 5), (3, 8), (484, 600)):
