@@ -35,7 +35,7 @@ def spelled(drawn: Examples) -> list[str]:
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_strings_of_every_language_are_balanced_and_rightly_labelled(name: str) -> None:
-    """Of `near` negatives a third are uniform and a third edited, as all of `mixed` are."""
+    """A third of `near` negatives are uniform and a third edited, as all of `mixed` are."""
     fields: dict[str, Any] = {"task": name, **SMALL.get(name, {}), "negatives": "near"}
     lengths = {"train_min_length": 3, "train_max_length": 30, "train_size": 1_000}
     drawn = sampler(train_sampler="balanced_strings", **fields, **lengths)
