@@ -219,7 +219,8 @@ def scipys(a: Any, b: Any, alternative: str, *, paired: bool) -> float:
     def unlike(x: Any, y: Any, axis: int) -> Any:
         return x.sum(axis) * len(b) - y.sum(axis) * len(a)
 
-    sides, statistic = ((a, b), unlike) if not paired else ((a - b,), lambda x, axis: x.sum(axis))
+    statistic: Any = (lambda x, axis: x.sum(axis)) if paired else unlike
+    sides = (a - b,) if paired else (a, b)
     kind = "samples" if paired else "independent"
     how: dict[str, Any] = {"permutation_type": kind, "alternative": alternative}
     test = stats.permutation_test(sides, statistic, n_resamples=np.inf, vectorized=True, **how)

@@ -32,12 +32,10 @@ WRITTEN = {
     "AT&T": ("lang.att", AB),
     "an acceptor": ("lang.att", "0 1 a\n1 0 b\n0\n"),
     "weights of zero": ("lang.att", "0 1 a a 0\n1 0 b b 0.0\n0 0\n"),
-    "an acceptor's weights of zero": ("lang.att", "0 1 a\n1 0 b 0\n0 -0.0\n"),
     "other numbers": ("lang.att", "7 30 a a\n30 007 b b\n7\n"),
     "line ends of Windows": ("lang.att", AB.replace("\n", "\r\n")),
     "an empty line at the end": ("lang.att", AB + "\n \n"),
     "a BOM": ("lang.att", "\ufeff" + AB),
-    "tabs and spaces": ("lang.att", "0 1\ta  a\n 1\t0 b\tb \n0\n"),
     "lines twice": ("lang.att", AB + AB),
     "a final state without a way to it": ("lang.att", AB + "99\n"),
     "a state that accepts nothing": ("lang.att", AB + "0 5 b b\n5 5 a a\n"),
@@ -45,10 +43,6 @@ WRITTEN = {
     "a cycle of epsilon": ("lang.att", "0 2 ε ε\n2 0 ε ε\n2 1 a a\n1 0 b b\n2\n"),
     "two ways": ("lang.att", "0 1 a a\n0 2 a a\n1 0 b b\n2 0 b b\n0\n"),
     "JSON": ("lang.json", json.dumps(record(Regular("ab", "(ab)*").automaton, "ab"), indent=1)),
-    "JSON with a BOM": (
-        "lang.json",
-        "\ufeff" + json.dumps(record(Regular("ab", "(ab)*").automaton, "ab")),
-    ),
     "DOT": ("lang.dot", dot(Regular("ab", "(ab)*").automaton, "ab", "white")),
 }
 
@@ -235,9 +229,7 @@ REFUSED: list[tuple[str | bytes, str]] = [
     ("", "no lines"),
     ("0\n", "no line has a symbol"),
     ("0 1 a a\n", "it accepts no string"),
-    ("0 1 a a\n2\n", "it accepts no string"),
     ("0 1 a a 0.5\n1\n", "line 1: weight '0.5'"),
-    ("0 1 a\n0 0 b 3\n1\n", "line 2: weight '3'"),
     ("0 1 a a\n1 NaN\n", "line 2: weight 'NaN'"),
     ("0 1 a b\n1\n", "line 1: symbol 'a' has the output 'b'"),
     ("0 -1 a a\n", "line 1: state '-1'"),
@@ -289,21 +281,17 @@ AS_DOT = dot(Regular("ab", "(ab)*").automaton, "ab")
 
 CHANGED: list[tuple[str, str, str]] = [
     ("a.json", json.dumps({**AS_JSON, "start": 3}), "start is 3"),
-    ("a.json", json.dumps({**AS_JSON, "start": True}), "start is True"),
     ("a.json", json.dumps({**AS_JSON, "accepting": [7]}), "accepting is 7"),
     ("a.json", json.dumps({**AS_JSON, "accepting": [0, 0]}), "accepting has the state 0 twice"),
     ("a.json", json.dumps({**AS_JSON, "transitions": [{"c": 0}]}), "state 0 has the token 'c'"),
     ("a.json", json.dumps({**AS_JSON, "transitions": [{"a": 1}]}), "transition 'a' of state 0"),
-    ("a.json", json.dumps({**AS_JSON, "transitions": [0]}), "transitions of state 0 are 0"),
     ("a.json", json.dumps({**AS_JSON, "alphabet": ["a", "a"]}), "alphabet is ['a', 'a']"),
     ("a.json", json.dumps(AS_JSON)[:-3], "no JSON"),
     ("a.dot", AS_DOT.replace("start -> 0", "start -> 9"), "state '9'"),
     ("a.dot", AS_DOT.replace("  start -> 0;\n", ""), "0 arrows from start"),
-    ("a.dot", AS_DOT.replace("0 [shape", "5 [shape"), "state '5'"),
     ("a.dot", AS_DOT.replace('1 [label="a"]', "1"), "line 6: an edge from '0' has no label"),
     ("a.dot", AS_DOT[:-1], "line 11: the end of the file"),
     ("a.dot", "graph { 0 -- 1 }", "line 1: 'graph'"),
-    ("a.gv", 'digraph { 0 -> 1 [label="a }', "line 1: '\"a }'"),
 ]
 
 
@@ -361,10 +349,8 @@ EDGE = "line 5: the edge from '0' to '1'"
 MEANING_ANYTHING: list[tuple[str, str, str]] = [
     ('"a"', "<a<br/>b>", "line 5: '<a<br/>b>];'"),
     ('"a"', '"a-c"', f"{EDGE}: label 'a-c'"),
-    ('"a"', '"[ac]"', f"{EDGE}: label '[ac]'"),
     ('"a"', "\"'a'\"", f"{EDGE}: label \"'a'\""),
     ('"a"', '"a,,c"', f"{EDGE}: label 'a,,c' has nothing between"),
-    ('"a"', '"a", bold', "'bold'"),
     ('"a"', '"a", taillabel=c', f"{EDGE} has 'taillabel'"),
     ('"a"', '"a", dir=back', f"{EDGE} has dir='back'"),
     ("=doublecircle", "=doubleoctagon", "state '1' has shape='doubleoctagon'"),

@@ -22,7 +22,7 @@ SMALL: dict[str, Any] = {
     "hidden_size": 4, "train_size": 640, "validation_size": 64, "test_size": 256,
     "test_max_length": 20, "validation_max_length": 20,
 }  # fmt: skip
-TEN = {"max_num_epochs": 10, "min_num_epochs": 10}
+TEN: dict[str, Any] = {"max_num_epochs": 10, "min_num_epochs": 10}
 TIME = GroupTime(
     epoch=2.0, epoch_once=0.5, test=3.0, test_once=1.0, draw_epoch=0.25, draw_tests=0.125
 )
