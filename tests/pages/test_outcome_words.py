@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pandas as pd
-
 from dashboard.words.outcomes import (
     describe_model,
     describe_outcomes,
@@ -55,13 +53,6 @@ def test_a_clause_says_both_shares() -> None:
         (9, 7, 5, 3, 2): "5 of 7 models learned; 2 of the 3 that are tested beyond generalize",
     }
     assert {counts: describe_counts(OutcomeCounts(*counts)) for counts in said} == said
-
-
-def test_counts_are_summed_over_configurations() -> None:
-    names = ["seeds", "judged", "learned", "judged_beyond", "generalize"]
-    table = pd.DataFrame([[5, 5, 3, 3, 2], [4, 4, 4, 4, 0]], columns=names)
-    assert OutcomeCounts.of(table) == OutcomeCounts(9, 9, 7, 7, 2)
-    assert OutcomeCounts.of(table.head(0)) == OutcomeCounts(0, 0, 0, 0, 0)
 
 
 def test_what_the_outcomes_mean_follows_the_thresholds_and_the_task() -> None:
