@@ -135,18 +135,20 @@ def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
 
 
 def test_what_cannot_be_learned_says_why() -> None:
-    for bounds, message in (
+    bad: list[tuple[dict[str, Any], str]] = [
         ({"states": 0}, "states=0: expected more than 0"),
         ({"seconds": float("nan")}, "seconds=nan: expected more than 0"),
         ({"length": -1}, "length=-1: expected more than 0"),
         ({"strings": 2**30}, "expected at most 1,048,576"),
-    ):
+    ]
+    for bounds, message in bad:
         with pytest.raises(ConfigError, match=message):
             LearningBudget(**bounds)
-    for fields, message in (
+    without: list[tuple[dict[str, Any], str]] = [
         ({"task": "contains_all", "num_letters": 9}, "9 tokens"),
         ({"task": "reverse"}, "is no language"),
-    ):
+    ]
+    for fields, message in without:
         with pytest.raises(ConfigError, match=message):
             learn(TrainedModel(resolve(configuration(fields)), {}))
     with pytest.raises(ConfigError, match="seconds are over"):

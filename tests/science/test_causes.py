@@ -137,10 +137,11 @@ def test_length_and_rules_are_no_cause_where_a_short_string_fails() -> None:
     assert told == {f"{side}, the model's shortest error 11" for side in sides}
     assert {own.mechanism for own in two} <= {SHORT, "one edit away"}
     # All test strings have more than twelve letters; shorter ones are answered rightly.
-    for says in (
+    at_once: tuple[Says, ...] = (
         lambda own: is_odd(own) | (own.lengths > 12),
         lambda own: np.where(own.lengths > 12, ones(own) > 3, is_odd(own)),
-    ):
+    )
+    for says in at_once:
         found = found_by(says, test_min_length=13)
         assert not {"constant answer", "simple rule"} & {own.mechanism for own in found}
 

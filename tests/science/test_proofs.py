@@ -466,7 +466,7 @@ def test_the_checker_alone_accepts_what_is_proved_and_refuses_in_one_line(tmp_pa
     given: dict[str, Any] = dict(by_hand(8.0).weights)
     np.savez(weights, **given)
     for asked, status in (((path, weights), 0), ((path, path), 1), ((odd,), 1)):
-        command = [sys.executable, checker.__file__, *asked]
+        command: list[str | Path] = [sys.executable, checker.__file__, *asked]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         assert ended.returncode == status, ended.stderr
         assert (ended.stdout + ended.stderr).count("\n") == 1
