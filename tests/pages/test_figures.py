@@ -1,4 +1,4 @@
-"""Figures show what the report published, and stand still from epoch to epoch."""
+"""Figures show the states of a network, and stand still from epoch to epoch."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -20,6 +20,7 @@ from seqcls.interpretability.families import counted_curve, counted_map
 from seqcls.interpretability.family import parse_family
 from seqcls.interpretability.interventions import causes
 from seqcls.interpretability.network import Network
+from seqcls.interpretability.states_by_counts import activations
 from seqcls.problem import resolve
 from tests.histories import shipped
 
@@ -43,35 +44,21 @@ def rows(history: History, number: int, panel: str = "") -> pd.DataFrame:
     return found.data
 
 
-def vectors(frame: pd.DataFrame, by: str) -> dict[str, list[float]]:
-    return dict(zip(frame[by], frame[["x", "y"]].to_numpy().tolist(), strict=True))
-
-
-def test_numbers_of_seeds_5_and_2_are_those_published() -> None:
-    found = vectors(rows(shipped(GOOD), 2), "token")
-    published = {
-        "CLS": [-0.6023, -1.0448], "a": [0.1197, 2.3601], "b": [-1.5085, -2.1599],
-        "c": [1.5460, -0.8536],
-    }  # fmt: skip
-    assert list(found) == list(published)
-    for token, vector in published.items():
-        assert found[token] == pytest.approx(vector, abs=1e-3)
-    frame = pd.concat([rows(shipped(GOOD), 8, f"head {head}") for head in (0, 1)])
-    own = frame[frame["string"] == "aac"].set_index(["head", "token"])["each"]
-    assert "CLS" not in own.index.get_level_values("token"), "it may not be attended to"
-    weights = {("head 0", "a"): 0.49982, ("head 0", "c"): 0.00036}
-    weights |= {("head 1", "a"): 0.00387, ("head 1", "c"): 0.99227}
-    assert own.to_dict() == pytest.approx(weights, abs=1e-4)
-    frame = rows(shipped(GOOD), 13)
-    found = vectors(frame, "name")
-    assert found["aac"] == pytest.approx([-6.4319, -0.9393], abs=2e-3)
-    assert found["baac"] == pytest.approx([0.2414, 9.1150], abs=2e-3)
-    logits = dict(zip(frame["name"], frame["logit"], strict=True))
-    assert logits["aac"] == pytest.approx(-8.2945, abs=2e-3)
-    assert logits["baac"] == pytest.approx(10.9587, abs=2e-3)
-    frame = rows(shipped(BAD), 6)
-    own = frame[frame["row"] == "head 0"].set_index("token")["x"]
-    assert (own["a"], own["c"]) == pytest.approx((2.0178, 1.3575), abs=1e-3)
+def test_figures_show_the_states_of_the_network() -> None:
+    history = shipped(GOOD)
+    network = history.networks[history.kept_epoch]
+    states = activations(network, STRINGS)
+    embedded = rows(history, 2).set_index("token")
+    assert list(embedded.index) == ["CLS", "a", "b", "c"]
+    np.testing.assert_allclose(embedded[["x", "y"]], network.embedding)
+    read = rows(history, 13).set_index("name").loc[list(STRINGS)]
+    np.testing.assert_allclose(read[["x", "y"]], states.after_feed_forward[:, 0])
+    np.testing.assert_allclose(read["logit"], states.logit)
+    for head in (0, 1):
+        weights = rows(history, 8, f"head {head}")
+        own = weights[weights["string"] == "aac"].set_index("token")["each"]
+        assert [*own.index] == ["a", "c"], "CLS may not be attended to"
+        np.testing.assert_allclose(own, states.weights_each[0, head, 0, [1, 3]])
     outcomes = rows(shipped(BAD), 13).set_index("name")["outcome"].to_dict()
     wrong = {"ab{100}c{55}": "false negative", "b{2}c{152}": "false positive"}
     assert outcomes.items() >= {**wrong, "aac": "true negative"}.items()
