@@ -344,13 +344,22 @@ def test_a_dimension_that_is_off_is_zero_throughout() -> None:
         np.testing.assert_allclose(backend.outputs(cut), truth, atol=1e-10)
 
 
-def test_an_ablation_loses_what_training_would() -> None:
+def test_an_ablation_counts_every_test_string_and_loses_what_training_would() -> None:
     network = network_to_ablate()
     backend = Counts(network)
     test, whole = backend.tested, ablate(backend, {})
     logits = true_logits(network, test.strings.counts)
     np.testing.assert_allclose(backend.before, logits)
-    assert whole.errors == test.occurrences[(logits > 0) != test.labels].sum()
+    said, truth, times = logits > 0, test.labels.astype(bool), test.occurrences
+    outcomes = [times[said == x][truth[said == x] == y].sum() for x in (1, 0) for y in (1, 0)]
+    found = whole.confusion
+    assert found is not None
+    assert [found.tp, found.fp, found.fn, found.tn] == outcomes
+    assert whole.errors == found.fp + found.fn
+    by_length = zip(whole.lengths, whole.strings, whole.right, strict=True)
+    for length, strings, right in by_length:
+        own = test.strings.lengths == length
+        assert (strings, right) == (times[own].sum(), times[own & (said == truth)].sum())
     losses = torch.nn.functional.binary_cross_entropy_with_logits(
         torch.from_numpy(logits), torch.from_numpy(test.labels).double(), reduction="none"
     )
