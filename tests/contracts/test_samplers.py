@@ -77,23 +77,7 @@ def test_positive_lengths_are_uniform_among_those_that_have_a_positive_string() 
     assert (np.abs(lengths[0::2] - expected) < 6 * expected**0.5).all()
 
 
-def test_negatives_by_edits_are_near_a_positive_string() -> None:
-    fields: dict[str, Any] = {"task": "repeat_01", "train_min_length": 20, "train_max_length": 20}
-
-    def distance(negatives: str) -> float:
-        (drawn,) = epochs(sampler(**fields, negatives=negatives, train_size=400))
-        negative = spelled(drawn.take(np.flatnonzero(~drawn.labels)))
-        unlike = [[x != y for x, y in zip(text, "01" * 10, strict=True)] for text in negative]
-        return float(np.mean(np.sum(unlike, axis=1)))
-
-    assert distance("edits") < 0.8 * distance("uniform")
-
-
-RARELY_NEGATIVE: dict[str, Any] = {
-    "task": "regular",
-    "alphabet": "ab",
-    "pattern": "(a|b)*a(a|b)*",
-}
+RARELY_NEGATIVE = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*a(a|b)*"}
 
 
 def negative_lengths(**fields: Any) -> np.ndarray:
@@ -183,13 +167,8 @@ def test_a_fixed_training_set_is_shuffled() -> None:
 
 
 def test_disjoint_test_strings_occur_in_no_epoch_of_training() -> None:
-    fields: dict[str, Any] = {
-        "train_max_length": 12,
-        "train_size": 500,
-        "max_num_epochs": 3,
-        "test_max_length": 14,
-        "test_size": 500,
-    }
+    fields: dict[str, Any] = {"train_max_length": 12, "train_size": 500, "max_num_epochs": 3}
+    fields |= {"test_max_length": 14, "test_size": 500}
     trained = {text for epoch in epochs(sampler(**fields), 3) for text in spelled(epoch)}
     (plain,) = epochs(sampler("test", **fields))
     (disjoint,) = epochs(sampler("test", **fields, disjoint=True))
@@ -243,12 +222,15 @@ def test_edits_change_lengths_and_tokens_alike_often() -> None:
     # A replacement puts another letter there.
     assert ((replaced.letters[:, :10] != 0).sum(axis=1) == 1).all()
     assert (replaced.letters[:, :10] < 3).all()
-
-
-def test_the_empty_string_grows_by_insertions_alone() -> None:
+    # The empty string grows by insertions alone, and nothing is near to it, or to none.
     empty = TokenStrings.of_lists(2, [[]] * 300)
     once = edit(np.random.default_rng(1), empty, np.ones(300, dtype=np.int64))
     assert set(once.lengths.tolist()) == {0, 1}
+    for strings in (empty, empty.take(np.arange(0))):
+        found, changed = near.change(
+            np.random.default_rng(0), near_sampler(task="dyck").task, strings
+        )
+        assert len(found) == len(changed) == 0
 
 
 def test_fingerprints_tell_strings_apart_whatever_the_arrays_width() -> None:
@@ -343,10 +325,16 @@ def near_sampler(**fields: Any) -> BalancedStrings:
         {"task": "regular", "alphabet": "abc", "pattern": "a(b|c)*a(b|c)*", "train_max_length": 5},
         {"own": AsMany()},
         {"own": AsMany(), "negative_lengths": "uniform"},
+        {"task": "dyck", "train_size": 3_999, "block": 64},
     ],
 )
-def test_near_negatives_are_all_those_that_there_are_and_no_others(fields: dict[str, Any]) -> None:
-    drawn = near_sampler(**{name: value for name, value in fields.items() if name != "own"})
+def test_near_negatives_are_all_those_that_there_are_and_no_others(
+    fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(balanced, "BLOCK_TOKENS", fields.get("block", balanced.BLOCK_TOKENS))
+    drawn = near_sampler(
+        **{name: value for name, value in fields.items() if name not in ("own", "block")}
+    )
     drawn = replace(drawn, task=fields.get("own", drawn.task))
     assert drawn.near_obstacle is None
     (epoch,) = epochs(drawn)
@@ -358,11 +346,9 @@ def test_near_negatives_are_all_those_that_there_are_and_no_others(fields: dict[
     for length in range(5):
         assert {text for text in found if len(text) == length} == wanted[length]
     assert (epoch.labels == (epoch.drawn == POSITIVE)).all()
-    assert are_positive(drawn.task, spelled_of(drawn, epoch)) == epoch.labels.tolist()
-
-
-def spelled_of(drawn: BalancedStrings, epoch: Examples) -> list[str]:
-    return texts(drawn.task.alphabet, epoch.strings)
+    assert (
+        are_positive(drawn.task, texts(drawn.task.alphabet, epoch.strings)) == epoch.labels.tolist()
+    )
 
 
 def test_negatives_are_drawn_in_the_ways_that_are_asked_for_alike_often() -> None:
@@ -379,26 +365,6 @@ def test_negatives_are_drawn_in_the_ways_that_are_asked_for_alike_often() -> Non
         assert shares == pytest.approx(wanted, abs=0.03), negatives
 
 
-def test_near_negatives_of_kept_lengths_are_of_uniform_lengths() -> None:
-    (epoch,) = epochs(near_sampler(negative_lengths="uniform"))
-    near_ones = epoch.take(np.flatnonzero(epoch.drawn == NEAR))
-    lengths = np.bincount(near_ones.strings.lengths, minlength=9)
-    # No positive string of parity is empty, so nothing near has no tokens.
-    assert lengths[0] == 0
-    assert lengths[1:].min() > 0.75 * lengths[1:].mean()
-
-
-def test_near_negatives_are_drawn_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balanced, "BLOCK_TOKENS", 64)
-    drawn = near_sampler(task="dyck", train_size=300)
-    (epoch,) = epochs(drawn)
-    by_hand = set().union(*(near_by_hand(drawn.task, x, 10) for x in range(9)))
-    found = drawn_so(drawn.task, epoch, NEAR)
-    assert len(found) > 20
-    assert set(found) <= by_hand
-    assert are_positive(drawn.task, spelled_of(drawn, epoch)) == epoch.labels.tolist()
-
-
 def test_near_negatives_of_disjoint_tests_are_near_and_new() -> None:
     fields: dict[str, Any] = {"train_size": 100, "max_num_epochs": 2, "disjoint": True}
     fields |= {"test_size": 300, "test_max_length": 9}
@@ -413,31 +379,20 @@ def test_near_negatives_of_disjoint_tests_are_near_and_new() -> None:
     assert (epoch.labels == (epoch.drawn == POSITIVE)).all()
 
 
-WITHOUT_NEAR: list[dict[str, Any]] = [
-    {"task": "first"},
-    {"task": "repeat_01", "negative_lengths": "uniform"},
-    {"task": "regular", "alphabet": "a", "pattern": "(aa)*", "negative_lengths": "uniform"},
-    {"task": "regular", "alphabet": "ab", "pattern": "a?"},
-]
-
-
 def test_a_language_without_near_negatives_is_drawn_as_mixed_and_says_why() -> None:
-    for fields in WITHOUT_NEAR:
+    cases: list[dict[str, Any]] = [
+        {"task": "first"},
+        {"task": "repeat_01", "negative_lengths": "uniform"},
+        {"task": "regular", "alphabet": "a", "pattern": "(aa)*", "negative_lengths": "uniform"},
+        {"task": "regular", "alphabet": "ab", "pattern": "a?"},
+    ]
+    for fields in cases:
         drawn = near_sampler(**fields, train_size=300)
         assert str(drawn.near_obstacle).endswith("negatives are drawn as mixed")
         (own,), (other,) = epochs(drawn), epochs(replace(drawn, negatives="mixed"))
         assert np.array_equal(own.strings.letters, other.strings.letters), fields
         assert own.drawn is not None
         assert NEAR not in own.drawn
-
-
-def test_nothing_is_near_to_empty_strings_or_to_none() -> None:
-    task = near_sampler(task="dyck").task
-    none: list[list[int]] = []
-    empty: list[list[int]] = [[], []]
-    for rows in (none, empty):
-        found, strings = near.change(np.random.default_rng(0), task, TokenStrings.of_lists(2, rows))
-        assert len(found) == len(strings) == 0
 
 
 @pytest.mark.parametrize("lengths", ["redrawn", "uniform"])

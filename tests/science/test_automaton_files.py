@@ -85,14 +85,11 @@ def test_a_language_has_one_digest_however_it_is_written(tmp_path: Path) -> None
         assert task.labels(strings_of(task, rows)).tolist() == wanted, way
 
 
+@pytest.mark.parametrize("seed", range(8))
 def test_a_nondeterministic_automaton_accepts_what_one_of_its_paths_accepts(
-    tmp_path: Path,
+    seed: int, tmp_path: Path
 ) -> None:
-    for seed in range(12):
-        assert_accepts_by_paths(random.Random(seed), tmp_path)
-
-
-def assert_accepts_by_paths(rng: random.Random, folder: Path) -> None:
+    rng = random.Random(seed)
     states = rng.randint(1, 7)
     arcs = [
         (rng.randrange(states), rng.randrange(states), rng.choice(["a", "b", "c", "<eps>"]))
@@ -112,7 +109,7 @@ def assert_accepts_by_paths(rng: random.Random, folder: Path) -> None:
         return bool(reached & final)
 
     lines = [f"{x}\t{y}\t{symbol}\t{symbol}" for x, y, symbol in arcs] + [str(x) for x in final]
-    task = task_of(written(folder, "lang.att", "\n".join(lines)))
+    task = task_of(written(tmp_path, "lang.att", "\n".join(lines)))
     rows = every_string(task, *range(5))
     wanted = [accepts(text, arcs[0][0]) for text in rows]
     assert task.labels(strings_of(task, rows)).tolist() == wanted, lines
@@ -135,16 +132,29 @@ def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
         words = FromAutomaton(remember(content), "").describe()
         assert because in words
         assert sizes in words
-    assert "missing transitions reject" in " ".join(summary(written(tmp_path, "b.att", AB)).read_as)
+    plain = " ".join(summary(written(tmp_path, "b.att", AB)).read_as)
+    assert "missing transitions reject" in plain
+    assert "start" not in plain
+    # The start of AT&T, where it is assumed, and what numbers of symbols mean.
+    start = "the start is state 1, which the first line names"
+    made = automaton_of(written(tmp_path, "b.att", "1 1 b b\n0 1 a a\n1\n"))
+    assert start in summary(tmp_path / "b.att").sentences
+    assert start in FromAutomaton(remember(unpack(made.to_bytes(), "again")), "").describe()
+    path = written(tmp_path, "lang.att", "0 1 0 0\n1 1 1 1\n1\n")
+    assert "'0' is a symbol, and not ε" in summary(path).read_as[0]
+    table = written(tmp_path, "lang.syms", "<eps> 0\n0 1\n1 2\n")
+    assert "'0' is a name there, and not its number" in summary(path).read_as[0]
+    table.write_text("<eps> 0\na 1\n")
+    assert summary(path).tokens == ["a"]
 
 
-def test_symbols_of_several_characters_are_named_tokens(tmp_path: Path) -> None:
-    task = task_of(written(tmp_path, "lang.att", "0\t1\tpush\tpush\n1\t0\tpop\tpop\n0\n"))
-    assert task.alphabet == ("pop", "push")
-    assert problem_of(tmp_path / "lang.att").tokenizer.encode("push pop") == [0, 3, 2]
-    words = task.describe()
-    assert "'lang.att'" in words
-    assert "3 states over 2 tokens" in words
+def test_symbols_may_be_words_and_have_two_forms(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0\t1\tpush\tpush\n1\t0\tpop\tpop\n0\n")
+    assert task_of(path).alphabet == ("pop", "push")
+    assert problem_of(path).tokenizer.encode("push pop") == [0, 3, 2]
+    assert "3 states over 2 tokens" in task_of(path).describe()
+    path = written(tmp_path, "lang.att", "0 1 e\u0301 \u00e9\n0 0 <eps> @0@\n1\n")
+    assert summary(path).tokens == ["\u00e9"]
 
 
 def test_a_table_of_symbols_names_them(tmp_path: Path) -> None:
@@ -164,15 +174,18 @@ def test_a_table_of_symbols_names_them(tmp_path: Path) -> None:
             assert any(f"table {name}" in each for each in summary(path).sentences)
 
 
-def test_a_table_that_lacks_a_symbol_is_named(tmp_path: Path) -> None:
-    table = written(tmp_path, "lang.syms", "<eps> 0\na 1\n")
+def test_a_table_that_lacks_a_symbol_or_has_a_number_twice_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", AB)
-    (problem,) = read_content(path).problems
-    assert "symbol 'b'" in problem
-    assert "'lang.syms'" in problem
-    table.write_text("a\n")
-    (problem,) = read_content(path).problems
-    assert problem.startswith("table 'lang.syms', line 1: 'a', expected a symbol")
+    for table, words in (
+        ("<eps> 0\na 1\n", "symbol 'b' is neither a name nor a number of the table 'lang.syms'"),
+        ("a\n", "table 'lang.syms', line 1: 'a', expected a symbol"),
+        ("<eps> 0\na 1\nb 1\nc 2\n", "line 3: 'b' has the number 1, which 'a' has"),
+    ):
+        written(tmp_path, "lang.syms", table)
+        assert_refused(path, words)
+    written(tmp_path, "lang.syms", "<eps> 0\na 1\nb 2\n")
+    written(tmp_path, "lang.isyms", "<eps> 0\nb 1\na 2\n")
+    assert_refused(written(tmp_path, "lang.att", "0 1 1 1\n1 0 2 2\n1\n"), "'lang.isyms'")
 
 
 def test_an_alphabet_adds_tokens_that_no_line_has(tmp_path: Path) -> None:
@@ -239,6 +252,7 @@ REFUSED: list[tuple[str | bytes, str]] = [
     ("0\t0\t\t\n", "has an empty cell at a tab"),
     ("0 0 \x07 \x07\n0\n", r"symbol '\x07'"),
     ("0 0 CLS CLS\n0\n", "symbol 'CLS'"),
+    ("0 0 e\n0 1 \u0301\n1\n", "U+0065 and U+0301: side by side they are U+00E9"),
     ("0 0 " + "x" * 41 + " " + "x" * 41 + "\n0\n", "symbol 'xxx"),
     # What may stand for other symbols: any symbol and flags of HFST, names of the empty string.
     *(
@@ -270,11 +284,6 @@ def assert_refused(path: Path, word: str) -> None:
     assert len(problem) < 300
 
 
-def test_what_is_no_language_is_refused_in_one_line(tmp_path: Path) -> None:
-    for content, word in REFUSED:
-        assert_refused(written(tmp_path, "lang.att", content), word)
-
-
 AS_JSON = record(Regular("ab", "(ab)*").automaton, "ab")
 AS_DOT = dot(Regular("ab", "(ab)*").automaton, "ab")
 
@@ -293,11 +302,6 @@ CHANGED: list[tuple[str, str, str]] = [
     ("a.dot", AS_DOT[:-1], "line 11: the end of the file"),
     ("a.dot", "graph { 0 -- 1 }", "line 1: 'graph'"),
 ]
-
-
-def test_an_export_that_was_changed_is_refused_in_one_line(tmp_path: Path) -> None:
-    for name, content, word in CHANGED:
-        assert_refused(written(tmp_path, name, content), word)
 
 
 DRAWN = """digraph {
@@ -362,7 +366,11 @@ MEANING_ANYTHING: list[tuple[str, str, str]] = [
 ]
 
 
-def test_what_a_drawing_may_mean_otherwise_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_language_or_may_mean_another_is_refused_in_one_line(tmp_path: Path) -> None:
+    for content, word in REFUSED:
+        assert_refused(written(tmp_path, "lang.att", content), word)
+    for name, text, word in CHANGED:
+        assert_refused(written(tmp_path, name, text), word)
     drawn = DRAWN.replace('  0 -> 0 [label="b"];', '  0 -> 0 [label="b"];\n  0 -> 0 [label="c"];')
     for old, new, word in MEANING_ANYTHING:
         assert_refused(written(tmp_path, "lang.dot", drawn.replace(old, new)), word)
@@ -378,16 +386,12 @@ def test_tokens_that_look_like_several_are_read_back_from_dot(tmp_path: Path) ->
         assert (len(found.table), found.accepting.sum()) == (3, 1)
 
 
+PAIR = [{"a": 1, "%s": 1}, {"a": 1, "b": 1}]
 EMPTY = {
     "lang.dot": DRAWN.replace('0 [label="b"]', '1 [label="%s"]'),
     "lang.att": "0 1 a\n0 1 %s\n1 1 a\n1 1 b\n1\n",
     "lang.json": json.dumps(
-        {
-            "alphabet": ["a", "b", "%s"],
-            "start": 0,
-            "accepting": [1],
-            "transitions": [{"a": 1, "%s": 1}, {"a": 1, "b": 1}],
-        }
+        {"alphabet": ["a", "b", "%s"], "start": 0, "accepting": [1], "transitions": PAIR}
     ),
 }
 
@@ -408,42 +412,6 @@ def test_the_empty_string_is_none_of_the_letters(name: str, tmp_path: Path) -> N
         assert task_of(path).alphabet == "ab\u00e9"
 
 
-def test_letters_that_are_another_one_side_by_side_are_refused(tmp_path: Path) -> None:
-    path = written(tmp_path, "lang.att", "0 0 e\n0 1 \u0301\n1\n")
-    assert_refused(path, "U+0065 and U+0301: side by side they are U+00E9")
-
-
-def test_a_table_of_symbols_has_one_number_for_each(tmp_path: Path) -> None:
-    path = written(tmp_path, "lang.att", "0 1 1 1\n1 0 2 2\n1\n")
-    table = written(tmp_path, "lang.syms", "<eps> 0\na 1\nb 1\nc 2\n")
-    assert_refused(path, "table 'lang.syms', line 3: 'b' has the number 1, which 'a' has")
-    written(tmp_path, "lang.isyms", "<eps> 0\nb 1\na 2\n")
-    table.write_text("<eps> 0\na 1\nb 2\n")
-    assert_refused(path, "'lang.syms' and 'lang.isyms'")
-
-
-def test_the_start_of_att_is_said_where_it_is_assumed(tmp_path: Path) -> None:
-    said = "the start is state 1, which the first line names"
-    made = automaton_of(written(tmp_path, "lang.att", "1 1 b b\n0 1 a a\n1\n"))
-    assert said in summary(tmp_path / "lang.att").sentences
-    assert said in FromAutomaton(remember(unpack(made.to_bytes(), "again")), "").describe()
-    assert not any("start" in each for each in automaton_of(written(tmp_path, "b.att", AB)).read_as)
-
-
-def test_what_numbers_of_symbols_mean_is_said(tmp_path: Path) -> None:
-    path = written(tmp_path, "lang.att", "0 1 0 0\n1 1 1 1\n1\n")
-    assert "'0' is a symbol, and not ε" in summary(path).read_as[0]
-    table = written(tmp_path, "lang.syms", "<eps> 0\n0 1\n1 2\n")
-    assert "'0' is a name there, and not its number" in summary(path).read_as[0]
-    table.write_text("<eps> 0\na 1\n")
-    assert summary(path).tokens == ["a"]
-
-
-def test_a_symbol_and_its_output_may_have_two_forms(tmp_path: Path) -> None:
-    path = written(tmp_path, "lang.att", "0 1 e\u0301 \u00e9\n0 0 <eps> @0@\n1\n")
-    assert summary(path).tokens == ["\u00e9"]
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
     from automata.fa.dfa import DFA
@@ -455,23 +423,19 @@ def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
     table = np.minimum(table, states - 1)
     accepting = rng.random(states) < 0.3
     made = minimize(table, accepting)
+    arcs = {x: dict(zip("abc", row, strict=False)) for x, row in enumerate(table.tolist())}
+    final = {*np.flatnonzero(accepting).tolist()}
     other = DFA(
-        states=set(range(states)),
-        input_symbols=set("abc"[:letters]),
-        transitions={
-            x: dict(zip("abc", row, strict=False)) for x, row in enumerate(table.tolist())
-        },
-        initial_state=0,
-        final_states=set(np.flatnonzero(accepting).tolist()),
-    ).minify()
+        states={*arcs}, input_symbols={*"abc"[:letters]}, transitions=arcs, initial_state=0,
+        final_states=final,
+    ).minify()  # fmt: skip
     assert len(made.table) == len(other.states)
     met = [0]
     for state in met:
         met += [x for x in dict.fromkeys(made.table[state].tolist()) if x not in met]
     assert met == list(range(len(made.table)))
-    strings = TokenStrings.of_letters(
-        letters, rng.integers(letters, size=(50, 12)).astype(np.uint8)
-    )
+    drawn = rng.integers(letters, size=(50, 12)).astype(np.uint8)
+    strings = TokenStrings.of_letters(letters, drawn)
     wanted = [other.accepts_input("".join("abc"[x] for x in row)) for row in strings.letters]
     assert made.accepting[made.states(strings)].tolist() == wanted
 
@@ -479,13 +443,9 @@ def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
 def test_a_damaged_automaton_is_not_unpacked(tmp_path: Path) -> None:
     line, _, cells = automaton_of(written(tmp_path, "lang.att", AB)).content.partition(b"\n")
     cases: list[dict[str, Any]] = [
-        {"states": 99},
-        {"states": "3"},
-        {"alphabet": []},
-        {"alphabet": ["a", "a"]},
-        {"version": 2},
-        {"read_as": ["one\ntwo"]},
-    ]
+        {"states": 99}, {"states": "3"}, {"alphabet": []}, {"alphabet": ["a", "a"]},
+        {"version": 2}, {"read_as": ["one\ntwo"]},
+    ]  # fmt: skip
     for damage in cases:
         head = json.dumps({**json.loads(line), **damage}).encode()
         with pytest.raises(DatasetError, match="cannot be unpacked"):

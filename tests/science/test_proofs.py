@@ -19,7 +19,6 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from benchmarks.known import DOCS
 from benchmarks.proofs import (
     change_number,
     draw_strings,
@@ -27,7 +26,6 @@ from benchmarks.proofs import (
     is_accepted,
     is_proved_again,
     is_proved_anew,
-    page,
     weights_of,
     with_claim,
     with_digest,
@@ -78,14 +76,11 @@ def test_a_model_that_is_right_by_construction_is_proved() -> None:
     rows += [[1] + [0] * n for n in range(0, 2_000, 97)]
     rows += [([1, 0, 0] * 700)[:n] for n in range(1_900, 2_000, 7)]
     assert not by_hand(8.0).ask(TokenStrings.of_lists(2, rows)).wrong.any()
-
-
-def test_a_model_with_gates_is_proved() -> None:
-    model = by_hand(12.0, "gru")
-    proof = prove(model)
+    assert "that was learned" in proof_text(by_hand(8.0), replace(proof, of_language=False))[0]
+    gates = by_hand(12.0, "gru")
+    proof = prove(gates)
     assert proof.outcome == "proved"
-    assert proof.certificate is not None
-    assert checker.check(proof.certificate, model.weights) == proof.regions
+    assert checker.check(certificate_of(proof), gates.weights) == proof.regions
 
 
 def test_a_cell_that_adds_up_for_as_long_as_a_letter_repeats_is_proved() -> None:
@@ -111,9 +106,8 @@ def test_a_cell_that_adds_up_for_as_long_as_a_letter_repeats_is_proved() -> None
     model = TrainedModel(problem, {name: np.array(x, np.float32) for name, x in weights.items()})
     proof = prove(model)
     assert proof.outcome == "proved"
-    assert proof.certificate is not None
-    assert max(x["high"][3] for x in proof.certificate["regions"] if "high" in x) > 1_000
-    assert checker.check(proof.certificate, model.weights) == proof.regions
+    assert max(x["high"][3] for x in certificate_of(proof)["regions"] if "high" in x) > 1_000
+    assert checker.check(certificate_of(proof), model.weights) == proof.regions
 
 
 def test_a_model_that_forgets_is_refuted_by_a_letter_that_repeats() -> None:
@@ -126,13 +120,8 @@ def test_a_model_that_forgets_is_refuted_by_a_letter_that_repeats() -> None:
     shorter = [letters[:n] + letters[n + 1 :] for n in range(len(letters))]
     assert not model.ask_all([x for x in shorter if x]).wrong.any()
     assert model.text(letters) in proof_text(model, proof)[0]
-
-
-def test_another_language_is_refuted_and_a_learned_one_is_called_so() -> None:
-    model = by_hand(8.0)
-    proof = prove(model, minimal_automaton("0*(10*10*)*", "01"))
-    assert (proof.outcome, proof.of_language) == ("refuted", False)
-    assert "that was learned" in proof_text(model, replace(proved(), of_language=False))[0]
+    other = prove(by_hand(8.0), minimal_automaton("0*(10*10*)*", "01"))
+    assert (other.outcome, other.of_language) == ("refuted", False)
 
 
 def test_a_budget_that_is_too_small_leaves_it_undecided() -> None:
@@ -227,6 +216,10 @@ def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
     )
 
 
+def test_a_certificate_with_one_number_changed_proves_nothing_wrong() -> None:
+    try_changes(30)
+
+
 def try_changes(changes: int) -> None:
     """Changes one number of a certificate, so many times: what is still accepted claims what was
     proved, and is proved by the prover's arithmetic too.
@@ -244,12 +237,8 @@ def try_changes(changes: int) -> None:
         assert is_proved_again(changed)
         assert errors_on(changed, strings) == 0
     assert rejected > changes / 4
-
-
-def test_a_certificate_with_one_number_changed_proves_nothing_wrong() -> None:
-    try_changes(30)
-    certificate, other = certificate_of(proved()), certificate_of(proved())
     assert is_proved_anew(certificate)
+    other = certificate_of(proved())
     other["automaton"]["accepting"] = [1 - x for x in other["automaton"]["accepting"]]
     assert not is_proved_anew(other)
 
@@ -468,7 +457,3 @@ def test_the_checker_alone_accepts_what_is_proved_and_refuses_in_one_line(tmp_pa
         assert ended.stderr.startswith("rejected: ") == bool(status)
     assert "import seqcls" not in Path(checker.__file__).read_text(), "it stands alone"
     assert f"letters: 0 (id {FIRST_LETTER}), 1 (id {FIRST_LETTER + 1})" in check_file(path)[0]
-
-
-def test_the_page_counts_the_models_of_the_file_of_results() -> None:
-    assert (DOCS / "proofs.md").read_text(encoding="utf-8") == page()

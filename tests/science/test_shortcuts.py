@@ -55,30 +55,20 @@ def readers_of(problem: Problem) -> dict[str, Shortcut]:
 
 
 def right(problem: Problem, reader: str) -> np.ndarray:
-    return right_of(readers_of(problem)[reader])
-
-
-def right_of(own: Shortcut) -> np.ndarray:
+    own = readers_of(problem)[reader]
     assert own.obstacle is None
     assert own.right is not None
     return own.right
 
 
-def trained_and_tested(problem: Problem) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
-    """Strings and labels: those of training, and those of the test by their numbers."""
-    alphabet = problem.task.alphabet
-    trained = stream(problem.train).epoch(0)
+def drawn_test(problem: Problem) -> tuple[list[str], list[bool]]:
+    """Strings and labels of the test, by their numbers."""
     drawn = distinct_test_strings(problem.test)
     order = np.argsort(drawn.numbers)
-    tested = texts(alphabet, drawn.strings.take(order)), drawn.targets[order].astype(bool)
-    spelled = texts(alphabet, trained.strings), trained.labels
-    return (
-        list(zip(spelled[0], spelled[1].tolist(), strict=True)),
-        list(zip(tested[0], tested[1].tolist(), strict=True)),
-    )
+    rows = texts(problem.task.alphabet, drawn.strings.take(order))
+    return rows, drawn.targets[order].astype(bool).tolist()
 
 
-THREE_TOKENS = ["(aab)*", "aa(a|b)*", "(a|b)*bb"]
 OF_ITS_CLASS: list[tuple[dict[str, Any], str]] = [
     ({"task": "repeat_01"}, "bigrams"),
     ({"task": "first"}, "bigrams"),
@@ -88,7 +78,10 @@ OF_ITS_CLASS: list[tuple[dict[str, Any], str]] = [
     (NO_THREE, "trigrams"),
     ({**REGULAR, "pattern": "((a|b)(a|b))*", "test_max_length": 10}, "length"),
     # The empty string, and those of one or two tokens, as well.
-    *(({**REGULAR, "pattern": x, "test_min_length": 0}, "trigrams") for x in THREE_TOKENS),
+    *(
+        ({**REGULAR, "pattern": x, "test_min_length": 0}, "trigrams")
+        for x in ("(aab)*", "aa(a|b)*", "(a|b)*bb")
+    ),
 ]
 
 
@@ -109,35 +102,26 @@ def test_a_reader_is_right_wherever_the_language_is_of_its_class() -> None:
 )
 def test_majority_labels_are_those_of_the_training_strings(reader: str, key: Any) -> None:
     problem = problem_of(task="dyck", test_max_length=14)
-    trained, tested = trained_and_tested(problem)
+    trained = stream(problem.train).epoch(0)
     balance: Counter[Any] = Counter()
-    for text, label in trained:
+    for text, label in zip(texts("()", trained.strings), trained.labels, strict=True):
         balance[key(text)] += 1 if label else -1
-    most = 2 * sum(label for _, label in trained) >= len(trained)
-    wanted = [(balance[key(text)] > 0 if balance[key(text)] else most) for text, _ in tested]
-    labels = [label for _, label in tested]
-    assert right(problem, reader).tolist() == [
-        x == label for x, label in zip(wanted, labels, strict=True)
-    ]
+    most = trained.labels.mean() >= 0.5
+    tested, labels = drawn_test(problem)
+    wanted = [balance[key(text)] > 0 if balance[key(text)] else most for text in tested]
+    assert (right(problem, reader) == (np.array(wanted) == labels)).all()
 
 
 def test_the_reader_of_pairs_sees_pairs_alone() -> None:
     problem = problem_of(task="dyck", negatives="near", test_max_length=8)
-    _, tested = trained_and_tested(problem)
+    tested = drawn_test(problem)
     said: dict[Any, set[bool]] = {}
-    for (text, label), is_right in zip(tested, right(problem, "bigrams").tolist(), strict=True):
+    rows = zip(*tested, right(problem, "bigrams").tolist(), strict=True)
+    for text, label, is_right in rows:
         seen = (len(text), frozenset(pairwise(f"^{text}$")))
         said.setdefault(seen, set()).add(label == is_right)
-    assert len(said) < len(tested)
+    assert len(said) < len(tested[0])
     assert all(len(answers) == 1 for answers in said.values())
-
-
-def test_long_strings_are_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = problem_of(task="dyck", negatives="near")
-    whole = {name: right(problem, name).tolist() for name in ("bigrams", "trigrams")}
-    monkeypatch.setattr(shortcuts, "BLOCK_TOKENS", 100)
-    shortcuts._read.cache_clear()
-    assert {name: right(problem, name).tolist() for name in whole} == whole
 
 
 def test_copies_are_the_identity_and_reversals_are_where_they_are_palindromes() -> None:
@@ -146,11 +130,12 @@ def test_copies_are_the_identity_and_reversals_are_where_they_are_palindromes() 
     assert right(copy, "identity").all()
     assert right(copy, "aligned").all()
     reverse = problem_of(task="reverse", **small)
-    drawn = distinct_test_strings(reverse.test)
-    rows = texts(reverse.task.alphabet, drawn.strings.take(np.argsort(drawn.numbers)))
+    rows, _ = drawn_test(reverse)
     assert right(reverse, "identity").tolist() == [text == text[::-1] for text in rows]
     assert 0 < right(reverse, "identity").mean() < 0.5
     assert right(reverse, "aligned").mean() < 0.6
+    fields = {"alphabet": "abc", "pattern": "ab", "replacement": "ac"}
+    assert right(problem_of(task="rewrite", **fields), "aligned").mean() > 0.95
 
 
 def test_the_most_frequent_output_is_that_of_training() -> None:
@@ -162,11 +147,6 @@ def test_the_most_frequent_output_is_that_of_training() -> None:
     width = trained.targets.shape[1]
     assert targets.shape[1] == width
     assert right(problem, "most_frequent").tolist() == [bytes(x) == most for x in targets]
-
-
-def test_a_reader_of_a_place_and_its_neighbors_rewrites_what_stands_beside_it() -> None:
-    fields = {"alphabet": "abc", "pattern": "ab", "replacement": "ac"}
-    assert right(problem_of(task="rewrite", **fields), "aligned").mean() > 0.95
 
 
 def test_a_reader_that_cannot_be_fitted_says_why() -> None:
@@ -206,19 +186,23 @@ def test_readers_of_a_file_are_fitted_on_its_training_strings(tmp_path: Path) ->
             configuration({**own.config.changed, field: "near"})
 
 
-@pytest.mark.parametrize("fields", [{"task": "dyck"}, {"task": "reverse"}])
-def test_readers_are_the_same_each_time(fields: dict[str, Any]) -> None:
-    problem = problem_of(**fields)
+@pytest.mark.parametrize("task", ["dyck", "reverse"])
+def test_readers_are_the_same_each_time_and_of_strings_in_blocks(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = problem_of(task=task)
     once = read_test(problem)
     shortcuts._read.cache_clear()
+    monkeypatch.setattr(shortcuts, "BLOCK_TOKENS", 100)
     again = read_test(problem)
     assert once is not again
-    assert [own.reader for own in again] == [*problem.kind.shortcut_readers]
-    assert {own.reader for own in again} <= set(READERS)
+    assert [own.reader for own in once] == [*problem.kind.shortcut_readers]
+    assert {own.reader for own in once} <= set(READERS)
     for one, other in zip(once, again, strict=True):
-        assert one.reader == other.reader
-        assert right_of(one).tolist() == right_of(other).tolist()
-        assert len(right_of(one)) == len(distinct_test_strings(problem.test).texts)
+        assert one.right is not None
+        assert other.right is not None
+        assert (one.reader, one.right.tolist()) == (other.reader, other.right.tolist())
+        assert len(one.right) == len(distinct_test_strings(problem.test).texts)
 
 
 def test_readers_are_fitted_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,9 +231,8 @@ def test_readers_are_known_by_the_strings_that_they_are_fitted_on() -> None:
         assert training_key(problem_of(**other)) != own
     # Of 1,000 strings an epoch the first 20,000 take twenty epochs.
     assert training_key(problem_of(max_num_epochs=2)) != own
-    assert training_key(problem_of(max_num_epochs=20)) == training_key(
-        problem_of(max_num_epochs=50)
-    )
+    twenty, fifty = (problem_of(max_num_epochs=x) for x in (20, 50))
+    assert training_key(twenty) == training_key(fifty)
 
 
 def agreement(
@@ -285,12 +268,6 @@ def test_the_agreement_is_cohens_within_each_label() -> None:
     assert agreement(*one, times) == agreement(*every)
 
 
-def drawn_automaton(rng: np.random.Generator) -> Automaton:
-    states = int(rng.integers(1, 4))
-    table = rng.integers(states, size=(states, 2))
-    return Automaton(table, rng.random(states) < 0.5)
-
-
 def test_neighbors_are_those_of_all_accepted_strings() -> None:
     """The pairs of neighbors of every string of up to ten letters; the third is its end."""
     every = [letters for length in range(11) for letters in product(range(2), repeat=length)]
@@ -301,14 +278,13 @@ def test_neighbors_are_those_of_all_accepted_strings() -> None:
             pairs[row][pair] = True
     rng = np.random.default_rng(0)
     for _ in range(50):
-        automaton = drawn_automaton(rng)
+        states = int(rng.integers(1, 4))
+        table = rng.integers(states, size=(states, 2))
+        automaton = Automaton(table, rng.random(states) < 0.5)
         accepted = automaton.accepting[automaton.states(strings)]
         assert (automaton.neighbors() == pairs[accepted].any(axis=0)).all()
 
 
-NAMED = [
-    {**({} if name == "contains_all" else SHORT), **fields} for name, fields in LANGUAGES.items()
-]
 PATTERNS = [
     *("(ab)*", "a*", "a*b*", "a(a|b)*", "(a|b)*a", "a?b?", "ab|ba", "(aa)*", "a(ab)*b"),
     *("(b|ab|aab)*(a|aa)?", "(a|b)*aa(a|b)*", "((a|b)(a|b))*", "b*ab*", "(a|bb)*", "(ba*)*", "aba"),
@@ -346,7 +322,7 @@ def held_by(problem: Problem, longest: int) -> list[str]:
 
 
 def test_what_decides_a_language_is_the_same_of_no_two_labels() -> None:
-    for fields in NAMED:
+    for fields in LANGUAGES.values():
         problem = problem_of(**fields)
         size = len(problem.task.alphabet)
         most = 8_000 if size <= 3 else 1_500
