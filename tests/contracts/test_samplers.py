@@ -325,16 +325,15 @@ def near_sampler(**fields: Any) -> BalancedStrings:
         {"task": "regular", "alphabet": "abc", "pattern": "a(b|c)*a(b|c)*", "train_max_length": 5},
         {"own": AsMany()},
         {"own": AsMany(), "negative_lengths": "uniform"},
-        {"task": "dyck", "train_size": 3_999, "block": 64},
+        {"task": "dyck", "train_size": 2_000, "block": 64},
     ],
 )
 def test_near_negatives_are_all_those_that_there_are_and_no_others(
     fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(balanced, "BLOCK_TOKENS", fields.get("block", balanced.BLOCK_TOKENS))
-    drawn = near_sampler(
-        **{name: value for name, value in fields.items() if name not in ("own", "block")}
-    )
+    named = {name: value for name, value in fields.items() if name not in ("own", "block")}
+    drawn = near_sampler(**named)
     drawn = replace(drawn, task=fields.get("own", drawn.task))
     assert drawn.near_obstacle is None
     (epoch,) = epochs(drawn)

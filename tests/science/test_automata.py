@@ -25,7 +25,7 @@ from seqcls.interpretability.domains import all_strings
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.automaton import Automaton, language_automaton
+from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.regular import minimal_automaton
 from tests.science.test_causes import saying
 from tests.zoo import LSTM, untrained
@@ -97,31 +97,12 @@ def test_stepped_answers_are_those_of_whole_strings(fields: dict[str, Any]) -> N
     for length in (9, 20, 21):
         letters = tuple(rng.integers(2, size=length).tolist())
         assert stepped.of(letters) == whole.of(letters) == model.answer(letters).predicted
-
-
-def test_answers_to_prefixes_are_those_to_strings() -> None:
-    answers = ModelAnswers(untrained(**LSTM, **FEW), LearningBudget(strings=30))
-    string = (0, 1, 1, 0, 1, 0, 0, 1, 1, 1)
-    said = [answers.of(string[:end]) for end in range(len(string) + 1)]
-    assert answers.prefixes(string).tolist() == said
-
-
-LANGUAGES: list[dict[str, Any]] = [
-    *({"task": task} for task in ("parity", "even_pairs", "first", "repeat_01")),
-    {"task": "contains_all", "num_letters": 3, "required_letters": "ab"},
-    {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"},
-]
-
-
-@pytest.mark.parametrize("fields", LANGUAGES)
-def test_the_automaton_of_a_language_is_its_own_and_minimal(fields: dict[str, Any]) -> None:
-    task = resolve(configuration(fields)).language
-    automaton = language_automaton(task)
-    assert automaton is not None
-    for strings in all_strings(len(task.alphabet), 7, empty=True):
-        assert (follows(automaton)(strings) == task.labels(strings)).all()
-    assert len(dfa(automaton, task.alphabet).minify().states) == len(automaton.table)
-    assert language_automaton(resolve(configuration({"task": "majority"})).task) is None
+    said = [stepped.of(letters[:end]) for end in range(len(letters) + 1)]
+    assert stepped.prefixes(letters).tolist() == said
+    # The empty string of a test without one is the language's.
+    without = ModelAnswers(untrained(**fields, **FEW, task="parity", test_min_length=1), SMALL)
+    assert without.empty_given
+    assert not without.of(())
 
 
 def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
@@ -144,10 +125,10 @@ def test_what_cannot_be_learned_says_why() -> None:
     for bounds, message in bad:
         with pytest.raises(ConfigError, match=message):
             LearningBudget(**bounds)
-    without: list[tuple[dict[str, Any], str]] = [
+    without = (
         ({"task": "contains_all", "num_letters": 9}, "9 tokens"),
-        ({"task": "reverse"}, "is no language"),
-    ]
+        ({"task": "reverse"}, "is no"),
+    )
     for fields, message in without:
         with pytest.raises(ConfigError, match=message):
             learn(TrainedModel(resolve(configuration(fields)), {}))
@@ -204,13 +185,3 @@ def test_a_state_that_is_there_is_read() -> None:
         assert len(probe.by_position) == len(probe.positions)
     assert found.clusters is not None
     assert f"{found.commonest:.1%}".replace(".0%", "%") in inside_text(found)[0]
-    # Where all strings of trained lengths are few, too.
-    lengths = {"train_max_length": 2, "validation_max_length": 2}
-    (probe,) = look_inside(untrained(**LSTM, hidden_size=8, **{**FEW, **lengths}), last).probes
-    assert 0 <= probe.trained <= 1
-
-
-def test_the_empty_string_of_a_test_without_one_is_the_languages() -> None:
-    model = untrained(**LSTM, **FEW, task="parity", test_min_length=1)
-    assert ModelAnswers(model, SMALL).empty_given
-    assert not ModelAnswers(model, SMALL).of(())

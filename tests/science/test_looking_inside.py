@@ -20,7 +20,6 @@ from sweeps.api.models import trained_model
 from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import string_queries
-from tests.errors_of_runs import check_runs
 from tests.inside import (
     ADDITIVE,
     BLOCKS,
@@ -58,7 +57,6 @@ def test_what_parts_add_sums_to_the_logit(inside: Path) -> None:
     assert sum(own["adds"] for own in found["steps"]) == pytest.approx(found["steps"][-1]["logit"])
     assert found["prefix_logits"][-1] == pytest.approx(found["logit"])
     assert len(found["attention"]) == 2
-    assert all(sum(row) == pytest.approx(1) for row in found["attention"][1][1])
     assert "what each part adds to the logit" in invoke(inside, "states", BLOCKS, "0110").output
     found = data(inside, "states", LSTM, "0110")
     gates = {"input_gate", "forget_gate", "candidate", "output_gate", "cell"}
@@ -76,14 +74,6 @@ def test_states_of_what_writes_are_those_of_input_and_output(inside: Path, run: 
     assert found["tokens"][6:] == written
     assert "prefix_logits" not in found
     assert "the output, token by token" in invoke(inside, "states", run, STRING).stdout
-
-
-@pytest.mark.parametrize("run", [BLOCKS, LSTM])
-def test_patching_a_string_with_itself_turns_nothing(inside: Path, run: str) -> None:
-    found = data(inside, "patch", run, "0110", "--source", "0110")
-    for row in found["logits"]:
-        assert row == pytest.approx([found["base"]["logit"]] * len(row), abs=1e-5)
-    assert not any(any(row) for row in found["flips"])
 
 
 @pytest.mark.parametrize("run", [WRITING, WRITING_LSTM, STREAMS, ADDITIVE])
@@ -191,20 +181,14 @@ def test_every_input_up_to_a_length_is_tried(inside: Path) -> None:
     assert not wrong or found["shortest"][0]["string"] == wrong[0]
 
 
-def test_beams_are_ordered_by_what_they_are_worth(inside: Path) -> None:
-    beams = data(inside, "predict", WRITING, "ab", "c", "--beam", "4")
-    for string in ("ab", "c"):
-        sure = [row["log_probability"] for row in beams if row["string"] == string]
-        assert sure == sorted(sure, reverse=True)
-        assert 1 <= len(sure) <= 4
-    assert all(isinstance(row["ended"], bool) for row in beams)
-    rows = data(inside, "predict", WRITING, "ab", "c")
-    assert [row["target"] for row in rows] == ["ab", "c"]
-
-
 def test_the_tree_of_outputs_shares_what_they_begin_with(inside: Path) -> None:
     opened = api.model(open_reader(str(inside)), WRITING)
     letters = opened.letters(STRING)
+    beams = [
+        row["log_probability"] for row in data(inside, "predict", WRITING, STRING, "--beam", "5")
+    ]
+    assert beams == sorted(beams, reverse=True)
+    assert 1 <= len(beams) <= 5
     tree = output_tree(opened, letters, 5)
     best = likeliest_outputs(opened, letters, 5)
     assert {leaf.text for leaf in tree.leaves} == {
@@ -351,15 +335,3 @@ def is_edit(text: str) -> bool:
         case ["replace", token, "by", other]:
             return {token, other} <= TOKENS
     return False
-
-
-def test_what_is_said_of_errors_holds_for_each_of_them(inside: Path, tmp_path: Path) -> None:
-    db = tmp_path / "any.db"
-    db.write_bytes(inside.read_bytes())
-    store = api.open_store(db)
-    for sweep in ("copying", "places", "sums"):
-        api.delete(store, sweep)
-    checked = check_runs(open_reader(str(db)), 10)
-    assert min(checked.values()) >= 5
-    assert {"the parts sum to the logit", "with any one token less it does not"} <= set(checked)
-    assert sum("patched" in what for what in checked) == 5

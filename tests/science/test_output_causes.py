@@ -17,6 +17,7 @@ from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.base import texts
 
 SMALL = {"task": "copy", "architecture": "lstm", "hidden_size": 4}
 
@@ -62,13 +63,11 @@ def test_errors_are_told_apart_by_kind_and_place(monkeypatch: pytest.MonkeyPatch
     model = model_that_writes(
         monkeypatch,
         {
-            "ab": ("a", 1, "stopped early"),
-            "aba": ("abaa", 3, "went on"),
-            "abab": ("aba", 3, "stopped early"),
-            "babab": ("bab", 3, "stopped early"),
+            "ab": ("a", 1, "stopped early"), "aba": ("abaa", 3, "went on"),
+            "abab": ("aba", 3, "stopped early"), "babab": ("bab", 3, "stopped early"),
             "bababa": ("a", 0, "wrong token"),
         },
-    )
+    )  # fmt: skip
     causes = summed_up(attributions(model, [*WRONG, "ab"]))
     bound = "the 3 tokens of the longest target in training"
     assert [(x.mechanism, x.tokens, x.strings) for x in causes] == [
@@ -81,10 +80,25 @@ def test_errors_are_told_apart_by_kind_and_place(monkeypatch: pytest.MonkeyPatch
     assert sum(x.share for x in causes) == pytest.approx(1)
 
 
-def test_one_output_for_all_says_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_holds_of_all_names_the_cause_and_the_kind_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = model_that_writes(monkeypatch, dict.fromkeys(WRONG, ("", 0, "stopped early")))
     (cause,) = summed_up(attributions(model, WRONG))
     assert (cause.mechanism, cause.tokens, cause.share) == ("constant answer", "always ε", 1)
+    test = distinct_test_strings(PROBLEM.test)
+    spelled = dict(zip(test.texts, texts("ab", test.strings), strict=True))
+    outputs: dict[str, tuple[str, int, ErrorKind]] = {
+        own: (own[:3], 3, "stopped early") for own in spelled.values() if len(own) > 3
+    }
+    long = [text for text in test.texts if spelled[text] in outputs]
+    (cause,) = summed_up(attributions(model_that_writes(monkeypatch, outputs), long))
+    assert cause.tokens.split("; ") == [
+        "the first 3 tokens are right, and every output with a longer target is wrong",
+        "first wrong at token 4, whatever the length",
+        "the output stopped early",
+    ]
+    assert (cause.mechanism, cause.share) == ("first tokens right", 1)
 
 
 def wrong_outputs(
@@ -156,37 +170,11 @@ def test_repeats_are_not_named_where_length_or_nothing_tells_them_apart() -> Non
     # All inputs have repeats.
     of_two = wrong_outputs(has_repeats, scattered)
     rows = np.flatnonzero((of_two.tested.counts > 1).any(axis=1))
-    alike = replace(
-        of_two,
-        tested=of_two.tested.take(rows),
-        target_lengths=of_two.target_lengths[rows],
-        is_wrong=of_two.is_wrong[rows],
-    )
-    assert not statements(alike)
-
-
-def test_little_is_known_of_few_wrong_outputs() -> None:
+    lengths, wrong = of_two.target_lengths[rows], of_two.is_wrong[rows]
+    taken = of_two.tested.take(rows)
+    assert not statements(replace(of_two, tested=taken, target_lengths=lengths, is_wrong=wrong))
+    # Of four wrong outputs little is known.
     number = iter(range(1000))
     few = wrong_outputs(lambda x: len(x) == 12 and next(number) < 4, lambda _: 2)
     assert len(few.inputs) == 4
     assert not statements(few)
-
-
-def test_what_holds_of_all_names_the_cause_and_the_kind_follows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    test = distinct_test_strings(PROBLEM.test)
-    rows = zip(test.strings.letters.tolist(), test.strings.lengths.tolist(), strict=True)
-    strings = ["".join("ab"[x] for x in row[:length]) for row, length in rows]
-    spelled = dict(zip(test.texts, strings, strict=True))
-    long = [text for text in test.texts if len(spelled[text]) > 3]
-    outputs: dict[str, tuple[str, int, ErrorKind]] = {
-        spelled[text]: (spelled[text][:3], 3, "stopped early") for text in long
-    }
-    causes = summed_up(attributions(model_that_writes(monkeypatch, outputs), long))
-    text = (
-        "the first 3 tokens are right, and every output with a longer target is wrong; first "
-        "wrong at token 4, whatever the length; the output stopped early"
-    )
-    (cause,) = causes
-    assert (cause.mechanism, cause.tokens, cause.share) == ("first tokens right", text, 1)

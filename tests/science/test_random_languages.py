@@ -136,24 +136,14 @@ def test_seeds_are_about_as_many_languages_where_a_class_has_them(name: str, lea
 
 
 # No change of what is drawn, of what is decided, or of where deciding ends may change these.
+
+
 PINNED = {
-    "SL": "b6ef18ac6c9b",
-    "coSL": "78abffa35836",
-    "SP": "403e93572474",
-    "coSP": "785e82fb189e",
-    "LT": "cc169fedf4f3",
-    "LTT": "18b8c1eebc4e",
-    "PT": "6562613e8e57",
-    "PLT": "2120eb34b41b",
-    "TSL": "af2324ca9eaa",
-    "TcoSL": "7001ebaa360e",
-    "TLT": "f149d8934724",
-    "TLTT": "a48d54b0db52",
-    "TPLT": "7393ffc7e2ec",
-    "SF": "a714b5bee244",
-    "Zp": "cbea8128e418",
-    "Reg": "0d6144ab53bb",
-}
+    "SL": "b6ef18ac6c9b", "coSL": "78abffa35836", "SP": "403e93572474", "coSP": "785e82fb189e",
+    "LT": "cc169fedf4f3", "LTT": "18b8c1eebc4e", "PT": "6562613e8e57", "PLT": "2120eb34b41b",
+    "TSL": "af2324ca9eaa", "TcoSL": "7001ebaa360e", "TLT": "f149d8934724", "TLTT": "a48d54b0db52",
+    "TPLT": "7393ffc7e2ec", "SF": "a714b5bee244", "Zp": "cbea8128e418", "Reg": "0d6144ab53bb",
+}  # fmt: skip
 
 
 def test_a_random_language_is_the_same_for_ever() -> None:

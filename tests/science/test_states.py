@@ -109,26 +109,16 @@ def test_a_recurrent_networks_state_stands_for_all_that_it_has_read() -> None:
     # What is read is the state after the last token: the cell is nothing but what led to it.
     assert found.logits[1, -1] == pytest.approx(found.source_logit)
     assert found.logits[2, -1] == pytest.approx(found.base_logit)
-
-
-def test_the_state_that_is_read_is_all_that_the_last_block_has_to_say() -> None:
+    # So is the state that is read of a last block.
     found = patch(model("two blocks"), BASE, SOURCE)
-    last = found.sites.index(Site("block", 1))
-    np.testing.assert_allclose(found.logits[last, -1], found.source_logit)
-    np.testing.assert_allclose(found.logits[last, :-1], found.base_logit)
+    last = found.logits[found.sites.index(Site("block", 1))]
+    np.testing.assert_allclose(last, [*[found.base_logit] * 5, found.source_logit])
 
 
 def first_token_kept_by_unit_0() -> TrainedModel:
     """A plain network: unit 0 keeps the sign of the first token, unit 1 that of the last one."""
-    config = configuration(
-        {
-            "task": "first",
-            "architecture": "rnn",
-            "readout": "last",
-            "hidden_size": 2,
-            "precision": "float64",
-        }
-    )
+    sizes = {"hidden_size": 2, "precision": "float64"}
+    config = configuration({"task": "first", "architecture": "rnn", "readout": "last", **sizes})
     embedding = np.zeros((4, 2))
     embedding[-2:, :] = [[-1.0, -1.0], [1.0, 1.0]]
     weights = {

@@ -23,7 +23,6 @@ from seqcls.interpretability.cause_evidence import Dilution, undilute
 from seqcls.interpretability.causes import attributions
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.kinds.base import Answers
 from seqcls.models.entries import entry_of
 from seqcls.models.initialization import make_model
 from seqcls.models.parts import Site
@@ -78,14 +77,10 @@ def network(model: dict[str, Any]) -> NetworkConfig:
 
 
 WRITTEN = {
-    "attention.query.weight": "query",
-    "attention.key.weight": "key",
-    "attention.value.weight": "value",
-    "attention.output.weight": "out",
-    "feed_forward.input.weight": "ff1",
-    "feed_forward.input.bias": "b1",
-    "feed_forward.output.weight": "ff2",
-}
+    **{f"attention.{x}.weight": x for x in ("query", "key", "value")},
+    "attention.output.weight": "out", "feed_forward.input.weight": "ff1",
+    "feed_forward.input.bias": "b1", "feed_forward.output.weight": "ff2",
+}  # fmt: skip
 
 
 def parameters(model: dict[str, Any]) -> dict[str, Tensor]:
@@ -220,36 +215,13 @@ def test_errors_of_a_diluted_model_are_attributed_to_its_head(model: TrainedMode
     found = attributions(model, wrong)
     assert len(wrong) > 10
     assert {(own.mechanism, own.head, own.tokens) for own in found} == {("dilution", 0, "block 1")}
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class WrongOnOne(TrainedModel):
-    """The same, but wrong on one string of two letters."""
-
-    def ask(self, strings: TokenStrings) -> Answers:
-        answers = super().ask(strings)
-        # Strings that are asked together may all be shorter.
-        first = np.pad(strings.letters, ((0, 0), (0, 2)))[:, :2]
-        one = (strings.lengths == 2) & (first == (0, 1)).all(axis=1)
-        logits = np.where(one, 1.0, answers.score)
-        return dataclasses.replace(answers, score=logits, predicted=logits > 0)
-
-
-def test_errors_of_a_model_that_fails_on_a_short_string_are_not_those_of_length(
-    model: TrainedModel,
-) -> None:
-    wrong = wrong_test_strings(model)[::6]
-    found = attributions(WrongOnOne(resolve(model.config), model.weights), wrong)
-    assert "dilution" not in {own.mechanism for own in found}
-    assert any(own.tokens.endswith("shortest error 01") for own in found)
-
-
-def test_a_model_that_says_the_contrary_is_not_diluted(model: TrainedModel) -> None:
+    # One that says the contrary is not diluted, and nothing is without attention.
     turned = {name: -x if "classifier" in name else x for name, x in model.weights.items()}
     contrary = dataclasses.replace(model, weights=turned)
     wrong = wrong_test_strings(contrary)[::16]
     assert wrong
     assert not {own.mechanism for own in attributions(contrary, wrong)} & {"dilution"}
+    assert Dilution(untrained(**LSTM)).cause_of((0, 1) * 100, True) is None
 
 
 def test_an_intervention_that_makes_right_answers_wrong_shows_nothing(model: TrainedModel) -> None:
@@ -262,10 +234,6 @@ def test_an_intervention_that_makes_right_answers_wrong_shows_nothing(model: Tra
     assert turned.ask_all(zeros).right.all()
     assert not Dilution(turned).leaves(zeros, ((1, 0),))
     assert not Dilution(turned).leaves([], ((1, 0),)), "without any string it is not known"
-
-
-def test_without_attention_nothing_is_diluted() -> None:
-    assert Dilution(untrained(**LSTM)).cause_of((0, 1) * 100, True) is None
 
 
 def test_odds_are_those_beside_fewer_others() -> None:
