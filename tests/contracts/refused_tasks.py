@@ -102,6 +102,9 @@ RANDOM: list[tuple[dict[str, Any], str]] = [
     ({"alphabet_size": 1}, "alphabet_size=1"),
     ({"language_class": "SP", "alphabet_size": 2}, "of 300 languages none"),
 ]
+NINE = {"num_tokens": 9, "answers": "states"}
+LENGTHS = ("train_min_length", "train_max_length")
+NEAR = {"test_negatives": "near"}
 UNREAD: list[tuple[str, dict[str, Any]]] = [
     ("bracket_types", {"task": "parity", "bracket_types": 2}),
     ("negatives", {"negatives": "edits"}),
@@ -112,36 +115,20 @@ UNREAD: list[tuple[str, dict[str, Any]]] = [
     ("train_set", {"train_set": "fixed"}),
     ("test_min_length", {"test_min_length": 3}),
     ("test_strings", {"test_strings": "random_and_border"}),
-    (
-        "test_negatives",
-        {"task": "parity", "test_sampler": "fixed_length", "test_negatives": "near"},
-    ),
-    (
-        "test_negatives",
-        {**BORDER, "test_strings": "random_and_border", "test_negatives": "near"},
-    ),
+    ("test_negatives", {"task": "parity", "test_sampler": "fixed_length", **NEAR}),
+    ("test_negatives", {**BORDER, "test_strings": "random_and_border", **NEAR}),
 ]
 
+COUNTS = {"task": "counting", "alphabet": "abc", "formula": "push > pop"}
+REWRITE = {"task": "rewrite", "alphabet": "ab"}
+
 ROWS: list[Row] = [
+    *((f"a formula: {x}", {**COUNTS, "formula": y}, z) for x, (y, z) in COUNTED.items()),
+    *((f"a pattern: {x}", {**REGULAR, "pattern": y}, z) for x, (y, z) in PATTERNS.items()),
+    *((f"tokens: {x}", {**COUNTS, "alphabet": y}, z) for x, (y, z) in ALPHABETS.items()),
     *(
-        (f"a formula: {x}", {"task": "counting", "alphabet": "abc", "formula": own}, word)
-        for x, (own, word) in COUNTED.items()
-    ),
-    *(
-        (f"a pattern: {x}", {**REGULAR, "pattern": own}, word)
-        for x, (own, word) in PATTERNS.items()
-    ),
-    *(
-        (
-            f"a rule: {x}",
-            {"task": "rewrite", "alphabet": "ab", "pattern": own, "replacement": by},
-            word,
-        )
+        (f"a rule: {x}", {**REWRITE, "pattern": own, "replacement": by}, word)
         for x, (own, by, word) in RULES.items()
-    ),
-    *(
-        (f"tokens: {x}", {"task": "counting", "alphabet": own, "formula": "push > pop"}, word)
-        for x, (own, word) in ALPHABETS.items()
     ),
     ("no alphabet", {"task": "regular", "pattern": "a"}, "alphabet=''"),
     ("a letter twice", {"task": "regular", "alphabet": "aa", "pattern": "a"}, "distinct"),
@@ -151,11 +138,7 @@ ROWS: list[Row] = [
     ("a token $", {**REGULAR, "alphabet": "a$", "pattern": "a$"}, r"a token $ is \$"),
     ("a token &", {**REGULAR, "alphabet": "a&", "pattern": "a&a"}, r"\&"),
     ("a rule of names", {"task": "rewrite", "alphabet": "push pop", "pattern": "pip"}, "outside"),
-    (
-        "many counts",
-        {"task": "counting", "alphabet": "abcd", "formula": "a == b == c == d + 1"},
-        "300,000",
-    ),
+    ("many counts", {**COUNTS, "alphabet": "abcd", "formula": "a == b == c == d + 1"}, "300,000"),
     ("many counts of long strings", LONG_COUNTS, "9,996"),
     ("tests that ignore", {"task": "parity", "test_ignore_share": 0.5}, "test_ignore_share=0.5"),
     ("all is ignored", {"task": "flip_flop", "ignore_share": 1.0}, "less than 1"),
@@ -166,11 +149,7 @@ ROWS: list[Row] = [
     ("no data", {"task": "selective_copy", "data_tokens": 0}, "data_tokens"),
     ("much data", {"task": "selective_copy", "data_tokens": 300}, "no input has 0 to 10 tokens"),
     ("nothing to ignore", {"task": "retrieval", "ignore_share": 0.5}, "not read"),
-    (
-        "states without an automaton",
-        {"task": "consistent_pairs", "num_tokens": 9, "answers": "states"},
-        "no minimal automaton",
-    ),
+    ("states of no automaton", {"task": "consistent_pairs", **NINE}, "no minimal automaton"),
     ("no such group", {"task": "word_problem", "group": "S6"}, "'Z2'"),
     ("a group of no group", {"task": "parity", "group": "S3"}, "leave it out"),
     ("a class without a width", {"task": "parity", "width": 3}, "width=3: not read"),
@@ -178,18 +157,10 @@ ROWS: list[Row] = [
         (f"a random language: {next(iter(own))}", {"task": "subregular", **own}, word)
         for own, word in RANDOM
     ),
-    (
-        "one label",
-        {"task": "repeat_01", "train_min_length": 3, "train_max_length": 3},
-        "is positive",
-    ),
+    ("one label", {"task": "repeat_01", **dict.fromkeys(LENGTHS, 3)}, "is positive"),
     ("short tests", {"task": "even_pairs", "test_max_length": 1}, "test_max_length=1"),
     ("lengths the wrong way", {"task": "parity", "train_min_length": 11}, "train_min_length=11"),
-    (
-        "much memory",
-        {"task": "parity", "train_size": 1_000_000, "train_max_length": 10_000},
-        "train_size",
-    ),
+    ("much memory", {**MANY, "max_num_epochs": 30, "train_max_length": 10_000}, "train_size"),
     ("too many to be disjoint from", {**MANY, "disjoint": True}, "max_num_epochs=100000"),
     *((f"not read: {name}", own, f"{name}={own[name]!r}: not read") for name, own in UNREAD),
     ("pairs without an automaton", DYCK_BORDER, "automaton"),

@@ -114,10 +114,9 @@ TOKENS = {
     "stack-manipulation": {"PUSH": "+", "POP": "-"},
 }
 NAMES: dict[str, dict[str, Any]] = {
-    "dyck-2-3": DYCK_2_3,
-    "missing-duplicate-string": {"task": "missing_duplicate"},
+    "dyck-2-3": DYCK_2_3, "missing-duplicate-string": {"task": "missing_duplicate"},
     "modular-arithmetic-simple": {"task": "modular_arithmetic"},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -82,18 +82,17 @@ def titles(layer: Spec) -> list[str]:
     return [tip["title"] for tip in layer["encoding"].get("tooltip", [])]
 
 
+def lengths(
+    seeds: pd.DataFrame = SEEDS, medians: pd.DataFrame = MEDIANS, limits: pd.DataFrame = LIMITS
+) -> Spec:
+    spec: Spec = accuracy_by_length(seeds, medians, limits, "Accuracy").to_dict()
+    return spec
+
+
 @cache
 def by_length() -> Spec:
     """Accuracies by length, as they are drawn most of the time."""
     return lengths()
-
-
-def lengths(**changed: Any) -> Spec:
-    given = {"seeds": SEEDS, "medians": MEDIANS, "limits": LIMITS, **changed}
-    spec: Spec = accuracy_by_length(
-        given["seeds"], given["medians"], given["limits"], "Accuracy"
-    ).to_dict()
-    return spec
 
 
 def test_every_seed_is_a_line_and_every_configuration_a_median_with_its_band() -> None:
@@ -163,7 +162,12 @@ def test_lengths_are_zoomed_by_a_strip_and_configurations_pointed_at_in_a_legend
     assert pointed
 
 
-def test_a_click_tells_which_model_was_meant() -> None:
+def test_a_model_has_the_color_of_its_outcome_and_the_shape_of_its_errors() -> None:
+    (points,) = marks(every_seed(MODELS, ["b", "a"]).to_dict(), "point")
+    assert colors_of(points)["not learned"] == GREY
+    listed = points["encoding"]["color"]["legend"]["values"]
+    assert listed == ["generalizes", "fails beyond", "not learned"]
+    # A click tells which model was meant.
     for spec, selection in (
         (by_length(), CLICKED_LINE),
         (every_seed(MODELS, ["b", "a"]).to_dict(), CLICKED_POINT),
@@ -171,13 +175,6 @@ def test_a_click_tells_which_model_was_meant() -> None:
     ):
         (clicked,) = [param for param in spec["params"] if param["name"] == selection]
         assert clicked["select"] == {"type": "point", "fields": ["run_id"]}
-
-
-def test_a_model_has_the_color_of_its_outcome_and_the_shape_of_its_errors() -> None:
-    (points,) = marks(every_seed(MODELS, ["b", "a"]).to_dict(), "point")
-    assert colors_of(points)["not learned"] == GREY
-    listed = points["encoding"]["color"]["legend"]["values"]
-    assert listed == ["generalizes", "fails beyond", "not learned"]
     shapes = points["encoding"]["shape"]["scale"]["domain"]
     assert [word.rpartition(" ")[2] for word in shapes] == ["error", "positives", "negatives"]
     assert points["encoding"]["y"]["sort"] == ["b", "a"]
@@ -220,6 +217,7 @@ def test_outcomes_are_stacked_to_a_whole_and_each_has_its_color_and_not_learned_
     color, dash = (spec["encoding"][x]["scale"] for x in ("color", "strokeDash"))
     assert color["domain"] == dash["domain"]
     assert dash["range"][color["range"].index(GREY)] == list(HATCH)
+    assert sum(dashes[1] > 0 for dashes in dash["range"]) == 1, "one alone is hatched"
     assert len({*color["range"]}) == 5
 
 
@@ -306,6 +304,7 @@ def test_panels_apart_share_one_scale() -> None:
     panels = split_panels(matrix(PAIRS, "ab", ("row", "column"), "score", 1.0, "column").to_dict())
     first, second = (next(marks(panel, "rect"))["encoding"]["color"] for panel in panels)
     assert first["scale"]["domain"] == second["scale"]["domain"] == [-1.0, 1.0]
+    assert (bool(first.get("legend")), second["legend"]) == (True, None)
     # What a chart shows is said in one sentence, however its title is broken.
     long = title_params("Losses", subtitle="One. " * 30).to_dict()
     assert describe_chart({"title": long}) == f"Losses. {'One. ' * 30}".strip().rstrip(".")

@@ -10,7 +10,7 @@ import pytest
 
 from dashboard.charts import colors
 from dashboard.charts.readout import waterfall
-from dashboard.charts.scales import OUTCOME_COLORS, model_outcome_dash
+from dashboard.charts.scales import OUTCOME_COLORS
 from dashboard.charts.themes import DARK, LIGHT, Ground, apply_theme
 from dashboard.figures.whole_model import matrix
 from dashboard.layout import ON_LIGHT_BUTTONS
@@ -60,13 +60,9 @@ def faded(color: str, ground: str, share: float) -> str:
 # What protanopes and deuteranopes see of linear red, green, and blue (Machado et al. 2009).
 SEEN_BY = {
     "all colors": np.eye(3),
-    "no red": np.array(
-        [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]
-    ),
-    "no green": np.array(
-        [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]
-    ),
-}  # fmt: skip
+    "no red": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
+    "no green": np.array([[0.367, 0.861, -0.228], [0.28, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
+}
 TO_XYZ = np.array([[0.434, 0.376, 0.190], [0.213, 0.715, 0.072], [0.018, 0.109, 0.873]])
 """Relative to white."""
 
@@ -84,22 +80,13 @@ def as_lab(color: str, seen_by: str) -> "np.ndarray[Any, Any]":
 def test_no_two_configurations_have_colors_that_can_be_confused(
     ground: Ground, seen_by: str
 ) -> None:
+    shades = [ground.colors.get(x, x) for x in colors.MODEL_OUTCOMES.values()]
+    assert list(colors.MODEL_OUTCOMES) == list(Outcome)
+    assert len({*shades}) == len(Outcome)
     least = 25 if seen_by == "all colors" else 12
     for pair in combinations(colors.OKABE_ITO, 2):
         one, other = (as_lab(ground.colors.get(x, x), seen_by) for x in pair)
         assert np.linalg.norm(one - other) > least, pair
-
-
-@grounds
-def test_every_outcome_has_a_color_of_its_own_and_one_alone_is_hatched(ground: Ground) -> None:
-    shades = [ground.colors.get(x, x) for x in colors.MODEL_OUTCOMES.values()]
-    assert list(colors.MODEL_OUTCOMES) == list(Outcome)
-    assert len({*shades}) == len(Outcome)
-    scale: Any = model_outcome_dash().to_dict()
-    scale = scale["scale"]
-    dashed = dict(zip(scale["domain"], scale["range"], strict=True))
-    solid = {name for name, dashes in dashed.items() if dashes[1] == 0}
-    assert {*dashed} - solid == {"not learned"}
 
 
 @grounds
@@ -157,16 +144,8 @@ def test_words_on_charts_are_in_ink_or_chosen_for_the_cell_that_they_stand_on(
         assert {config["axis"]["labelColor"], config["legend"]["titleColor"]} == {ink}
         assert config["legend"]["symbolBaseFillColor"] == ink, "of opacity they would be black"
         assert bool(drawn["description"]) == ("title" in spec)
-
-
-WIDE = 9
-"""Pixels of a line as wide as a fingertip, or as the interval of a median that stands alone."""
-
-
-def test_thin_lines_are_drawn_in_their_full_color() -> None:
-    spec = by_length()
-    drawn = [found["mark"] for kind in ("line", "rule") for found in marks(spec, kind)]
-    # But for those that are only hit, and not seen.
-    thin = [mark for mark in drawn if mark.get("strokeWidth", 1) < WIDE]
+    # Thin lines are drawn in their full color, but for those as wide as a fingertip, to be hit.
+    lines = [found["mark"] for kind in ("line", "rule") for found in marks(by_length(), kind)]
+    thin = [mark for mark in lines if mark.get("strokeWidth", 1) < 9]
     assert len(thin) >= 3
     assert all(mark.get("opacity", 1) == 1 for mark in thin), "a paler one has less contrast"

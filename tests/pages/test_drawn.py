@@ -3,13 +3,9 @@
 import re
 from typing import Any
 
-import pandas as pd
 import vl_convert
 from PIL import ImageFont
 
-from dashboard.charts.legend import split_panels
-from dashboard.charts.token_states import prefix_logits
-from dashboard.figures.whole_model import matrix
 from dashboard.views.accuracy_by_length import accuracy_by_length, zoomed_by_length
 from dashboard.views.heat_map import CANNOT, heat_map, outcome_map
 from dashboard.views.losses import DIED, loss_curves
@@ -18,7 +14,6 @@ from tests.pages.chart_data import (
     CURVES,
     LIMITS,
     MEDIANS,
-    PAIRS,
     SEEDS,
     many_columns,
 )
@@ -66,24 +61,3 @@ def test_texts_of_a_map_are_shortened_or_left_out_where_cells_are_narrower() -> 
     assert outcomes == [["12/15 \N{MIDDLE DOT} 7/12"], ["12/15 / 7/12"], []]
     shares = [written(heat_map(x, "class", "width", "learned_share"), 330) for x in cells]
     assert shares == [["80%", f"n = 5 languages {CANNOT}"], ["80%", f"n = 5 {CANNOT}"], [CANNOT]]
-
-
-def test_the_name_of_a_special_token_covers_no_letter() -> None:
-    """CLS is longer than the place of a token where there are many."""
-    frame = pd.DataFrame({"letter": range(46), "prefix": "x", "logit": 0.0, "label": 1})
-    svg = drawn(prefix_logits(frame, ["CLS", *"a" * 44, "SEP"]).chart)
-    names = re.findall(
-        r'text-anchor="(\w+)" transform="translate\(([\d.]+),[\d.]+\)"[^>]*>(CLS|a|SEP)<', svg
-    )
-    assert [name for _, _, name in names] == ["CLS", *"a" * 44, "SEP"]
-    (before, first, _), (_, letter, _), *_, (after, last, _) = names
-    assert (before, after) == ("end", "start")
-    step = float(names[2][1]) - float(letter)
-    assert float(first) <= float(letter) - step / 2 < float(last)
-
-
-def test_panels_have_their_own_rows_and_the_first_the_legend() -> None:
-    whole = matrix(PAIRS, "ab", ("row", "column"), "score", 1.0, "column").to_dict()
-    svgs = [drawn(panel) for panel in split_panels(whole)]
-    assert ["1.00<" in svg for svg in svgs] == [True, False]
-    assert ["role-legend" in svg for svg in svgs] == [True, False]

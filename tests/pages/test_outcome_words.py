@@ -40,6 +40,10 @@ def test_headlines_and_clauses_say_how_many_learned_and_how_many_of_those_genera
     unknown = OutcomeCounts(5, 0, 0, 0, 0)
     assert "not known" in headline(unknown)
     assert details(unknown) == ""
+    # What the outcomes mean follows the thresholds and the task.
+    assert all(words in meaning() for words in ("99%", "all longer strings"))
+    other = meaning(KINDS["transduction"]().words, 0.975, 0.9)
+    assert all(words in other for words in ("97.5% of inputs", "90% of longer inputs"))
 
 
 def test_a_clause_says_both_shares() -> None:
@@ -57,13 +61,9 @@ def test_a_clause_says_both_shares() -> None:
         (9, 7, 5, 3, 2): "5 of 7 models learned; 2 of the 3 that are tested beyond generalize",
     }
     assert {counts: describe_counts(OutcomeCounts(*counts)) for counts in said} == said
-
-
-def test_what_the_outcomes_mean_follows_the_thresholds_and_the_task() -> None:
-    assert "99%" in meaning()
-    assert "all longer strings" in meaning()
-    said = meaning(KINDS["transduction"]().words, 0.975, 0.9)
-    assert all(words in said for words in ("97.5% of inputs", "90% of longer inputs"))
+    came_to = ["not learned", "fails beyond", "fails beyond", "not known"]
+    counted = "2 learned and fail beyond, 1 has not learned, 1 has no known outcome"
+    assert (describe_outcomes(came_to), describe_outcomes([])) == (counted, "")
 
 
 def row(outcome: str, within: int = 0, beyond: int = 0, **more: object) -> dict[str, object]:
@@ -99,13 +99,6 @@ def test_of_a_model_it_is_said_what_it_came_to_and_at_which_length_it_is_wrong_f
         said = describe_model(found, range(1, 21), **named)
         assert said.startswith(start), said
         assert all(part in said for part in parts.split("; ")), said
-
-
-def test_models_are_counted_by_what_they_came_to() -> None:
-    said = ["not learned", "fails beyond", "fails beyond", "not known"]
-    counted = "2 learned and fail beyond, 1 has not learned, 1 has no known outcome"
-    assert describe_outcomes(said) == counted
-    assert describe_outcomes([]) == ""
 
 
 def test_how_many_fail_is_said_and_a_string_that_can_be_shown_is_looked_at_first() -> None:

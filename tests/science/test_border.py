@@ -106,15 +106,22 @@ def test_pairs_of_rare_strings_are_drawn_alike_however_many_others_there_are() -
     assert 180 < replaced.argmax(axis=1).mean() < 220
 
 
-SPEC = {
-    "task": "regular",
-    "pattern": "(ab|ba)*",
-    "alphabet": "ab",
-    "test_strings": "random_and_border",
-    "train_max_length": 10,
-    "test_max_length": 20,
-    "test_size": 1_000,
-}
+SPEC: dict[str, Any] = {
+    "task": "regular", "pattern": "(ab|ba)*", "alphabet": "ab", "train_max_length": 10,
+    "test_strings": "random_and_border", "test_max_length": 20, "test_size": 1_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
+def test_training_can_take_the_strings_outside_of_pairs_as_negatives(lengths: str) -> None:
+    more = {"test_strings": "random", "negatives": "border", "negative_lengths": lengths}
+    problem = resolve(configuration({**SPEC, **more}))
+    task: Any = problem.task
+    drawn = stream(problem.train).epoch(0)
+    negative = drawn.strings.take(np.flatnonzero(~drawn.labels))
+    assert not task.labels(negative).any()
+    for string in strings_of(negative.letters[:50]):
+        assert any(accepts(task.automaton, other) for other in neighbors_of(string, 2))
 
 
 @pytest.mark.parametrize("disjoint", [False, True])
@@ -123,15 +130,10 @@ def test_half_of_the_test_is_pairs_one_string_in_the_language_and_one_outside(
 ) -> None:
     problem = resolve(configuration({**SPEC, "disjoint": disjoint}))
     drawn = drawn_strings(problem, "test")
-    assert Counter(zip(drawn["kind"], drawn["label"], strict=True)) == {
-        ("positive", 1): 250,
-        ("uniform", 0): 250,
-        ("border", 1): 250,
-        ("border", 0): 250,
-    }
+    kinds = [("positive", 1), ("uniform", 0), ("border", 1), ("border", 0)]
+    assert Counter(zip(drawn["kind"], drawn["label"], strict=True)) == dict.fromkeys(kinds, 250)
     pairs = drawn[drawn["kind"] == "border"]["string"].tolist()
-    letters = {"a": 0, "b": 1}
-    of_numbers = [tuple(letters[x] for x in string) for string in pairs]
+    of_numbers = [tuple("ab".index(x) for x in string) for string in pairs]
     for one, other in zip(of_numbers[::2], of_numbers[1::2], strict=True):
         assert other in neighbors_of(one, 2)
     assert drawn["length"].max() <= 20
@@ -142,21 +144,6 @@ def test_half_of_the_test_is_pairs_one_string_in_the_language_and_one_outside(
         by_length = members["length"].value_counts()
         assert by_length.index.isin(range(0, 21, 2)).all()
         assert by_length.max() - by_length.min() <= 1
-
-
-def test_training_can_take_the_strings_outside_of_pairs_as_negatives() -> None:
-    for lengths in ("redrawn", "uniform"):
-        config = configuration(
-            {**SPEC, "test_strings": "random", "negatives": "border", "negative_lengths": lengths}
-        )
-        drawn = stream(resolve(config).train).epoch(0)
-        task: Any = resolve(config).task
-        negative = drawn.strings.take(np.flatnonzero(~drawn.labels))
-        assert not task.labels(negative).any()
-        for string in strings_of(negative.letters[:50]):
-            assert any(
-                accepts(task.automaton, other) for other in neighbors_of(string, len(task.alphabet))
-            )
 
 
 def test_lengths_are_refused_whose_pairs_would_take_too_much_memory() -> None:

@@ -95,31 +95,26 @@ def assert_mechanism(network: Network, found: Explanation) -> None:
     assert flips or mechanism.name == "no single mechanism"
 
 
-@pytest.mark.parametrize(
-    ("name", "hidden_size", "seed", "counts"),
-    [
-        ("dilution", 2, 2, (1, 60, 0)),
-        ("value interference", 2, 3, (1, 20, 20)),
-        ("value interference", 2, 6, (0, 5, 0)),
-        ("value interference", 2, 51, (0, 3, 40)),
-        ("value interference", 2, 225, (0, 3, 40)),
-        ("two heads on one letter", 2, 33, (1, 1, 60)),
-        ("two heads on one letter", 2, 147, (0, 3, 40)),
-        ("feed-forward saturation", 2, 221, (2, 0, 9)),
-        ("feed-forward saturation", 4, 5, (1, 20, 20)),
-        ("no single mechanism", 2, 4, (60, 1, 0)),
-        ("no single mechanism", 2, 1, (2, 0, 9)),
-    ],
-)
-def test_a_mechanism_is_named_by_what_flips_the_answer(
-    name: str, hidden_size: int, seed: int, counts: tuple[int, ...]
-) -> None:
-    network = random_network(seed, hidden_size=hidden_size, no_attend_cls=True, layer_norm_eps=0.0)
-    found = explain(network, network.tokenizer.text_of_counts(counts))
-    assert found.mechanism is not None
-    assert found.mechanism.name == name
-    assert_mechanism(network, found)
-    assert name in explanation_text(found)[1].lower()
+NAMED: list[tuple[str, int, int, tuple[int, ...]]] = [
+    ("dilution", 2, 2, (1, 60, 0)), ("value interference", 2, 3, (1, 20, 20)),
+    ("value interference", 2, 6, (0, 5, 0)), ("value interference", 2, 51, (0, 3, 40)),
+    ("value interference", 2, 225, (0, 3, 40)), ("two heads on one letter", 2, 33, (1, 1, 60)),
+    ("two heads on one letter", 2, 147, (0, 3, 40)), ("feed-forward saturation", 2, 221, (2, 0, 9)),
+    ("feed-forward saturation", 4, 5, (1, 20, 20)), ("no single mechanism", 2, 4, (60, 1, 0)),
+    ("no single mechanism", 2, 1, (2, 0, 9)),
+]  # fmt: skip
+"""Mechanisms, by the hidden size and the seed of a network, and letter counts."""
+
+
+def test_a_mechanism_is_named_by_what_flips_the_answer() -> None:
+    for name, hidden_size, seed, counts in NAMED:
+        sizes = {"hidden_size": hidden_size, "no_attend_cls": True, "layer_norm_eps": 0.0}
+        network = random_network(seed, **sizes)
+        found = explain(network, network.tokenizer.text_of_counts(counts))
+        assert found.mechanism is not None
+        assert found.mechanism.name == name
+        assert_mechanism(network, found)
+        assert name in explanation_text(found)[1].lower()
 
 
 def test_letters_that_are_mixed_into_another_are_told_together() -> None:

@@ -29,27 +29,23 @@ from tests.zoo import LSTM, untrained
 ABC = Tokenizer("abc")
 
 
-@pytest.mark.parametrize(
-    ("text", "names", "fixed", "free"),
-    [
-        ("ab{n}", ("n",), (1, 0, 0), ((0, 1, 0),)),
-        ("a{n}b", ("n",), (0, 1, 0), ((1, 0, 0),)),
-        ("b{2}c{n}", ("n",), (0, 2, 0), ((0, 0, 1),)),
-        ("a{m}b{n}", ("m", "n"), (0, 0, 0), ((1, 0, 0), (0, 1, 0))),
-        ("b{n}ca{n}b{n}", ("n",), (0, 0, 1), ((1, 2, 0),)),
-    ],
-)
-def test_a_family_is_its_fixed_and_its_free_counts(
-    text: str, names: tuple[str, ...], fixed: tuple[int, ...], free: tuple[tuple[int, ...], ...]
-) -> None:
-    family = parse_family(ABC, text)
-    assert (family.names, family.fixed, family.free) == (names, fixed, free)
-    values = list(range(5, 5 + len(names)))
-    spelled = random_network().tokenizer.counts(family.member(values))
-    assert tuple(family.counts(np.array([values]))[0]) == spelled
+WRITTEN: dict[str, tuple[tuple[str, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]] = {
+    "ab{n}": (("n",), (1, 0, 0), ((0, 1, 0),)),
+    "a{n}b": (("n",), (0, 1, 0), ((1, 0, 0),)),
+    "b{2}c{n}": (("n",), (0, 2, 0), ((0, 0, 1),)),
+    "a{m}b{n}": (("m", "n"), (0, 0, 0), ((1, 0, 0), (0, 1, 0))),
+    "b{n}ca{n}b{n}": (("n",), (0, 0, 1), ((1, 2, 0),)),
+}
 
 
-def test_groups_are_spelled_out_and_brackets_are_tokens_like_others() -> None:
+def test_a_family_is_its_fixed_and_its_free_counts() -> None:
+    for text, expected in WRITTEN.items():
+        family = parse_family(ABC, text)
+        assert (family.names, family.fixed, family.free) == expected
+        values = [*range(5, 5 + len(family.names))]
+        spelled = random_network().tokenizer.counts(family.member(values))
+        assert tuple(family.counts(np.array([values]))[0]) == spelled
+    # Groups are spelled out, and brackets are tokens like others.
     family = parse_family(Tokenizer("01"), "<01>{n}1{2}0{n}")
     assert family.letters(3) == (0, 1, 0, 1, 0, 1, 1, 1, 0, 0, 0)
     assert family.length(3) == 11
@@ -57,22 +53,18 @@ def test_groups_are_spelled_out_and_brackets_are_tokens_like_others() -> None:
     assert parse_family(Tokenizer("()"), "({n}){n}").letters(2) == (0, 0, 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_what_is_no_family_is_refused_in_one_line() -> None:
+    for text, words in (
         ("ab{3}", ("'ab{3}'", "one or two")),
         ("a{k}b{m}c{n}", ("3 free counts", "one or two")),
         ("d{n}", ("'d'", "'abc'")),
         ("ab{n}{n}", ("'ab{n}{n}'",)),
         ("<ab{n}", ("'<ab{n}'", "character 1")),
         ("a{9999999999999}b{n}", ("1,000,000,000,000",)),
-    ],
-)
-def test_what_is_no_family_is_refused_in_one_line(text: str, words: tuple[str, ...]) -> None:
-    with pytest.raises(InvalidStringError) as error:
-        parse_family(ABC, text)
-    assert all(word in str(error.value) for word in words)
-    assert "\n" not in str(error.value)
+    ):
+        with pytest.raises(InvalidStringError, match=r"\A[^\n]+\Z") as error:
+            parse_family(ABC, text)
+        assert all(word in str(error.value) for word in words)
 
 
 @given(FIELDS, st.integers(0, 10**6), st.tuples(*[st.integers(0, 3)] * 6))

@@ -1,28 +1,20 @@
 """What is made of the known results' models: outcomes, cells, tables, pages."""
 
-from collections import Counter
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import gpt2s, known, proofs
+from benchmarks import known, proofs
 from benchmarks.known import (
     ATLASES,
-    COMPARISONS,
     DOCS,
     Comparison,
     atlas_cells,
-    compared_models,
     comparison_table,
     rates_table,
     tables_of,
 )
-from seqcls.problem import configuration, resolve
-from seqcls.strings.token_strings import TokenStrings
-from sweeps.grid.spec import load_specs
-from sweeps.store.opening import open_reader
 
 
 def model(seed: int, within: int = 0, beyond: int = 0) -> dict[str, Any]:
@@ -90,53 +82,6 @@ def test_models_are_compared_by_configuration_with_fresh_seeds_below() -> None:
     assert unlearned == ["`16`", "0 to 2", "0 of 3; not learned: 50% / 60% / 70%", "—", "—"]
 
 
-def test_the_file_of_a_comparison_has_every_model_and_what_differs() -> None:
-    store = open_reader(str(DOCS.parent / "runs.db"))
-    sweeps = ("default_embeddings_initialization", "all_initializations")
-    found = compared_models(store, sweeps, ((11, 60), (61, 200)))
-    assert found.groupby("fresh").size().tolist() == [8, 8]
-    fields = [*found.columns[: found.columns.get_loc("fresh")]]
-    assert fields == [
-        "hidden_size", "attention_init_strategy", "feed_forward_init_strategy"
-    ]  # fmt: skip
-    for name in ("tested", "wrong"):
-        longer = found[f"{name}_11_60"] + found[f"{name}_61_200"]
-        assert longer.tolist() == found[f"{name}_beyond"].tolist()
-
-
-def test_every_cell_of_the_memory_table_has_a_name_of_its_own() -> None:
-    (spec,) = load_specs("known/memory")
-    runs = [config.model_dump() for config in spec.configs()]
-    cells = [(known.name_task(run), known.name_model(run)) for run in runs]
-    assert len({*cells}) == len(runs) == 96
-    assert len({task for task, _ in cells}) == 8
-    assert {known.family(model) for _, model in cells} >= {"Transformers", "LSTM", "hybrids"}
-    named = {(task.partition(",")[0], known.family(model)) for task, model in cells}
-    assert known.PUBLISHED.keys() <= named, "what is published stands beside a cell"
-
-
-def test_what_is_published_stands_beside_every_configuration() -> None:
-    generalizes = {"generalizes": 10, "fails beyond": 3, "fails beyond without positions": 4}
-    depths = {"generalizes": 6, "fails beyond": 6}
-    for name, published in (("next_symbols", generalizes), ("depth_hierarchy", depths)):
-        (own,) = (x for x in COMPARISONS if x.name == name)
-        (spec,) = load_specs(f"known/{name}")
-        names = [f"{x}_{known.range_name(y)}" for x in ("tested", "wrong") for y in own.ranges]
-        told = {**dict.fromkeys(names, 400), "predicted": "can"}
-        rows = [
-            {x: dict(config)[x] for x in ("num_blocks", "max_depth", "pattern")} | run | told
-            for config in spec.configs()
-            for run in compared(8, False, (0, 0, 0), (1, 2, 40))
-        ]
-        table = comparison_table(own, pd.DataFrame(rows))
-        cells, head = cells_of(table), table.splitlines()[0].strip("| ").split(" | ")
-        assert len({tuple(row[:2]) for row in cells}) == len(cells) == len(rows) // 2
-        at = head.index("published")
-        assert Counter(row[at] for row in cells) == published
-        beside = {(row[at + 1], row[at + 3], row[at + 4]) for row in cells}
-        assert beside == {("can", "2 of 2", "1 of 2")}
-
-
 def test_pages_and_pictures_say_what_their_results_say() -> None:
     for page, anew in {**known.pages(), "proofs.md": proofs.page()}.items():
         assert (DOCS / page).read_text() == anew, "python -m benchmarks.known writes it anew"
@@ -185,16 +130,3 @@ def test_what_is_said_of_copying_with_four_blocks_holds_of_every_seed() -> None:
     assert len(longer) == 10
     assert longer.iloc[-1] > 0.4875, "what Huang et al. report"
     assert longer.iloc[-2] < 0.26
-
-
-@pytest.mark.parametrize("published", gpt2s.MODELS, ids=lambda x: x.folder)
-def test_strings_are_drawn_for_published_models_as_their_tasks_have_them(
-    published: gpt2s.Published,
-) -> None:
-    problem = resolve(configuration(dict(published.task)))
-    rng = np.random.default_rng(0)
-    drawn = [published.draw(rng, x) for x in published.lengths(1, 60) for _ in range(3)]
-    assert [len(x) for x in drawn[::3]] == published.lengths(1, 60)
-    strings = TokenStrings.of_lists(len(problem.task.alphabet), drawn)
-    # Of other strings nothing is right.
-    assert len(problem.kind.targets(problem.task, strings)) == len(drawn)

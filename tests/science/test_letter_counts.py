@@ -1,8 +1,6 @@
 """A network as a function of letter counts: what is computed far out, and what a head is."""
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -108,12 +106,3 @@ def test_a_network_that_is_another_is_refused_by_the_name_of_its_setting() -> No
         assert (obstacle(problem, "states") or "").startswith(f"{name}={value!r}")
         with pytest.raises(ConfigError, match=name):
             Network.of(problem, {})
-
-
-def test_nothing_heavy_is_loaded_to_look_inside() -> None:
-    names = ("certification", "explanations", "families", "verdicts", "ablation")
-    show = (
-        f"import sys; from seqcls.interpretability import {', '.join(names)}; print(*sys.modules)"
-    )
-    ended = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
-    assert not {"torch", "numba", "pandas", "sqlalchemy"} & {*ended.stdout.split()}

@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from seqcls.interpretability.causes import attributions
 from seqcls.interpretability.mechanisms import NOT_LEARNED, OUTPUT_BEHAVIOURS
 from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tree
 from seqcls.interpretability.verdicts import OutputVerdict
 from seqcls.results import ErrorKind
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
-from sweeps.api.models import trained_model
 from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import string_queries
 from tests.inside import (
     ADDITIVE,
     BLOCKS,
@@ -110,34 +107,28 @@ def test_ablation_names_every_part_and_counts_errors(inside: Path) -> None:
         assert whole["loss"] > 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("patch", BLOCKS, "0110", "--source", "011"), "expected as many"),
-        (("patch", WRITING, STRING, "--source", "abd"), "expected as many"),
-        (("ablate", LSTM, "--part", "head"), "has no such part"),
-        (("ablate", BLOCKS, "--part", "hed"), "expected head, feed-forward, unit"),
-        (("ablate", BLOCKS, "--how", "off"), "expected zero or mean"),
-        (("states", BLOCKS, "012"), "unknown letter '2'"),
-        (("family", LSTM, "01"), "expected one or two"),
-        (("family", WRITING, "x{n}"), "unknown letter"),
-        (("family", WRITING, "ab"), "free counts"),
-        (("rules", WRITING), "task='copy' is no language"),
-        (("sensitive", WRITING), "--precision float64"),
-        (("explain", PREFIXES, "ab"), "asked at every place, answers more than yes or no"),
-        (("rules", PREFIXES), "asked at every place, answers more than yes or no"),
-        (("predict", NEXT_SYMBOLS, "aa"), "expected a string of the language"),
-        (("predict", WRITING, "ab", "--beam", "0"), "beam 0: expected 1 to 1,000 outputs"),
-        (("predict", WRITING, "ab", "--beam", "1000000"), "expected 1 to 1,000 outputs"),
-        (("predict", BLOCKS, "01", "--beam", "2"), "is no transduction"),
-    ],
-)
-def test_what_cannot_be_asked_is_said_in_a_line(
-    inside: Path, arguments: tuple[str, ...], says: str
-) -> None:
-    result = invoke(inside, *arguments)
-    assert result.exit_code != 0
-    assert says in str(result.exception)
+REFUSED: dict[tuple[str, ...], str] = {
+    ("patch", WRITING, STRING, "--source", "abd"): "expected as many",
+    ("ablate", LSTM, "--part", "head"): "has no such part",
+    ("states", BLOCKS, "012"): "unknown letter '2'",
+    ("family", LSTM, "01"): "expected one or two",
+    ("family", WRITING, "x{n}"): "unknown letter",
+    ("rules", WRITING): "task='copy' is no language",
+    ("sensitive", WRITING): "--precision float64",
+    ("explain", PREFIXES, "ab"): "asked at every place, answers more than yes or no",
+    ("rules", PREFIXES): "asked at every place, answers more than yes or no",
+    ("predict", NEXT_SYMBOLS, "aa"): "expected a string of the language",
+    ("predict", WRITING, "ab", "--beam", "0"): "beam 0: expected 1 to 1,000 outputs",
+    ("predict", WRITING, "ab", "--beam", "1000000"): "expected 1 to 1,000 outputs",
+    ("predict", BLOCKS, "01", "--beam", "2"): "is no transduction",
+}
+
+
+def test_what_cannot_be_asked_is_said_in_a_line(inside: Path) -> None:
+    for arguments, words in REFUSED.items():
+        result = invoke(inside, *arguments)
+        assert result.exit_code != 0
+        assert words in str(result.exception)
 
 
 def test_families_with_groups_and_two_counts_are_run(inside: Path) -> None:
@@ -212,16 +203,10 @@ def test_the_tree_of_outputs_shares_what_they_begin_with(inside: Path) -> None:
     assert all(leaf.right == (leaf.ended and leaf.text == STRING) for leaf in tree.leaves)
 
 
-@pytest.mark.parametrize(
-    ("run", "maps", "units"),
-    [
-        (WRITING, 4, 0),
-        (WRITING_LSTM, 0, 1),
-        (STREAMS, 8, 1),
-        (ADDITIVE, 1, 1),
-        (NO_ATTENTION, 0, 1),
-    ],
-)
+DRAWN = [(WRITING, 4, 0), (WRITING_LSTM, 0, 1), (STREAMS, 8, 1), (ADDITIVE, 1, 1)]
+
+
+@pytest.mark.parametrize(("run", "maps", "units"), [*DRAWN, (NO_ATTENTION, 0, 1)])
 def test_figures_show_what_is_attended_to_and_kept(
     inside: Path, run: str, maps: int, units: int, tmp_path: Path, undrawn: None
 ) -> None:
@@ -312,9 +297,6 @@ def test_names_of_tokens_are_read_and_written(kinds: Path, tmp_path: Path) -> No
     assert [x for x in states["tokens"] if x in TOKENS] == ["push", "a", "pop", "pop"]
     patched = data(db, "patch", run, "push a pop pop", "--source", "push a push pop")
     assert patched["base"]["string"] == "push a pop{2}"
-    wrong = string_queries.string_errors(store, int(run))["string"].tolist()
-    edits = [x for x in attributions(trained_model(store, int(run)), wrong) if x.tokens]
-    assert all(is_edit(cause.tokens) for cause in edits if cause.mechanism == "one edit away")
 
 
 TOKENS = {"push", "pop", "a"}
@@ -325,13 +307,3 @@ def is_written(text: str) -> bool:
     for sign in "<>{}0123456789":
         text = text.replace(sign, "")
     return text == "" or all(token in TOKENS for token in text.split(" "))
-
-
-def is_edit(text: str) -> bool:
-    """Whether a text names one edit of tokens by their names."""
-    match text.split():
-        case ["insert" | "delete", token]:
-            return token in TOKENS
-        case ["replace", token, "by", other]:
-            return {token, other} <= TOKENS
-    return False

@@ -77,7 +77,7 @@ def test_errors_are_told_apart_by_kind_and_place(monkeypatch: pytest.MonkeyPatch
         ("wrong token", f"within {bound}", 1),
         ("rounding", "", 1),
     ]
-    assert sum(x.share for x in causes) == pytest.approx(1)
+    assert [x.share for x in causes] == pytest.approx([x.strings / 7 for x in causes])
 
 
 def test_what_holds_of_all_names_the_cause_and_the_kind_follows(

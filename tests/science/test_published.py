@@ -1,22 +1,17 @@
 """The report's models, trained from nothing by the command and as they are shipped."""
 
-import math
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from seqcls.interpretability.network import Network
-from seqcls.interpretability.states_by_counts import activations as counted_states
-from seqcls.models.transformer import Transformer
+from seqcls.interpretability.states_by_counts import activations
 from seqcls.prediction import predict
 from seqcls.problem import resolve
-from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from seqcls.weights import from_bytes
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
@@ -158,52 +153,22 @@ States of letters are those of each; weights and what follows the block are thos
 """
 
 
-def by_string(network: Network, text: str) -> dict[str, Any]:
-    """The states of the readable model that reads the string letter by letter."""
-    model = Transformer(network.problem.network).eval()
-    weights = {name: torch.from_numpy(value) for name, value in network.weights.items()}
-    model.load_state_dict(weights)
-    ids = Tokenizer(LETTERS[:3]).encode(text)
-    with torch.no_grad():
-        found = model.activations(torch.tensor([ids], dtype=torch.int32))
-    # The first place of each letter; the others have the same states.
-    places = [0, *(max(f"_{text}".find(letter), 0) for letter in "abc")]
-    logit = float(found["logit"][0])
-    return {
-        "logit": logit,
-        "probability": 1 / (1 + math.exp(-logit)),
-        "embedding": found["embedding"][0].numpy()[places],
-        "value": found["blocks.0.attention.value"][0, 0].numpy()[places],
-        "weights": found["blocks.0.attention.weights"][0, :, 0].numpy()[:, places],
-        "after_feed_forward": found["blocks.0.after_feed_forward"][0, 0].numpy(),
-    }
-
-
-def by_counts(network: Network, text: str) -> dict[str, Any]:
-    """The states as they are found from the numbers of letters alone."""
-    found = counted_states(network, [text])
-    return {
-        "logit": found.logit[0],
-        "probability": found.probability[0],
-        "embedding": found.embedding,
-        "value": found.value[0],
-        "weights": found.weights_each[0, :, 0],
-        "after_feed_forward": found.after_feed_forward[0, 0],
-    }
-
-
-@pytest.mark.parametrize("states", [by_string, by_counts])
-def test_the_published_numbers_are_met(
-    store: Store, states: Callable[[Network, str], dict[str, Any]]
-) -> None:
+def test_the_published_numbers_are_met(store: Store) -> None:
     for run, text, state, place, published in STATES:
         run_id = queries.find_run(store, run)
         config, weights = queries.run_config(store, run_id), queries.weights(store, run_id)
-        found = np.asarray(states(Network.of(resolve(config), weights), text)[state])[place]
+        states = activations(Network.of(resolve(config), weights), [text])
+        found = {
+            "logit": states.logit[0],
+            "probability": states.probability[0],
+            "embedding": states.embedding,
+            "value": states.value[0],
+            "weights": states.weights_each[0, :, 0],
+            "after_feed_forward": states.after_feed_forward[0, 0],
+        }[state]
         # The fourth digit differs between processors.
-        np.testing.assert_allclose(
-            found, published, rtol=2e-3, atol=5e-4, err_msg=f"{text} {state}"
-        )
+        said = np.asarray(found)[place]
+        np.testing.assert_allclose(said, published, rtol=2e-3, atol=5e-4, err_msg=state)
 
 
 def test_the_published_errors_of_seed_2_are_made(store: Store) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.kinds import Examples
-from seqcls.problem import resolve
+from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import stream
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from tests.conftest import asset
@@ -113,15 +113,9 @@ def naive_batch(config: RunConfig, seed: int) -> tuple[list[list[int]], int]:
 def test_other_alphabets_follow_the_same_protocol(
     num_letters: int, required: str, batch_size: int, seed: int
 ) -> None:
-    config = RunConfig(
-        num_letters=num_letters,
-        required_letters=required,
-        train_batch_size=batch_size,
-        train_seed=seed,
-        train_size=3 * batch_size,
-        train_max_length=23,
-        train_alpha=0.3,
-    )
+    letters = {"num_letters": num_letters, "required_letters": required, "train_seed": seed}
+    sizes = {"train_batch_size": batch_size, "train_size": 3 * batch_size}
+    config = configuration({**letters, **sizes, "train_max_length": 23, "train_alpha": 0.3})
 
     def naive_epochs() -> Iterator[list[list[int]]]:
         next_seed = seed

@@ -96,10 +96,10 @@ def test_a_reader_is_right_wherever_the_language_is_of_its_class() -> None:
     assert right(problem_of(**NO_THREE, negatives="near"), "bigrams").mean() < 0.9
 
 
-@pytest.mark.parametrize(
-    ("reader", "key"),
-    [("length", len), ("ends", lambda text: (text[:1], text[-1:]))],
-)
+KEYS: list[tuple[str, Any]] = [("length", len), ("ends", lambda text: (text[:1], text[-1:]))]
+
+
+@pytest.mark.parametrize(("reader", "key"), KEYS)
 def test_majority_labels_are_those_of_the_training_strings(reader: str, key: Any) -> None:
     problem = problem_of(task="dyck", test_max_length=14)
     trained = stream(problem.train).epoch(0)
@@ -336,23 +336,21 @@ def test_what_decides_a_language_is_the_same_of_no_two_labels() -> None:
         assert decided_by(problem) == next(iter(held_by(problem, 9)), None), pattern
 
 
-@pytest.mark.parametrize(
-    ("fields", "by"),
-    [
-        ({"task": "copy"}, "the input itself"),
-        ({"task": "paragraph", "architecture": "paragraph_reader"}, "the input itself"),
-        ({"task": "reverse"}, None),
-        ({**REWRITE, "pattern": "a", "replacement": "b"}, AT_PLACES),
-        ({**REWRITE, "pattern": "^a|b$", "replacement": "c"}, AT_PLACES),
-        ({**REWRITE, "pattern": "[ab]", "replacement": r"\g<0>"}, "the input itself"),
-        ({**REWRITE, "pattern": "a", "replacement": ""}, None),
-        ({**REWRITE, "pattern": "(a)|b", "replacement": r"\1"}, None),
-        ({**REWRITE, "pattern": "aa", "replacement": "bb"}, None),
-    ],
-)
-def test_what_decides_an_output_is_what_writes_every_short_one(
-    fields: dict[str, Any], by: str | None
-) -> None:
+DECIDED: list[tuple[dict[str, Any], str | None]] = [
+    ({"task": "copy"}, "the input itself"),
+    ({"task": "paragraph", "architecture": "paragraph_reader"}, "the input itself"),
+    ({"task": "reverse"}, None),
+    ({**REWRITE, "pattern": "a", "replacement": "b"}, AT_PLACES),
+    ({**REWRITE, "pattern": "^a|b$", "replacement": "c"}, AT_PLACES),
+    ({**REWRITE, "pattern": "[ab]", "replacement": r"\g<0>"}, "the input itself"),
+    ({**REWRITE, "pattern": "a", "replacement": ""}, None),
+    ({**REWRITE, "pattern": "(a)|b", "replacement": r"\1"}, None),
+    ({**REWRITE, "pattern": "aa", "replacement": "bb"}, None),
+]
+
+
+@pytest.mark.parametrize(("fields", "by"), DECIDED)
+def test_what_decides_an_output_writes_every_short_one(fields: Any, by: str | None) -> None:
     task = resolve(configuration(fields)).task
     assert isinstance(task, Transduction)
     assert task.decided_by == by

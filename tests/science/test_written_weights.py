@@ -56,24 +56,17 @@ def mirrored(values: Tensor, mirrors: bool) -> Tensor:
 
 def network(model: dict[str, Any]) -> NetworkConfig:
     """The configuration of a written model."""
+    sizes = {"hidden_size": model["width"], "attention_head_size": model["width"] // model["heads"]}
     return NetworkConfig(
-        num_letters=2,
-        hidden_size=model["width"],
-        num_attention_heads=model["heads"],
-        attention_head_size=model["width"] // model["heads"],
+        num_letters=2, num_attention_heads=model["heads"], num_blocks=len(model["blocks"]),
         # Blocks are of one size here: a smaller one has rows of zeros.
         feed_forward_size=max(block["ff1"]["shape"][0] for block in model["blocks"]),
-        layer_norm="nn",
         # A norm without its constant is one whose constant disappears in rounding.
         layer_norm_eps=(model["eps"] or 1e-300) if model["layer_norm"] else 0.0,
-        num_blocks=len(model["blocks"]),
-        positions="flag",
-        attention_scale="log_length" if model["log_length"] else "sqrt",
-        norm_placement="post",
-        activation="relu",
-        biases=True,
-        precision="float64",
-    )
+        layer_norm="nn", norm_placement="post", positions="flag", activation="relu", biases=True,
+        attention_scale="log_length" if model["log_length"] else "sqrt", precision="float64",
+        **sizes,
+    )  # fmt: skip
 
 
 WRITTEN = {
