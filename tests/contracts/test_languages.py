@@ -134,20 +134,16 @@ def test_every_labelled_string_gets_its_label(path: Path) -> None:
     assert [text for text, row, label in told if label != row["label"]] == []
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"task": "dyck"},
-        {"task": "dyck", "max_depth": 2},
-        DYCK_2_3 | {"max_depth": 1},
-        {"task": "repeat_01"},
-        {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"},
-        {"task": "regular", "alphabet": "abc", "pattern": "(a|bb)*c"},
-    ],
-)
-def test_before_the_first_defect_lies_what_a_positive_string_begins_with(
-    fields: dict[str, Any],
-) -> None:
+REGULAR = {"task": "regular", "alphabet": "abc"}
+DEFECTS: list[dict[str, Any]] = [
+    {"task": "dyck"}, {"task": "dyck", "max_depth": 2}, {**DYCK_2_3, "max_depth": 1},
+    {"task": "repeat_01"}, {**REGULAR, "alphabet": "ab", "pattern": "(ab)*"},
+    {**REGULAR, "pattern": "(a|bb)*c"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fields", DEFECTS)
+def test_before_the_first_defect_lies_what_a_positive_string_begins_with(fields: Any) -> None:
     task = language(**fields)
     longest = 3 if len(task.alphabet) == 4 else 5
     long = positives(task, *range(2 * longest + 1))

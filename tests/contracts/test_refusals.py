@@ -34,10 +34,7 @@ FIELDS: tuple[Row, ...] = (
     ({"dropout_rate": 1.0}, "dropout_rate=1.0: expected less than 1"),
     ({"test_alpha": 0.01}, "test_alpha=0.01: expected greater than or equal to 0.05"),
     ({"learning_rate": math.inf}, "learning_rate=inf: expected a finite number"),
-    (
-        {"task": "contains_al", "train_sampler": "variable_length"},
-        "task='contains_al': did you mean 'contains_all'?",
-    ),
+    ({"task": "contains_al", "train_sampler": "variable_length"}, "did you mean 'contains_all'?"),
     ({"task": "9"}, "task='9': expected text that matches '^"),
     ({"task": ""}, "task='': expected at least 1 character"),
     ({"layers": "a" * 65}, "': expected at most 64 characters"),
@@ -55,10 +52,7 @@ FIELDS: tuple[Row, ...] = (
         {"learning_rate_interval": "step", "final_learning_rate_factor": 1.0},
         "learning_rate_interval='step': with final_learning_rate_factor=1.0 the learning rate",
     ),
-    (
-        {"train_sampler": "fixed_length", "sequence_length": 20},
-        "sequence_length=20: fixed_length would train on all 3^19 strings",
-    ),
+    ({"train_sampler": "fixed_length", "sequence_length": 20}, "would train on all 3^19 strings"),
     ({"hidden_size": 0, "dropout_rate": 2.0}, "; dropout_rate=2.0: "),
     ({"task": "parity", "bracket_types": 2}, "bracket_types=2: not read by task 'parity'"),
 )
@@ -103,17 +97,11 @@ SPECIFICATIONS: tuple[Row, ...] = (
     ({"axes": {"hidden_size": []}}, "axes: hidden_size=[]: expected a list"),
     ({"axes": {"train_seed": "6..3"}}, "train_seed='6..3': a range that ends before it begins"),
     ({"axes": {"train_seed": "0-3"}}, "axes: train_seed='0-3': expected a list of values, or a"),
-    (
-        {"axes": {"train_seed": f"0..{2**63}"}},
-        f"axes: train_seed='0..9223372036854775808': {FEW}; take fewer",
-    ),
+    ({"axes": {"train_seed": f"0..{2**63}"}}, f"'0..9223372036854775808': {FEW}; take fewer"),
     ({"axes": {"hidden_size": [2, 2]}}, "stands in it twice"),
     ({"axes": {"hidden_size": [0]}}, "sweep 's': hidden_size=0: expected greater"),
     ({"configurations": {}}, "expected tables, each written [[configurations]]"),
-    (
-        {"fixed": {"hidden_size": 2}, "axes": {"hidden_size": [2]}},
-        "'hidden_size' stands both in [fixed] and in [axes]",
-    ),
+    ({"fixed": {"hidden_size": 2}, "axes": {"hidden_size": [2]}}, "both in [fixed] and in [axes]"),
     ({"base": "big"}, "base='big': expected 'report' or 'small_transformer'"),
 )
 """Tables of specifications that say no sweep."""
@@ -124,22 +112,17 @@ def make_spec(changes: Mapping[str, Any]) -> object:
     return parse_spec({"name": "s", "model_seeds": [0], **changes})
 
 
-SURFACES: tuple[tuple[Callable[[Any], object], tuple[Row, ...]], ...] = (
-    (configuration, FIELDS),
-    (make_spec, SPECIFICATIONS),
-)
-
-
 def test_what_cannot_be_trained_is_refused_by_name() -> None:
-    for ask, refused in SURFACES:
+    surfaces: tuple[tuple[Callable[[Any], object], tuple[Row, ...]], ...] = (
+        (configuration, FIELDS),
+        (make_spec, SPECIFICATIONS),
+    )
+    for ask, refused in surfaces:
         for given, words in refused:
             with pytest.raises((ConfigError, SpecError)) as said:
                 ask(given)
             assert words in str(said.value), given
             assert "\n" not in str(said.value)
             assert len(str(said.value)) < LONGEST, given
-
-
-def test_several_mistakes_are_named_at_once() -> None:
     with pytest.raises(ConfigError, match=r"hidden_size=0: .*; dropout_rate=2\.0: "):
         RunConfig(hidden_size=0, dropout_rate=2.0)

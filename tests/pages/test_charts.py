@@ -305,21 +305,16 @@ def test_panels_apart_share_one_scale() -> None:
     first, second = (next(marks(panel, "rect"))["encoding"]["color"] for panel in panels)
     assert first["scale"]["domain"] == second["scale"]["domain"] == [-1.0, 1.0]
     assert (bool(first.get("legend")), second["legend"]) == (True, None)
-    # What a chart shows is said in one sentence, however its title is broken.
-    long = title_params("Losses", subtitle="One. " * 30).to_dict()
-    assert describe_chart({"title": long}) == f"Losses. {'One. ' * 30}".strip().rstrip(".")
-
-
-def test_strings_of_one_length_differ_in_their_data_alone() -> None:
+    # Strings of one length differ in their data alone.
     made = []
     for string, logits in (("01", [0.0, 1.0, 2.0]), ("10", [5.0, -1.0, 2.0])):
         frame = pd.DataFrame({"letter": range(3), "prefix": "x", "logit": logits, "label": 1})
-        spec = at_own_size(prefix_logits(frame, ["", *string]))
-        made.append((spec.pop("datasets"), spec))
-    (one, drawn), (other, alike) = made
-    assert drawn == alike
-    assert one["tokens"]["name"].tolist() == ["", "0", "1"]
-    assert other["prefixes"]["answer"].tolist()[1] == "false negative"
+        made.append(at_own_size(prefix_logits(frame, ["", *string])))
+        assert [*made[-1].pop("datasets")["tokens"]["name"]] == ["", *string]
+    assert made[0] == made[1]
     assert last_turn(frame)["said"].tolist() == ["sign last changes at 2"]
     bins = pd.DataFrame({"first_length": [0, 1, 0, 11], "last_length": [0, 1, 10, 20]})
     assert name_bins(bins) == ["0", "1", "0 to 10", "11 to 20"]
+    # What a chart shows is said in one sentence, however its title is broken.
+    long = title_params("Losses", subtitle="One. " * 30).to_dict()
+    assert describe_chart({"title": long}) == f"Losses. {'One. ' * 30}".strip().rstrip(".")

@@ -11,11 +11,8 @@ from seqcls.errors import ConfigError
 from seqcls.interpretability.automaton import (
     LearnedAutomaton,
     LearningBudget,
-    dfa,
-    dot,
     inside_text,
     learned_text,
-    record,
 )
 from seqcls.interpretability.automaton_answers import EndedError, ModelAnswers
 from seqcls.interpretability.automaton_inside import look_inside
@@ -151,18 +148,6 @@ def test_a_model_is_asked_about_no_string_that_it_has_no_places_for() -> None:
     assert found.longest <= 30
     answers = ModelAnswers(model, LearningBudget(strings=200))
     assert answers.longest < 60, "it would be twice the longest test string"
-
-
-def test_edges_between_the_same_states_are_one() -> None:
-    automaton = Automaton(np.array([[1, 1, 0], [0, 1, 1]]), np.array([False, True]))
-    drawn = dot(automaton, ("a", '"', "c\\"), "blue")
-    assert drawn.count("->") == 5
-    assert '0 -> 1 [label="a, \\""];' in drawn
-    assert '1 -> 1 [label="\\", c\\\\"];' in drawn
-    assert "1 [shape=doublecircle]" in drawn
-    assert "0 [shape=doublecircle]" not in drawn
-    assert record(automaton, "abc")["transitions"][1] == {"a": 0, "b": 1, "c": 1}
-    assert dfa(automaton, "abc").accepts_input("aab")
 
 
 def test_a_small_other_language_is_a_cause() -> None:

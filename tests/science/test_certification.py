@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqcls.interpretability.bounds import gelu_slope, head_outputs, logit_bounds
+from seqcls.interpretability.bounds import head_outputs, logit_bounds
 from seqcls.interpretability.certification import Cells, certify, prove
-from seqcls.interpretability.network import Network, gelu
+from seqcls.interpretability.network import Network
 from tests.unit.explained import FIELDS, random_network
 
 
@@ -48,12 +48,6 @@ def test_bounds_close_in_on_the_logit_as_a_cell_shrinks(seed: int) -> None:
         bounds = logit_bounds(network, outputs.swapaxes(0, 1)[None])
         widths.append(float(bounds.high[0] - bounds.low[0]))
     assert widths[2] <= 0.03 * widths[0] + 1e-8
-
-
-def test_the_slope_of_gelu_is_its_derivative() -> None:
-    x = np.linspace(-6, 6, 241)
-    numeric = (gelu(x + 1e-6) - gelu(x - 1e-6)) / 2e-6
-    np.testing.assert_allclose(gelu_slope(x), numeric, atol=1e-8)
 
 
 @given(FIELDS, st.integers(0, 10**6))

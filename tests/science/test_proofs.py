@@ -188,19 +188,18 @@ def test_a_form_contains_what_the_program_computes_in_float32(
     assert logits.max() <= high[0]
 
 
-def test_forms_beside_it_change_no_form() -> None:
+@pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
+def test_forms_beside_it_change_no_form(architecture: str) -> None:
     """More forms than are stepped at once, and each of them alone."""
-    for architecture in ("rnn", "gru", "lstm"):
-        problem = small(architecture)
-        cells = Cells.of(TrainedModel(problem, untrained(problem)))
-        middle = np.random.default_rng(4).uniform(-1, 1, (BLOCK + 2, cells.units))
-        forms = Forms.boxes(middle - 0.1, middle + 0.1)
-        rows = [slice(n, n + 1) for n in range(len(middle))]
-        alone = [cells.after_letter(forms.rows(row), 1) for row in rows]
-        together = cells.after_letter(forms, 1)
-        for name in ("center", "generators", "rest"):
-            expected = np.concatenate([getattr(x, name) for x in alone])
-            np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-12, atol=1e-12)
+    problem = small(architecture)
+    cells = Cells.of(TrainedModel(problem, untrained(problem)))
+    middle = np.random.default_rng(4).uniform(-1, 1, (BLOCK + 2, cells.units))
+    forms = Forms.boxes(middle - 0.1, middle + 0.1)
+    together = cells.after_letter(forms, 1)
+    alone = [cells.after_letter(forms.rows(slice(n, n + 1)), 1) for n in range(len(middle))]
+    for name in ("center", "generators", "rest"):
+        expected = np.concatenate([getattr(x, name) for x in alone])
+        np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
@@ -267,13 +266,10 @@ def test_a_smaller_box_proves_nothing() -> None:
             region["high"] = region["low"]
     assert not is_accepted(certificate)
     assert not is_proved_again(certificate)
-
-
-def test_a_box_without_ends_and_letters_that_are_not_one_a_token_are_none() -> None:
+    # A box has ends, and a token one letter.
     for end in (np.inf, -np.inf, np.nan):
         certificate = certificate_of(proved())
-        boxed = [x for x in certificate["regions"] if "low" in x]
-        boxed[-1]["high"][0] = end
+        [x for x in certificate["regions"] if "low" in x][-1]["high"][0] = end
         with pytest.raises(checker.RejectedError, match="no box"):
             checker.check(certificate)
     for letters in (["0", "0"], ["0", ""], ["0"], ["0", "1", "2"]):

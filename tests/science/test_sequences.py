@@ -1,10 +1,10 @@
 """Intervals that hold however often one looks, and as many seeds as they ask for."""
 
+import itertools
 import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from scipy import integrate, stats
 
@@ -24,20 +24,16 @@ MOST = 400
 ALPHA = 0.05
 
 
-@pytest.fixture(scope="module")
-def limits() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The limits of every count of every number of seeds up to `MOST`."""
-    n = np.arange(MOST + 1)
-    return share_limits(np.minimum(n[None, :], n[:, None]), n[:, None])
-
-
 @pytest.mark.parametrize("share", [0.02, 0.5])
 def test_of_many_studies_that_stop_when_they_please_at_least_19_of_20_are_right(
-    share: float, limits: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+    share: float,
 ) -> None:
     rng = np.random.default_rng(int(100 * share))
     n = np.arange(1, MOST + 1)
     counts = (rng.random((STUDIES, MOST)) < share).cumsum(axis=1)
+    # The limits of every count of every number of seeds.
+    every = np.arange(MOST + 1)
+    limits = share_limits(np.minimum(every[None, :], every[:, None]), every[:, None])
     low, high = (each[n, counts] for each in limits)
     covers = (low <= share) & (share <= high)
     # Whoever stops at the worst of all moments, and whoever stops once it is narrow enough.
@@ -70,11 +66,9 @@ def test_of_many_pairs_of_configurations_at_most_1_of_20_are_told_apart_for_noth
         assert apart.any(axis=1).mean() <= ALPHA
     else:
         assert apart.any(axis=1).mean() > 0.99
-    for study in range(3):
-        for at in (5, 40, 149):
-            first, second = ((int(k[study, at]), int(n[at])) for k in counts)
-            found = difference_sequence(first, second)
-            assert (found.low > 0 or found.high < 0) == apart[study, at]
+    for study, at in itertools.product(range(3), (5, 40, 149)):
+        found = difference_sequence(*((int(k[study, at]), int(n[at])) for k in counts))
+        assert (found.low > 0 or found.high < 0) == apart[study, at]
 
 
 UNLIKE, ALIKE = (0.0, 0.5, 0.5, 0.0), (0.45, 0.05, 0.05, 0.45)
@@ -96,12 +90,11 @@ def test_of_many_studies_of_pairs_at_most_1_of_20_is_wrong_however_alike_the_two
     unlike = (first + second) / 2
     none = xlogy(2 * unlike, unlike / n) + xlogy(same, same / n)
     apart = mixture - none >= math.log(1 / ALPHA)
-    for study in range(3):
-        for at in (5, 40, 149):
-            one, other = int(first[study, at]), int(second[study, at])
-            found = paired_difference_sequence(PairTable(int(same[study, at]), one, other, 0))
-            assert (found.low > 0 or found.high < 0) == apart[study, at]
-            assert found.value == pytest.approx((one - other) / n[at])
+    for study, at in itertools.product(range(3), (5, 40, 149)):
+        both, one, other = (int(k[study, at]) for k in (same, first, second))
+        found = paired_difference_sequence(PairTable(both, one, other, 0))
+        assert (found.low > 0 or found.high < 0) == apart[study, at]
+        assert found.value == pytest.approx((one - other) / n[at])
     if cells[1] != cells[2]:
         assert apart.any(axis=1).mean() > 0.99
     else:
@@ -121,9 +114,6 @@ def test_the_mixture_is_the_mean_of_the_likelihoods_of_all_shares(count: int, n:
     assert ends
     for end in ends:
         assert stats.binom.pmf(count, n, end) == pytest.approx(ALPHA * mean, rel=1e-4)
-
-
-def test_without_seeds_anything_is_possible() -> None:
     nothing = share_sequence(0, 0)
     assert (nothing.low, nothing.high) == (0, 1)
 

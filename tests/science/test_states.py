@@ -165,7 +165,6 @@ def test_frames_have_a_row_for_every_mark_with_the_number_of_the_array() -> None
     found = patch(own, string, (0, 0, 1))
     frame = patched_frame(found)
     assert len(frame) == len(found.sites) * 4
-    assert {*frame["site"]} == {site.text for site in found.sites}
     assert frame["flips"].sum() == found.flips.sum()
     own = model("lstm")
     units = recurrent_units(own, string)
@@ -175,7 +174,6 @@ def test_frames_have_a_row_for_every_mark_with_the_number_of_the_array() -> None
     path = path_frame(principal_path(units.states[-1]), units.tokens)
     assert path["token"].tolist() == ["0", "1", "1", "END"]
     prefixes = prefixes_frame(prefix_logits(own, string))
-    assert prefixes["token"].tolist() == ["", "0", "1", "1"]
     assert prefixes["logit"].iloc[-1] == pytest.approx(own.answer(string).logit)
 
 
