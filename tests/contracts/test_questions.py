@@ -307,14 +307,14 @@ def test_all_test_strings_by_letter_counts_are_answered_as_when_run_one_by_one()
     assert unlike > 2
 
 
-@pytest.mark.parametrize(
-    ("part", "state", "of_part"),
-    [
-        (Part(0, "head", 0), "attention.mixed_value", np.s_[:, 0, 0]),
-        (Part(0, "feed-forward"), "feed_forward.output", np.s_[:, 0]),
-        (Part(0, "unit", 1), "feed_forward.activation", np.s_[:, 0, 1]),
-    ],
-)
+FROZEN: list[tuple[Part, str, tuple[slice | int, ...]]] = [
+    (Part(0, "head", 0), "attention.mixed_value", np.s_[:, 0, 0]),
+    (Part(0, "feed-forward"), "feed_forward.output", np.s_[:, 0]),
+    (Part(0, "unit", 1), "feed_forward.activation", np.s_[:, 0, 1]),
+]
+
+
+@pytest.mark.parametrize(("part", "state", "of_part"), FROZEN)
 def test_what_is_frozen_has_its_mean_over_the_test_set(
     part: Part, state: str, of_part: tuple[slice | int, ...]
 ) -> None:

@@ -15,6 +15,7 @@ from seqcls.interpretability.cause_evidence import same_letters_other_label, see
 from seqcls.interpretability.causes import attributions, summed_up
 from seqcls.interpretability.mechanisms import AttributedError, spread_evenly
 from seqcls.interpretability.remedies import change_fields, suggestions
+from seqcls.interpretability.rules import fitting_rules, rules
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.base import Answers
 from seqcls.kinds.membership import MembershipKind
@@ -283,3 +284,29 @@ def test_an_error_of_one_that_cannot_see_the_order_names_a_short_one() -> None:
     assert {own.tokens for own in found} == {"", "as in ba"}
     (suggested, *_) = suggestions(untrained(task="even_pairs").problem, ["order not seen"])
     assert (suggested.field, suggested.value) == ("positions", "alibi")
+
+
+MEANT = {
+    "positive iff no 1 at all": ["", "0", "00"],
+    "positive iff the first token is 1": ["1", "10", "1101"],
+    "positive iff the last token is not 1": ["", "0", "00", "10"],
+    "positive iff the first and the last token are the same": ["", "0", "00", "1", "1101"],
+    "positive iff two equal tokens stand beside one another": ["00", "1101"],
+    "positive iff the number of 1 is odd": ["01", "1", "10", "1101"],
+    "positive iff more 1 than 0": ["1", "1101"],
+    "positive iff every token of the alphabet occurs": ["01", "10", "1101"],
+}
+
+
+def test_rules_say_what_their_words_say() -> None:
+    strings = ["", "0", "00", "01", "1", "10", "1101"]
+    own = TokenStrings.of_lists(2, [[int(x) for x in string] for string in strings])
+    zeros = np.zeros(len(strings), dtype=bool)
+    holds = dict(rules("01", own, zeros, zeros.astype(np.int64)))
+    for text, meant in MEANT.items():
+        assert np.array(strings)[holds[text](own)].tolist() == meant, text
+    # One layer without positions cannot tell parity: it says whether there is a 1.
+    found = fitting_rules(trained("parity"))
+    agreeing = {rule.text for rule in found.rules if rule.agreement == found.best.agreement}
+    assert found.best.agreement > 0.99
+    assert "positive iff there is a 1" in agreeing

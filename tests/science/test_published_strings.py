@@ -40,19 +40,15 @@ def test_the_published_batches_are_drawn() -> None:
             assert drawn.labels.tolist() == [bool(label) for _, label in batch], name
 
 
-def test_an_epoch_has_the_published_size() -> None:
-    config = RunConfig()
-    assert len(stream(resolve(config).train).epoch(0)) == 156 * 64
-    assert len(stream(resolve(config).validation).epoch(0)) == 15 * 64
-    test = stream(resolve(config).test).epoch(0)
+def test_an_epoch_has_the_published_size_and_fixed_length_every_string_once() -> None:
+    problem = resolve(RunConfig())
+    sizes = [len(stream(x).epoch(0)) for x in (problem.train, problem.validation)]
+    assert sizes == [156 * 64, 15 * 64]
+    test = stream(problem.test).epoch(0)
     assert (len(test), int(test.labels.sum())) == (9984, 5655)
-
-
-def test_fixed_length_is_every_string_once() -> None:
     drawn = stream(resolve(FIXED).train).epoch(0)
-    strings = drawn.strings
-    assert len({ids.tobytes() for ids in strings.ids}) == len(strings) == 3**9
-    assert strings.lengths.tolist() == [9] * 3**9
+    assert len({ids.tobytes() for ids in drawn.strings.ids}) == len(drawn) == 3**9
+    assert drawn.strings.lengths.tolist() == [9] * 3**9
     assert int((~drawn.labels).sum()) == 1023
 
 

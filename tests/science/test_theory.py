@@ -211,6 +211,13 @@ def test_what_is_too_large_is_not_decided_in_one_line() -> None:
 def test_order_is_told_apart_by_the_first_two_strings_that_it_tells_apart() -> None:
     assert order_pair(Pattern("ab", "(ab)*")) == ("ab", "ba")
     assert order_pair(Pattern("ab", "(a|b)*a(a|b)*")) is None
+    first = theory_of(PAIRS["(ab)*"]).first
+    assert first.verdict == "cannot"
+    assert "ab and ba" in first.sentence
+    # Of a language without an automaton, too.
+    assert "00# and 0#0" in theory_of({"task": "marked_copy"}).first.sentence
+    with_places = theory_of({"task": "marked_copy", "positions": "sinusoidal"}).first
+    assert with_places.verdict == "not known"
     for name in LANGUAGES:
         task = small(name)
         if (pair := order_pair(task)) is not None:
@@ -438,18 +445,6 @@ def test_a_network_that_cannot_read_at_cls_is_answered_for_each_readout() -> Non
     ]
     with pytest.raises(ConfigError, match=r"readout='first' with architecture='rnn'"):
         theory("majority", architecture="rnn", readout="first")
-
-
-def test_a_configuration_is_predicted_with_two_strings_that_it_cannot_tell_apart() -> None:
-    fields = PAIRS["(ab)*"]
-    assert theory_of(fields).first.verdict == "cannot"
-    assert "ab and ba" in theory_of(fields).first.sentence
-    assert theory_of({**fields, "architecture": "lstm", "readout": "last"}).first.verdict == "can"
-    assert theory_of({"task": "copy"}).first.verdict == "not known"
-    # Of a language without an automaton, too.
-    assert "00# and 0#0" in theory_of({"task": "marked_copy"}).first.sentence
-    with_places = theory_of({"task": "marked_copy", "positions": "sinusoidal"}).first
-    assert with_places.verdict == "not known"
 
 
 @pytest.mark.parametrize("group", ["Z2", "Z5", "S3", "A4", "S4", "A5", "S5"])
