@@ -1,5 +1,6 @@
 """What is made of the known results' models: outcomes, cells, tables, pages."""
 
+from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,7 @@ from benchmarks.known import (
     rates_table,
     tables_of,
 )
+from sweeps.grid.spec import load_specs
 
 
 def model(seed: int, within: int = 0, beyond: int = 0) -> dict[str, Any]:
@@ -80,6 +82,28 @@ def test_models_are_compared_by_configuration_with_fresh_seeds_below() -> None:
     assert later[:2] == ["`8`", "101 to 102, 104, fresh"]
     # Of models that have not learned, accuracy on trained lengths alone is told.
     assert unlearned == ["`16`", "0 to 2", "0 of 3; not learned: 50% / 60% / 70%", "—", "—"]
+
+
+def test_what_is_published_stands_beside_every_configuration() -> None:
+    generalizes = {"generalizes": 10, "fails beyond": 3, "fails beyond without positions": 4}
+    depths = {"generalizes": 6, "fails beyond": 6}
+    for name, published in (("next_symbols", generalizes), ("depth_hierarchy", depths)):
+        (own,) = (x for x in known.COMPARISONS if x.name == name)
+        (spec,) = load_specs(f"known/{name}")
+        names = [f"{x}_{known.range_name(y)}" for x in ("tested", "wrong") for y in own.ranges]
+        told = {**dict.fromkeys(names, 400), "predicted": "can"}
+        rows = [
+            {x: dict(config)[x] for x in ("num_blocks", "max_depth", "pattern")} | run | told
+            for config in spec.configs()
+            for run in compared(8, False, (0, 0, 0), (1, 2, 40))
+        ]
+        table = comparison_table(own, pd.DataFrame(rows))
+        cells, head = cells_of(table), table.splitlines()[0].strip("| ").split(" | ")
+        assert len({tuple(row[:2]) for row in cells}) == len(cells) == len(rows) // 2
+        at = head.index("published")
+        assert Counter(row[at] for row in cells) == published
+        beside = {(row[at + 1], row[at + 3], row[at + 4]) for row in cells}
+        assert beside == {("can", "2 of 2", "1 of 2")}
 
 
 def test_pages_and_pictures_say_what_their_results_say() -> None:
