@@ -224,7 +224,7 @@ COUNTS = (
     *((100, 0, 1000, 1), (100, 1, 1000, 10), (100, 1, 1000, 11), (100, 1, 1000, 1000)),
     *((0, 0, 1000, 0), (100, 0, 0, 0), (100, 5, 0, 0)),
 )
-"""Of each run: strings of trained lengths, of them wrong; longer ones, of them wrong."""
+"""A run each: strings of trained lengths, how many are wrong; longer ones, how many are wrong."""
 
 LAST = [UNKNOWN, UNKNOWN, LEARNED]
 JUDGED = {
