@@ -378,10 +378,10 @@ class Comparison:
         app = open_app(monkeypatch, self.db, "sweeps")
         Drawn(self.facts, self.ledger, "page sweeps", Selection()).page(app)
         ids = [row["id"] for row in self.facts.ask("SELECT id FROM sweep ORDER BY id")]
-        for sweep_id in self.some(ids):
+        for sweep_id in ids[-1:] if self.short else self.some(ids):
             app = open_app(monkeypatch, self.db, "sweeps", sweep_id=str(sweep_id))
             Drawn(self.facts, self.ledger, "page sweeps", Selection(), sweep_id=sweep_id).page(app)
-        for moved in ("Share that learned", "Share that generalizes"):
+        for moved in ("Share that generalizes", "Share that learned")[: 1 if self.short else 2]:
             app = open_app(monkeypatch, self.db, moves=moved, **STRICT.query)
             drawn = Drawn(self.facts, self.ledger, "importance", STRICT, moved=moved)
             drawn.page(app, tables=False)
@@ -389,7 +389,7 @@ class Comparison:
         for run_id in self.some(done_ids(self.facts), 30):
             app = open_app(monkeypatch, self.db, "model", run=str(run_id))
             Drawn(self.facts, self.ledger, "page model", Selection()).model(app, run_id)
-        for run_id in self.some(self.failing_ids(), 12):
+        for run_id in () if self.short else self.some(self.failing_ids(), 12):
             app = open_app(monkeypatch, self.db, "failing", run=str(run_id))
             Drawn(self.facts, self.ledger, "page failing", Selection()).page(app)
         if not self.short:
@@ -405,10 +405,10 @@ class Comparison:
             Drawn(self.facts, self.ledger, "page compare_two", Selection(), pair=pair).page(app)
 
     def _views(self) -> Iterator[Selection]:
-        yield Selection()
         yield STRICT
         if self.short:
             return
+        yield Selection()
         names = [x for x, runs in self.facts.sweeps.items() if done(runs)]
         for name in names:
             yield Selection((name,))
