@@ -381,10 +381,6 @@ class Comparison:
         for sweep_id in ids[-1:] if self.short else self.some(ids):
             app = open_app(monkeypatch, self.db, "sweeps", sweep_id=str(sweep_id))
             Drawn(self.facts, self.ledger, "page sweeps", Selection(), sweep_id=sweep_id).page(app)
-        for moved in ("Share that generalizes", "Share that learned")[: 1 if self.short else 2]:
-            app = open_app(monkeypatch, self.db, moves=moved, **STRICT.query)
-            drawn = Drawn(self.facts, self.ledger, "importance", STRICT, moved=moved)
-            drawn.page(app, tables=False)
         self.pairs(monkeypatch, 6)
         for run_id in self.some(done_ids(self.facts), 30):
             app = open_app(monkeypatch, self.db, "model", run=str(run_id))
