@@ -216,7 +216,7 @@ class Comparison:
 
     def runs_by_outcome(self) -> None:
         """`runs --outcome` at several thresholds."""
-        for learned_at, below in THRESHOLDS:
+        for learned_at, below in THRESHOLDS[1:2] if self.short else THRESHOLDS:
             options = ["--learned-at", str(learned_at), "--below", str(below)]
             for came_to in OUTCOMES:
                 chosen = [
