@@ -25,7 +25,7 @@ from sweeps.store.reads.selection import View
 from sweeps.store.tables import Run
 from tests.app import open_app, rerun, said
 from tests.conftest import SHORT
-from tests.integration.test_cli_sweeps import seqcls
+from tests.work.test_sweeps_command import seqcls
 
 TINY: Mapping[str, Any] = {
     "name": "tiny",

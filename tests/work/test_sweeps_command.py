@@ -3,8 +3,8 @@
 import json
 import signal
 import subprocess
-import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +19,16 @@ from seqcls.errors import SeqclsError
 from sweeps.cli import sweeps as sweeping
 from sweeps.cli.app import app
 from sweeps.cli.parameters import RUNS_FAILED, RUNS_LEFT
+from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult
 from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
-from sweeps.work.jobs import Job
+from sweeps.work.jobs import Job, run_job
+from sweeps.work.machine import WorkOptions
+from sweeps.work.worker import work
+from tests.commands import SEQCLS
 from tests.conftest import ROOT
 from tests.databases import rows
 
@@ -35,6 +40,19 @@ def seqcls(*arguments: str, typed: str | None = None) -> tuple[int, str]:
         return 2, str(result.exception)
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.output
+
+
+ONE = """
+name = "one"
+model_seeds = [0]
+[fixed]
+train_size = 256
+validation_size = 128
+test_size = 512
+max_num_epochs = 3
+"""
+
+ENDLESS = "min_num_epochs = 100_000\nmin_validation_loss = 0.0\n"
 
 
 @pytest.fixture
@@ -112,73 +130,98 @@ def test_runs_that_failed_are_told_by_the_exit_status_and_retried(
     assert seqcls("work", *db, "--workers", "0")[0] == 0
 
 
-@pytest.mark.parametrize("command", ["stop", "resume", "retry", "delete", "work", "status"])
-def test_a_sweep_that_is_not_there_is_named(command: str) -> None:
-    status, said = seqcls(command, "walktrough", "--db", str(ROOT / "runs.db"))
-    assert status == 2
-    assert "no sweep 'walktrough'" in said
-    assert "did you mean 'walkthrough'?" in said
+def test_a_sweep_or_a_database_that_is_not_there_is_named_and_not_made(
+    db: tuple[str, str],
+) -> None:
+    for command in ("stop", "resume", "retry", "delete", "work", "status"):
+        status, said = seqcls(command, "walktrough", "--db", str(ROOT / "runs.db"))
+        assert status == 2
+        assert "no sweep 'walktrough'" in said
+        assert "did you mean 'walkthrough'?" in said
+        status, said = seqcls(command, *([] if command in ("work", "status") else ["short"]), *db)
+        assert (status, "does not exist" in said) == (2, True)
+        assert not Path(db[1]).exists()
 
 
-@pytest.mark.parametrize("command", ["stop", "work", "status", "delete"])
-def test_a_database_that_is_not_there_is_not_made(command: str, db: tuple[str, str]) -> None:
-    sweep = [] if command in ("work", "status") else ["short"]
-    status, said = seqcls(command, *sweep, *db)
-    assert (status, "does not exist" in said) == (2, True)
-    assert not Path(db[1]).exists()
+def states(db: tuple[str, str]) -> dict[str, int]:
+    """How many runs have each state, as soon as there are any."""
+    path = Path(db[1])
+    if not (path.exists() and rows(path, "SELECT name FROM sqlite_master WHERE name = 'run'")):
+        return {}
+    return dict(rows(path, "SELECT state, count(*) FROM run GROUP BY 1"))
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """The command in a process of its own, which the block leads to its end."""
+    command = [*SEQCLS, *arguments, "--workers", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        yield process
 
 
 def test_a_worker_that_watches_trains_what_is_submitted_later(
-    short_spec: Path, db: tuple[str, str]
+    tmp_path: Path, db: tuple[str, str]
 ) -> None:
-    store = open_writer(db[1])
-    command = [sys.executable, "-m", "sweeps", "work", "--watch", "--workers", "0", *db]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        time.sleep(1)
-        seqcls("submit", str(short_spec), *db)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and sweep_queries.counts_by_state(store) != {"done": 6}:
-            time.sleep(0.2)
+    spec = tmp_path / "one.toml"
+    spec.write_text(ONE)
+    open_writer(db[1])
+    with started("work", "--watch", *db) as process:
+        while rows(Path(db[1]), "SELECT count(*) FROM worker") == [(0,)]:
+            time.sleep(0.1)
+        seqcls("submit", str(spec), *db)
+        while states(db) != {"done": 1}:
+            time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=120)
+        process.communicate()
     assert process.returncode == 130
-    assert sweep_queries.counts_by_state(store) == {"done": 6}
+    assert states(db) == {"done": 1}
 
 
 def test_the_second_ctrl_c_ends_at_once_and_the_first_leaves_no_group_half_done(
-    tmp_path: Path, db: tuple[str, str]
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = tmp_path / "long.toml"
-    # A group that would be over in about ten seconds is finished after the first Ctrl-C.
-    spec.write_text(
-        'name = "long"\nmodel_seeds = [0]\n[fixed]\ntrain_size = 6400\ntest_size = 512\n'
-        "validation_size = 64\nmin_num_epochs = 3000\nmax_num_epochs = 3000\n"
-        "min_validation_loss = 0.0\n"
-    )
-    command = [sys.executable, "-m", "sweeps", "sweep", str(spec), *db, "--workers", "1"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not _running(Path(db[1])):
-            time.sleep(0.05)
-        time.sleep(1.5)
+    """Within a group that is nearly done, and that nothing but the second signal ends."""
+    sweep_id = writer.submit(store, parse_spec(tomllib.loads(ONE)))
+    pressed: list[str] = []
+
+    def nearly_done(job: Job, report: Progress) -> list[RunResult]:
+        report(0.9, [])
+        if pressed == []:
+            pressed.append("first")
+            signal.raise_signal(signal.SIGINT)
+            report(0.99, [])
+            return run_job(job, report)
+        for press in ("first again", "second"):
+            pressed.append(press)
+            signal.raise_signal(signal.SIGINT)
+            report(0.99, [])
+        pytest.fail("it goes on")
+
+    monkeypatch.setattr(sweeps.work.executors, "run_job", nearly_done)
+    worked = work(store, [sweep_id], WorkOptions(0))
+    assert (worked.recorded, worked.signal) == (1, signal.SIGINT)
+    assert sweep_queries.counts_by_state(store) == {"done": 1}
+    again = writer.submit(store, parse_spec({**tomllib.loads(ONE), "model_seeds": [0, 1]}))
+    with pytest.raises(KeyboardInterrupt):
+        work(store, [again], WorkOptions(0))
+    assert pressed == ["first", "first again", "second"]
+    assert sweep_queries.counts_by_state(store) == {"done": 1, "queued": 1}
+
+
+def test_signals_end_a_command_without_a_traceback(tmp_path: Path, db: tuple[str, str]) -> None:
+    spec = tmp_path / "endless.toml"
+    spec.write_text(ONE.replace("max_num_epochs = 3", "max_num_epochs = 100_000") + ENDLESS)
+    with started("sweep", str(spec), *db) as process:
+        while states(db) != {"running": 1}:
+            time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=10)
+        _, said = process.communicate()
     # At the very end of a program that was asked to end, Python itself dies of the signal.
     assert process.returncode in (130, -signal.SIGINT)
     assert "Traceback" not in said
-    store = open_writer(db[1])
-    assert writer.release_dead(store) == 0
-    assert set(sweep_queries.counts_by_state(store)) <= {"queued", "done"}
-
-
-def _running(path: Path) -> bool:
-    return (
-        path.exists()
-        and bool(rows(path, "SELECT name FROM sqlite_master WHERE name = 'run'"))
-        and rows(path, "SELECT count(*) FROM run WHERE state = 'running'") == [(1,)]
-    )
+    writer.release_dead(open_writer(db[1]))
+    assert states(db) == {"queued": 1}
 
 
 def test_reading_a_specification_is_shown_to_go_on(
