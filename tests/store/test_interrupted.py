@@ -26,7 +26,7 @@ from sweeps.store.reads import queries, workers
 from sweeps.store.writes import importing
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
-from tests.commands import SEQCLS, run_main
+from tests.commands import run_main
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 
@@ -120,9 +120,9 @@ def for_all(two_runs: Path) -> Path:
     return two_runs
 
 
-def test_who_may_not_write_is_told_that_a_write_was_interrupted(for_all: Path) -> None:
-    in_fork(lambda: kill_while_writing(for_all))
+def test_who_may_not_write_reads_on_or_is_told_why_not(for_all: Path) -> None:
     name = str(for_all)
+    in_fork(lambda: kill_while_writing(for_all))
 
     def read() -> None:
         with pytest.raises(StoreUnavailableError, match="a write to it was interrupted") as refused:
@@ -132,29 +132,20 @@ def test_who_may_not_write_is_told_that_a_write_was_interrupted(for_all: Path) -
     as_nobody(read)
     assert run_main("db", "check", "--db", name).returncode == 0
     as_nobody(lambda: open_reader(name))
-
-
-def test_a_file_that_may_not_be_written_is_said_to_be_so_and_why(for_all: Path) -> None:
     for_all.chmod(0o444)
+    why = "it may not be written; check its permissions (mode 0444)"
 
     def check_and_write() -> None:
-        said = run_main("db", "check", "--db", str(for_all))
-        assert "no: it may not be written; check its permissions (mode 0444)" in said.stdout
+        assert f"no: {why}" in run_main("db", "check", "--db", name).stdout
         for command in (("pack",), ("stop", "lab"), ("delete", "lab", "--yes")):
-            said = run_main(*command, "--db", str(for_all))
-            assert said.returncode == 3
-            assert "it may not be written; check its permissions (mode 0444)" in said.stderr
+            said = run_main(*command, "--db", name)
+            assert (said.returncode, why in said.stderr) == (3, True)
 
     as_nobody(check_and_write)
-
-
-def test_a_file_in_write_ahead_mode_is_read_in_a_folder_that_may_not_be_written(
-    for_all: Path,
-) -> None:
     with closing(sqlite3.connect(for_all)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
     for_all.parent.chmod(0o555)
-    as_nobody(lambda: queries.runs(open_reader(str(for_all))))
+    as_nobody(lambda: queries.runs(open_reader(name)))
     assert sqlite.why_not_writable(for_all) is None, "root may write anywhere"
     for_all.parent.chmod(0o755)
 
@@ -266,15 +257,3 @@ def test_a_file_that_goes_away_in_mid_sweep_is_said_at_once_and_left_as_it_is(
             queries.runs(store)
     if change is Path.unlink:
         assert not path.exists()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
-def test_a_limit_of_the_system_is_named_in_one_line(two_runs: Path) -> None:
-    before = two_runs.read_bytes()
-    limited = ["bash", "-c", 'ulimit -n 8; exec "$@"', "bash", *SEQCLS, "status"]
-    command = [*limited, "--db", str(two_runs)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert said.returncode == 3, said
-    assert "may have only 8 files open (ulimit -n); raise it to 64 or more" in said.stderr
-    assert said.stderr.count("\n") == 1
-    assert two_runs.read_bytes() == before

@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -16,7 +15,6 @@ from typer.testing import CliRunner
 import sweeps.work.executors
 from seqcls.engines.base import Progress
 from seqcls.errors import SeqclsError
-from sweeps.cli import sweeps as sweeping
 from sweeps.cli.app import app
 from sweeps.cli.parameters import RUNS_FAILED, RUNS_LEFT
 from sweeps.grid.spec import parse_spec
@@ -65,8 +63,7 @@ def test_a_sweep_is_estimated_submitted_trained_and_watched(
 ) -> None:
     status, said = seqcls("estimate", str(short_spec), *db)
     assert (status, "6 runs, 0 there already" in said) == (0, True)
-    assert "Estimated by timing a part of an epoch and of the test on this machine." in said
-    assert "for the rest" in said
+    assert "by timing" in said
     status, said = seqcls("submit", str(short_spec), *db)
     assert (status, "short: 6 runs queued" in said) == (0, True)
     (shown,) = json.loads(seqcls("status", "--json", *db)[1])
@@ -93,26 +90,6 @@ def test_a_sweep_is_stopped_resumed_and_deleted(short_spec: Path, db: tuple[str,
     assert "short" in seqcls("status", *db)[1]
     assert "short: deleted, and 6 runs." in seqcls("delete", "short", *db, typed="y\n")[1]
     assert rows(Path(db[1]), "SELECT count(*) FROM run") == [(0,)]
-
-
-def test_a_person_can_take_a_deletion_back_for_a_minute(
-    short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seqcls("submit", str(short_spec), *db)
-    waits: list[float] = []
-
-    def interrupted(seconds: float) -> None:
-        waits.append(seconds)
-        raise KeyboardInterrupt
-
-    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("sweeps.cli.sweeps.sys", terminal)
-    monkeypatch.setattr("sweeps.cli.sweeps.time.sleep", interrupted)
-    status, said = seqcls("delete", "short", *db, typed="y\n")
-    assert status != 0
-    assert "short is deleted in 60 seconds. Ctrl-C keeps it." in said
-    assert waits == [60]
-    assert rows(Path(db[1]), "SELECT count(*) FROM run") == [(6,)]
 
 
 def test_runs_that_failed_are_told_by_the_exit_status_and_retried(
@@ -222,22 +199,6 @@ def test_signals_end_a_command_without_a_traceback(tmp_path: Path, db: tuple[str
     assert "Traceback" not in said
     writer.release_dead(open_writer(db[1]))
     assert states(db) == {"queued": 1}
-
-
-def test_reading_a_specification_is_shown_to_go_on(
-    short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown: list[str] = []
-
-    @contextmanager
-    def progress_bar(doing: str) -> Iterator[None]:
-        shown.append(doing)
-        yield
-
-    monkeypatch.setattr(sweeping, "progress_bar", progress_bar)
-    for command in ("estimate", "submit"):
-        assert seqcls(command, str(short_spec), *db)[0] == 0
-    assert shown == [f"reading {short_spec}", "timing a few steps", f"reading {short_spec}"]
 
 
 def test_a_batch_that_does_not_fit_is_warned_of_with_the_estimate(
