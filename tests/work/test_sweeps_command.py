@@ -75,13 +75,24 @@ def test_a_sweep_is_estimated_submitted_trained_and_watched(
     assert "6 there already" in seqcls("estimate", str(short_spec), *db)[1]
 
 
-def test_a_sweep_is_stopped_resumed_and_deleted(short_spec: Path, db: tuple[str, str]) -> None:
+def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
+    short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_job: Job, _report: Progress) -> list[RunResult]:
+        raise MemoryError("no more")
+
     seqcls("submit", str(short_spec), *db)
     status, said = seqcls("stop", "short", *db)
     assert (status, "short is stopped: 0 of 6 runs done" in said) == (0, True)
     status, said = seqcls("work", "short", *db, "--workers", "0")
     assert (status, "6 runs left" in said) == (RUNS_LEFT, True)
     assert "6 runs queued" in seqcls("resume", "short", *db)[1]
+    with monkeypatch.context() as patched:
+        patched.setattr(sweeps.work.executors, "run_job", broken)
+        status, said = seqcls("sweep", str(short_spec), *db, "--workers", "0")
+    assert (status, "6 runs failed" in said) == (RUNS_FAILED, True)
+    assert seqcls("status", *db)[0] == RUNS_FAILED
+    assert "6 failed runs queued again" in seqcls("retry", "short", *db)[1]
     assert seqcls("work", "short", *db, "--workers", "0")[0] == 0
     assert "short was done already" in seqcls("stop", "short", *db)[1]
     status, said = seqcls("delete", "short", *db, typed="n\n")
@@ -90,21 +101,6 @@ def test_a_sweep_is_stopped_resumed_and_deleted(short_spec: Path, db: tuple[str,
     assert "short" in seqcls("status", *db)[1]
     assert "short: deleted, and 6 runs." in seqcls("delete", "short", *db, typed="y\n")[1]
     assert rows(Path(db[1]), "SELECT count(*) FROM run") == [(0,)]
-
-
-def test_runs_that_failed_are_told_by_the_exit_status_and_retried(
-    short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(_job: Job, _report: Progress) -> list[RunResult]:
-        raise MemoryError("no more")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(sweeps.work.executors, "run_job", broken)
-        status, said = seqcls("sweep", str(short_spec), *db, "--workers", "0")
-    assert (status, "6 runs failed" in said) == (RUNS_FAILED, True)
-    assert seqcls("status", *db)[0] == RUNS_FAILED
-    assert "6 failed runs queued again" in seqcls("retry", "short", *db)[1]
-    assert seqcls("work", *db, "--workers", "0")[0] == 0
 
 
 def test_a_sweep_or_a_database_that_is_not_there_is_named_and_not_made(
