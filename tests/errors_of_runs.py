@@ -19,7 +19,7 @@ from sweeps.api.models import trained_model
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries, string_queries
-from tests.patching import patch_everywhere
+from tests.patching import outputs_patched_everywhere
 
 EXACT = 1e-10
 PATCHED_LENGTH = 24
@@ -77,7 +77,7 @@ def _claims_of_patching(
     read = {Site("embedding"), Site("block", last), Site("layer", last)}
     read |= {Site("state", last)} if last == 0 else set()
     for site in read.intersection(plain_model(model).sites()):
-        found = patch_everywhere(model, letters, near.letters, site)
+        found = float(outputs_patched_everywhere(model, letters, near.letters, site))
         given = abs(found - _logit(model, near.letters)) <= EXACT
         yield f"all of {site.name} patched gives the other's logit", given
 
