@@ -3,13 +3,24 @@
 A network stands here once; a test names it, or goes through all that do what it is about.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+import torch
+from hypothesis import assume
+from hypothesis import strategies as st
+from torch import Tensor
+
+from seqcls.config import COUPLED, NetworkConfig
 from seqcls.engines.member import draw_initial
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.models.initialization import initial_parameters
-from seqcls.problem import Problem, configuration, resolve
+from seqcls.models import MODELS
+from seqcls.models.base import Classifier
+from seqcls.models.initialization import initial_parameters, make_model
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import Problem, configuration, obstacle_of, resolve
 from seqcls.results import Weights
 
 HEADS: dict[str, Any] = {"num_attention_heads": 2, "attention_head_size": 4, "feed_forward_size": 6}
@@ -85,20 +96,51 @@ TINY: dict[str, Any] = {
 }  # fmt: skip
 JUDGED: dict[str, Any] = {"task": "even_pairs"}
 WRITTEN: dict[str, Any] = {"task": "copy", "num_tokens": 3}
+ANSWERED: dict[str, Any] = {
+    "task": "regular", "alphabet": "ab", "pattern": "(ab|b)*", "answers": "next_symbols",
+}  # fmt: skip
+"""What is asked at every place."""
+
+ANSWERERS = tuple(name for name in WRITERS if name in JUDGES)
 
 
-def fields(name: str, *, writes: bool = False, **more: Any) -> dict[str, Any]:
-    """The fields of a small configuration of a network, which judges strings or writes outputs."""
+def fields(
+    name: str, *, writes: bool = False, answers: bool = False, **more: Any
+) -> dict[str, Any]:
+    """The fields of a small configuration of a network, which judges strings, writes outputs or
+    answers at every place.
+    """
     own = dict(NETWORKS[name])
-    # What is written has one readout and reads what came before; embeddings are tied to outputs.
-    for unread in ("readout", "attention_mask") if writes else ("tied_embeddings",):
-        own.pop(unread, None)
-    return {**TINY, **(WRITTEN if writes else JUDGED), **own, **more}
+    # What is read at every token has one readout and reads what came before; an embedding is tied
+    # to what has a row for each token.
+    unread = ("readout", "attention_mask") if writes or answers else ("tied_embeddings",)
+    for field in unread:
+        own.pop(field, None)
+    asked = WRITTEN if writes else ANSWERED if answers else JUDGED
+    return {**TINY, **asked, **own, **more}
 
 
-def problem(name: str, *, writes: bool = False, **more: Any) -> Problem:
+def problem(name: str, *, writes: bool = False, answers: bool = False, **more: Any) -> Problem:
     """A problem of a network: its sizes, its data and what it is asked."""
-    return resolve(configuration(fields(name, writes=writes, **more)))
+    return resolve(configuration(fields(name, writes=writes, answers=answers, **more)))
+
+
+def readable_model(
+    network: NetworkConfig, weights: Mapping[str, Tensor | np.ndarray]
+) -> Classifier:
+    """The readable model with these weights, in double precision unless they are of single."""
+    made = make_model(network).to(getattr(torch, network.precision))
+    made.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+    return made.eval()
+
+
+def scattered_weights(network: NetworkConfig, seed: int = 0, width: float = 0.3) -> Weights:
+    """Initial weights, each moved by noise: norms and biases are no identities."""
+    rng = np.random.default_rng(seed)
+    return {
+        name: (value + width * rng.normal(size=value.shape)).astype(value.dtype)
+        for name, value in ((x, y.numpy()) for x, y in initial_parameters(network, seed).items())
+    }
 
 
 def random_weights(own: Problem, seed: int = 0) -> Weights:
@@ -129,3 +171,56 @@ def untrained(seed: int | None = None, **more: Any) -> TrainedModel:
     small = {"task": "even_pairs", "hidden_size": 4, "attention_head_size": 2}
     own = resolve(configuration({**small, "precision": "float64", **more}))
     return TrainedModel(own, draw_initial([(own, seed)])[0])
+
+
+# Networks drawn at random.
+
+SETTINGS: dict[str, Sequence[Any]] = {
+    "activation": ("gelu", "relu", "gelu_tanh"),
+    "attention_head_size": (2, 4, 6, 3),
+    "attention_mask": ("full", "causal"),
+    "attention_scale": ("sqrt", "log_length", "learned_log_length"),
+    "biases": (False, True),
+    "eigenvalue_range": ("positive", "signed"),
+    "expand": (1, 2, 3),
+    "feed_forward_size": (0, 1, 5),
+    "final_norm": (False, True),
+    "householder_steps": (1, 2, 3),
+    "layer_norm": ("rms", "nn"),
+    "layer_norm_eps": (1e-2, 0.0),
+    "layers": ("mapd", "gamp"),
+    "no_attend_cls": (False, True),
+    "norm_placement": ("pre", "post"),
+    "num_attention_heads": (1, 2, 3, 0),
+    "num_blocks": (1, 2, 3),
+    "position_draw": ("sorted", "shifted"),
+    "position_range": (0, 40),
+    "positions": tuple(sorted({*POSITIONS} - {*COUPLED})),
+    "readout": ("last", "mean", "first"),
+    "short_convolution": (True, False),
+    "state_size": (1, 3, 5),
+}
+"""By setting, values of it that a random network may have."""
+
+
+@st.composite
+def judging_fields(draw: st.DrawFn, **narrower: Sequence[Any]) -> dict[str, Any]:
+    """Fields of any network that judges strings.
+
+    Args:
+        narrower: by setting, or `architecture`, the values to draw from in place of all.
+    """
+    architectures = tuple(name for name in MODELS if name not in {*ONLY_WRITE, "paragraph_reader"})
+    values = {**SETTINGS, "architecture": architectures, **narrower}
+    drawn: dict[str, Any] = {"architecture": draw(st.sampled_from(values["architecture"]))}
+    reads = MODELS[drawn["architecture"]].reads
+    if "positions" in reads:
+        drawn["positions"] = draw(st.sampled_from(values["positions"]))
+        reads |= POSITIONS[drawn["positions"]].reads
+    for setting in sorted(reads - {"positions"}):
+        if setting in values:
+            drawn[setting] = draw(st.sampled_from(values[setting]))
+    drawn["hidden_size"] = draw(st.integers(1, 9))
+    drawn = {**TINY, "test_size": 256, "num_letters": 3, **drawn}
+    assume(obstacle_of(drawn) is None)
+    return drawn

@@ -8,11 +8,13 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from seqcls.config import COUPLED, NetworkConfig
-from seqcls.models.base import Classifier
-from seqcls.models.initialization import initial_parameters, make_model
-from seqcls.models.positions import POSITIONS, read_ids
+from seqcls.config import NetworkConfig
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.positions import read_ids
 from seqcls.strings.token_strings import TokenStrings
+from tests.zoo import readable_model as plain_model
+
+__all__ = ["Case", "cases", "plain_model"]
 
 
 @st.composite
@@ -89,90 +91,3 @@ def cases(draw: st.DrawFn, *, any_depth: bool = False) -> Case:
     letter = st.integers(0, config.num_letters - 1)
     strings = draw(st.lists(st.lists(letter, max_size=12), min_size=1, max_size=5))
     return Case(config, members, strings)
-
-
-@st.composite
-def ordered_networks(draw: st.DrawFn, *, compiled: bool = False) -> NetworkConfig:
-    """Any network that there is, whether letter counts suffice or not, in float64.
-
-    With `compiled` only those that an engine of compiled code may have.
-    """
-    memories = ["deltanet", "gated_deltanet", "mamba", "hybrid"] if compiled else []
-    architecture = draw(
-        st.sampled_from(["transformer", "transformer", "rnn", "gru", "lstm", *memories])
-    )
-    transformer = architecture == "transformer"
-    more: dict[str, Any] = {}
-    mask = "full"
-    if transformer:
-        left_out = {*COUPLED, "fire"} if compiled else {*COUPLED}
-        positions = draw(st.sampled_from(sorted({*POSITIONS} - left_out)))
-        mask = draw(st.sampled_from(["full", "causal"]))
-        reads = POSITIONS[positions].reads
-        randomized = "position_range" in reads and draw(st.booleans())
-        shifted = "position_draw" in reads and not (randomized or compiled) and draw(st.booleans())
-        more = {
-            "positions": positions,
-            "position_range": 40 if randomized else 0,
-            "position_draw": "shifted" if shifted else "sorted",
-            "attention_mask": mask,
-            "attention_head_size": 2 * draw(st.integers(1, 3)),
-            "attention_scale": draw(
-                st.sampled_from(
-                    ["sqrt", "log_length", *([] if compiled else ["learned_log_length"])]
-                )
-            ),
-            "norm_placement": draw(st.sampled_from(["pre", "post"])),
-            "activation": draw(
-                st.sampled_from(["gelu", "relu", *([] if compiled else ["gelu_tanh"])])
-            ),
-            "final_norm": not compiled and draw(st.booleans()),
-            "no_attend_cls": draw(st.booleans()),
-        }
-    if architecture in memories:
-        more = {
-            "attention_head_size": 2 * draw(st.integers(1, 3)),
-            "norm_placement": draw(st.sampled_from(["pre", "post"])),
-            "activation": draw(st.sampled_from(["gelu", "relu"])),
-            "eigenvalue_range": draw(st.sampled_from(["positive", "signed"])),
-            "short_convolution": draw(st.booleans()),
-            "expand": draw(st.integers(1, 3)),
-            "state_size": draw(st.integers(1, 5)),
-        }
-    if architecture == "hybrid":
-        more["layers"] = draw(st.text("adgm", min_size=1, max_size=3))
-        more["positions"] = draw(st.sampled_from(["none", "rotary", "alibi"]))
-        more["attention_scale"] = draw(st.sampled_from(["sqrt", "log_length"]))
-    blind = not transformer or mask == "causal"
-    return NetworkConfig(
-        architecture=architecture,
-        num_letters=draw(st.integers(1, 5)),
-        hidden_size=draw(st.integers(1, 6)),
-        num_attention_heads=draw(st.integers(int(architecture in memories), 3)),
-        feed_forward_size=draw(st.integers(0, 6)),
-        layer_norm=draw(st.sampled_from(["rms", "nn"])),
-        layer_norm_eps=draw(st.sampled_from([0.0, 1e-2])),
-        num_blocks=draw(st.integers(1, 3)),
-        readout=draw(st.sampled_from(["last", "mean", *([] if blind else ["first"])])),
-        biases=draw(st.booleans()),
-        trained_length=30,
-        precision="float64",
-        **more,
-    )
-
-
-@st.composite
-def ordered_cases(draw: st.DrawFn, *, compiled: bool = False) -> Case:
-    """A network of any kind with members whose parameters are random, and strings."""
-    config = draw(ordered_networks(compiled=compiled))
-    members = [initial_parameters(config, seed) for seed in range(draw(st.integers(1, 2)))]
-    letter = st.integers(0, config.num_letters - 1)
-    strings = draw(st.lists(st.lists(letter, max_size=12), min_size=1, max_size=5))
-    return Case(config, members, strings)
-
-
-def plain_model(config: NetworkConfig, parameters: dict[str, Tensor]) -> Classifier:
-    """The readable model with these parameters, in evaluation mode."""
-    model = make_model(config).to(getattr(torch, config.precision))
-    model.load_state_dict(parameters)
-    return model.eval()

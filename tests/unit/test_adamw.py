@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -36,22 +35,6 @@ def test_its_steps_are_those_of_pytorch_also_where_a_value_gets_no_gradient() ->
         reference.step()
         assert all(map(torch.equal, ours, theirs))
     assert not torch.equal(ours[0], values()[0])
-
-
-def test_what_does_not_decay_moves_as_in_a_group_of_pytorch_without_decay() -> None:
-    ours, theirs = values(), values()
-    optimizer = AdamW(ours, weight_decay=0.5, decays=[torch.tensor(True), torch.tensor(False)])
-    groups: list[dict[str, Any]] = [
-        {"params": theirs[:1]},
-        {"params": theirs[1:], "weight_decay": 0.0},
-    ]
-    reference = torch.optim.AdamW(groups, lr=0.1, weight_decay=0.5, fused=True)
-    for step in range(5):
-        for each in (ours, theirs):
-            with_gradients(each, step)
-        optimizer.step(0.1)
-        reference.step()
-    torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
 
 
 def test_rows_that_are_kept_go_on_as_they_would_have_beside_the_others() -> None:

@@ -9,22 +9,20 @@ import pytest
 import torch
 
 from seqcls import fields as of_fields
-from seqcls.config import RunConfig
-from seqcls.engines.choice import choose_engine
-from seqcls.errors import ConfigError, EngineError, InvalidStringError
+from seqcls.errors import InvalidStringError
 from seqcls.evaluation import distinct_test_strings, evaluate
 from seqcls.interpretability.automaton import LearningBudget
 from seqcls.interpretability.automaton_learning import learn
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import output_verdict
 from seqcls.kinds.places import PlacesKind
-from seqcls.models.initialization import initial_parameters, make_model
-from seqcls.problem import Problem, configuration, resolve
+from seqcls.problem import Problem, configuration, obstacle_of, resolve
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.places import AtEveryPlace
 from seqcls.training import train_group
+from tests.zoo import random_weights, readable_model
 
 FEW = {"train_size": 64, "validation_size": 32, "test_size": 200}
 SHORT = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 12}
@@ -127,11 +125,7 @@ def test_all_strings_of_a_length_are_those_that_match(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     ("alphabet", "pattern", "string", "said"),
-    [
-        ("ab", "(ab)*", "abab", "a$ b a$ b a$"),
-        ("a", "a*", "aaaa", "a$ a${4}"),
-        ("$-", "($-)*", "$-", "$,END - $,END"),
-    ],
+    [("a", "a*", "aaaa", "a$ a${4}"), ("$-", "($-)*", "$-", "$,END - $,END")],
 )
 def test_sets_are_written_so_that_they_are_read(
     alphabet: str, pattern: str, string: str, said: str
@@ -173,15 +167,15 @@ def test_prefixes_and_states_are_asked_of_the_strings_that_membership_is() -> No
         assert (strings.letters == stream(once.test).epoch(0).strings.letters).all()
 
 
-@pytest.mark.parametrize("answers", ["prefixes", "next_symbols", "states"])
-@pytest.mark.parametrize("architecture", ["rnn", "transformer", "mamba"])
+@pytest.mark.parametrize(
+    ("answers", "architecture"),
+    [("prefixes", "rnn"), ("next_symbols", "transformer"), ("states", "mamba")],
+)
 def test_models_answer_each_prefix_as_they_answer_it_alone(answers: str, architecture: str) -> None:
     fields = {"hidden_size": 4, "precision": "float64", "test_size": 30}
     problem = problem_of(answers, architecture=architecture, **fields)
-    model = make_model(problem.network).double()
-    drawn = initial_parameters(problem.network, 0)
-    weights = {name: 3 * value.double().numpy() for name, value in drawn.items()}
-    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    weights = random_weights(problem)
+    model = readable_model(problem.network, weights)
     (evaluation,) = evaluate(problem, [weights])
     test = distinct_test_strings(problem.test)
     wrong = np.zeros(len(test.texts), dtype=bool)
@@ -239,13 +233,11 @@ def test_a_small_network_learns_which_symbols_may_follow() -> None:
         "next_symbols", architecture="rnn", hidden_size=8, train_size=1000, max_num_epochs=20,
         train_batch_size=32, test_max_length=40, train_max_length=10,
     )  # fmt: skip
-    together = train_group([(problem, 0), (problem, 1)])
-    (alone,) = train_group([(problem, 1)])
-    first, second = evaluate(problem, [x.kept_weights for x in together])
-    assert first.wrong == second.wrong == 0
-    assert first.solved_length == 40
-    assert alone.train_losses == together[1].train_losses
-    model = TrainedModel(problem, together[0].kept_weights)
+    (trained,) = train_group([(problem, 0)])
+    (result,) = evaluate(problem, [trained.kept_weights])
+    assert result.wrong == 0
+    assert result.solved_length == 40
+    model = TrainedModel(problem, trained.kept_weights)
     learned = learn(model, LearningBudget(strings=64, length=20))
     assert learned.error is None, "the machine of its answers is that of the language"
     assert sorted(set(learned.names.values())) == ["a$", "b", "∅"]
@@ -254,54 +246,33 @@ def test_a_small_network_learns_which_symbols_may_follow() -> None:
     assert (tried.max_length, tried.inputs, tried.wrong) == (40, 21, 0)
 
 
-def test_old_keys_mean_what_they_meant() -> None:
-    assert RunConfig.from_mapping({}).key == RunConfig.from_mapping({"answers": "string"}).key
+def test_a_key_says_what_is_asked_where_it_is_more_than_one_answer() -> None:
     fields = {**ALTERNATING, **FEW}
     once, again = configuration(fields), configuration({**fields, "answers": "prefixes"})
     assert once.key == configuration({**fields, "answers": "string"}).key != again.key
     assert of_fields.test_set_key(once) != of_fields.test_set_key(again)
-    assert of_fields.language_of(dict(once)) == "regular, alphabet=ab, pattern=(ab)*"
-    assert (
-        of_fields.language_of(dict(again))
-        == "regular, alphabet=ab, pattern=(ab)*, answers=prefixes"
-    )
+    named = "regular, alphabet=ab, pattern=(ab)*"
+    assert of_fields.language_of(dict(once)) == named
+    assert of_fields.language_of(dict(again)) == f"{named}, answers=prefixes"
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"task": "copy"}, "answers='next_symbols': not read by kind 'transduction'; leave it out"),
-        (
-            {"task": "majority"},
-            "answers='next_symbols' with task='majority': its language has no minimal automaton "
-            "here; use 'prefixes' or 'string'",
-        ),
-        ({"attention_mask": "full"}, "attention_mask='full': every place is answered from left"),
-        ({"architecture": "rnn", "readout": "last"}, "readout='last': the answer is read at every"),
-        ({"architecture": "encoder_decoder"}, "this task asks for answers at every place"),
-        ({"answers": "letters"}, "answers='letters'"),
-        ({"answers": "prefixes", "tied_embeddings": True}, "not read by kind 'prefixes'"),
-        ({"answers": "states", "pattern": "(a|b)*"}, "expected an automaton of 2 to 4,096 states"),
-        (
-            {"test_sampler": "balanced_strings"},
-            "test_sampler='balanced_strings' with answers='next_symbols': expected uniform_inputs",
-        ),
-        ({"positions": "coupled"}, "have no output"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused_in_one_line(fields: dict[str, Any], said: str) -> None:
-    of_task = {} if "task" in fields else ALTERNATING
-    with pytest.raises(ConfigError) as refused:
-        configuration({**of_task, "answers": "next_symbols", **fields})
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"task": "copy"}, "answers='next_symbols': not read by kind 'transduction'"),
+    ({"task": "majority"}, "answers='next_symbols' with task='majority'"),
+    ({"attention_mask": "full"}, "attention_mask='full'"),
+    ({"architecture": "rnn", "readout": "last"}, "readout='last'"),
+    ({"architecture": "encoder_decoder"}, "this task asks for answers at every place"),
+    ({"answers": "letters"}, "answers='letters'"),
+    ({"answers": "prefixes", "tied_embeddings": True}, "not read by kind 'prefixes'"),
+    ({"answers": "states", "pattern": "(a|b)*"}, "expected an automaton of 2 to 4,096 states"),
+    ({"test_sampler": "balanced_strings"}, "expected uniform_inputs"),
+    ({"positions": "coupled"}, "have no output"),
+]
 
 
-def test_the_engine_of_lanes_says_why_it_cannot() -> None:
-    assert (
-        choose_engine(problem_of("next_symbols", architecture="rnn"), "auto", "cpu").name == "lanes"
-    )
-    problem = problem_of("next_symbols", positions="sinusoidal", position_range=30)
-    assert choose_engine(problem, "auto", "cpu").name == "strings"
-    with pytest.raises(EngineError, match="position_range=30 is compiled only where one token"):
-        choose_engine(problem, "lanes", "cpu")
+def test_what_cannot_be_asked_is_refused_in_one_line() -> None:
+    for fields, named in REFUSED:
+        of_task = {} if "task" in fields else ALTERNATING
+        said = obstacle_of({**of_task, "answers": "next_symbols", **fields}) or ""
+        assert named in said, fields
+        assert "\n" not in said, fields

@@ -22,17 +22,14 @@ from seqcls.interpretability.states_by_strings import recurrent_units
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part, Site
 from seqcls.problem import configuration, resolve
-from tests.patching import outputs_patched_everywhere
-from tests.unit.streams import random_values
+from tests.oracles.two_streams import Kept, random_values, transcribed, unchanged
 from tests.unit.test_paragraph import RECURRENT, SMALL, trained_of
-from tests.unit.test_recurrent_attention import Kept, transcribed, unchanged
 
 COPY: dict[str, Any] = {
     "task": "copy", "architecture": "encoder_decoder", "hidden_size": 8, "num_blocks": 2,
     "num_attention_heads": 2, "attention_head_size": 4, "feed_forward_size": 6,
     "train_max_length": 4, "validation_max_length": 4, "test_max_length": 6, "test_size": 40,
 }  # fmt: skip
-CROSSING = Part(1, "head", 1, side="decoder", which="cross-attention ")
 LAYERS: dict[str, Any] = {
     "architecture": "recurrent_attention", "hidden_size": 6, "num_blocks": 2, "num_tokens": 5,
     "biases": True,
@@ -61,72 +58,24 @@ def test_the_heads_of_both_sides_have_names() -> None:
         "decoder block 0, feed-forward",
     ]  # fmt: skip
     assert len(texts) == len(set(texts)) == 16
-    of_pictures = [part.text for part in running(trained_of(SMALL)).parts()]
-    assert len(of_pictures) == 10
-    assert all(text.startswith("decoder") for text in of_pictures)
-    assert CROSSING.text in of_pictures
 
 
-@pytest.mark.parametrize("part", [part.text for part in running(copying()).parts()])
-def test_a_part_that_adds_nothing_is_one_whose_weights_are_zero(part: str) -> None:
-    model = copying()
-    (found,) = [each for each in running(model).parts() if each.text == part]
-    weights = {name: value.copy() for name, value in model.weights.items()}
-    inside = f"{found.side}.blocks.{found.block}"
-    if found.kind == "feed-forward":
-        weights[f"{inside}.feed_forward.output.weight"][:] = 0
-    else:
-        name = "cross_attention" if found.which else "attention"
-        columns = slice(4 * found.number, 4 * found.number + 4)
-        weights[f"{inside}.{name}.output.weight"][:, columns] = 0
-    ablated = running(model).outputs({found: "zero"})
-    np.testing.assert_allclose(
-        ablated, running(TrainedModel(model.problem, weights)).outputs({}), atol=1e-9
-    )
-    assert abs(ablated - running(model).outputs({})).max() > 1e-6
-
-
-def test_a_part_that_adds_its_mean_adds_that_over_the_tokens_of_its_stream() -> None:
-    model = copying()
-    backend = running(model)
-    for part in (CROSSING, Part(0, "head", 0, side="encoder")):
-        state = plain_model(model).parts()[part]
-        found, tokens = torch.zeros(4, dtype=torch.float64), 0
-        with torch.no_grad():
-            for ids in backend._batches:  # type: ignore[attr-defined]
-                kept = plain_model(model).activations(ids)[state][:, part.number]
-                separator = len(model.tokenizer.alphabet) + 2
-                lengths = (ids == separator).int().argmax(dim=1)
-                if part.side == "decoder":
-                    lengths = (ids != 1).sum(dim=1) - lengths
-                for row, length in enumerate(lengths.tolist()):
-                    found += kept[row, :length].sum(dim=0)
-                    tokens += length
-        mean = backend._means[part]  # type: ignore[attr-defined]
-        torch.testing.assert_close(mean, found / tokens)
-
-
-def test_reading_a_picture_hangs_on_heads_that_can_be_ranked() -> None:
-    backend = running(trained_of(SMALL), 20)
-    ranked = rank(backend, backend.parts(), "mean")
-    assert len(ranked) == 10
-    assert all(np.isfinite(outcome.loss) for outcome in ranked)
-    assert {outcome.loss for outcome in ranked} != {ablate(backend, {}).loss}
-
-
-def test_a_recurrent_reader_of_pictures_can_do_without_units_of_its_decoder() -> None:
-    backend = running(trained_of(RECURRENT), 20)
-    texts = [part.text for part in backend.parts()]
-    assert len(texts) == 16
-    assert texts[0] == "decoder layer 0, unit 0"
-    (ablated, *_) = rank(backend, backend.parts()[:2], "mean")
-    assert ablated.logit_change > 0
-
-
-@pytest.mark.parametrize("fields", [SMALL, RECURRENT])
-def test_of_pictures_no_states_are_carried_over(fields: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="with pictures names no states that could be carried"):
-        patch(trained_of(fields), (1, 2), (1, 3))
+def test_readers_of_pictures_can_do_without_parts_of_their_decoders() -> None:
+    for fields, number, first in (
+        (SMALL, 10, "decoder block 0, head 0"),
+        (RECURRENT, 16, "decoder layer 0, unit 0"),
+    ):
+        model = trained_of(fields)
+        backend = running(model, 20)
+        parts = backend.parts()
+        assert (len(parts), parts[0].text) == (number, first)
+        ranked = rank(backend, parts[:4], "mean")
+        assert all(np.isfinite(outcome.loss) for outcome in ranked)
+        assert {outcome.loss for outcome in ranked} != {ablate(backend, {}).loss}
+        with pytest.raises(ConfigError, match="with pictures names no states that could be carr"):
+            patch(model, (1, 2), (1, 3))
+        found = recurrent_units(model, model.letters("12/3"))
+        assert found.states.shape == (2, len(found.tokens), 8)
 
 
 Change = Callable[[str, int, int, Kept], Kept]
@@ -212,29 +161,6 @@ def test_what_is_carried_over_is_that_of_the_transcribed_equations(attention: st
     assert not own.flips.any()
 
 
-def test_all_that_an_encoder_gives_carries_the_whole_difference() -> None:
-    model = copying(biases=True, num_tokens=3)
-    found = patch(model, BASE, SOURCE)
-    names = [site.text for site in found.sites]
-    assert names[:3] == ["encoder embedding", "encoder block 0, head 0", "encoder block 0, head 1"]
-    assert names[-4:] == [
-        "decoder block 1, cross-attention head 1", "decoder block 1, cross-attention",
-        "decoder block 1, feed-forward", "decoder block 1",
-    ]  # fmt: skip
-    for site in (Site("embedding", side="encoder"), Site("block", 1, side="encoder")):
-        read = target(model, BASE)
-        carried = outputs_patched_everywhere(model, BASE, SOURCE, site, read)
-        with torch.no_grad():
-            of_source, of_base = (
-                plain_model(model)(ids_of(model, [letters], [read])) for letters in (SOURCE, BASE)
-            )
-        torch.testing.assert_close(carried, of_source, rtol=1e-12, atol=1e-12)
-        assert abs(of_source - of_base).max() > 1e-3
-    # Of the embeddings one alone differs.
-    assert found.logits[0, 2] == pytest.approx(found.source_logit, abs=1e-9)
-    np.testing.assert_allclose(found.logits[0, [0, 1, 3]], found.base_logit, atol=1e-9)
-
-
 def test_the_last_states_at_sep_decide_the_first_token_alone() -> None:
     model = copying(biases=True, num_tokens=3, norm_placement="post")
     outputs = target(model, BASE), write_output(model, BASE)
@@ -267,12 +193,3 @@ def test_the_decoders_states_are_those_after_each_token_that_is_written(placemen
         outputs = plain(ids_of(model, [letters]))[0, 3:].numpy()
     head = plain.get_parameter("classifier.weight").detach().numpy()
     np.testing.assert_allclose(found.states[-1] @ head.T, outputs, atol=1e-9)
-
-
-@pytest.mark.parametrize(("fields", "layers"), [(SMALL, 2), (RECURRENT, 2)])
-def test_readers_of_pictures_have_states_of_their_decoders(
-    fields: dict[str, Any], layers: int
-) -> None:
-    model = trained_of(fields)
-    found = recurrent_units(model, model.letters("12/3"))
-    assert found.states.shape == (layers, len(found.tokens), 8)

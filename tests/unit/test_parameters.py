@@ -1,7 +1,6 @@
 """Stored weights are those of their configuration, or refused in a line."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,20 +13,8 @@ from seqcls.interpretability.family import parse_family
 from seqcls.interpretability.network import Network
 from seqcls.problem import resolve
 from seqcls.results import Weights
-from seqcls.weights import to_bytes, weights_of
-
-KINDS: list[dict[str, Any]] = [
-    {},
-    {"layer_norm": "rms"},
-    {"biases": True},
-    {"precision": "float64"},
-    {"positions": "alibi"},
-    {"positions": "relative"},
-    {"positions": "learned", "readout": "last", "attention_mask": "causal"},
-    {"num_blocks": 2},
-    {"architecture": "lstm"},
-    {"architecture": "rnn", "biases": True},
-]
+from seqcls.weights import from_bytes, to_bytes, weights_of
+from tests import zoo
 
 NAME = "embedding.weight"
 
@@ -35,14 +22,6 @@ NAME = "embedding.weight"
 def drawn(config: RunConfig) -> Weights:
     (weights,) = draw_initial([(resolve(config), 0)])
     return weights
-
-
-@pytest.mark.parametrize("fields", KINDS, ids=str)
-def test_weights_of_every_kind_of_network_are_taken(fields: dict[str, Any]) -> None:
-    config = RunConfig(**fields)
-    weights = drawn(config)
-    found = weights_of(resolve(config), to_bytes(weights))
-    assert all((found[name] == weights[name]).all() for name in weights)
 
 
 CHANGES: dict[str, Callable[[Weights], Weights]] = {
@@ -54,13 +33,20 @@ CHANGES: dict[str, Callable[[Weights], Weights]] = {
 }
 
 
-@pytest.mark.parametrize("said", CHANGES)
-@pytest.mark.parametrize("fields", [{}, {"num_blocks": 2}], ids=str)
-def test_weights_that_do_not_fit_are_refused(fields: dict[str, Any], said: str) -> None:
-    config = RunConfig(**fields)
-    data = to_bytes(CHANGES[said](drawn(config)))
-    with pytest.raises(StoreError, match=f"not of this configuration.*{said}.*train the run again"):
-        weights_of(resolve(config), data)
+def test_weights_that_fit_are_taken_and_others_are_refused() -> None:
+    for name in zoo.NETWORKS:
+        problem = zoo.problem(name, writes=name in zoo.WRITERS)
+        weights = zoo.scattered_weights(problem.network)
+        found = weights_of(problem, to_bytes(weights))
+        assert all((found[parameter] == weights[parameter]).all() for parameter in weights)
+    for fields in ({}, {"num_blocks": 2}):
+        config = RunConfig(**fields)
+        for said, change in CHANGES.items():
+            refused = f"not of this configuration.*{said}.*train the run again"
+            with pytest.raises(StoreError, match=refused):
+                weights_of(resolve(config), to_bytes(change(drawn(config))))
+    with pytest.raises(StoreError, match="damaged weights"):
+        from_bytes(b"not safetensors")
 
 
 def test_a_model_of_zeros_has_no_answer_that_changes() -> None:

@@ -29,7 +29,7 @@ from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.regular import minimal_automaton
 from sweeps.work import jobs
-from tests.unit.reading import read_all
+from tests.conftest import LONG
 
 TRAIN = resolve(RunConfig(train_size=256)).train
 FIXED = resolve(RunConfig(train_sampler="fixed_length", sequence_length=5)).train
@@ -39,6 +39,11 @@ FIXED = resolve(RunConfig(train_sampler="fixed_length", sequence_length=5)).trai
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+def read_all(sampler: Sampler) -> bytes:
+    """The letters of a few epochs, read from the folder or drawn."""
+    return b"".join(Stream(sampler).epoch(index).strings.letters.tobytes() for index in range(6))
 
 
 def in_threads(work: Callable[[int], object], number: int = 4) -> None:
@@ -62,7 +67,7 @@ def test_threads_read_and_keep_the_epochs_of_one_stream(
 ) -> None:
     monkeypatch.setattr("seqcls.sampling.streams.MEMORY", Memory(1))
     wanted = drawn(TRAIN, 6)
-    for _ in range(3):
+    for _ in range(2):
         shutil.rmtree(cache, ignore_errors=True)
         shared = Stream(TRAIN)
 
@@ -84,7 +89,7 @@ def test_threads_find_the_lengths_of_one_automaton() -> None:
         for length in range(300):
             automaton.has(length, True)
 
-    for _ in range(5):
+    for _ in range(2):
         automaton = minimal_automaton(pattern, "ab")
         in_threads(partial(look, automaton))
         assert [automaton.has(length, True) for length in range(300)] == wanted
@@ -204,7 +209,7 @@ def test_other_settings_are_another_stream(cache: Path) -> None:
     assert len(list((cache / "strings").iterdir())) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.skipif(not LONG, reason="starts processes that load all anew")
 def test_processes_may_share_the_folder() -> None:
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         found = pool.map(read_all, [TRAIN] * 9)

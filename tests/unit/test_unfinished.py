@@ -17,38 +17,25 @@ from seqcls.results import EpochLosses, TrainedMember
 from seqcls.training import train_group
 from tests.conftest import ROOT
 
-SMALL = {
-    "train_size": 64,
-    "train_batch_size": 16,
-    "validation_size": 64,
-    "max_num_epochs": 6,
+SMALL: dict[str, object] = {
+    "train_size": 64, "train_batch_size": 16, "validation_size": 64, "max_num_epochs": 6,
     "min_num_epochs": 6,
-}
-WRITES = {"task": "copy", "hidden_size": 8, "num_blocks": 1, "feed_forward_size": 16} | {
-    "attention_head_size": 8,
-    "num_attention_heads": 1,
-    "train_max_length": 6,
-    "validation_max_length": 6,
-    "test_max_length": 12,
-}
-DRAWN = {"positions": "learned", "position_range": 220, "num_blocks": 2}
+}  # fmt: skip
+WRITES: dict[str, object] = {
+    "task": "copy", "hidden_size": 8, "num_blocks": 1, "feed_forward_size": 16,
+    "attention_head_size": 8, "num_attention_heads": 1, "train_max_length": 6,
+    "validation_max_length": 6, "test_max_length": 12,
+}  # fmt: skip
 SHIFTED = {"positions": "learned", "position_draw": "shifted"}
-LSTM = {"architecture": "lstm", "readout": "last"}
+LSTM = {"architecture": "lstm", "readout": "last", "hidden_size": 8}
 UNTIL_RIGHT = {"stop_when_right": True, "check_every": 3}
 BY_STEPS = {"learning_rate_interval": "step", "warm_up_steps": 6, "decay": "matrices"}
-CASES = [
-    ("fused", {}),
+CASES: list[tuple[str, dict[str, object]]] = [
     ("fused", {"positions": "learned", "position_range": 220}),
-    ("lanes", DRAWN),
     ("lanes", WRITES | SHIFTED | BY_STEPS),
-    ("lanes", LSTM | {"hidden_size": 8}),
-    ("lanes", WRITES | UNTIL_RIGHT),
     ("counts", {"num_blocks": 2} | BY_STEPS),
-    ("strings", LSTM | {"hidden_size": 8} | UNTIL_RIGHT),
-    ("strings", {"num_blocks": 2, "dropout_rate": 0.2}),
+    ("strings", LSTM | {"dropout_rate": 0.1} | UNTIL_RIGHT),
     ("strings", WRITES | SHIFTED | {"warm_up_steps": 5, "gradient_clip": 1.0}),
-    ("strings", WRITES | {"architecture": "encoder_decoder"}),
-    ("strings", LSTM | {"hidden_size": 8, "dropout_rate": 0.1}),
 ]
 
 
@@ -115,7 +102,7 @@ def test_it_goes_on_to_the_same_last_bit(
 @pytest.mark.parametrize("engine", ["lanes", "strings"])
 def test_it_ends_within_the_same_epoch(engine: str, kept: Path) -> None:
     learned = {"task": "parity", "train_max_length": 3, "learning_rate": 0.02, "train_size": 160}
-    more = {"max_num_epochs": 60, "patience": 60, "min_validation_loss": 0.0, "hidden_size": 8}
+    more = {"max_num_epochs": 60, "patience": 60, "min_validation_loss": 0.0}
     fields = LSTM | UNTIL_RIGHT | learned | more
     whole, all_said = trained(engine, fields)
     first, second = sorted(member.epochs for member in whole)
@@ -144,17 +131,13 @@ def test_what_is_damaged_is_trained_from_the_beginning(kept: Path) -> None:
     assert len(trained("lanes", WRITES)[1]) < len(all_said)
 
 
-@pytest.mark.parametrize(
-    "change", [{"learning_rate": 0.02}, {"train_seed": 7}, {"task": "reverse"}]
-)
-def test_other_runs_never_go_on_from_it(change: dict[str, object], kept: Path) -> None:
-    whole, all_said = trained("lanes", WRITES | change)
+def test_other_runs_never_go_on_from_it(kept: Path) -> None:
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
-    found, said = trained("lanes", WRITES | change)
-    assert_same(found, whole)
-    assert said == all_said
-    assert len(list(kept.iterdir())) == 1
+    for change in ({"learning_rate": 0.02}, {"train_seed": 7}, {"task": "reverse"}):
+        # A run that went on would first say again what was trained before.
+        assert all(len(epochs) == 1 for epochs in trained("lanes", WRITES | change)[1]), change
+        assert len(list(kept.iterdir())) == 1
 
 
 def test_what_nobody_goes_on_with_is_removed(kept: Path) -> None:

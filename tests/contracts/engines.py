@@ -1,0 +1,128 @@
+"""The one way into every engine, by which contracts ask: gradients, answers, outputs, training.
+
+Each engine is asked for what the product has of it; who redesigns them writes these functions anew,
+and the contracts hold on.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from seqcls.decode import best_written, output_limits
+from seqcls.decode import score as score_plainly
+from seqcls.engines.base import Member, Progress, Writer
+from seqcls.engines.choice import ENGINES, engine_named
+from seqcls.engines.compiled.arithmetic import BETA_1
+from seqcls.engines.compiled.engine import CompiledEngine, EpochPart, Steps, Update
+from seqcls.engines.member import Unfinished, draw_initial
+from seqcls.engines.pytorch.computations import OneByOne, Stacked
+from seqcls.engines.pytorch.groups import Losses, StackedGroup, all_logits
+from seqcls.engines.pytorch.training import GroupTraining, optimizer_of
+from seqcls.kinds.base import Examples, Scored, Written
+from seqcls.problem import Problem
+from seqcls.results import TrainedMember, Weights
+from seqcls.sampling.streams import stream
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.training import train_group
+
+STACKED = "stacked"
+"""The engine of strings as it trains on a GPU: all members in one step."""
+
+CPU = torch.device("cpu")
+
+
+def engines_of(problem: Problem) -> list[str]:
+    """The engines that can train a problem's models, by name."""
+    names = [engine.name for engine in ENGINES if engine.obstacle(problem, "cpu") is None]
+    is_stacked = problem.network.dropout_rate == 0 and not problem.network.picture
+    return [*names, *[STACKED] * is_stacked]
+
+
+def loss_and_gradient(engine: str, problem: Problem, weights: Weights) -> tuple[float, Weights]:
+    """The sum of the losses of the first batch of training, and the gradient of what is trained on.
+
+    The problem has one batch in an epoch.
+    """
+    if engine != STACKED and isinstance(own := engine_named(engine), CompiledEngine):
+        program = own._programs()(problem)
+        flat = program.pack(weights)
+        # After one step AdamW's first moments are a share of the gradient.
+        moments = np.zeros((2, len(flat)), flat.dtype)
+        steps = Steps(moments, 0, Update(np.zeros(1), 0.0, 0.0))
+        loss, _ = program.epoch(flat.copy(), steps, EpochPart(0))
+        return float(loss), program.unpack(moments[0] / flat.dtype.type(1 - BETA_1))
+    group, computation = _computation(engine, problem, [weights])
+    examples = stream(problem.train).epoch(0)
+    kind, task = problem.kind, problem.task
+    targets = torch.from_numpy(kind.encoded(task, examples, problem.network))
+    of = partial(kind.losses, targets=targets, train_loss=problem.config.train_loss)
+    losses = Losses(of, kind.units(targets))
+    (batch,) = computation.batches(kind.reading(task, examples))
+    (mean,) = computation.backward(batch, losses).tolist()
+    if isinstance(computation, OneByOne):
+        gradients = {x: y.grad for x, y in computation.models[0].named_parameters()}
+    else:
+        gradients = {x: None if y.grad is None else y.grad[0] for x, y in group.parameters.items()}
+    zeros = {name: np.zeros_like(value) for name, value in weights.items()}
+    found = {name: value.numpy() for name, value in gradients.items() if value is not None}
+    return mean * losses.units, zeros | found
+
+
+def _computation(engine: str, problem: Problem, weights: Sequence[Weights]) -> tuple[Any, Any]:
+    """What computes with PyTorch, and the members that it computes for."""
+    if engine != STACKED:
+        return engine_named(engine)._training(problem, weights, CPU)  # type: ignore[attr-defined]
+    group = StackedGroup(weights, CPU, **optimizer_of(problem))
+    config = problem.config
+    settings = (problem.network, config.train_batch_size, CPU, config.train_seed)
+    return group, Stacked(group, *settings)
+
+
+def logits(
+    engine: str, problem: Problem, weights: Sequence[Weights], strings: TokenStrings
+) -> np.ndarray:
+    """What models answer strings, those of each model in a row."""
+    if engine == STACKED:
+        computation = _computation(engine, problem, weights)[1]
+        return all_logits(computation, strings, len(weights), at_places=problem.at_places)
+    return engine_named(engine).logits(problem, weights, strings, device="cpu")
+
+
+def score(engine: str, problem: Problem, weights: Weights, examples: Examples) -> Scored:
+    """What a model makes of inputs with their targets."""
+    own = engine_named(engine)
+    if isinstance(own, Writer):
+        return own.score(problem, weights, examples)
+    return score_plainly(problem, weights, examples)
+
+
+def write(engine: str, problem: Problem, weights: Weights, inputs: TokenStrings) -> list[Written]:
+    """What a model writes, the likeliest token at every place."""
+    own = engine_named(engine)
+    if isinstance(own, Writer):
+        return own.write(problem, weights, inputs, output_limits(problem, inputs))
+    return best_written(problem, weights, inputs)
+
+
+def train(
+    engine: str,
+    problem: Problem,
+    seeds: Sequence[int],
+    *,
+    every_epoch: bool = False,
+    progress: Progress = lambda *_: None,
+) -> list[TrainedMember]:
+    """A group of members of one problem, trained."""
+    members: list[Member] = [(problem, seed) for seed in seeds]
+    if engine != STACKED:
+        return train_group(
+            members, engine=engine, device="cpu", every_epoch=every_epoch, progress=progress
+        )
+    weights = draw_initial(members)
+    group, computation = _computation(engine, problem, weights)
+    unfinished = Unfinished("", members, weights, every_epoch=every_epoch)
+    training = GroupTraining(members, group, computation, CPU, every_epoch=every_epoch)
+    return training.run(progress, unfinished)

@@ -1,0 +1,300 @@
+"""What every architecture keeps: nothing beside a string matters, nor how its tokens are read."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from torch import Tensor
+from torch.nn import functional
+
+from seqcls.config import NetworkConfig
+from seqcls.decode import KeepingStepper, RecomputeStepper, beginnings, start
+from seqcls.engines.pytorch.computations import plain_logits
+from seqcls.errors import ConfigError
+from seqcls.kinds.transduction import separator_id
+from seqcls.models import MODELS
+from seqcls.models.base import Classifier
+from seqcls.models.batches import Batch
+from seqcls.models.entries import entry_of
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.mixing import LinearAttentionMixer, Mixing
+from seqcls.models.positions import read_ids
+from seqcls.models.transformer import Transformer
+from seqcls.problem import Problem, configuration, obstacle_of, resolve
+from seqcls.sampling.streams import stream
+from seqcls.standalone import network_json, source_of
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, PAD
+from sweeps.work import machine
+from tests import zoo
+from tests.contracts.test_engines import compare_gradients
+from tests.world import parts_from_outside
+
+LAST = {"readout": "last"}
+DECODER = {"task": "copy", "architecture": "encoder_decoder"}
+NEAR = {"rtol": 1e-11, "atol": 1e-12}
+STRINGS = [[0, 1, 0, 0, 1, 1], [1], [], [0, 0, 1, 1, 1], [1, 0]]
+CASES = [
+    *((name, False) for name in (*zoo.JUDGES, "deltanet, two blocks", "gru, mean")),
+    *((name, True) for name in (*zoo.WRITERS, "encoder_decoder, rotary", "no attention")),
+]
+OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "deltanet, two blocks": ("deltanet", {"num_blocks": 2, "norm_placement": "post"}),
+    "gru, mean": ("gru", {"readout": "mean"}),
+    "encoder_decoder, rotary": (
+        "encoder_decoder",
+        {"positions": "rotary", "attention_scale": "log_length", "no_attend_cls": True},
+    ),
+    "no attention": ("recurrent_attention", {"attention": "none", "tied_embeddings": True}),
+}  # fmt: skip
+"""Networks beside those of the zoo."""
+
+
+def problem_of(name: str, *, writes: bool, **more: Any) -> Problem:
+    network, own = OTHERS.get(name, (name, {}))
+    return zoo.problem(network, writes=writes, **{**own, **more})
+
+
+def model_of(problem: Problem) -> Classifier:
+    return zoo.readable_model(problem.network, zoo.scattered_weights(problem.network))
+
+
+def ids_of(problem: Problem) -> Tensor:
+    """Strings of several lengths as a model reads them; with their outputs, where it writes."""
+    if problem.writes:
+        examples = stream(problem.validation).epoch(0).take(np.arange(12))
+        strings = problem.kind.reading(problem.task, examples)
+    else:
+        strings = TokenStrings.of_lists(2, STRINGS)
+    return torch.from_numpy(read_ids(strings, problem.network.readout)).int()
+
+
+def compare_beside(model: Classifier, ids: Tensor) -> None:
+    """Asserts that neither padding nor other strings change what a model gives of a string."""
+    together = model(functional.pad(ids, (0, 3), value=PAD))
+    for row, string in enumerate(ids):
+        length = int((string != PAD).sum())
+        alone = model(string[None, :length])[0]
+        own = together[row] if alone.ndim == 0 else together[row, :length]
+        torch.testing.assert_close(own, alone, **NEAR)
+
+
+@pytest.mark.parametrize(("name", "writes"), CASES)
+@torch.no_grad()
+def test_a_string_does_not_depend_on_padding_or_on_those_beside_it(name: str, writes: bool) -> None:
+    problem = problem_of(name, writes=writes)
+    compare_beside(model_of(problem), ids_of(problem))
+
+
+@given(fields=zoo.judging_fields())
+@torch.no_grad()
+def test_nor_does_it_in_any_network(fields: dict[str, Any]) -> None:
+    problem = resolve(configuration(fields))
+    compare_beside(model_of(problem), ids_of(problem))
+
+
+@pytest.mark.parametrize(("name", "writes"), CASES)
+@torch.no_grad()
+def test_what_is_causal_does_not_depend_on_what_follows(name: str, writes: bool) -> None:
+    problem = problem_of(name, writes=writes)
+    network = problem.network
+    model = model_of(problem)
+    if not writes and network.architecture == "transformer" and network.attention_mask == "full":
+        return
+    ids = torch.tensor([[CLS, 2, 3, 3, 2, 3, 2]])
+    if writes:
+        ids[0, 3] = separator_id(network)
+    later = ids.clone()
+    later[0, 5:] = torch.tensor([2, 3])
+    if writes:
+        torch.testing.assert_close(model(ids)[:, :5], model(later)[:, :5], rtol=0, atol=1e-12)
+        assert (model(ids)[:, 5] != model(later)[:, 5]).any()
+        return
+    states, others = (model.activations(own) for own in (ids, later))
+    compared = [name for name, value in states.items() if value.ndim == 3]
+    for state in compared:
+        torch.testing.assert_close(states[state][:, :5], others[state][:, :5], msg=state, **NEAR)
+    assert compared
+
+
+@pytest.mark.parametrize("name", [name for name, writes in CASES if writes])
+@torch.no_grad()
+def test_a_step_with_what_is_kept_is_the_whole_read_again(name: str) -> None:
+    problem = problem_of(name, writes=True)
+    model, inputs = model_of(problem), TokenStrings.of_lists(3, [[0, 1, 2, 0], [], [2, 1], [1]])
+    ids = beginnings(problem, inputs)
+    kept, outputs = start(model, ids, 5)
+    again, expected = RecomputeStepper.start(model, ids, 5)
+    assert isinstance(kept, KeepingStepper)
+    torch.testing.assert_close(outputs, expected, **NEAR)
+    for tokens in ([2, 3, 4, 2], [4, 4, 2, 3], [3, 2, 2, 4, 3]):
+        if len(tokens) > 4:
+            # Of four strings one goes on twice, and one not at all.
+            rows = torch.tensor([2, 0, 0, 1, 2])
+            kept.take(rows)
+            again.take(rows)
+        outputs, expected = kept.step(torch.tensor(tokens)), again.step(torch.tensor(tokens))
+        torch.testing.assert_close(outputs, expected, **NEAR)
+
+
+class Settings(SimpleNamespace):
+    """What a network's classes read in a file of their own."""
+
+    def model_copy(self, update: dict[str, Any]) -> "Settings":
+        return Settings(**{**vars(self), **update})
+
+
+@pytest.mark.parametrize(("name", "writes"), CASES)
+@torch.no_grad()
+def test_one_file_says_what_a_network_computes(name: str, writes: bool) -> None:
+    problem = problem_of(name, writes=writes)
+    model, ids = model_of(problem), ids_of(problem)
+    if problem.network.coupling:
+        with pytest.raises(ConfigError, match="coupling"):
+            source_of(problem.network)
+        return
+    text, class_name = source_of(problem.network)
+    made: dict[str, Any] = {}
+    exec(text, made)
+    alone = made[class_name](Settings(**network_json(problem.network))).double()
+    alone.load_state_dict(model.state_dict())
+    torch.testing.assert_close(alone.eval()(ids), model(ids), **NEAR)
+
+
+ROUGHLY = {
+    "relative",
+    "fire",
+    "encoder_decoder",
+    "rnn",
+    "gru",
+    "slstm",
+    "linear_attention",
+    "mamba",
+}
+ROUGHLY |= {"deltanet", "gated_deltanet", "deltaproduct", "hybrid"}
+"""Networks of which some small part is not counted, or the most that there may be."""
+
+
+@pytest.mark.parametrize("name", zoo.NETWORKS)
+def test_a_models_size_is_that_of_its_parameters(name: str) -> None:
+    problem = zoo.problem(name, writes=name in zoo.WRITERS, biases=False)
+    size = sum(value.nbytes for value in zoo.scattered_weights(problem.network).values())
+    told = machine.parameter_bytes(problem)
+    assert 0.7 * size < told < 2.7 * size if name in ROUGHLY else told == size
+
+
+def test_parts_of_other_packages_keep_the_same() -> None:
+    with parts_from_outside():
+        for own in ({"architecture": "bag"}, {"positions": "every_other", "num_blocks": 2}):
+            fields = {**zoo.TINY, "task": "ends_with_b", **own}
+            problem = resolve(configuration({**fields, "train_size": 70, "train_batch_size": 70}))
+            with torch.no_grad():
+                compare_beside(model_of(problem), ids_of(problem))
+            for engine in ("strings", "stacked"):
+                compare_gradients(engine, problem, zoo.scattered_weights(problem.network))
+
+
+def test_a_subclass_is_asked_itself_and_not_what_it_derives_from() -> None:
+    class Doubled(Transformer):
+        def run(self, *arguments: Any) -> Tensor:
+            return 2 * super().run(*arguments)
+
+    config = NetworkConfig(positions="alibi")
+    parameters = initial_parameters(config, 0)
+    logits = []
+    for kind in (Transformer, Doubled):
+        model = kind(config)
+        model.load_state_dict(parameters)
+        batch = Batch(config, torch.tensor([[CLS, 2, 3]]), torch.arange(3).unsqueeze(0))
+        logits.append(plain_logits(model, batch))
+    torch.testing.assert_close(logits[1], 2 * logits[0])
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"architecture": "transfomer"}, "architecture='transfomer': did you mean 'transformer'"),
+    ({"architecture": "mamab", **LAST}, "did you mean 'mamba'?"),
+    ({"final_norm": True, "layer_norm_eps": 0.0}, "final_norm=True with layer_norm_eps=0"),
+    ({"architecture": "gru", **LAST, "final_norm": True}, "final_norm=True: not read by"),
+    (
+        {"embeddings_init_strategy": "gpt2", "feed_forward_init_strategy": "output_fan_out"},
+        "feed_forward_init_strategy='output_fan_out' with embeddings_init_strategy='gpt2'",
+    ),
+    ({"attention_mask": "causal"}, "readout='first' with attention_mask='causal'"),
+    ({"architecture": "lstm"}, "readout='first' with architecture='lstm'"),
+    ({"tied_embeddings": True}, "tied_embeddings=True"),
+    *(
+        ({"architecture": architecture, **fields}, named)
+        for architecture in ("encoder_decoder", "recurrent_attention")
+        for fields, named in (
+            ({"task": "parity"}, "this task asks for one answer of a string"),
+            (
+                {"task": "copy", "loss_on": "all"},
+                f"loss_on='all' with architecture='{architecture}'",
+            ),
+        )
+    ),
+    ({**DECODER, "attention_mask": "causal"}, "attention_mask='causal': not read by architecture"),
+    ({**DECODER, "readout": "mean"}, "readout='mean': not read by architecture"),
+    ({**DECODER, "positions": "rotary", "position_range": 99}, "position_range=99"),
+    ({"task": "copy", "architecture": "recurrent_attention", "positions": "rotary"}, "rotary"),
+    ({"task": "copy", "architecture": "lstm", "attention": "none"}, "attention='none': not read"),
+    *(
+        ({"task": "parity", **LAST, "architecture": architecture, **fields}, named)
+        for architecture, fields, named in (
+            ("lstm", {"eigenvalue_range": "signed"}, "eigenvalue_range='signed': not read by"),
+            ("slstm", {"eigenvalue_range": "signed"}, "eigenvalue_range='signed': not read by"),
+            ("mamba", {"short_convolution": False}, "short_convolution=False: not read by"),
+            ("deltanet", {"state_size": 4}, "state_size=4: not read by"),
+            ("deltanet", {"expand": 3}, "expand=3: not read by"),
+            ("deltanet", {"householder_steps": 3}, "householder_steps=3: not read by"),
+            ("deltaproduct", {"householder_steps": 0}, "householder_steps=0"),
+            ("mamba", {"positions": "alibi"}, "positions='alibi': not read by"),
+            ("mamba", {"eigenvalue_range": "both"}, "expected 'positive' or 'signed'"),
+            ("mamba", {"readout": "first"}, "use readout='last' or 'mean'"),
+            ("deltanet", {"num_attention_heads": 0}, "num_attention_heads=0 with architecture="),
+            ("slstm", {"embeddings_init_strategy": "gpt2"}, "embeddings_init_strategy='gpt2' with"),
+            ("hybrid", {}, "layers='' with architecture='hybrid'"),
+            ("hybrid", {"layers": "gxa"}, "layers='gxa': 'x' is no mixer; expected letters of a "),
+            ("hybrid", {"layers": "ga", "num_blocks": 3}, "num_blocks=3 with layers='ga'"),
+            ("lstm", {"layers": "ga"}, "layers='ga': not read by architecture 'lstm'"),
+            ("hybrid", {"layers": "gd", "positions": "rotary"}, "positions='rotary': not read by"),
+            ("hybrid", {"layers": "ga", "positions": "learned"}, "use none, rotary or alibi"),
+            ("hybrid", {"layers": "ga", "state_size": 4}, "state_size=4: not read by"),
+            ("hybrid", {"layers": "ga", "attention_mask": "causal"}, "attention_mask='causal'"),
+            ("hybrid", {"layers": "g", "num_attention_heads": 0}, "'g' cannot be a block: num_att"),
+            ("hybrid", {"layers": "ga", "readout": "first"}, "use readout='last' or 'mean'"),
+        )
+    ),
+    ({"task": "copy", "attention_mask": "full"}, "attention_mask='full'"),
+    ({"task": "copy", "architecture": "lstm", "readout": "mean"}, "readout='mean'"),
+]
+
+
+def test_what_cannot_be_is_refused_in_one_line_by_name() -> None:
+    for fields, named in REFUSED:
+        said = obstacle_of(fields) or ""
+        assert named in said, fields
+        assert "\n" not in said, fields
+
+
+class BothWays(LinearAttentionMixer):
+    is_causal = False
+
+
+class Bidirectional(Mixing):
+    mixer = BothWays
+    letter = "b"
+
+
+def test_a_mixer_from_outside_that_is_not_causal_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(MODELS, "_own", {**MODELS._own, "both": entry_of(Bidirectional)})
+    fields = {"task": "parity", **LAST}
+    alone = obstacle_of({**fields, "architecture": "both"}) or ""
+    assert "architecture='both': its mixer gives tokens what comes after" in alone
+    block = obstacle_of({**fields, "architecture": "hybrid", "layers": "ab"}) or ""
+    assert "layers='ab': 'b' cannot be a block: architecture='both': its" in block

@@ -1,0 +1,500 @@
+"""What every engine computes: the readable model's numbers, and what a plain loop trains."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from seqcls.cache import cache_folder
+from seqcls.engines.base import Member
+from seqcls.engines.choice import choose_engine
+from seqcls.engines.compiled import machine_code
+from seqcls.engines.member import draw_initial, learning_rates
+from seqcls.engines.pytorch.training import choose_device
+from seqcls.errors import DeviceError, EngineError, GroupError
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.positions import read_ids
+from seqcls.models.positions.places import TrainingPlaces
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.results import EpochLosses, Weights
+from seqcls.sampling.streams import stream
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.training import train_group
+from tests import zoo
+from tests.contracts import engines
+from tests.oracles.training import sum_of_losses, train_plainly
+
+KINDS: dict[str, dict[str, bool]] = {
+    "judges": {}, "writes": {"writes": True}, "answers": {"answers": True},
+}  # fmt: skip
+CASES = [
+    *((name, "judges") for name in zoo.JUDGES),
+    *((name, "writes") for name in zoo.WRITERS),
+    *((name, "answers") for name in zoo.ANSWERERS),
+]
+# A tile of 64 strings and more, trained on at once.
+ONE_BATCH = {"train_size": 70, "train_batch_size": 70}
+
+
+def with_precision(problem: Problem, precision: str) -> Problem:
+    """The same problem, computed in another precision."""
+    return resolve(problem.config.model_copy(update={"precision": precision}))
+
+
+def compare_gradients(engine: str, problem: Problem, weights: Weights) -> None:
+    """Asserts that an engine's loss and gradient are those of autograd in double precision."""
+    double = with_precision(problem, "float64")
+    model = zoo.readable_model(
+        double.network, {name: value.astype(np.float64) for name, value in weights.items()}
+    )
+    places = TrainingPlaces(double.network, double.config.train_seed)
+    loss, units = sum_of_losses(double, model, stream(double.train).epoch(0), places)
+    (loss / units).backward()
+    found, gradient = engines.loss_and_gradient(engine, problem, weights)
+    near = 1e-9 if problem.config.precision == "float64" else 3e-5
+    assert found == pytest.approx(loss.item(), rel=near), engine
+    plain = {
+        name: np.zeros(value.shape) if value.grad is None else value.grad.numpy()
+        for name, value in model.named_parameters()
+    }
+    largest = max(1e-3, *(float(np.abs(value).max(initial=0)) for value in plain.values()))
+    assert gradient.keys() == plain.keys()
+    for name, value in plain.items():
+        said = f"{engine}: {name}"
+        np.testing.assert_allclose(gradient[name], value, rtol=0, atol=near * largest, err_msg=said)
+
+
+def ways(problem: Problem) -> list[tuple[str, Problem]]:
+    """The engines that train a problem's models in double precision, and in single the others."""
+    double, single = (with_precision(problem, x) for x in ("float64", "float32"))
+    found = [(engine, double) for engine in engines.engines_of(double)]
+    compiled = {"fused", "lanes"} & {*engines.engines_of(single)}
+    return [*found, *((engine, single) for engine in sorted(compiled))]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_losses_and_gradients_are_those_of_the_readable_model(name: str, kind: str) -> None:
+    for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH)):
+        compare_gradients(engine, problem, zoo.scattered_weights(problem.network))
+
+
+def compare_answers(engine: str, problem: Problem, members: list[Weights]) -> None:
+    """Asserts that an engine's answers are those of the readable model in double precision."""
+    strings = stream(problem.validation).epoch(0).strings
+    found = engines.logits(engine, problem, members, strings)
+    double = with_precision(problem, "float64").network
+    ids = torch.from_numpy(read_ids(strings, double.readout)).int()
+    near = 1e-9 if problem.config.precision == "float64" else 3e-5
+    for row, weights in enumerate(members):
+        own = {parameter: value.astype(np.float64) for parameter, value in weights.items()}
+        expected = zoo.readable_model(double, own)(ids).detach().numpy()
+        if problem.at_places:
+            expected[np.arange(ids.shape[1]) > strings.lengths[:, None]] = np.nan
+        atol = near * max(1, np.nanmax(np.abs(expected)))
+        np.testing.assert_allclose(found[row], expected, rtol=0, atol=atol, err_msg=engine)
+
+
+@pytest.mark.parametrize(("name", "kind"), [x for x in CASES if x[1] != "writes"])
+def test_answers_are_those_of_the_readable_model(name: str, kind: str) -> None:
+    for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH)):
+        members = [zoo.scattered_weights(problem.network, seed, 0.5) for seed in (0, 1)]
+        compare_answers(engine, problem, members)
+
+
+NARROWER: dict[str, dict[str, Any]] = {
+    "fused": {
+        "architecture": ["transformer"], "num_blocks": [1], "activation": ["gelu", "relu"],
+        "attention_scale": ["sqrt", "log_length"], "final_norm": [False],
+        "norm_placement": ["pre"], "position_draw": ["sorted"],
+        "positions": ["none", "none", "alibi", "learned", "relative", "rotary", "sinusoidal"],
+    },
+    "counts": {
+        "architecture": ["transformer"], "positions": ["none"], "attention_mask": ["full"],
+    },
+    "lanes": {
+        "architecture": [
+            "transformer", "transformer", "rnn", "gru", "lstm", "deltanet", "gated_deltanet",
+            "mamba", "hybrid",
+        ],
+        "layers": ["mag", "mda"], "householder_steps": [2],
+        "attention_scale": ["sqrt", "log_length"], "final_norm": [False],
+        "position_draw": ["sorted"], "activation": ["gelu", "relu"],
+    },
+    "strings": {},
+    "stacked": {},
+}  # fmt: skip
+"""What is drawn of networks so that each engine can train many of them."""
+
+
+@pytest.mark.parametrize("engine", NARROWER)
+@given(data=st.data())
+def test_any_network_is_computed_as_by_the_readable_model(engine: str, data: st.DataObject) -> None:
+    precision = "float32" if engine == "lanes" else "float64"
+    scaled = {"train_loss": "sigmoid_scaled"} if data.draw(st.booleans()) else {}
+    fields = data.draw(zoo.judging_fields(**NARROWER[engine]))
+    problem = resolve(configuration({**fields, **ONE_BATCH, **scaled, "precision": precision}))
+    assume(engine in engines.engines_of(problem))
+    weights = zoo.scattered_weights(problem.network)
+    compare_gradients(engine, problem, weights)
+    compare_answers(engine, problem, [weights])
+
+
+def test_ten_million_letters_cost_what_ten_do() -> None:
+    problem, alone = (zoo.problem("report", no_attend_cls=x) for x in (False, True))
+    members = [zoo.scattered_weights(problem.network)]
+    many = TokenStrings.of_counts(2, np.array([[10_000_000, 0], [1, 10_000_000]]))
+    one = TokenStrings.of_counts(2, np.array([[1, 0]]))
+    for engine in ("fused", "counts"):
+        logits = engines.logits(engine, problem, members, many)
+        assert np.isfinite(logits).all()
+        # So many equal letters leave CLS, attended to once, without weight.
+        few = engines.logits(engine, alone, members, one)
+        np.testing.assert_allclose(logits[:, :1], few, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["report", "mean", "alibi", "gru", "mamba", "hybrid", "rotary"])
+def test_an_answer_depends_on_nothing_beside_it(name: str) -> None:
+    rng = np.random.default_rng(5)
+    lengths = [0, 1, 2, 5, 17, 33, *rng.integers(0, 40, 60)]
+    rows = [rng.integers(0, 2, length).tolist() for length in lengths]
+    strings = TokenStrings.of_lists(2, rows)
+    for engine, problem in ways(zoo.problem(name, test_max_length=40)):
+        members = [zoo.scattered_weights(problem.network)]
+        together = engines.logits(engine, problem, members, strings)[0]
+        near = 0 if engine == "lanes" else 1e-6
+        for chosen in (np.arange(66)[::-1], np.array([0]), np.array([4]), np.array([3, 5, 60, 3])):
+            alone = engines.logits(engine, problem, members, strings.take(chosen))[0]
+            np.testing.assert_allclose(
+                alone, together[chosen], rtol=near, atol=near, err_msg=f"{engine} {chosen}"
+            )
+        assert engines.logits(engine, problem, members, strings.take(slice(0, 0))).shape == (1, 0)
+
+
+COMPILED_WRITERS = (
+    *("two blocks", "sinusoidal", "learned", "shifted", "rotary", "alibi", "coupled", "gpt2"),
+    *("coupled_marks", "rnn", "gru", "lstm", "deltanet", "gated_deltanet", "mamba", "hybrid"),
+)
+
+
+@pytest.mark.parametrize("name", COMPILED_WRITERS)
+def test_compiled_code_scores_and_writes_as_the_readable_model_does(name: str) -> None:
+    problem = zoo.problem(name, writes=True, num_tokens=5, hidden_size=12, precision="float32")
+    weights = weights_that_end(problem)
+    examples = stream(problem.test).epoch(0)
+    found, plain = (engines.score(x, problem, weights, examples) for x in ("lanes", "strings"))
+    assert np.array_equal(found.right, plain.right)
+    assert np.array_equal(found.right_length_given, plain.right_length_given)
+    np.testing.assert_allclose(found.log_probability, plain.log_probability, atol=0.01)
+    written, expected = (
+        engines.write(engine, problem, weights, examples.strings) for engine in ("lanes", "strings")
+    )
+    assert [x[:2] for x in written] == [x[:2] for x in expected]
+    scores = [x.log_probability for x in expected]
+    np.testing.assert_allclose([x.log_probability for x in written], scores, atol=0.01)
+    assert len({len(x.tokens) for x in expected}) > 3, "outputs of many lengths are compared"
+    none = examples.take(np.arange(0))
+    assert engines.write("lanes", problem, weights, none.strings) == []
+    assert len(engines.score("lanes", problem, weights, none).right) == 0
+
+
+def weights_that_end(problem: Problem) -> Weights:
+    """Some that make outputs end early, late and not at all."""
+    # Numbers that go through a memory would grow to millions, and single precision end.
+    plain = problem.config.architecture in ("transformer", "rnn", "gru", "lstm")
+    larger, seed = (3, 3) if plain else (1.5, 5)
+    rng = np.random.default_rng(seed)
+    return {
+        name: (larger * value.numpy() + rng.normal(0, 0.3, value.shape)).astype(np.float32)
+        for name, value in initial_parameters(problem.network, 3).items()
+    }
+
+
+# Training.
+
+LENGTHS = {"test_size": 256, "max_num_epochs": 3, "patience": 99, "min_validation_loss": 0.0}
+BY_STEPS = {
+    "learning_rate_interval": "step", "final_learning_rate_factor": 0.0, "decay": "matrices",
+    "weight_decay": 0.5,
+}  # fmt: skip
+STAGES = {"train_lengths": [[3, 0.25], [6, 1.0]]}
+FROZEN = {"freeze": [["embeddings", 0.4], ["head", 0.7]]}
+TRAINED: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "report": ("report", "judges", {"hidden_size": 2}),
+    "no norms, scaled loss, no heads": (
+        "report", "judges",
+        {"layer_norm_eps": 0.0, "train_loss": "sigmoid_scaled", "num_attention_heads": 0},
+    ),
+    "a short last batch": (
+        "report", "judges",
+        {"task": "contains_all", "train_sampler": "fixed_length", "sequence_length": 5},
+    ),
+    "clipped, by steps": ("report", "judges", {**BY_STEPS, "gradient_clip": 0.1, "biases": True}),
+    "mean, as a cosine": (
+        "mean", "judges", {**BY_STEPS, "learning_rate_schedule": "cosine", "layer_norm": "nn"},
+    ),
+    "places drawn": ("randomized", "judges", {"weight_decay": 0.5}),
+    "a table, warm-up": (
+        "report", "judges", {**BY_STEPS, "warm_up_steps": 6, "positions": "alibi"},
+    ),
+    "stages, parts fixed": ("report", "judges", {**STAGES, **FROZEN}),
+    "two blocks, clipped": ("two blocks", "judges", {"weight_decay": 0.5, "gradient_clip": 0.1}),
+    "post, by steps": ("alibi", "judges", {**BY_STEPS, "warm_up_steps": 6}),
+    "learned scales": ("relative", "judges", {}),
+    "drawn places, turned": ("rotary", "judges", {"position_range": 60, "gradient_clip": 0.1}),
+    "gpt2": ("gpt2", "judges", {"final_learning_rate_factor": 0.0}),
+    "dropout": ("shifted", "judges", {"dropout_rate": 0.3}),
+    "gru, parts fixed": (
+        "gru", "judges", {"freeze": [["block 0", 0.5]], "gradient_clip": 0.05, **STAGES},
+    ),
+    "gru, by steps": ("gru", "judges", {**BY_STEPS, "warm_up_steps": 2}),
+    "lstm, dropout": ("lstm", "judges", {"num_blocks": 2, "dropout_rate": 0.3}),
+    "hybrid": ("hybrid", "judges", {"gradient_clip": 0.1}),
+    "mamba": ("mamba", "judges", {"final_norm": False}),
+    "writes": ("rotary", "writes", {"loss_on": "all"}),
+    "writes, shifted, by steps": ("gpt2", "writes", {**BY_STEPS, "warm_up_steps": 2}),
+    "writes, coupled": ("coupled", "writes", FROZEN),
+    "writes, gru, tied": ("gru", "writes", {**BY_STEPS, "tied_embeddings": True, "loss_on": "all"}),
+    "writes, two streams": ("encoder_decoder", "writes", {"dropout_rate": 0.02}),
+    "answers": ("rnn", "answers", {"biases": True}),
+}  # fmt: skip
+"""By what is special: a network, what it is asked, and how it is trained."""
+
+
+SLOWLY = ("report", "two blocks, clipped", "gru, parts fixed", "hybrid", "writes, coupled")
+"""Where the engine of a GPU is tried, which takes long elsewhere."""
+
+
+def problem_of(name: str, kind: str, more: dict[str, Any]) -> Problem:
+    return zoo.problem(name, **KINDS[kind], **{**LENGTHS, "train_size": 192, **more})
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_training_a_group_is_training_plain_models_one_by_one(name: str) -> None:
+    for engine, problem in ways(problem_of(*TRAINED[name])):
+        if engine == engines.STACKED and name not in SLOWLY:
+            continue
+        _, member = engines.train(engine, problem, (0, 1), every_epoch=True)
+        plain = train_plainly(problem, 1)
+        is_double = problem.config.precision == "float64"
+        near = 1e-9 if is_double else 1e-4
+        assert member.train_losses == pytest.approx(plain.train_losses, rel=near), engine
+        assert member.validation_losses == pytest.approx(plain.validation_losses, rel=near), engine
+        for parameter, value in plain.weights.items():
+            # Scores of one query move all alike with it: its gradient is 0 but for rounding.
+            if is_double or "key.bias" not in parameter:
+                atol = (1e-8 if is_double else 1e-4) * max(1, np.abs(value.numpy()).max(initial=0))
+                np.testing.assert_allclose(
+                    member.weights[3][parameter], value, rtol=0, atol=atol,
+                    err_msg=f"{engine}: {parameter}",
+                )  # fmt: skip
+
+
+ENDING: dict[str, Any] = {
+    "max_num_epochs": 8, "min_num_epochs": 1, "patience": 1, "learning_rate": 0.05,
+}  # fmt: skip
+"""So that members stop early, each when its own losses say so."""
+BESIDE = [
+    ("fused", "report", {"hidden_size": 2}, 16),
+    ("fused", "randomized", {}, 4),
+    ("counts", "report", {"hidden_size": 2}, 16),
+    ("lanes", "two blocks", {}, 4),
+    ("lanes", "lstm", {}, 4),
+    ("strings", "rotary", {"position_range": 60, "gradient_clip": 0.1}, 4),
+    ("strings", "shifted", {"num_blocks": 2, "dropout_rate": 0.05}, 4),
+    ("strings", "slstm", {}, 4),
+    ("strings", "deltaproduct", {}, 4),
+]
+
+
+@pytest.mark.parametrize(("engine", "name", "more", "members"), BESIDE)
+def test_a_member_is_to_the_last_bit_what_it_is_alone(
+    engine: str, name: str, more: dict[str, Any], members: int
+) -> None:
+    problem = zoo.problem(name, **{**LENGTHS, **ENDING, **more, "precision": "float32"})
+    told: list[EpochLosses] = []
+    done: list[float] = []
+
+    def progress(members_done: float, epochs: Sequence[EpochLosses]) -> None:
+        done.append(members_done)
+        told.extend(epochs)
+
+    together = engines.train(engine, problem, range(members), progress=progress)
+    assert len({member.epochs for member in together}) > 1, "some stop before others"
+    assert done == sorted(done)
+    assert done[-1] == members
+    last = engines.train(engine, problem, [members - 1, 1])
+    # All strings at once are added up in an order that depends on how many members there are.
+    near = 1e-4 if engine == "counts" else 0
+    for own, other in ((together[members - 1], last[0]), (together[1], last[1])):
+        assert (own.epochs, own.best_epoch) == (other.epochs, other.best_epoch)
+        assert list(own.weights) == [own.best_epoch], "the best epoch's weights alone are kept"
+        np.testing.assert_allclose(own.train_losses, other.train_losses, rtol=near)
+        for parameter, value in other.kept_weights.items():
+            np.testing.assert_allclose(own.kept_weights[parameter], value, rtol=0, atol=near)
+    for number, member in enumerate(together):
+        own_epochs = [epoch for epoch in told if epoch.member == number]
+        assert [epoch.epoch for epoch in own_epochs] == list(range(1, member.epochs + 1))
+        assert [epoch.train_loss for epoch in own_epochs] == member.train_losses
+        assert [epoch.validation_loss for epoch in own_epochs] == member.validation_losses
+
+
+@pytest.mark.parametrize(
+    ("engine", "name"),
+    [("fused", "report"), ("counts", "report"), ("lanes", "lstm"), ("strings", "rotary")],
+)
+def test_a_member_that_diverges_fails_and_leaves_its_neighbors_alone(
+    engine: str, name: str
+) -> None:
+    problem = zoo.problem(name, precision="float32")
+    members: list[Member] = [(problem, seed) for seed in (0, 1, 2)]
+    initial = draw_initial(members)
+    initial[1] = {name: value * np.float32(1e30) for name, value in initial[1].items()}
+    first, failed, last = train_group(members, engine=engine, device="cpu", initial=initial)
+    sane = engines.train(engine, problem, (0, 2))
+    assert (failed.failure or "").startswith("diverged in epoch 1: the training loss became ")
+    assert (failed.best_epoch, failed.weights, failed.train_losses) == (None, {}, [])
+    with pytest.raises(ValueError, match="has no model: diverged"):
+        _ = failed.kept_weights
+    for own, other in ((first, sane[0]), (last, sane[1])):
+        np.testing.assert_allclose(own.train_losses, other.train_losses, rtol=1e-5)
+    (alone,) = train_group(members[1:2], engine=engine, device="cpu", initial=initial[1:2])
+    assert alone.failure == failed.failure
+
+
+def test_members_of_one_group_may_start_differently() -> None:
+    problems = [
+        zoo.problem("report", precision="float32", embeddings_init_strategy=x)
+        for x in ("default", "linear_like")
+    ]
+    together = train_group([(problem, 0) for problem in problems])
+    for problem, member in zip(problems, together, strict=True):
+        assert train_group([(problem, 0)])[0].train_losses == member.train_losses
+    assert together[0].train_losses != together[1].train_losses
+    for members in ([], [(zoo.problem("report"), 0), (zoo.problem("report", hidden_size=3), 0)]):
+        with pytest.raises(GroupError, match=f"{len(members)} runs cannot train together"):
+            train_group(members)
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    assert choose_device("cpu") == torch.device("cpu")
+    with pytest.raises(DeviceError, match="device 'tpu': expected auto, cpu or cuda"):
+        choose_device("tpu")
+    if not torch.cuda.is_available():
+        assert choose_device("auto") == torch.device("cpu")
+        with pytest.raises(DeviceError, match="this machine has no GPU"):
+            choose_device("cuda")
+
+
+# The learning rate.
+
+
+def test_the_rate_warms_up_by_steps_and_falls_as_a_cosine() -> None:
+    def rates(**fields: Any) -> list[float]:
+        sizes = {"train_size": 10, "train_batch_size": 4, "max_num_epochs": 10, "learning_rate": 1}
+        problem = zoo.problem("mamba", **sizes, **fields)
+        return [rate for x in range(1, 11) for rate in learning_rates(problem, x).tolist()]
+
+    def cosine(done: float) -> float:
+        return 0.1 + 0.9 * (1 + math.cos(math.pi * done)) / 2
+
+    falling = {"learning_rate_schedule": "cosine", "final_learning_rate_factor": 0.1}
+    by_epoch = [cosine(step // 3 / 10) for step in range(30)]
+    assert rates(**falling) == pytest.approx(by_epoch, rel=1e-12)
+    growing = [min(step / 4, 1) * rate for step, rate in enumerate(by_epoch, 1)]
+    assert rates(**falling, warm_up_steps=4) == pytest.approx(growing, rel=1e-12)
+    by_step = {**falling, "learning_rate_interval": "step"}
+    assert rates(**by_step) == pytest.approx([cosine(step / 30) for step in range(30)], rel=1e-12)
+    warm = [0.25, 0.5, 0.75, 1, *(cosine(step / 26) for step in range(26))]
+    assert rates(**by_step, warm_up_steps=4) == pytest.approx(warm, rel=1e-12)
+    endless = rates(**by_step, warm_up_steps=60)
+    assert endless == pytest.approx([step / 60 for step in range(1, 31)], rel=1e-12)
+    assert rates(**{**by_step, "learning_rate_schedule": "linear"})[15] == pytest.approx(
+        0.55, rel=1e-12
+    )
+
+
+# Which engine, and why not another.
+
+LAST = {"readout": "last"}
+WRITES = {"task": "copy"}
+SHIFTED = {"positions": "learned", "position_draw": "shifted", "validation_max_length": 10}
+NEXT = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", "answers": "next_symbols"}
+TURNED = {"attention_head_size": 2}
+CHOSEN: list[tuple[dict[str, Any], str, str]] = [
+    ({}, "fused", "letter counts suffice, on the CPU"),
+    ({"readout": "mean"}, "fused", "letter counts suffice"),
+    *(
+        ({"positions": x, **TURNED, "validation_max_length": 10}, "fused", "one block is read")
+        for x in ("alibi", "learned", "relative", "rotary", "sinusoidal")
+    ),
+    ({"num_blocks": 2}, "counts", "num_blocks=2"),
+    ({"activation": "gelu_tanh"}, "counts", "activation='gelu_tanh'"),
+    ({"final_norm": True}, "counts", "final_norm=True"),
+    ({"norm_placement": "post"}, "counts", "norm_placement='post'"),
+    ({"dropout_rate": 0.5}, "strings", "dropout_rate=0.5"),
+    ({"readout": "mean", "positions": "alibi"}, "lanes", "positions='alibi'"),
+    ({"positions": "alibi", "attention_scale": "learned_log_length"}, "strings", "learned_log_len"),
+    ({"positions": "fire"}, "strings", "positions='fire'"),
+    (SHIFTED, "strings", "position_draw='shifted'"),
+    ({"architecture": "lstm", **LAST}, "lanes", "architecture='lstm'"),
+    ({"architecture": "lstm", **LAST, "precision": "float64"}, "strings", "precision='float64'"),
+    ({"architecture": "lstm", **LAST, "hidden_size": 600}, "strings", "hidden_size=600"),
+    ({"architecture": "hybrid", **LAST, "layers": "gda"}, "lanes", "architecture='hybrid'"),
+    ({"architecture": "hybrid", **LAST, "layers": "gla"}, "strings", "layers='gla'"),
+    *(
+        ({"architecture": x, **LAST}, "strings", f"architecture='{x}'")
+        for x in ("deltaproduct", "slstm", "linear_attention")
+    ),
+    (WRITES, "lanes", ""),
+    ({**WRITES, "precision": "float64"}, "strings", "precision='float64'"),
+    ({**WRITES, "architecture": "encoder_decoder"}, "strings", "architecture='encoder_decoder'"),
+    ({**WRITES, "architecture": "lstm", "num_tokens": 150}, "strings", "152 tokens"),
+    ({**WRITES, "architecture": "lstm", "hidden_size": 300}, "strings", "hidden_size=300"),
+    ({**NEXT, "architecture": "rnn"}, "lanes", ""),
+    ({**NEXT, "positions": "sinusoidal", "position_range": 300}, "strings", "position_range=300"),
+]
+CANNOT: list[tuple[str, dict[str, Any], str]] = [
+    ("fused", {"dropout_rate": 0.5}, "dropout_rate=0.5"),
+    ("fused", {"architecture": "lstm", **LAST}, "architecture='lstm'"),
+    ("fused", {"readout": "mean", "attention_mask": "causal"}, "attention_mask='causal'"),
+    ("fused", {"positions": "learned", **LAST, "validation_max_length": 10}, "positions='learned'"),
+    ("fused", SHIFTED, "position_draw='shifted'"),
+    ("lanes", {"final_norm": True}, "final_norm=True"),
+    ("lanes", SHIFTED, "position_draw='shifted'"),
+    ("lanes", {**NEXT, "positions": "sinusoidal", "position_range": 300}, "position_range=300"),
+    ("counts", {"architecture": "mamba", **LAST}, "equal letter counts"),
+    ("counts", WRITES, "task='copy'"),
+]
+
+
+def test_the_engine_is_chosen_and_says_why() -> None:
+    for fields, name, named in CHOSEN:
+        choice = choose_engine(resolve(configuration(fields)), device="cpu")
+        assert choice.name == name, (fields, str(choice))
+        assert named in choice.reason, (fields, str(choice))
+    for engine, fields, named in CANNOT:
+        with pytest.raises(EngineError) as refused:
+            choose_engine(resolve(configuration(fields)), engine)
+        assert named in str(refused.value), fields
+    plain = resolve(configuration({}))
+    assert choose_engine(plain, "torch").reason == "asked for"
+    assert choose_engine(plain, device="cuda").name == "counts"
+    with pytest.raises(EngineError, match="engine 'jax': expected auto, torch, fused, "):
+        choose_engine(plain, "jax")
+
+
+def test_answering_waits_for_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = resolve(configuration({"architecture": "lstm", **LAST}))
+    known = (cache_folder(), "float32", machine_code.RECURRENT)
+    monkeypatch.setattr(machine_code, "_READY", {known})
+    assert choose_engine(problem, ready=True).name == "lanes"
+    monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path))
+    assert choose_engine(problem, ready=True).name == "strings"
+    assert choose_engine(problem).name == "lanes"
+    assert choose_engine(problem, "lanes", ready=True).name == "lanes"

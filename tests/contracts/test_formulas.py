@@ -1,0 +1,373 @@
+"""Networks of attention and cells compute what PyTorch's layers and the equations do."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from seqcls.config import NetworkConfig
+from seqcls.models.batches import Batch
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.positions import read_ids
+from seqcls.models.positions.places import positions_of
+from seqcls.models.transformer import Transformer
+from seqcls.problem import configuration, resolve
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, PAD
+from tests import zoo
+from tests.oracles.attention import reference_logit
+from tests.oracles.gpt2 import gpt2
+from tests.oracles.two_streams import GENERAL, PyTorchs, example_ids, random_values, transcribed
+from tests.zoo import readable_model
+
+# One block of attention.
+
+
+@given(data=st.data())
+def test_a_logit_of_one_block_is_that_of_the_formulas_written_out(data: st.DataObject) -> None:
+    positions = data.draw(
+        st.sampled_from(["none", "sinusoidal", "learned", "rotary", "alibi", "relative"])
+    )
+    fields = data.draw(
+        zoo.judging_fields(
+            architecture=["transformer"], positions=[positions], num_blocks=[1],
+            readout=["first", "last"], activation=["gelu", "relu"], norm_placement=["pre"],
+            final_norm=[False], position_range=[0], position_draw=["sorted"],
+            num_attention_heads=[1, 2, 3, 4],
+        )
+    )  # fmt: skip
+    problem = resolve(configuration(fields))
+    network = problem.network
+    weights = zoo.scattered_weights(network, 1)
+    own = {name: torch.from_numpy(value).requires_grad_() for name, value in weights.items()}
+    longest = 6 if positions == "learned" else 20
+    rows = st.lists(st.integers(0, 2), max_size=longest)
+    letters = data.draw(st.lists(rows, min_size=1, max_size=2))
+    strings = TokenStrings.of_lists(3, letters)
+    model = readable_model(network, weights)
+    found = model(torch.from_numpy(read_ids(strings, network.readout)).int())
+    places = [list(range(len(row) + 1)) for row in letters]
+    expected = torch.stack(
+        [reference_logit(network, own, *pair) for pair in zip(letters, places, strict=True)]
+    )
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    share = torch.linspace(-1, 2, len(letters), dtype=torch.float64)
+    ours, theirs = (
+        torch.autograd.grad(
+            (outputs * share).sum(), values, allow_unused=True, materialize_grads=True
+        )
+        for outputs, values in ((found, [*model.parameters()]), (expected, [*own.values()]))
+    )
+    torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize(
+    ("architecture", "kind"), [("rnn", nn.RNN), ("gru", nn.GRU), ("lstm", nn.LSTM)]
+)
+def test_cells_are_those_of_pytorch(architecture: str, kind: Any, biases: bool) -> None:
+    config = NetworkConfig(
+        architecture=architecture,
+        hidden_size=5,
+        num_blocks=2,
+        readout="last",
+        biases=biases,
+        precision="float64",
+    )
+    parameters = initial_parameters(config, 4)
+    layers = kind(5, 5, 2, bias=biases, batch_first=True).double()
+    own = [value for name, value in parameters.items() if name.startswith("layers")]
+    with torch.no_grad():
+        for layer, value in zip(layers.parameters(), own, strict=True):
+            layer.copy_(value)
+    ids = torch.randint(2, 5, (3, 9))
+    states = readable_model(config, parameters).activations(ids)
+    expected = layers(states["embedding"])[0]
+    torch.testing.assert_close(states["layers.1.state"], expected, rtol=1e-12, atol=1e-12)
+
+
+def copied(parameters: dict[str, Tensor], number: int) -> dict[str, Tensor]:
+    """One block's parameters by the names of PyTorch's encoder layer."""
+    own = {
+        name.removeprefix(f"blocks.{number}."): value
+        for name, value in parameters.items()
+        if name.startswith(f"blocks.{number}.")
+    }
+    attention = [[own[f"attention.{x}.{y}"] for x in ("query", "key", "value")] for y in KINDS]
+    named = {
+        "self_attn.in_proj_weight": torch.cat(attention[0]),
+        "self_attn.in_proj_bias": torch.cat(attention[1]),
+    }
+    for theirs, ours in NAMES.items():
+        named |= {f"{theirs}.{kind}": own[f"{ours}.{kind}"] for kind in KINDS}
+    return named
+
+
+KINDS = ("weight", "bias")
+NAMES = {
+    "self_attn.out_proj": "attention.output",
+    "linear1": "feed_forward.input",
+    "linear2": "feed_forward.output",
+    "norm1": "attention_norm",
+    "norm2": "feed_forward_norm",
+}
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("mask", ["full", "causal"])
+@pytest.mark.parametrize("placement", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["gelu", "relu"])
+def test_blocks_are_those_of_pytorchs_encoder(placement: Any, activation: Any, mask: Any) -> None:
+    config = NetworkConfig(
+        hidden_size=6,
+        num_attention_heads=3,
+        attention_head_size=2,
+        feed_forward_size=7,
+        layer_norm="nn",
+        num_blocks=2,
+        biases=True,
+        readout="mean",
+        norm_placement=placement,
+        activation=activation,
+        attention_mask=mask,
+        precision="float64",
+    )
+    parameters = initial_parameters(config, 1)
+    layer = nn.TransformerEncoderLayer(
+        6, 3, 7, 0.0, activation, norm_first=placement == "pre", batch_first=True
+    )
+    encoder = nn.TransformerEncoder(layer, 2).double()
+    for number in range(2):
+        encoder.layers[number].load_state_dict(copied(parameters, number))
+    ids = torch.tensor([[2, 3, 4, 4, 2], [3, 3, 2, PAD, PAD]])
+    model = readable_model(config, parameters)
+    causal = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64)
+    states = encoder(
+        model.activations(ids)["embedding"],
+        mask=causal if mask == "causal" else None,
+        src_key_padding_mask=torch.zeros(2, 5).masked_fill(ids == PAD, -torch.inf).double(),
+    )
+    read = torch.stack([states[0].mean(dim=0), states[1, :3].mean(dim=0)])
+    expected = read @ parameters["classifier.weight"][0] + parameters["classifier.bias"]
+    torch.testing.assert_close(model(ids), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_empty_string_has_a_mean_of_zero() -> None:
+    config = NetworkConfig(readout="mean", biases=True, num_blocks=2)
+    model = readable_model(config, initial_parameters(config, 0))
+    states = model.activations(torch.tensor([[PAD, PAD], [2, PAD]]))
+    assert states["readout"][0].tolist() == [0, 0]
+    assert states["logit"][0] == model.get_parameter("classifier.bias")
+
+
+def test_under_a_causal_mask_log_length_counts_the_tokens_up_to_the_one_that_attends() -> None:
+    config = NetworkConfig(attention_mask="causal", readout="last", precision="float64")
+    scaled = config.model_copy(update={"attention_scale": "log_length"})
+    parameters, ids = initial_parameters(config, 0), torch.tensor([[2, 3, 4, CLS, PAD]])
+    name = "blocks.0.attention.scores"
+    plain, own = (readable_model(x, parameters).activations(ids)[name] for x in (config, scaled))
+    read = torch.tensor([1, 2, 3, 4, 4], dtype=torch.float64)
+    torch.testing.assert_close(own, plain * read.log()[:, None])
+
+
+# Named states.
+
+NAMES_AND_SHAPES = {
+    "embedding": "string position hidden",
+    "blocks.0.attention_norm": "string position hidden",
+    "blocks.0.attention.query": "string head position head_size",
+    "blocks.0.attention.key": "string head position head_size",
+    "blocks.0.attention.value": "string head position head_size",
+    "blocks.0.attention.scores": "string head position position",
+    "blocks.0.attention.weights": "string head position position",
+    "blocks.0.attention.mixed_value": "string head position head_size",
+    "blocks.0.attention.output": "string position hidden",
+    "blocks.0.after_attention": "string position hidden",
+    "blocks.0.feed_forward_norm": "string position hidden",
+    "blocks.0.feed_forward.input": "string position ff",
+    "blocks.0.feed_forward.activation": "string position ff",
+    "blocks.0.feed_forward.output": "string position hidden",
+    "blocks.0.after_feed_forward": "string position hidden",
+    "readout": "string hidden",
+    "logit": "string",
+}
+SIZES = {"string": 2, "position": 6, "hidden": 3, "head": 4, "head_size": 5, "ff": 7}
+
+
+def test_every_state_keeps_its_name_its_place_and_its_shape() -> None:
+    config = NetworkConfig(
+        hidden_size=3, num_attention_heads=4, attention_head_size=5, feed_forward_size=7
+    )
+    model = readable_model(config, initial_parameters(config, 0))
+    states = model.activations(torch.tensor([[CLS, 2, 3, 4, 2, 2], [CLS, 3, PAD, PAD, PAD, PAD]]))
+    assert list(states) == list(NAMES_AND_SHAPES)
+    for name, shape in NAMES_AND_SHAPES.items():
+        assert tuple(states[name].shape) == tuple(SIZES[axis] for axis in shape.split()), name
+
+
+def test_parameters_keep_their_names() -> None:
+    norms = ["attention_norm.weight", "attention_norm.bias"]
+    attention = [f"attention.{x}.weight" for x in ("query", "key", "value", "output")]
+    rest = ["feed_forward_norm.weight", "feed_forward_norm.bias"]
+    linears = ["feed_forward.input.weight", "feed_forward.output.weight"]
+    inside = [f"blocks.0.{name}" for name in (*norms, *attention, *rest, *linears)]
+    model = Transformer(NetworkConfig(layer_norm="nn"))
+    assert list(model.state_dict()) == ["embedding.weight", *inside, "classifier.weight"]
+
+
+def test_attention_goes_neither_to_padding_nor_to_an_unattended_cls() -> None:
+    ids = torch.tensor([[CLS, 2, PAD, 3], [CLS, PAD, PAD, PAD]])
+    for no_attend_cls in (False, True):
+        config = NetworkConfig(no_attend_cls=no_attend_cls)
+        states = readable_model(config, initial_parameters(config, 0)).activations(ids)
+        weights = states["blocks.0.attention.weights"]
+        assert torch.all(weights[0, :, :, 2] == 0)
+        assert torch.all((weights[0, :, :, 0] == 0) == no_attend_cls)
+        torch.testing.assert_close(weights[0].sum(-1), torch.ones(2, 4))
+        # The empty string has only CLS to attend to, or nothing at all.
+        assert torch.all(weights[1].sum(-1) == (0 if no_attend_cls else 1))
+
+
+def test_dropout_draws_from_its_own_generator_and_only_in_training() -> None:
+    config = NetworkConfig(hidden_size=16, dropout_rate=0.5)
+    model = readable_model(config, initial_parameters(config, 0))
+    ids = torch.tensor([[CLS, 2, 3, 4]])
+    still = model(ids)
+    assert torch.equal(still, model(ids))
+    model.train()
+    before = torch.get_rng_state()
+    draws = []
+    for seed in (1, 1, 2):
+        model.use_dropout_generator(torch.Generator().manual_seed(seed))
+        draws.append(model(ids))
+    assert torch.equal(draws[0], draws[1])
+    assert not torch.equal(draws[0], draws[2])
+    assert torch.equal(before, torch.get_rng_state())
+
+
+# GPT-2.
+
+GPT2 = NetworkConfig(
+    num_letters=5, num_blocks=3, hidden_size=8, num_attention_heads=2, attention_head_size=4,
+    feed_forward_size=32, layer_norm="nn", activation="gelu_tanh", final_norm=True, biases=True,
+    positions="learned", attention_mask="causal", readout="last", trained_length=20,
+    precision="float64",
+)  # fmt: skip
+STRINGS = [[0, 1, 2, 3, 4, 4, 1], [2, 2, 0], [], [3, 1, 0, 2]]
+
+
+def test_gpt2s_blocks_and_their_gradients_are_those_of_the_equations() -> None:
+    parameters = random_values(GPT2)
+    strings = TokenStrings.of_lists(5, STRINGS)
+    ids = torch.from_numpy(read_ids(strings, "last")).int()
+    model = readable_model(GPT2, parameters)
+    logits = model(ids)
+    published = {name: value.clone().requires_grad_() for name, value in parameters.items()}
+    rows = [[x for x in row if x != PAD] for row in ids.tolist()]
+    expected = torch.stack([gpt2(published, row) for row in rows])
+    torch.testing.assert_close(logits, expected, rtol=1e-12, atol=1e-12)
+
+    share = torch.linspace(-1, 2, len(STRINGS), dtype=torch.float64)
+    (logits * share).sum().backward()
+    (expected * share).sum().backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(
+            parameter.grad, published[name].grad, rtol=1e-11, atol=1e-12, msg=name
+        )
+
+
+def test_the_final_norm_is_a_state_before_the_readout() -> None:
+    model = readable_model(GPT2, random_values(GPT2))
+    states = model.activations(torch.tensor([[2, 3, 4]]))
+    assert list(states)[-4:] == ["blocks.2.after_feed_forward", "final_norm", "readout", "logit"]
+    assert torch.equal(states["readout"], states["final_norm"][:, -1])
+    plain = readable_model(NetworkConfig(), initial_parameters(NetworkConfig(), 0))
+    assert "final_norm" not in plain.activations(torch.tensor([[0, 2, 3]]))
+
+
+# Two streams.
+
+SEP = 7
+TWO_STREAMS = NetworkConfig(
+    **GENERAL, architecture="encoder_decoder", hidden_size=8, num_blocks=3, num_attention_heads=2,
+    attention_head_size=4, feed_forward_size=12, layer_norm="nn", biases=True,
+)  # fmt: skip
+RECURRENT = NetworkConfig(
+    **GENERAL, architecture="recurrent_attention", hidden_size=6, num_blocks=2, biases=True
+)
+
+
+def drawn(network: NetworkConfig, **more: Any) -> Any:
+    """A model whose every value is far from those of a norm or a bias at the start."""
+    config = network.model_copy(update=more)
+    return readable_model(config, random_values(config))
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("placement", ["pre", "post"])
+@pytest.mark.parametrize(("activation", "final_norm"), [("gelu", True), ("relu", False)])
+def test_the_readable_model_and_its_gradients_are_those_of_pytorchs_transformer(
+    placement: str, activation: str, final_norm: bool
+) -> None:
+    more = {"norm_placement": placement, "activation": activation, "final_norm": final_norm}
+    model, ids = drawn(TWO_STREAMS, **more), example_ids()
+    config = TWO_STREAMS.model_copy(update=more)
+    theirs = PyTorchs(model, config)
+    outputs = torch.cat(theirs(ids))
+    asked = Batch(config, ids, positions_of(config, ids)).is_asked
+    found = model(ids)
+    torch.testing.assert_close(found[asked], outputs, rtol=1e-12, atol=1e-12)
+    assert not found[~asked].any()
+    share = torch.linspace(-1, 2, outputs.numel(), dtype=torch.float64).view(outputs.shape)
+    (found[asked] * share).sum().backward()
+    (outputs * share).sum().backward()
+    gradients = {name: value.grad for name, value in model.named_parameters()}
+    expected = PyTorchs.values({x: y for x, y in gradients.items() if y is not None})
+    for name, value in theirs.named_parameters():
+        torch.testing.assert_close(expected[name], value.grad, rtol=1e-10, atol=1e-11, msg=name)
+
+
+def test_scaled_embeddings_are_longer_ones() -> None:
+    values = random_values(TWO_STREAMS)
+    longer = {**values, "embedding.weight": values["embedding.weight"] * math.sqrt(8)}
+    scaled = readable_model(TWO_STREAMS.model_copy(update={"embedding_scale": "sqrt"}), values)
+    torch.testing.assert_close(
+        scaled(example_ids()), readable_model(TWO_STREAMS, longer)(example_ids())
+    )
+
+
+def test_every_attention_has_a_name() -> None:
+    model, ids = drawn(TWO_STREAMS), example_ids()
+    kept = model.activations(ids)
+    read, written = (4, 2, 6, 6), [(4, 2, 5, 5), (4, 2, 5, 6)]
+    assert [tuple(kept[x].shape) for x in model.attention()] == [read] * 3 + written * 3
+    for name in model.attention():
+        sums = kept[name].sum(dim=-1)
+        torch.testing.assert_close(sums, torch.ones_like(sums))
+
+
+@pytest.mark.parametrize("attention", ["additive", "none"])
+def test_recurrent_attention_and_its_gradients_are_those_of_the_equations(attention: str) -> None:
+    ids, model = example_ids(), drawn(RECURRENT, attention=attention)
+    named = {name: value.detach().clone() for name, value in model.named_parameters()}
+    weights = {name: nn.Parameter(value) for name, value in named.items()}
+    found, expected = [], []
+    outputs = model(ids)
+    for row, string in enumerate(ids.tolist()):
+        read = [token for token in string if token != PAD]
+        expected.append(transcribed(weights, read, attention == "additive"))
+        found.append(outputs[row, read.index(SEP) : len(read)])
+        assert not outputs[row, : read.index(SEP)].any()
+    ours, theirs = torch.cat(found), torch.cat(expected)
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+    share = torch.linspace(-1, 2, ours.numel(), dtype=torch.float64).view(ours.shape)
+    (ours * share).sum().backward()
+    (theirs * share).sum().backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(
+            parameter.grad, weights[name].grad, rtol=1e-10, atol=1e-11, msg=name
+        )

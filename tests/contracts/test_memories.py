@@ -1,0 +1,208 @@
+"""Blocks with a memory of a fixed size compute what their papers define."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from seqcls.config import NetworkConfig
+from seqcls.models import architectures_by_letter
+from seqcls.models.base import Recorder
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.mamba import scan
+from seqcls.models.mixing import Mixer, Mixing
+from seqcls.strings.tokenizer import PAD
+from tests.oracles import memories
+from tests.zoo import readable_model
+
+HIDDEN = 6
+SIZES: dict[str, Any] = {
+    "hidden_size": HIDDEN, "num_blocks": 2, "feed_forward_size": 8, "readout": "last",
+    "precision": "float64", "num_letters": 3,
+}  # fmt: skip
+IN_HEADS = {"num_attention_heads": memories.HEADS, "attention_head_size": memories.HEAD}
+NETWORKS: dict[str, dict[str, Any]] = {
+    "deltanet": {"architecture": "deltanet", **IN_HEADS},
+    "deltanet, signed": {
+        "architecture": "deltanet", **IN_HEADS, "eigenvalue_range": "signed", "biases": True,
+        "norm_placement": "post",
+    },
+    "deltanet, short": {"architecture": "deltanet", **IN_HEADS, "short_convolution": False},
+    "gated_deltanet": {"architecture": "gated_deltanet", **IN_HEADS},
+    "gated_deltanet, signed, short": {
+        "architecture": "gated_deltanet", **IN_HEADS, "eigenvalue_range": "signed",
+        "short_convolution": False,
+    },
+    "deltaproduct": {"architecture": "deltaproduct", **IN_HEADS},
+    "deltaproduct, signed": {
+        "architecture": "deltaproduct", **IN_HEADS, "eigenvalue_range": "signed",
+        "householder_steps": 3,
+    },
+    "mamba": {"architecture": "mamba", "state_size": 5},
+    "mamba, signed": {
+        "architecture": "mamba", "state_size": 3, "expand": 1, "eigenvalue_range": "signed",
+        "final_norm": True,
+    },
+    "slstm": {"architecture": "slstm", **IN_HEADS, "biases": True},
+    "linear_attention": {"architecture": "linear_attention", **IN_HEADS, "readout": "mean"},
+    "hybrid": {"architecture": "hybrid", "layers": "gm", **IN_HEADS},
+}  # fmt: skip
+IDS = torch.tensor([[2, 3, 4, 4, 2, 3], [3, 3, 2, PAD, PAD, PAD], [4, PAD, PAD, PAD, PAD, PAD]])
+
+
+def network(name: str, **fields: Any) -> NetworkConfig:
+    return NetworkConfig(**{**SIZES, **NETWORKS[name], **fields})
+
+
+def drawn(name: str, seed: int = 0, **fields: Any) -> Mixing:
+    """A model whose every parameter is random."""
+    config = network(name, **fields)
+    torch.manual_seed(seed)
+    values = {
+        name: value + 0.5 * torch.randn_like(value)
+        for name, value in initial_parameters(config, seed).items()
+    }
+    model = readable_model(config, values)
+    assert isinstance(model, Mixing)
+    return model
+
+
+def mixer_of(name: str, **fields: Any) -> Mixer:
+    (first, *_) = drawn(name, **fields).blocks
+    return first.mixer
+
+
+def weights_of(mixer: Mixer) -> dict[str, Tensor]:
+    return {name: value.detach() for name, value in mixer.named_parameters()}
+
+
+def some_states(tokens: int = 19) -> Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(3, tokens, HIDDEN, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name[:2] not in ("ma", "hy")])
+@torch.no_grad()
+def test_all_tokens_at_once_are_the_formula_token_by_token(name: str) -> None:
+    mixer, states = mixer_of(name), some_states()
+    found = mixer(states, Recorder())
+    weights = weights_of(mixer)
+    for row, own in enumerate(states):
+        if name == "slstm":
+            right = memories.slstm_of(weights, own)
+        elif name == "linear_attention":
+            right = memories.linear_attention_of(weights, own)
+        else:
+            steps = mixer.config.householder_steps if "product" in name else 1
+            right = memories.delta_rule_of(weights, own, "signed" in name, steps)
+        torch.testing.assert_close(found[row], right, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if "delta" in name])
+def test_gradients_are_those_of_the_published_recurrence(name: str) -> None:
+    mixer, states = mixer_of(name), some_states(7)[:1].requires_grad_()
+    steps = mixer.config.householder_steps if "product" in name else 1
+    weights: dict[str, Tensor] = dict(mixer.named_parameters())
+    found = mixer(states, Recorder())[0]
+    right = memories.delta_rule_of(weights, states[0], "signed" in name, steps)
+    torch.testing.assert_close(found, right, rtol=1e-10, atol=1e-10)
+    ours, theirs = (
+        torch.autograd.grad(x.pow(3).sum(), [states, *weights.values()]) for x in (found, right)
+    )
+    for own, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-10, atol=1e-10)
+
+
+@torch.no_grad()
+def test_one_step_of_deltaproduct_is_deltanet() -> None:
+    one = drawn("deltaproduct", householder_steps=1)
+    other = readable_model(network("deltanet"), dict(one.named_parameters()))
+    torch.testing.assert_close(one(IDS), other(IDS), rtol=0, atol=0)
+
+
+@torch.no_grad()
+def test_the_recorded_memory_is_what_a_step_keeps() -> None:
+    for name in ("deltanet", "gated_deltanet", "deltaproduct, signed"):
+        mixer, states = mixer_of(name), some_states(6)
+        kept = mixer.nothing(states[:, 0])
+        recorded = dict[str, Tensor]()
+        mixer(states, Recorder(kept=recorded))
+        for place in range(6):
+            _, kept = mixer.step(states[:, place], kept)
+            torch.testing.assert_close(recorded["state"][:, place], kept[0].flatten(1))
+
+
+@pytest.mark.parametrize("fields", [{}, {"expand": 3, "state_size": 1}])
+def test_mamba_is_that_of_its_package(fields: dict[str, Any]) -> None:
+    mixer, states = mixer_of("mamba", **fields), some_states().requires_grad_()
+    theirs = memories.mambapy_block(mixer)
+    # The package computes rates and skips in single precision.
+    with torch.no_grad():
+        rate, skip = mixer.get_parameter("log_rate"), mixer.get_parameter("skip")
+        rate.copy_(rate.float().exp().double().log())
+        skip.copy_(skip.float())
+    found, right = mixer(states, Recorder()), theirs(states)
+    torch.testing.assert_close(found, right, rtol=1e-12, atol=1e-12)
+    gradients = [torch.autograd.grad(x.square().sum(), states)[0] for x in (found, right)]
+    torch.testing.assert_close(*gradients, rtol=1e-11, atol=1e-11)
+
+
+@torch.no_grad()
+def test_signed_mamba_decays_by_twice_the_factor_minus_one() -> None:
+    mixer, states = mixer_of("mamba, signed"), some_states()
+    found = mixer(states, Recorder())
+    for row, own in enumerate(states):
+        right = memories.signed_mamba_of(weights_of(mixer), own, mixer.config.state_size)
+        torch.testing.assert_close(found[row], right, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_gradients_are_finite_of_any_length(name: str) -> None:
+    for readout, shortest in (("last", 1), ("mean", 0)):
+        model = drawn(name, readout=readout)
+        for ids in (IDS, torch.zeros(2, shortest, dtype=torch.long)):
+            model.zero_grad()
+            model(ids).square().sum().backward()
+            gradients = [x.grad for x in model.parameters() if x.grad is not None]
+            assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+def test_the_gradient_of_the_scan_is_that_of_its_steps() -> None:
+    generator = torch.Generator().manual_seed(0)
+    decay, given = (
+        torch.randn(2, 5, 3, generator=generator, dtype=torch.float64).requires_grad_()
+        for _ in range(2)
+    )
+    assert torch.autograd.gradcheck(scan, (decay, given))
+
+
+def hybrid(layers: str, **fields: Any) -> Mixing:
+    return drawn("hybrid", layers=layers, **fields)
+
+
+@pytest.mark.parametrize("letter", [x for x in architectures_by_letter() if x not in "ar"])
+@torch.no_grad()
+def test_blocks_of_one_letter_are_that_architecture(letter: str) -> None:
+    name = architectures_by_letter()[letter]
+    model, config = hybrid(2 * letter), NetworkConfig(**{**SIZES, **IN_HEADS}, architecture=name)
+    alike = readable_model(config, dict(model.named_parameters()))
+    assert torch.equal(model(IDS), alike(IDS))
+
+
+@pytest.mark.parametrize("scale", ["sqrt", "log_length", "learned_log_length"])
+@pytest.mark.parametrize("positions", ["none", "rotary", "alibi"])
+@torch.no_grad()
+def test_blocks_of_attention_alone_are_a_transformer(positions: str, scale: str) -> None:
+    fields: dict[str, Any] = {"positions": positions, "attention_scale": scale, "biases": True}
+    model = hybrid("aa", **fields)
+    names = {".mixer_norm.": ".attention_norm.", ".mixer.attention.": ".attention."}
+    values: dict[str, torch.Tensor] = {}
+    for name, value in model.named_parameters():
+        for ours, theirs in names.items():
+            name = name.replace(ours, theirs)
+        values[name] = value
+    config = NetworkConfig(**SIZES, **IN_HEADS, **fields, attention_mask="causal")
+    torch.testing.assert_close(
+        model(IDS), readable_model(config, values)(IDS), rtol=1e-12, atol=1e-12
+    )

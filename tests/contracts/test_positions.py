@@ -1,0 +1,417 @@
+"""Position schemes are what their sources define, and are refused where they cannot be."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from seqcls.config import COUPLED, NetworkConfig
+from seqcls.engines.member import draw_initial
+from seqcls.errors import InvalidStringError
+from seqcls.evaluation import drawn_test_set, evaluate
+from seqcls.kinds import examples_of
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.positions import longest_readable, read_ids, table_size
+from seqcls.models.positions.numbers import slopes
+from seqcls.models.positions.places import TrainingPlaces, coupled_positions, positions_of
+from seqcls.models.positions.schemes import buckets
+from seqcls.models.transformer import Transformer
+from seqcls.prediction import predict
+from seqcls.problem import Problem, configuration, obstacle_of, resolve
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, PAD
+from seqcls.weights import to_bytes
+from tests.conftest import SHORT
+from tests.zoo import readable_model
+
+SHIFTED: dict[str, Any] = {
+    "positions": "learned", "position_draw": "shifted", "validation_max_length": 20,
+    "test_max_length": 30,
+}  # fmt: skip
+"""Learned places that are shifted in training, in a table for tests of up to 30 tokens."""
+
+
+def test_alibi_lowers_scores_by_the_slopes_that_are_published() -> None:
+    assert slopes(8) == [2.0**-x for x in range(1, 9)]
+    assert slopes(3) == [2.0**-4, 2.0**-8, 2.0**-2]
+    assert slopes(12)[8:] == pytest.approx([2.0**-x for x in (0.5, 1.5, 2.5, 3.5)])
+
+
+def test_relative_distances_fall_into_t5s_buckets() -> None:
+    distances = torch.tensor([0, -1, -7, -8, -11, -12, -16, -64, -127, -128, -900, 1, 7, 8, 900])
+    both = [0, 1, 7, 8, 8, 9, 10, 14, 15, 15, 15, 17, 23, 24, 31]
+    assert buckets(distances, both_directions=True).tolist() == both
+    backwards = torch.tensor([5, 0, -15, -16, -32, -64, -127, -128, -900])
+    found = buckets(backwards, both_directions=False).tolist()
+    assert found == [0, 0, 15, 16, 21, 26, 31, 31, 31]
+
+
+def fire_of(
+    config: NetworkConfig, values: dict[str, Tensor], head: int, i: int, j: int, n: int
+) -> float:
+    """The bias of places i and j in a string of n tokens, number by number."""
+    c, least = (float(values[f"positions.log_{x}"].exp()) for x in ("scale", "threshold"))
+    longest = max(least, i + 1 if config.attention_mask == "causal" else n)
+    share = math.log(c * abs(i - j) + 1) / math.log(c * longest + 1)
+    weights = [values[f"positions.{x}"] for x in ("input.weight", "input.bias", "output.weight")]
+    first, bias, second = weights
+    inner = [max(float(w * share + b), 0.0) for w, b in zip(first[:, 0], bias, strict=True)]
+    found = sum(x * float(w) for x, w in zip(inner, second[head], strict=True))
+    return found + float(values["positions.output.bias"][head])
+
+
+@pytest.mark.parametrize("mask", ["causal", "full"])
+@torch.no_grad()
+def test_fire_is_a_function_of_the_share_of_what_is_read(mask: Any) -> None:
+    config = NetworkConfig(
+        positions="fire", attention_mask=mask, num_attention_heads=3, trained_length=16,
+        readout="last", precision="float64", hidden_size=4,
+    )  # fmt: skip
+    values = initial_parameters(config, 0)
+    assert float(values["positions.log_scale"].exp()) == pytest.approx(0.1)
+    assert float(values["positions.log_threshold"].exp()) == pytest.approx(4)
+    model = readable_model(config, values)
+    lengths = (9, 3, 1)
+    ids = torch.full((3, 9), PAD)
+    for row, length in zip(ids, lengths, strict=True):
+        row[:length] = CLS
+    places = positions_of(config, ids)
+    assert isinstance(model, Transformer)
+    bias = model.positions.bias(places, places)
+    assert bias is not None
+    for row, length in enumerate(lengths):
+        own = bias[min(row, len(bias) - 1)]
+        for head in range(3):
+            for i in range(length):
+                for j in range(i + 1 if mask == "causal" else length):
+                    right = fire_of(config, values, head, i, j, length)
+                    assert float(own[head, i, j]) == pytest.approx(right, rel=1e-12, abs=1e-14)
+
+
+def test_a_learned_table_has_the_places_of_the_longest_training_string() -> None:
+    config = configuration({"positions": "learned", "validation_max_length": 10})
+    parameters = initial_parameters(resolve(config).network, 0)
+    # Ten letters and CLS.
+    assert parameters["positions.table.weight"].shape == (11, 2)
+    wide = configuration({"positions": "learned", "position_range": 300})
+    assert initial_parameters(resolve(wide).network, 0)["positions.table.weight"].shape == (300, 2)
+
+
+def test_training_draws_new_places_for_every_batch_and_the_same_for_the_same_seed() -> None:
+    config = NetworkConfig(positions="alibi", position_range=50)
+    one, same, other = (TrainingPlaces(config, seed) for seed in (1, 1, 2))
+    ids = torch.full((2, 20), CLS)
+    drawn = [one.draw(ids) for _ in range(3)]
+    for own in drawn:
+        assert torch.equal(own, own.unique().unsqueeze(0)), "sorted, and none twice"
+        assert 0 <= own.min() <= own.max() < 50
+        assert torch.equal(own, same.draw(ids))
+    assert not torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], other.draw(ids))
+    assert one.draw(torch.full((1, 50), CLS)).tolist() == [list(range(50))]
+
+
+def test_tested_places_depend_on_the_length_and_the_seed_of_testing_alone() -> None:
+    config = NetworkConfig(positions="alibi", position_range=50, place_seed=3)
+    ids = torch.tensor([[CLS, 2, PAD, PAD, PAD], [CLS, 2, 3, 4, 2], [CLS, 3, PAD, PAD, PAD]])
+    places = positions_of(config, ids)
+    assert torch.equal(places[0], places[2])
+    assert torch.equal(places[0, :2], positions_of(config, ids[:1, :2])[0])
+    assert len(places[1].unique()) == 5
+    elsewhere = config.model_copy(update={"place_seed": 4})
+    assert not torch.equal(places, positions_of(elsewhere, ids))
+    tests = [{"test_seed": 3, "positions": "alibi", "position_range": x} for x in (0, 500)]
+    assert [resolve(configuration(own)).network.place_seed for own in tests] == [0, 3]
+
+
+def test_beyond_a_learned_table_lengths_have_no_number() -> None:
+    config = configuration(
+        {
+            **SHORT,
+            "positions": "learned",
+            "validation_max_length": 10,
+            "test_max_length": 40,
+            "precision": "float64",
+        }
+    )
+    (weights,) = draw_initial([(resolve(config), 0)])
+    # Whatever the letters, this one says no.
+    weights["classifier.weight"][:] = 0
+    (tested,) = evaluate(resolve(config), [weights])
+    assert tested.lengths.max() == 10
+    assert sum(tested.confusion) == tested.tested < 512
+    lengths = drawn_test_set(resolve(config)).lengths[tested.errors.numbers]
+    assert lengths.max() <= 10
+    assert tested.solved_length == lengths.min() - 1
+    said = predict(resolve(config), to_bytes(weights), ["ab", "a{10}"])
+    assert [own.logit for own in said] == [0, 0]
+    with pytest.raises(InvalidStringError, match="longer than the model has places for"):
+        predict(resolve(config), to_bytes(weights), ["a{11}"])
+
+
+def test_all_right_as_far_as_the_table_goes_is_solved_that_far() -> None:
+    config = configuration(
+        {
+            **SHORT,
+            "required_letters": "a",
+            "num_letters": 2,
+            "layer_norm_eps": 0.0,
+            "positions": "learned",
+        }
+        | {"validation_max_length": 10, "test_max_length": 40}
+    )
+    (weights,) = draw_initial([(resolve(config), 0)])
+    for name, value in weights.items():
+        value[:] = 0 if name != "classifier.weight" else [[1, 0]]
+    # CLS sees every token alike, so its state says whether there is any a.
+    weights["embedding.weight"][2] = [1, 0]
+    for name in ("value", "output"):
+        weights[f"blocks.0.attention.{name}.weight"][0, 0] = 1
+    (tested,) = evaluate(resolve(config), [weights])
+    assert len(tested.errors.numbers) == 0
+    assert tested.solved_length == 10
+
+
+def test_a_strings_order_reaches_the_prediction() -> None:
+    config = configuration(
+        {"positions": "rotary", "attention_head_size": 2, "precision": "float64"}
+    )
+    (weights,) = draw_initial([(resolve(config), 0)])
+    ab, ba = predict(resolve(config), to_bytes(weights), ["ab", "ba"])
+    assert ab.logit != ba.logit
+    strings = TokenStrings.of_lists(3, [[0, 1], [1, 0]])
+    own = {name: torch.from_numpy(value) for name, value in weights.items()}
+    ids = torch.from_numpy(read_ids(strings, "first")).int()
+    expected = readable_model(resolve(config).network, own)(ids)
+    assert [ab.logit, ba.logit] == pytest.approx(expected.tolist(), rel=1e-12)
+
+
+# Places that training shifts by an offset for each string.
+
+
+def test_shifted_places_take_every_offset_with_which_a_string_fits_the_table() -> None:
+    network = resolve(configuration(SHIFTED)).network
+    assert (network.trained_length, network.tested_length) == (10, 30)
+    assert table_size(network) == 31
+    assert longest_readable(network) == 30
+    lengths = [2, 31, 20]
+    ids = torch.full((3, 31), 2)
+    for row, length in zip(ids, lengths, strict=True):
+        row[length:] = PAD
+    one, same, other = (TrainingPlaces(network, seed) for seed in (1, 1, 2))
+    drawn = torch.stack([one.draw(ids) for _ in range(2000)])
+    assert torch.equal(drawn, torch.stack([same.draw(ids) for _ in range(2000)]))
+    assert not torch.equal(drawn[:10], torch.stack([other.draw(ids) for _ in range(10)]))
+    assert torch.equal(drawn - drawn[:, :, :1], torch.arange(31).expand(2000, 3, 31))
+    for row, length in enumerate(lengths):
+        choices = 31 - length + 1
+        counts = drawn[:, row, 0].bincount()
+        assert len(counts) == choices, "every one, and none beyond"
+        expected = 2000 / choices
+        # Far beyond what a chi-squared of so many degrees reaches by chance.
+        assert ((counts - expected) ** 2 / expected).sum() < 3 * choices
+    pairs = drawn[:, [0, 2], 0].double().T
+    assert abs(torch.corrcoef(pairs)[0, 1]) < 0.1, "each string has an offset of its own"
+
+
+def test_shifted_places_are_those_of_offset_zero_when_nothing_is_learned() -> None:
+    network = resolve(configuration(SHIFTED)).network
+    ids = torch.tensor([[CLS, 2, PAD], [CLS, 2, 3]])
+    assert positions_of(network, ids).tolist() == [[0, 1, 2]]
+    model = readable_model(network, initial_parameters(network, 0))
+    assert torch.equal(model(ids), model(ids, torch.arange(3).unsqueeze(0)))
+    assert not torch.equal(model(ids), model(ids, torch.arange(1, 4).unsqueeze(0)))
+
+
+def test_the_longest_test_strings_can_be_asked_of_shifted_places_and_longer_ones_not() -> None:
+    problem = resolve(configuration(SHIFTED))
+    weights = to_bytes(draw_initial([(problem, 0)])[0])
+    (answered,) = predict(problem, weights, ["a{30}"])
+    assert math.isfinite(answered.logit)
+    with pytest.raises(InvalidStringError, match="at most 30 tokens"):
+        predict(problem, weights, ["a{31}"])
+
+
+def test_no_network_but_that_of_shifted_places_depends_on_the_longest_test_string() -> None:
+    networks = [
+        resolve(configuration({"positions": "learned", **lengths})).network
+        for lengths in ({"validation_max_length": 9, "test_max_length": x} for x in (9, 90))
+    ]
+    assert networks[0] == networks[1]
+    assert networks[0].tested_length == 0
+
+
+# Places that tokens of input and output share.
+
+SIZES = {"hidden_size": 8, "num_attention_heads": 1, "attention_head_size": 8, "train_size": 128}
+LENGTHS = {"train_max_length": 7, "validation_max_length": 7, "test_max_length": 11}
+
+
+def problem_of(task: str, positions: str = "coupled", **fields: object) -> Problem:
+    return resolve(
+        configuration({"task": task, "positions": positions, **SIZES, **LENGTHS, **fields})
+    )
+
+
+def places_of_text(problem: Problem, text: str) -> list[int]:
+    """Before training or tests move them."""
+    (row,) = coupled_positions(problem.network.coupling, ids_of(problem, text)).tolist()
+    return list(row)
+
+
+def ids_of(problem: Problem, *inputs: str) -> torch.Tensor:
+    tokenizer = problem.tokenizer
+    letters = [[x - 2 for x in tokenizer.encode(text)[1:]] for text in inputs]
+    strings = TokenStrings.of_lists(tokenizer.num_letters, letters)
+    read = problem.kind.reading(problem.task, examples_of(problem.task, strings))
+    return torch.from_numpy(read_ids(read, "first")).long()
+
+
+def test_an_input_token_and_its_copy_share_a_place() -> None:
+    places = positions_of((problem := problem_of("copy")).network, ids_of(problem, "abb", "a"))
+    # CLS a b b SEP a b b
+    assert places.tolist() == [[0, 1, 2, 3, 0, 1, 2, 3], [0, 1, 0, 1, 0, 0, 0, 0]]
+    backwards = problem_of("reverse")
+    assert positions_of(backwards.network, ids_of(backwards, "abb")).tolist() == [
+        [0, 1, 2, 3, 0, 3, 2, 1]
+    ]
+
+
+def test_digits_of_one_weight_share_a_place() -> None:
+    problem = problem_of("addition", digit_order="least_first", base=10)
+    # 321 + 9 = 330, least digit first.
+    places = positions_of(problem.network, ids_of(problem, "123+9="))
+    assert places.tolist() == [[0, 1, 2, 3, 0, 1, 0, 0, 1, 2, 3]]
+
+
+def test_marks_stand_one_place_before_the_ones() -> None:
+    problem = problem_of("addition", "coupled_marks", digit_order="least_first", base=10)
+    # CLS 1 2 3 + 9 = SEP 0 3 3
+    assert places_of_text(problem, "123+9=") == [0, 2, 3, 4, 1, 2, 1, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("task", "output"),
+    [
+        ("copy", [1, 2, 3, 4]),
+        ("reverse", [5, 4, 3, 2]),
+        ("duplicate", [1, 2, 3, 4, 2, 3, 4]),
+        ("write_odds_first", [1, 2, 4, 3]),
+    ],
+)
+def test_an_output_begins_one_step_from_its_separator(task: str, output: list[int]) -> None:
+    problem = problem_of(task, "coupled_marks")
+    # CLS a b b SEP ...
+    assert places_of_text(problem, "abb") == [0, 2, 3, 4, *output]
+
+
+@pytest.mark.parametrize("positions", COUPLED)
+def test_what_is_written_beyond_a_target_has_no_place(positions: str) -> None:
+    problem = problem_of("copy", positions)
+    longer = torch.cat([ids_of(problem, "ab"), torch.tensor([[2, 3]])], dim=1)
+    assert positions_of(problem.network, longer)[0, -2:].tolist() == [0, 0]
+
+
+def test_marks_are_moved_along_to_every_offset_and_cls_is_not() -> None:
+    problem = problem_of("addition", "coupled_marks", digit_order="least_first")
+    ids = ids_of(problem, *["11+1="] * 4000)
+    alone = coupled_positions(problem.network.coupling, ids)
+    offsets = TrainingPlaces(problem.network, 0).draw(ids) - alone
+    assert (offsets[:, 0] == 0).all()
+    assert (offsets[:, 1:] == offsets[:, 1:2]).all()
+    size = table_size(problem.network)
+    assert size is not None
+    # Those at the ends of the table are no rarer than others.
+    counts = np.bincount(offsets[:, 1].numpy())
+    assert len(counts) == size - int(alone.max())
+    assert counts.min() > 0.6 * len(ids) / len(counts)
+
+
+@pytest.mark.parametrize(
+    ("task", "fields", "text"),
+    [
+        ("addition", {"digit_order": "least_first"}, "101010101+="),
+        ("copy", {}, "a" * 11),
+        ("reverse", {}, "a" * 11),
+        ("duplicate", {}, "a" * 11),
+    ],
+)
+def test_tests_stand_where_training_has_seen_every_place_in_every_role(
+    task: str, fields: dict[str, object], text: str
+) -> None:
+    problem = problem_of(task, "coupled_marks", **fields)
+    size = table_size(problem.network)
+    assert size is not None
+    text = text.replace("+=", "+1=")[-11:]
+    (tested,) = positions_of(problem.network, ids_of(problem, text)).numpy()
+    (alone,) = coupled_positions(problem.network.coupling, ids_of(problem, text)).numpy()
+    (offset,) = set((tested - alone)[1:].tolist())
+    assert tested[0] == 0
+    # Of the longest strings, with as much room before them as behind; 1 is the least place.
+    before, behind = tested[1:].min() - 1, size - 1 - tested.max()
+    assert before >= offset > 0
+    assert behind >= before - 1
+    # A shorter string is moved by as much: its places do not depend on who is tested with it.
+    shorter = positions_of(problem.network, ids_of(problem, text, text[-4:]))[1].numpy()
+    unmoved = coupled_positions(problem.network.coupling, ids_of(problem, text, text[-4:]))[
+        1
+    ].numpy()
+    assert set((shorter - unmoved)[unmoved > 0].tolist()) == {offset}
+
+
+def test_tests_of_places_without_marks_move_none() -> None:
+    problem = problem_of("copy")
+    ids = ids_of(problem, "abab")
+    assert (
+        positions_of(problem.network, ids) == coupled_positions(problem.network.coupling, ids)
+    ).all()
+    # As it always was, so that stored runs mean what they meant.
+    assert problem.network.coupling == '{"distinct":false,"num_tokens":2,"task":"copy"}'
+
+
+def test_a_separator_knows_by_how_much_its_input_was_moved_only_with_its_marks() -> None:
+    for positions, knows in (("coupled", False), ("coupled_marks", True)):
+        problem = problem_of("addition", positions, digit_order="least_first")
+        ids = ids_of(problem, *["11+1="] * 100)
+        drawn = TrainingPlaces(problem.network, 0).draw(ids)
+        at_separator = drawn[:, 1 + len("11+1=")]
+        assert (len(at_separator.unique()) > 1) == knows, positions
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"positions": "rotary"}, "attention_head_size=1: expected an even number"),
+    ({"positions": "learned"}, "validation_max_length=50: positions='learned' ends at 10"),
+    ({"positions": "alibi", "position_range": 200}, "position_range=200: expected at least 201"),
+    ({"positions": "none", "position_range": 500}, "position_range=500: not read by positions"),
+    ({"positions": "relative", "position_range": 500}, "position_range=500: not read by"),
+    ({**SHIFTED, "position_range": 50}, "position_range=50 with position_draw='shifted'"),
+    (
+        {**SHIFTED, "validation_max_length": 40, "test_max_length": 30},
+        "validation_max_length=40: positions='learned' ends at 30",
+    ),
+    ({"positions": "alibi", "position_draw": "shifted"}, "position_draw='shifted': not read by"),
+    ({"architecture": "gru", "readout": "last", "positions": "alibi"}, "positions='alibi'"),
+    ({"positions": "learnt"}, "positions='learnt': did you mean 'learned'"),
+    ({"task": "copy", "positions": "fire", "architecture": "encoder_decoder"}, "positions='fire'"),
+    *(
+        ({"positions": positions, **fields}, named)
+        for positions in COUPLED
+        for fields, named in (
+            ({"task": "sort"}, "task='sort'"),
+            ({"task": "addition", "digit_order": "most_first"}, "task='addition'"),
+            ({"task": "parity"}, "have no output"),
+            ({"task": "contains_all"}, "have no output"),
+            ({"task": "copy", "position_range": 100}, "position_range=100"),
+        )
+    ),
+]
+
+
+def test_what_cannot_be_is_refused_in_one_line_by_name() -> None:
+    for fields, named in REFUSED:
+        said = obstacle_of(fields) or ""
+        assert named in said, fields
+        assert "\n" not in said, fields
