@@ -131,7 +131,7 @@ def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
         assert sum(times[row["input"]] for row in own) == of
         wrong = {row["input"] for row in own if not row["correct"]}
         assert wrong == set(errors(store, [run])["string"])
-    both = compare_runs(store, SOME_PLACES, ALL_PLACES)
+    both = compare_runs(store, int(SOME_PLACES), int(ALL_PLACES))
     assert both.table is not None
     asked = {row["input"] for row in answers if row["run"] == int(SOME_PLACES)}
     assert both.table.pairs == len(asked) < len(times)
