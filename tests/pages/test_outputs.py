@@ -15,7 +15,7 @@ from sweeps.store.opening import open_reader
 from tests.app import open_app
 from tests.inside import ALL_PLACES, SOME_PLACES, WRITING
 from tests.oracles.facts import Facts
-from tests.pages.shown import Shown, shown
+from tests.pages.shown import shown
 from tests.shown import kept_in
 
 COPYING = "copying"
@@ -33,7 +33,7 @@ def told(inside: Path) -> Facts:
     return Facts(inside)
 
 
-def stored(told: Facts, query: str, *given: Any) -> Iterator[tuple[Any, ...]]:
+def stored(told: Facts, query: str, *given: Any) -> Iterator[Any]:
     return (tuple(row.values()) for row in told.ask(query, *given))
 
 
@@ -109,10 +109,6 @@ def test_beside_languages_only_what_holds_of_both_is_said(
     page = shown(open_app(monkeypatch, inside, "failing", run="2"))
     assert "different misclassified strings" in page.said
     assert "Marked:" not in page.said
-
-
-def models_of(page: Shown) -> set[str]:
-    return {str(run) for table in page.tables if "run_id" in table for run in table["run_id"]}
 
 
 def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
