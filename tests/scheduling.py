@@ -8,6 +8,7 @@ of each folder, and the tests that take longest.
 import json
 import os
 from collections import defaultdict
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -84,14 +85,16 @@ _COST = "processor seconds"
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> object:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     item.stash[_BEGAN] = processor_seconds()
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> object:
-    report: pytest.TestReport = yield
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
     if call.when == "teardown":
         report.user_properties.append((_COST, processor_seconds() - item.stash[_BEGAN]))
     return report
@@ -105,7 +108,8 @@ class Costs:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown":
-            self.tests[report.nodeid] = dict(report.user_properties).get(_COST, 0.0)
+            cost = [value for name, value in report.user_properties if name == _COST]
+            self.tests[report.nodeid] = float(str(cost[0])) if cost else 0.0
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config

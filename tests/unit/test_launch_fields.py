@@ -182,12 +182,11 @@ NEAR: tuple[tuple[str, dict[str, Any], bool], ...] = (
 
 def test_new_sweeps_begin_with_near_negatives_where_the_language_has_any() -> None:
     for task, given, has_near in NEAR:
-        fields = {name: [value] for name, value in given.items()}
-        found = has_near_negatives(
-            task,
-            lambda name, fields=fields, task=task: fields.get(name, [default_value(name, task)]),
-        )
-        assert found is has_near, (task, given)
+
+        def chosen_value(name: str, task: str = task, given: dict[str, Any] = given) -> list[Any]:
+            return [given.get(name, default_value(name, task))]
+
+        assert has_near_negatives(task, chosen_value) is has_near, (task, given)
 
 
 def test_what_has_its_negatives_already_keeps_them() -> None:
