@@ -26,7 +26,7 @@ REASONS = (
     ("own strings", "dataset='': expected strings; name a file as path='data.csv'"),
     ("no numbers", "has (no|an) answer: (its logit|what the model computes for (it|them)) is NaN"),
     ("pictures", "a model of its own file: the task says what this network reads .picture."),
-    ("no states", "names no states that could be carried over"),
+    ("no states", "names no (states that could be carried over|parts that it could do without)"),
     ("any", "within two substitutions"),
     ("any", "none of the report's models"),
     ("language", "No finite machine was found within the budget"),
