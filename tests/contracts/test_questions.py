@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.ablation import ablate, backend_of, prune, rank, running
 from seqcls.interpretability.attribution import direct_logit_attribution, logit_steps
-from seqcls.interpretability.backends import Ablation, Counts
+from seqcls.interpretability.backends import Ablation, AblationMethod, Counts
 from seqcls.interpretability.backends_by_strings import Strings
+from seqcls.interpretability.network import Network
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import Output, ids_of, plain_model
 from seqcls.interpretability.states_by_counts import activations
@@ -215,16 +215,20 @@ def test_what_cannot_be_asked_says_why() -> None:
 # Rankings and pruning, by strings and by letter counts.
 
 
-def network_to_ablate() -> Counts:
+METHODS: tuple[AblationMethod, ...] = ("zero", "mean")
+
+
+def network_to_ablate() -> Network:
     small = {"num_attention_heads": 3, "attention_head_size": 2, "test_size": 512}
-    return Counts(random_network(5, hidden_size=4, test_max_length=40, **small))
+    return random_network(5, hidden_size=4, test_max_length=40, **small)
 
 
 @pytest.mark.parametrize("by", ["strings", "counts"])
 def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest(by: str) -> None:
-    backend = Strings(model("two blocks"), 60) if by == "strings" else network_to_ablate()
+    strings = by == "strings"
+    backend = Strings(model("two blocks"), 60) if strings else Counts(network_to_ablate())
     heads = backend.parts(["head"])
-    for how in ("zero", "mean"):
+    for how in METHODS:
         ranked = rank(backend, heads, how)
         assert {own.parts[0] for own in ranked} == {*heads}
         costs = [(own.errors, own.logit_change) for own in ranked]
@@ -269,9 +273,9 @@ def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
 
 
 def test_all_test_strings_by_letter_counts_are_answered_as_when_run_one_by_one() -> None:
-    counts = network_to_ablate()
-    strings = Strings(counts.model, 10**6)
-    assert isinstance(backend_of(counts.model), Counts)
+    network = network_to_ablate()
+    counts, strings = Counts(network), Strings(network, 10**6)
+    assert isinstance(backend_of(network), Counts)
     # Every test string, as often as it occurs.
     rows = np.repeat(np.arange(len(counts.tested.texts)), counts.tested.occurrences)
     rows = rows[np.argsort(counts.tested.strings.lengths[rows], kind="stable")]
@@ -307,7 +311,8 @@ def test_all_test_strings_by_letter_counts_are_answered_as_when_run_one_by_one()
 def test_what_is_frozen_has_its_mean_over_the_test_set(
     part: Part, state: str, of_part: tuple[slice | int, ...]
 ) -> None:
-    backend = network_to_ablate()
+    network = network_to_ablate()
+    backend = Counts(network)
     counts, found = backend.tested.strings.counts, list[np.ndarray]()
 
     def freeze(states: np.ndarray) -> np.ndarray:
@@ -315,7 +320,7 @@ def test_what_is_frozen_has_its_mean_over_the_test_set(
         states[of_part] = np.average(found[0], axis=0, weights=backend.tested.occurrences)
         return states
 
-    truth = patched_logits(backend.model, counts, {f"blocks.0.{state}": freeze})
+    truth = patched_logits(network, counts, {f"blocks.0.{state}": freeze})
     ablation: Ablation = {part: "mean"}
     np.testing.assert_allclose(backend.outputs(ablation), truth, atol=1e-10)
     # Strings of which there is none in the test set have no part in its means.
@@ -328,31 +333,33 @@ def test_a_dimension_that_is_off_is_zero_throughout() -> None:
         state[..., [0, 3]] = 0
         return state
 
-    for norm in ({"layer_norm_eps": 0.0}, {"layer_norm": "rms"}):
-        backend = Counts(random_network(5, hidden_size=4, test_size=256, **norm))
+    norms: tuple[dict[str, object], ...] = ({"layer_norm_eps": 0.0}, {"layer_norm": "rms"})
+    for norm in norms:
+        network = random_network(5, hidden_size=4, test_size=256, **norm)
+        backend = Counts(network)
         cut: Ablation = {Part(0, "dimension", 0): "zero", Part(0, "dimension", 3): "zero"}
         stream = ("embedding", "blocks.0.attention.output", "blocks.0.feed_forward.output")
         counts = backend.tested.strings.counts
-        truth = patched_logits(backend.model, counts, dict.fromkeys(stream, hide))
+        truth = patched_logits(network, counts, dict.fromkeys(stream, hide))
         np.testing.assert_allclose(backend.outputs(cut), truth, atol=1e-10)
 
 
 def test_an_ablation_counts_every_test_string_and_loses_what_training_would() -> None:
-    backend = network_to_ablate()
-    none: Ablation = dict.fromkeys(backend.parts(["head"]), "zero")
-    found, whole = ablate(backend, none), ablate(backend, {})
-    test = distinct_test_strings(backend.model.problem.test)
-    # Without heads all strings are the same to it.
-    assert len({*backend.outputs(none).tolist()}) == 1
-    logits = true_logits(backend.model, test.strings.counts)
+    network = network_to_ablate()
+    backend = Counts(network)
+    test, whole = backend.tested, ablate(backend, {})
+    logits = true_logits(network, test.strings.counts)
     np.testing.assert_allclose(backend.before, logits)
-    for ablated, outputs in ((found, backend.outputs(none)), (whole, logits)):
-        right = (outputs > 0) == test.labels
-        confusion = ablated.confusion
-        assert confusion is not None
-        assert confusion.tn + confusion.tp == test.occurrences[right].sum() == ablated.right.sum()
-        assert confusion.fp == test.occurrences[(outputs > 0) & ~right].sum()
-        assert confusion.fn + confusion.fp == ablated.errors == 512 - ablated.right.sum()
+    said, truth, times = logits > 0, test.labels.astype(bool), test.occurrences
+    outcomes = [times[said == x][truth[said == x] == y].sum() for x in (1, 0) for y in (1, 0)]
+    found = whole.confusion
+    assert found is not None
+    assert [found.tp, found.fp, found.fn, found.tn] == outcomes
+    assert whole.errors == found.fp + found.fn
+    by_length = zip(whole.lengths, whole.strings, whole.right, strict=True)
+    for length, strings, right in by_length:
+        own = test.strings.lengths == length
+        assert (strings, right) == (times[own].sum(), times[own & (said == truth)].sum())
     losses = torch.nn.functional.binary_cross_entropy_with_logits(
         torch.from_numpy(logits), torch.from_numpy(test.labels).double(), reduction="none"
     )
@@ -376,7 +383,10 @@ def test_every_state_by_letter_counts_is_that_of_the_string_that_is_run(
 ) -> None:
     network = random_network(seed, **fields)
     found = activations(network, texts)
-    close = {"rtol": 1e-9, "atol": 1e-9}
+
+    def close(ours: np.ndarray, theirs: np.ndarray | float, what: str = "") -> None:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=what)
+
     for row, text in enumerate(texts):
         letters = network.letters(text)
         kept = plain_model(network).activations(ids_of(network, [letters]))
@@ -384,16 +394,14 @@ def test_every_state_by_letter_counts_is_that_of_the_string_that_is_run(
         kinds = [0, *(1 + letter for letter in letters)]
         for name, theirs in KINDS.items():
             ours = getattr(found, name)
-            np.testing.assert_allclose(
-                (ours if ours.ndim == 2 else ours[row])[kinds], truth[theirs], err_msg=name, **close
-            )
+            close((ours if ours.ndim == 2 else ours[row])[kinds], truth[theirs], name)
         pairs = np.ix_(range(len(found.scores)), kinds, kinds)
         attended = np.where(found.attended[row], found.weights_each[row], 0)
-        np.testing.assert_allclose(attended[pairs], truth["blocks.0.attention.weights"], **close)
-        np.testing.assert_allclose(found.scores[pairs], truth["blocks.0.attention.scores"], **close)
-        np.testing.assert_allclose(found.logit[row], truth["logit"], **close)
+        close(attended[pairs], truth["blocks.0.attention.weights"])
+        close(found.scores[pairs], truth["blocks.0.attention.scores"])
+        close(found.logit[row], truth["logit"])
         own = direct_logit_attribution(network, text)
         added = [sum(step.adds for step in own.steps), own.steps[-1].logit, own.logit]
-        np.testing.assert_allclose(added, truth["logit"], **close)
+        close(np.array(added), truth["logit"])
         assert sum(own.units) == pytest.approx(own.steps[-1].adds, rel=1e-9, abs=1e-9)
         assert (own.steps[0].text, own.steps[-1].text) == ("embedding", "feed-forward")

@@ -265,38 +265,26 @@ NO_INPUTS: list[tuple[str, dict[str, Any], str]] = [
     ("copy", {"num_tokens": 3, "distinct": True}, "aba"),
     ("addition", {"base": 10}, "3+="),
     ("addition", {"base": 10}, "3+4"),
-    ("addition", {"base": 10}, "3+4=7"),
-    ("addition", {"base": 10}, "03+4="),
     ("addition", {"base": 10, **LEAST}, "30+4="),
     ("addition", {"base": 10, **EQUAL}, "30+4="),
-    ("addition", {"base": 10, **EQUAL}, "=30+40"),
     ("multiplication", {}, "1*1*1="),
-    ("square_root", {}, "="),
     ("square_root", {}, "01="),
     ("square_root", {}, "1" * 4_000 + "="),
     ("most_frequent", {}, "abab"),
     ("binary_majority", {}, "01"),
-    ("binary_majority", {}, ""),
-    ("interleaved_majority", {}, "01"),
     ("interleaved_majority", {}, "000111"),
     ("write_stack", {}, "0--"),
-    ("write_stack", {}, "+0-1"),
     ("write_place", {}, "+1"),
     ("write_value", {}, "1+"),
     ("modular_sum", {}, ""),
     ("rewrite", REWRITE, ""),
-    ("associative_recall", {}, ""),
-    ("associative_recall", {}, "a"),
     ("associative_recall", {}, "a1b"),
-    ("associative_recall", {}, "1aa"),
     ("associative_recall", {}, "a1b0"),
     ("associative_recall", {"distinct": True}, "a1a0a"),
-    ("write_flip_flop", {}, "r"),
     ("write_flip_flop", {}, "w1r0r"),
     ("write_flip_flop", {}, "w1i"),
     ("selective_copy", {}, "a_b"),
     ("retrieval", {}, "aa"),
-    ("retrieval", {}, "abb"),
     ("retrieval", {"neighbor": "left"}, "aba"),
     ("retrieval", {"occurrence": "unique"}, "abaa"),
 ]
@@ -406,25 +394,22 @@ def test_a_task_that_couples_nothing_says_why() -> None:
     assert "least_first" in (task_of("addition", {}).coupling_obstacle() or "")
 
 
-def features(name: str, fields: dict[str, Any], *texts: str) -> dict[str, list[int]]:
-    task = task_of(name, fields)
-    strings = TokenStrings.of_lists(
-        len(task.alphabet), [encoded(task, text).tolist() for text in texts]
-    )
-    return {name: values.tolist() for name, values in task.features(strings).items()}
-
-
 def test_features_are_few() -> None:
-    assert features("copy", {}, "aab", "b") == {"a's": [2, 0], "b's": [1, 1]}
-    many = {"num_tokens": 20}
-    repeats = {"distinct tokens": [3, 0], "longest run": [3, 0]}
-    assert features("copy", many, "aabbbcb", "") == repeats
-    assert features("addition", {"base": 10}, "95+7=", "995+15=", "3+=") == {
-        "digits of the longer operand": [2, 3, 0],
-        "digits of the shorter operand": [1, 2, 0],
-        "carries": [2, 3, 0],
-    }
-    assert features("rewrite", REWRITE, "abcaab")["matches"] == [2]
+    digits = ["digits of the longer operand", "digits of the shorter operand", "carries"]
+    cases: list[tuple[str, dict[str, Any], str, dict[str, int]]] = [
+        ("copy", {}, "aab", {"a's": 2, "b's": 1}),
+        ("copy", {"num_tokens": 20}, "aabbbcb", {"distinct tokens": 3, "longest run": 3}),
+        ("copy", {"num_tokens": 20}, "", {"distinct tokens": 0, "longest run": 0}),
+        ("addition", {"base": 10}, "995+15=", dict(zip(digits, [3, 2, 3], strict=True))),
+        ("addition", {"base": 10}, "3+=", dict.fromkeys(digits, 0)),
+        ("rewrite", REWRITE, "abcaab", {"matches": 2}),
+    ]
+    for name, fields, text, wanted in cases:
+        task = task_of(name, fields)
+        strings = TokenStrings.of_lists(len(task.alphabet), [encoded(task, text).tolist()])
+        found = {feature: int(values[0]) for feature, values in task.features(strings).items()}
+        assert wanted.items() <= found.items(), text
+        assert len(found) < 6
 
 
 RULES = [
@@ -457,11 +442,10 @@ def test_tokens_with_names_are_rewritten() -> None:
         "pattern": "push (a|a1){1,2} pop",
         "replacement": r"pop \1 a",
     }
-    task = task_of("rewrite", fields)
-    tokenizer = Tokenizer(task.alphabet)
+    task: Any = task_of("rewrite", fields)
     letters = [task.alphabet.index(token) for token in ["pop", "push", "a", "a1", "pop", "push"]]
-    found = tokenizer.spell(task.target(np.array(letters, dtype=np.uint8)).tolist())
-    assert found == "pop pop a1 a push"
+    target = task.target(np.array(letters, dtype=np.uint8)).tolist()
+    assert [task.alphabet[x] for x in target] == ["pop", "pop", "a1", "a", "push"]
 
 
 def test_no_pattern_takes_longer_than_its_size_times_the_strings() -> None:

@@ -46,22 +46,10 @@ CURVES = pd.DataFrame(
         "state": FINISHED, "epoch": [1, 2, 1, 2], "loss": [0.7, 0.1, 0.7, 0.0],
     }
 )  # fmt: skip
-ATTENDED = pd.DataFrame(
-    {
-        "string": ["ab", "ab", "b"], "head": "head 0", "token": ["a", "b", "b"], "count": 1,
-        "label": ["a x 1", "b x 1", "b x 1"], "score": [0.5, -0.5, 0.1], "weight": [0.7, 0.3, 1.0],
-    }
-)  # fmt: skip
 STEPS = pd.DataFrame(
     {
         "string": "ab", "step": ["start", "logit"], "change": [0.5, -0.871], "start": 0,
         "end": [0.5, -0.871], "direction": [DIRECTIONS[0], DIRECTIONS[2]],
-    }
-)  # fmt: skip
-REMOVED = pd.DataFrame(
-    {
-        "removed": [1, 2, 3], "part": ["a", "b", "c"], "errors": [0, 5, 70], "accuracy": 0.9,
-        "loss": 0.1, "logit_change": 0.2,
     }
 )  # fmt: skip
 PAIRS = pd.DataFrame(

@@ -1,6 +1,7 @@
 """Charts show the rows of their frames: which marks, in which colors, and what is pointed at."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -11,16 +12,13 @@ from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, HATCH
 from dashboard.charts.legend import deduplicate_legends, legend, split_panels
 from dashboard.charts.parts import at_own_size
 from dashboard.charts.scales import (
-    BLANK,
     outcome_colors,
     outcome_shapes,
-    rows,
     title_params,
     token_colors,
 )
-from dashboard.charts.state_points import with_places
 from dashboard.charts.themes import describe_chart
-from dashboard.charts.token_states import last_turn, prefix_logits, rounded_up
+from dashboard.charts.token_states import last_turn, prefix_logits
 from dashboard.figures.whole_model import matrix
 from dashboard.views.accuracy_by_length import CLICKED as CLICKED_LINE
 from dashboard.views.accuracy_by_length import (
@@ -33,7 +31,7 @@ from dashboard.views.accuracy_by_length import (
 )
 from dashboard.views.configurations import count_outcomes, outcome_bars
 from dashboard.views.error_places import feature_plane
-from dashboard.views.heat_map import heat_map, outcome_map
+from dashboard.views.heat_map import heat_map
 from dashboard.views.losses import FINISHED, IN_TRAINING, loss_curves
 from dashboard.views.output_errors import errors_by_length
 from dashboard.views.scores import name_bins
@@ -48,7 +46,6 @@ from tests.pages.chart_data import (
     PAIRS,
     READERS,
     SEEDS,
-    many_columns,
 )
 
 Spec = dict[str, Any]
@@ -85,10 +82,16 @@ def titles(layer: Spec) -> list[str]:
     return [tip["title"] for tip in layer["encoding"].get("tooltip", [])]
 
 
-def by_length(**changed: Any) -> Spec:
+@cache
+def by_length() -> Spec:
+    """Accuracies by length, as they are drawn most of the time."""
+    return lengths()
+
+
+def lengths(**changed: Any) -> Spec:
     given = {"seeds": SEEDS, "medians": MEDIANS, "limits": LIMITS, **changed}
     spec: Spec = accuracy_by_length(
-        given["seeds"], given["medians"], given["limits"], "Accuracy", *given.get("more", ())
+        given["seeds"], given["medians"], given["limits"], "Accuracy"
     ).to_dict()
     return spec
 
@@ -128,19 +131,9 @@ def test_the_best_shortcut_is_a_dashed_line_that_the_title_names(draw: Any) -> N
     assert "Dashed" not in " ".join(plain["title"]["subtitle"])
 
 
-def test_dashes_of_configurations_with_one_test_take_turns() -> None:
-    spec = by_length(more=(None, READERS))
-    found = [x["mark"] for x in marks(spec, "line") if "strokeDashOffset" in x["mark"]]
-    ((drawn, left), other) = (mark["strokeDash"] for mark in found)
-    assert [drawn, left] == other
-    starts = sorted(-mark["strokeDashOffset"] % (drawn + left) for mark in found)
-    assert starts[1] - starts[0] >= drawn
-    assert starts[1] + drawn <= starts[0] + drawn + left
-
-
 def test_configurations_that_would_hide_each_other_lie_beside_each_other() -> None:
     perfect = MEDIANS.assign(median=1.0, low=1.0, high=1.0)
-    spec = by_length(seeds=SEEDS.assign(value=1.0), medians=perfect)
+    spec = lengths(seeds=SEEDS.assign(value=1.0), medians=perfect)
     (median,) = of_column(spec, "line", "median")
     assert [row["lift"] for row in shown(spec, median)] == [0, -LIFT]
     assert median["mark"]["strokeWidth"] < LIFT
@@ -203,11 +196,7 @@ def test_a_model_has_the_color_of_its_outcome_and_the_shape_of_its_errors() -> N
 def test_what_has_not_learned_is_gray_among_the_lines_and_trained_lengths_are_shaded() -> None:
     learned = MODELS["outcome"].ne("not learned").astype(float).to_numpy()
     limits = LIMITS.assign(first=[1.0, float("nan")])
-    spec = by_length(seeds=SEEDS.assign(learned=learned), limits=limits)
-    said, plain = (" ".join(x["title"]["subtitle"]) for x in (spec, by_length()))
-    for word in ("Gray", "Shaded"):
-        assert word in said
-        assert word not in plain
+    spec = lengths(seeds=SEEDS.assign(learned=learned), limits=limits)
     (area,) = marks(spec, "rect")
     assert [(row["first"], row["length"]) for row in shown(spec, area)] == [(1, 10)]
     colors = [x["encoding"].get("color", {}) for x in marks(spec, "line")]
@@ -257,20 +246,6 @@ def test_maps_have_one_scale_and_a_line_for_each_setting_that_differs() -> None:
     assert (beside["facet"]["field"], beside["facet"]["sort"]) == ("sampler", ["x", "y"])
 
 
-def test_columns_of_a_map_whose_names_do_not_fit_beside_each_other_have_them_upright() -> None:
-    def turned(frame: pd.DataFrame) -> tuple[int, int]:
-        spec = outcome_map(frame, "class", "width").to_dict()
-        return next(marks(spec, "rect"))["encoding"]["x"]["axis"]["labelAngle"], spec["height"]
-
-    cells = many_columns(10)
-    level, upright = (
-        turned(cells),
-        turned(cells.assign(**{"class": "transformer " + cells["class"]})),
-    )
-    assert (level[0], upright[0]) == (0, -90)
-    assert upright[1] > level[1] + 50, "the cells stay as high"
-
-
 def test_errors_have_the_colors_of_their_kinds_and_lie_where_their_letters_say() -> None:
     errors = pd.DataFrame(
         {"first_length": 1, "last_length": 5, "lengths": "1 to 5", "strings": [2, 3],
@@ -310,12 +285,6 @@ def test_a_loss_curve_is_a_line_a_model_dashed_and_ending_in_a_point_while_it_tr
     assert dashes[0]["color"] == end["encoding"]["color"], "one color a configuration"
 
 
-def test_a_name_is_one_line_in_a_row_of_its_own() -> None:
-    names = ["parity, Transformer, sinusoidal positions, 2 blocks, width 64", BLANK, "another"]
-    found: Any = rows(names).to_dict()
-    assert found["sort"] == found["scale"]["domain"] == names, "a blank one parts two groups"
-
-
 def test_legends_that_stand_above_all_charts_are_told_once() -> None:
     frame = pd.DataFrame({"x": [0.0], "token": ["a"], "outcome": ["true positive"]})
     base = alt.Chart(frame).mark_point().encode(x="x:Q")
@@ -333,18 +302,13 @@ def test_legends_that_stand_above_all_charts_are_told_once() -> None:
     assert deduplicate_legends(spec) == (spec, []), "a scale of amounts keeps its own"
 
 
-def test_panels_apart_share_one_scale_and_other_charts_are_left_whole() -> None:
+def test_panels_apart_share_one_scale() -> None:
     panels = split_panels(matrix(PAIRS, "ab", ("row", "column"), "score", 1.0, "column").to_dict())
     first, second = (next(marks(panel, "rect"))["encoding"]["color"] for panel in panels)
     assert first["scale"]["domain"] == second["scale"]["domain"] == [-1.0, 1.0]
-    single = {"mark": "point", "encoding": {}}
-    assert split_panels(single) == [single]
     # What a chart shows is said in one sentence, however its title is broken.
     long = title_params("Losses", subtitle="One. " * 30).to_dict()
     assert describe_chart({"title": long}) == f"Losses. {'One. ' * 30}".strip().rstrip(".")
-    point = pd.DataFrame({"x": [2.0], "y": [0.0], "name": ["classifier"]})
-    (placed,) = with_places(point, [(-5.0, 5.0)] * 2, 300).to_dict("records")
-    assert abs(placed["name_y"]) * 30 > 7, "beside the line through zero, in pixels"
 
 
 def test_strings_of_one_length_differ_in_their_data_alone() -> None:
@@ -353,18 +317,10 @@ def test_strings_of_one_length_differ_in_their_data_alone() -> None:
         frame = pd.DataFrame({"letter": range(3), "prefix": "x", "logit": logits, "label": 1})
         spec = at_own_size(prefix_logits(frame, ["", *string]))
         made.append((spec.pop("datasets"), spec))
-    assert made[0][1] == made[1][1]
-    assert made[0][0]["tokens"]["name"].tolist() == ["", "0", "1"]
-    assert made[1][0]["prefixes"]["answer"].tolist()[1] == "false negative"
-    given = (1.0, 0.61, 0.3, 3.2, 0.0101)
-    assert [rounded_up(value) for value in given] == [1.0, 0.7, 0.3, 4.0, 0.02], "scales are shared"
-    turns = [
-        ([1.0, -1.0, 2.0, 3.0], ["sign last changes at 2"]),
-        ([1.0, 2.0], []),
-        ([-1.0, 0.0], []),
-    ]
-    for logits, expected in turns:
-        prefixes = pd.DataFrame({"letter": range(len(logits)), "logit": logits})
-        assert last_turn(prefixes)["said"].tolist() == expected
+    (one, drawn), (other, alike) = made
+    assert drawn == alike
+    assert one["tokens"]["name"].tolist() == ["", "0", "1"]
+    assert other["prefixes"]["answer"].tolist()[1] == "false negative"
+    assert last_turn(frame)["said"].tolist() == ["sign last changes at 2"]
     bins = pd.DataFrame({"first_length": [0, 1, 0, 11], "last_length": [0, 1, 10, 20]})
     assert name_bins(bins) == ["0", "1", "0 to 10", "11 to 20"]

@@ -57,12 +57,6 @@ def faded(color: str, ground: str, share: float) -> str:
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-@grounds
-def test_every_mark_is_seen(ground: Ground) -> None:
-    for color in MARK_COLORS:
-        assert contrast(ground.colors.get(color, color), ground.background) >= MARKS, color
-
-
 # What protanopes and deuteranopes see of linear red, green, and blue (Machado et al. 2009).
 SEEN_BY = {
     "all colors": np.eye(3),
@@ -90,14 +84,10 @@ def as_lab(color: str, seen_by: str) -> "np.ndarray[Any, Any]":
 def test_no_two_configurations_have_colors_that_can_be_confused(
     ground: Ground, seen_by: str
 ) -> None:
-    labs = [as_lab(ground.colors.get(x, x), seen_by) for x in colors.OKABE_ITO]
-    apart = {
-        (one, other): float(np.linalg.norm(labs[one] - labs[other]))
-        for one, other in combinations(range(len(labs)), 2)
-    }
-    closest = min(apart, key=lambda pair: apart[pair])
     least = 25 if seen_by == "all colors" else 12
-    assert apart[closest] > least, [colors.OKABE_ITO[x] for x in closest]
+    for pair in combinations(colors.OKABE_ITO, 2):
+        one, other = (as_lab(ground.colors.get(x, x), seen_by) for x in pair)
+        assert np.linalg.norm(one - other) > least, pair
 
 
 @grounds
@@ -113,18 +103,16 @@ def test_every_outcome_has_a_color_of_its_own_and_one_alone_is_hatched(ground: G
 
 
 @grounds
-def test_the_ink_of_charts_is_read_and_the_worst_and_the_best_of_a_scheme_are_seen(
-    ground: Ground,
-) -> None:
+def test_every_mark_and_the_ink_of_charts_are_seen(ground: Ground) -> None:
+    for color in MARK_COLORS:
+        assert contrast(ground.colors.get(color, color), ground.background) >= MARKS, color
     ink = ground.colors.get(colors.INK, colors.INK)
     assert contrast(ink, ground.background) >= TEXT
+    # So are the worst and the best of a scheme, on every color of which black or white is read.
     for share in ground.amounts:
         place = min(int(share * 10), 9)
         color = faded(VIRIDIS[place + 1], VIRIDIS[place], share * 10 - place)
         assert contrast(color, ground.background) >= MARKS, share
-
-
-def test_black_or_white_is_read_on_every_color_of_a_scheme() -> None:
     for color in VIRIDIS:
         ink = "#000000" if luminance(color) > 0.179 else "#ffffff"
         assert contrast(ink, color) >= TEXT

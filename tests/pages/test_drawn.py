@@ -3,31 +3,23 @@
 import re
 from typing import Any
 
-import altair as alt
 import pandas as pd
 import vl_convert
 from PIL import ImageFont
 
-from dashboard.charts.attention import attention_weights
 from dashboard.charts.legend import split_panels
-from dashboard.charts.readout import steps_of_one
-from dashboard.charts.scales import rows
 from dashboard.charts.token_states import prefix_logits
 from dashboard.figures.whole_model import matrix
-from dashboard.views.ablation import pruning_curve
 from dashboard.views.accuracy_by_length import accuracy_by_length, zoomed_by_length
 from dashboard.views.heat_map import CANNOT, heat_map, outcome_map
 from dashboard.views.losses import DIED, loss_curves
 from tests.pages.chart_data import (
-    ATTENDED,
     COLORS,
     CURVES,
     LIMITS,
     MEDIANS,
     PAIRS,
-    REMOVED,
     SEEDS,
-    STEPS,
     many_columns,
 )
 
@@ -76,15 +68,6 @@ def test_texts_of_a_map_are_shortened_or_left_out_where_cells_are_narrower() -> 
     assert shares == [["80%", f"n = 5 languages {CANNOT}"], ["80%", f"n = 5 {CANNOT}"], [CANNOT]]
 
 
-def test_a_long_name_is_cut_in_the_middle() -> None:
-    names = ["parity, Transformer, sinusoidal positions, 2 blocks, width 64", "another"]
-    frame = pd.DataFrame({"configuration": names, "x": 1})
-    base = alt.Chart(frame).mark_point().encode(x="x:Q", y=rows(names)).properties(height=90)
-    (long,) = (x for x in re.findall(r">([^<]*)</text>", drawn(base)) if x.startswith("parity"))
-    assert "…" in long
-    assert long.endswith("width 64")
-
-
 def test_the_name_of_a_special_token_covers_no_letter() -> None:
     """CLS is longer than the place of a token where there are many."""
     frame = pd.DataFrame({"letter": range(46), "prefix": "x", "logit": 0.0, "label": 1})
@@ -99,14 +82,8 @@ def test_the_name_of_a_special_token_covers_no_letter() -> None:
     assert float(first) <= float(letter) - step / 2 < float(last)
 
 
-def test_panels_have_their_own_rows_and_charts_reserve_the_place_that_they_take() -> None:
+def test_panels_have_their_own_rows_and_the_first_the_legend() -> None:
     whole = matrix(PAIRS, "ab", ("row", "column"), "score", 1.0, "column").to_dict()
     svgs = [drawn(panel) for panel in split_panels(whole)]
     assert ["1.00<" in svg for svg in svgs] == [True, False]
     assert ["role-legend" in svg for svg in svgs] == [True, False]
-    charts = attention_weights(ATTENDED, "ab", "Title"), pruning_curve(REMOVED)
-    for chart in (*charts, steps_of_one(STEPS, None).chart):
-        spec = chart.to_dict()
-        height = re.search(r'height="(\d+)"', drawn(spec))
-        assert height is not None
-        assert 0.6 * int(height[1]) <= spec["usermeta"]["height"] <= int(height[1])

@@ -1,4 +1,4 @@
-"""Figures show what the report published, and stand still from epoch to epoch."""
+"""Figures show the states of a network, and stand still from epoch to epoch."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -10,10 +10,17 @@ import pytest
 from dashboard.figures.figure import Figure, project
 from dashboard.figures.gallery import GROUPS, NUMBERS, figures
 from dashboard.figures.history import History, losses_by_part
+from dashboard.views import ablation, families, verdict
 from seqcls.config import RunConfig
 from seqcls.engines.member import draw_initial
+from seqcls.interpretability.ablation import Ablated, ablate, prune
+from seqcls.interpretability.backends import Counts
+from seqcls.interpretability.certification import errors_up_to
+from seqcls.interpretability.families import counted_curve, counted_map
+from seqcls.interpretability.family import parse_family
 from seqcls.interpretability.interventions import causes
 from seqcls.interpretability.network import Network
+from seqcls.interpretability.states_by_counts import activations
 from seqcls.problem import resolve
 from tests.histories import shipped
 
@@ -37,35 +44,21 @@ def rows(history: History, number: int, panel: str = "") -> pd.DataFrame:
     return found.data
 
 
-def vectors(frame: pd.DataFrame, by: str) -> dict[str, list[float]]:
-    return dict(zip(frame[by], frame[["x", "y"]].to_numpy().tolist(), strict=True))
-
-
-def test_numbers_of_seeds_5_and_2_are_those_published() -> None:
-    found = vectors(rows(shipped(GOOD), 2), "token")
-    published = {
-        "CLS": [-0.6023, -1.0448], "a": [0.1197, 2.3601], "b": [-1.5085, -2.1599],
-        "c": [1.5460, -0.8536],
-    }  # fmt: skip
-    assert list(found) == list(published)
-    for token, vector in published.items():
-        assert found[token] == pytest.approx(vector, abs=1e-3)
-    frame = pd.concat([rows(shipped(GOOD), 8, f"head {head}") for head in (0, 1)])
-    own = frame[frame["string"] == "aac"].set_index(["head", "token"])["each"]
-    assert "CLS" not in own.index.get_level_values("token"), "it may not be attended to"
-    weights = {("head 0", "a"): 0.49982, ("head 0", "c"): 0.00036}
-    weights |= {("head 1", "a"): 0.00387, ("head 1", "c"): 0.99227}
-    assert own.to_dict() == pytest.approx(weights, abs=1e-4)
-    frame = rows(shipped(GOOD), 13)
-    found = vectors(frame, "name")
-    assert found["aac"] == pytest.approx([-6.4319, -0.9393], abs=2e-3)
-    assert found["baac"] == pytest.approx([0.2414, 9.1150], abs=2e-3)
-    logits = dict(zip(frame["name"], frame["logit"], strict=True))
-    assert logits["aac"] == pytest.approx(-8.2945, abs=2e-3)
-    assert logits["baac"] == pytest.approx(10.9587, abs=2e-3)
-    frame = rows(shipped(BAD), 6)
-    own = frame[frame["row"] == "head 0"].set_index("token")["x"]
-    assert (own["a"], own["c"]) == pytest.approx((2.0178, 1.3575), abs=1e-3)
+def test_figures_show_the_states_of_the_network() -> None:
+    history = shipped(GOOD)
+    network = history.networks[history.kept_epoch]
+    states = activations(network, STRINGS)
+    embedded = rows(history, 2).set_index("token")
+    assert list(embedded.index) == ["CLS", "a", "b", "c"]
+    np.testing.assert_allclose(embedded[["x", "y"]], network.embedding)
+    read = rows(history, 13).set_index("name").loc[list(STRINGS)]
+    np.testing.assert_allclose(read[["x", "y"]], states.after_feed_forward[:, 0])
+    np.testing.assert_allclose(read["logit"], states.logit)
+    for head in (0, 1):
+        weights = rows(history, 8, f"head {head}")
+        own = weights[weights["string"] == "aac"].set_index("token")["each"]
+        assert [*own.index] == ["a", "c"], "CLS may not be attended to"
+        np.testing.assert_allclose(own, states.weights_each[0, head, 0, [1, 3]])
     outcomes = rows(shipped(BAD), 13).set_index("name")["outcome"].to_dict()
     wrong = {"ab{100}c{55}": "false negative", "b{2}c{152}": "false positive"}
     assert outcomes.items() >= {**wrong, "aac": "true negative"}.items()
@@ -162,8 +155,8 @@ def test_every_kind_of_model_has_its_figures(fields: dict[str, object], missing:
     traces = history.through(("", "ab", "a{1000000}c"))
     found = list(figures(traces, 1, range(config.num_attention_heads)))
     assert {figure.number for figure in found} == set(NUMBERS) - missing
-    for figure in found:
-        assert not figure.data.empty
+    assert not any(figure.data.empty for figure in found)
+    for figure in {figure.number: figure for figure in found}.values():
         assert figure.chart.to_dict()["$schema"], figure.title
     names = [figure.file_name for figure in found]
     assert len(set(names)) == len(names)
@@ -174,13 +167,10 @@ def test_every_figure_belongs_to_a_group() -> None:
 
 
 def test_losses_are_means_over_the_strings_of_an_epoch() -> None:
-    good, whole = shipped(GOOD), shipped("all_fixed_length_sequences/0")
+    good = shipped(GOOD)
     frame = losses_by_part(good.config, good.losses)
     means = frame.assign(strings=frame["sum"] / frame["loss"]).groupby("part")["strings"]
     assert means.max().to_dict() == pytest.approx({"training": 9984, "validation": 960})
-    everything = losses_by_part(whole.config, whole.losses)
-    training = everything[everything["part"] == "training"]
-    assert (training["sum"] / training["loss"]).tolist() == pytest.approx([19_683] * 21)
 
 
 def test_a_model_s_errors_are_summed_up_by_their_cause() -> None:
@@ -193,3 +183,52 @@ def test_a_model_s_errors_are_summed_up_by_their_cause() -> None:
     ]
     many = [f"ab{{{n}}}" for n in range(100, 1100)]
     assert (causes(network, many).examined, causes(network, many).errors) == (300, 1000)
+
+
+# Frames of families, errors and ablations have what was computed, and no more.
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    """Seed 2 of the default model, which makes errors of both kinds."""
+    history = shipped(BAD)
+    return history.networks[history.kept_epoch]
+
+
+def test_a_family_has_its_flip_and_its_errors_and_a_map_a_cell_for_each_pair(
+    network: Network,
+) -> None:
+    curve = counted_curve(network, parse_family(network.tokenizer, "ab{n}"))
+    frame, flips = families.curve_frame(curve), families.flips_frame(curve)
+    assert flips["label"].tolist() == ["n = 66"]
+    assert frame.loc[frame["outcome"] == "false negative", "n"].min() == 66
+    assert (frame.loc[frame["n"] < 66, "outcome"] == "true positive").all()
+    found = counted_map(network, parse_family(network.tokenizer, "a{m}b{n}"), points=9)
+    cells, flips = families.cells_frame(found), families.boundary_frame(found)
+    assert len(cells) == len(found.first) * len(found.second)
+    cell = cells[(cells["first"] == 1) & (cells["second"] == found.second[-1])].iloc[0]
+    assert cell["logit"] == pytest.approx(found.logits[0, -1])
+    assert cell["outcome"] == "false negative"
+    assert flips[flips["first"] == 1]["second"].tolist() == [66]
+
+
+def test_every_error_is_in_one_cell_and_every_ablation_counts_all_strings(
+    network: Network,
+) -> None:
+    errors = errors_up_to(network, 80)
+    cells = verdict.cells_frame(network, errors, verdict.likeliest_letters(errors))
+    every = verdict.lengths_frame(errors)["errors"].sum()
+    assert cells["errors"].sum() == every == len(errors.texts)
+    backend = Counts(network)
+    found = ablate(backend, {backend.parts(["head"])[1]: "zero"})
+    frame = ablation.lengths_frame({"as trained": ablate(backend, {}), "ablated": found})
+    sums = frame.groupby("model")[["wrong", "strings"]].sum()
+    assert sums.loc["as trained"].tolist() == [697, 9984]
+    assert sums.loc["ablated"].tolist() == [found.errors, 9984]
+    steps = ablation.pruning_frame(list(prune(backend, backend.parts(["head"]))), ablation.NAME)
+    assert steps["removed"].tolist() == [0, 1, 2]
+    assert steps.loc[0, "errors"] == 697
+    numbers = (np.array(x) for x in ([0, 1, 11], [1, 2, 4], [0, 2, 4]))
+    frame = ablation.lengths_frame({"m": Ablated((), 1, 0.5, None, 0.0, 0.0, *numbers)})
+    assert frame["lengths"].tolist() == ["0 to 10", "11 to 20"], "with the empty string"
+    assert frame["wrong"].tolist() == [1, 0]

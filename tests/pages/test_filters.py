@@ -83,6 +83,17 @@ def test_every_page_obeys_its_link(
         assert "count each of its models, whatever its outcome." in text
 
 
+def test_what_moves_a_share_is_of_the_models_that_are_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen = Selection(learned_at=1.0, below=0.95)
+    for moved in ("Share that learned", "Share that generalizes"):
+        app = open_app(monkeypatch, DB, moves=moved, **chosen.query)
+        drawn = Drawn(FACTS, Ledger(moved), "importance", chosen, moved=moved)
+        drawn.page(app, tables=False)
+        agrees(drawn, 9)
+
+
 @filtered
 def test_commands_give_what_sql_says(chosen: Selection) -> None:
     sweeps = [f"--sweep={x}" for x in chosen.sweeps]

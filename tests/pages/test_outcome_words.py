@@ -4,6 +4,8 @@ from typing import Any
 
 import pandas as pd
 
+from dashboard.choosing.strings import first_shown
+from dashboard.text import models_fail
 from dashboard.words.outcomes import (
     describe_model,
     describe_outcomes,
@@ -57,13 +59,6 @@ def test_a_clause_says_both_shares() -> None:
     assert {counts: describe_counts(OutcomeCounts(*counts)) for counts in said} == said
 
 
-def test_counts_are_summed_over_configurations() -> None:
-    names = ["seeds", "judged", "learned", "judged_beyond", "generalize"]
-    table = pd.DataFrame([[5, 5, 3, 3, 2], [4, 4, 4, 4, 0]], columns=names)
-    assert OutcomeCounts.of(table) == OutcomeCounts(9, 9, 7, 7, 2)
-    assert OutcomeCounts.of(table.head(0)) == OutcomeCounts(0, 0, 0, 0, 0)
-
-
 def test_what_the_outcomes_mean_follows_the_thresholds_and_the_task() -> None:
     assert "99%" in meaning()
     assert "all longer strings" in meaning()
@@ -78,81 +73,32 @@ def row(outcome: str, within: int = 0, beyond: int = 0, **more: object) -> dict[
     return {"outcome": outcome, **counts, **more}
 
 
-TRAINED = range(1, 21)
-
-
-def told(found: dict[str, object], trained: range | None = TRAINED, **more: Any) -> str:
-    return describe_model(found, trained, **more)
+LEARNED, FAILS, NOT = "Learned and generalizes: ", "Learned, but fails beyond: ", "Not learned: "
+TOLD: list[tuple[dict[str, object], dict[str, Any], str, str]] = [
+    (row(Outcome.GENERALIZES), {}, LEARNED, "all 500; all 200"),
+    (row(Outcome.GENERALIZES, 1, 10, first_wrong_length=4), {"below": 0.9}, LEARNED,
+     "190 of 200; 95%; 90%; length 4"),
+    (row(Outcome.FAILS_BEYOND, 2, 62, first_wrong_length=18), {}, FAILS,
+     "498 of 500 test strings; 1 to 20 (99.6%); 138 of 200; (69%); length 18 (trained to 20)"),
+    (row(Outcome.NOT_LEARNED, 60, 100), {}, NOT,
+     "440 of 500; (88%); 99%; 100 of 200; nothing about length"),
+    (row(Outcome.NOT_LEARNED, 60, tested_beyond=0, within_from="validation"),
+     {"words": KINDS["transduction"]().words, "learned_at": 0.975}, NOT,
+     "440 of 500 validation inputs of trained lengths 1 to 20; 97.5%"),
+    (row(Outcome.NOT_KNOWN, tested_within=None), {"knows_trained_lengths": False},
+     "Whether it learned is not known", "trained elsewhere"),
+    (row(Outcome.NOT_KNOWN, tested_within=0), {}, "Whether it learned is not known", "validation"),
+    (row(Outcome.NOT_KNOWN, 2, tested_beyond=0, first_wrong_length=18), {},
+     "Learned; whether it generalizes is not known", "498 of 500; no string longer; length 18"),
+]  # fmt: skip
 
 
 def test_of_a_model_it_is_said_what_it_came_to_and_at_which_length_it_is_wrong_first() -> None:
     """What it came to, by its numbers: at trained lengths, beyond, and the first wrong length."""
-    words = KINDS["transduction"]().words
-    fails = row(Outcome.FAILS_BEYOND, 2, 62, first_wrong_length=18)
-    errs = row(Outcome.GENERALIZES, 1, 10, first_wrong_length=4)
-    by_validation = row(Outcome.NOT_LEARNED, 60, tested_beyond=0, within_from="validation")
-    for said, start, parts in (
-        (
-            told(fails),
-            "Learned, but fails beyond: ",
-            (
-                "498 of 500 test strings",
-                "1 to 20 (99.6%)",
-                "138 of 200",
-                "(69%)",
-                "first at length 18 (trained to 20)",
-            ),
-        ),
-        (told(row(Outcome.GENERALIZES)), "Learned and generalizes: ", ("all 500", "all 200")),
-        (
-            told(errs, below=0.9),
-            "Learned and generalizes: ",
-            (
-                "190 of 200",
-                "95%",
-                "90%",
-                "length 4",
-            ),
-        ),
-        (
-            told(row(Outcome.NOT_LEARNED, 60, 100)),
-            "Not learned: ",
-            (
-                "440 of 500",
-                "(88%)",
-                "99%",
-                "100 of 200",
-                "nothing about length",
-            ),
-        ),
-        (
-            told(by_validation, range(10, 11), words=words, learned_at=0.975),
-            "Not learned: ",
-            (
-                "440 of 500 validation inputs of trained length 10",
-                "97.5%",
-            ),
-        ),
-        (
-            told(row(Outcome.NOT_KNOWN, tested_within=None), None, knows_trained_lengths=False),
-            "Whether it learned is not known",
-            ("trained elsewhere",),
-        ),
-        (
-            told(row(Outcome.NOT_KNOWN, tested_within=0)),
-            "Whether it learned is not known",
-            ("neither test nor validation",),
-        ),
-        (
-            told(row(Outcome.NOT_KNOWN, tested_beyond=0)),
-            "Learned; whether it generalizes is not",
-            ("all 500", "no string longer"),
-        ),
-    ):
+    for found, named, start, parts in TOLD:
+        said = describe_model(found, range(1, 21), **named)
         assert said.startswith(start), said
-        assert all(part in said for part in parts), said
-    unknown = row(Outcome.NOT_KNOWN, 2, tested_beyond=0, first_wrong_length=18)
-    assert "length 18" in told(unknown)
+        assert all(part in said for part in parts.split("; ")), said
 
 
 def test_models_are_counted_by_what_they_came_to() -> None:
@@ -160,3 +106,17 @@ def test_models_are_counted_by_what_they_came_to() -> None:
     counted = "2 learned and fail beyond, 1 has not learned, 1 has no known outcome"
     assert describe_outcomes(said) == counted
     assert describe_outcomes([]) == ""
+
+
+def test_how_many_fail_is_said_and_a_string_that_can_be_shown_is_looked_at_first() -> None:
+    said = {
+        (0, 1): "the only model does not fail", (1, 1): "the only model fails",
+        (0, 8): "none of 8 models fails", (1, 8): "1 of 8 models fails",
+        (1200, 2000): "1,200 of 2,000 models fail",
+    }  # fmt: skip
+    assert {counts: models_fail(*counts) for counts in said} == said
+    for lengths, expected in (([3, 900], "e0"), ([512], "e0"), ([513, 600], "example"), ([], "0")):
+        strings = [f"e{number}" for number in range(len(lengths))]
+        errors = pd.DataFrame({"string": strings, "length": lengths})
+        offered = [*strings, "0", "example"]
+        assert first_shown(errors, offered) == expected

@@ -11,12 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dashboard import data
 from dashboard.report import failing_models, sweep_report
-from dashboard.views import configurations
-from seqcls.config import RunConfig
 from seqcls.strings.tokenizer import Tokenizer
-from sweeps.api import delete, failures, log_results, naming
+from sweeps.api import delete, failures, log_results
 from sweeps.api.results import remedies
 from sweeps.api.trials import trial_sentence
 from sweeps.grid.spec import parse_spec
@@ -75,22 +72,6 @@ def test_it_compares_the_configurations_with_the_numbers_of_compare(two: str) ->
     assert "<strong>7 of 16 models fail</strong>" in two
     for name in TWO:
         assert f"<summary>{name}</summary><pre>" in two, "its specification"
-
-
-def test_every_row_of_configurations_has_the_settings_of_its_own() -> None:
-    store = open_reader(SHIPPED)
-    with data.reading_from(store):
-        table = configurations.table(View())
-    config_ids = table["config_id"].tolist()
-    assert config_ids != sorted(config_ids), "the worst is first, not that which came first"
-    known = naming.settings_of(store, config_ids)
-    for row in table.to_dict("records"):
-        own = known[row["config_id"]]
-        named = [name for name in RunConfig.model_fields if name in row]
-        assert len(named) > 3
-        assert {x: row[x] for x in named if not pd.isna(row[x])} == {
-            x: own[x] for x in named if x in own
-        }
 
 
 def test_every_misclassified_string_of_every_failing_seed_is_in_it(two: str) -> None:

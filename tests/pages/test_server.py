@@ -219,7 +219,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, P
 
 
 def test_a_page_that_breaks_shows_no_traceback(broken: tuple[Server, Path]) -> None:
-    """Of a server that by itself would show one."""
+    """Streamlit by itself would show one."""
     server, _ = broken
     with visitor(server) as own:
         own.open("guide")

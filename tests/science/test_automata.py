@@ -1,6 +1,7 @@
 """The automaton that a model has become: models that are automata, and models that are none."""
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from tests.zoo import LSTM, untrained
 
 SMALL = LearningBudget(strings=2**10, states=20)
 FEW: dict[str, Any] = {"test_size": 200, "test_max_length": 40}
+TOMITA_5 = "(00|11|(01|10)(00|11)*(01|10))*"
 SEVEN = minimal_automaton("(00|11|(01|10)(00|11)*(01|10))*(0|1(0|1)(0|1)1)?", "01")
 
 
@@ -123,29 +125,30 @@ def test_the_automaton_of_a_language_is_its_own_and_minimal(fields: dict[str, An
 
 
 def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
-    one, other = minimal_automaton("(0|1)*1(0|1){3}", "01"), minimal_automaton("0*1000|10*", "01")
-    found = shortest_difference(one, other)
-    assert found is not None
-    for strings in all_strings(2, 6, empty=True):
-        differ = np.flatnonzero(follows(one)(strings) != follows(other)(strings))
-        if len(differ):
-            assert tuple(strings.letters[differ[0]].tolist()) == found
-            break
+    patterns = (TOMITA_5, "(01|(1|00)(10)*(0|11))*", "((0|1){4})*", "(0|1)*1(0|1){3}")
+    automata = [minimal_automaton(pattern, "01") for pattern in patterns]
+    for one, other in combinations(automata, 2):
+        batches = all_strings(2, 6, empty=True)
+        differ = ((x, np.flatnonzero(follows(one)(x) != follows(other)(x))) for x in batches)
+        strings, rows = next((x, rows) for x, rows in differ if len(rows))
+        assert shortest_difference(one, other) == tuple(strings.letters[rows[0]].tolist())
 
 
 def test_what_cannot_be_learned_says_why() -> None:
-    for bounds, message in (
+    bad: list[tuple[dict[str, Any], str]] = [
         ({"states": 0}, "states=0: expected more than 0"),
         ({"seconds": float("nan")}, "seconds=nan: expected more than 0"),
         ({"length": -1}, "length=-1: expected more than 0"),
         ({"strings": 2**30}, "expected at most 1,048,576"),
-    ):
+    ]
+    for bounds, message in bad:
         with pytest.raises(ConfigError, match=message):
             LearningBudget(**bounds)
-    for fields, message in (
+    without: list[tuple[dict[str, Any], str]] = [
         ({"task": "contains_all", "num_letters": 9}, "9 tokens"),
         ({"task": "reverse"}, "is no language"),
-    ):
+    ]
+    for fields, message in without:
         with pytest.raises(ConfigError, match=message):
             learn(TrainedModel(resolve(configuration(fields)), {}))
     with pytest.raises(ConfigError, match="seconds are over"):
@@ -183,14 +186,11 @@ def test_edges_between_the_same_states_are_one() -> None:
 
 def test_a_small_other_language_is_a_cause() -> None:
     model, wrong = saying(follows(SEVEN), task="regular", alphabet="01", pattern=TOMITA_5)
-    (cause,) = summed_up(attributions(model, wrong))
+    (cause,) = summed_up(attributions(model, wrong, 20))
     assert cause.mechanism == "another language"
     assert cause.tokens.startswith("an automaton of ")
     assert cause.tokens.endswith("first wrong on 0")
     assert (cause.share, cause.agreement) == (1.0, 1.0)
-
-
-TOMITA_5 = "(00|11|(01|10)(00|11)*(01|10))*"
 
 
 def test_a_state_that_is_there_is_read() -> None:

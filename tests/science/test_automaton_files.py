@@ -1,11 +1,9 @@
 """Automata of files: what they are read as, however they are written, and what is refused."""
 
-import itertools
 import json
 import random
 import re
 import zlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +32,10 @@ WRITTEN = {
     "AT&T": ("lang.att", AB),
     "an acceptor": ("lang.att", "0 1 a\n1 0 b\n0\n"),
     "weights of zero": ("lang.att", "0 1 a a 0\n1 0 b b 0.0\n0 0\n"),
-    "an acceptor's weights of zero": ("lang.att", "0 1 a\n1 0 b 0\n0 -0.0\n"),
     "other numbers": ("lang.att", "7 30 a a\n30 007 b b\n7\n"),
     "line ends of Windows": ("lang.att", AB.replace("\n", "\r\n")),
     "an empty line at the end": ("lang.att", AB + "\n \n"),
     "a BOM": ("lang.att", "\ufeff" + AB),
-    "tabs and spaces": ("lang.att", "0 1\ta  a\n 1\t0 b\tb \n0\n"),
     "lines twice": ("lang.att", AB + AB),
     "a final state without a way to it": ("lang.att", AB + "99\n"),
     "a state that accepts nothing": ("lang.att", AB + "0 5 b b\n5 5 a a\n"),
@@ -47,10 +43,6 @@ WRITTEN = {
     "a cycle of epsilon": ("lang.att", "0 2 ε ε\n2 0 ε ε\n2 1 a a\n1 0 b b\n2\n"),
     "two ways": ("lang.att", "0 1 a a\n0 2 a a\n1 0 b b\n2 0 b b\n0\n"),
     "JSON": ("lang.json", json.dumps(record(Regular("ab", "(ab)*").automaton, "ab"), indent=1)),
-    "JSON with a BOM": (
-        "lang.json",
-        "\ufeff" + json.dumps(record(Regular("ab", "(ab)*").automaton, "ab")),
-    ),
     "DOT": ("lang.dot", dot(Regular("ab", "(ab)*").automaton, "ab", "white")),
 }
 
@@ -194,25 +186,17 @@ def test_an_alphabet_adds_tokens_that_no_line_has(tmp_path: Path) -> None:
 
 
 def test_all_that_regular_languages_have_an_automaton_of_a_file_has(tmp_path: Path) -> None:
-    problem = problem_of(written(tmp_path, "lang.att", AB), negatives="near")
-    plain = resolve(
-        configuration(
-            {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", "negatives": "near"}
-        )
-    )
-    ours, theirs = next(problem.train.epochs()), next(plain.train.epochs())
-    assert (ours.strings.letters == theirs.strings.letters).all()
-    assert (ours.targets == theirs.targets).all()
-    ours_by, theirs_by = (x.language.features(ours.strings) for x in (problem, plain))
-    assert {name: values.tolist() for name, values in ours_by.items()} == {
-        name: values.tolist() for name, values in theirs_by.items()
-    }
-
-
-def test_theory_reads_the_automaton_of_a_file(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", AB)
+    regular = {"alphabet": "ab", "pattern": "(ab)*"}
+    ours = problem_of(path, negatives="near")
+    theirs = resolve(configuration({"task": "regular", **regular, "negatives": "near"}))
+    drawn, same = next(ours.train.epochs()), next(theirs.train.epochs())
+    assert (drawn.strings.letters == same.strings.letters).all()
+    assert (drawn.targets == same.targets).all()
+    features, others = (x.language.features(drawn.strings) for x in (ours, theirs))
+    assert all((values == others[name]).all() for name, values in features.items())
     said = theory("automaton", path=str(path))
-    assert said.language == theory("regular", alphabet="ab", pattern="(ab)*").language
+    assert said.language == theory("regular", **regular).language
     assert "'lang.att'" in said.task
 
 
@@ -245,9 +229,7 @@ REFUSED: list[tuple[str | bytes, str]] = [
     ("", "no lines"),
     ("0\n", "no line has a symbol"),
     ("0 1 a a\n", "it accepts no string"),
-    ("0 1 a a\n2\n", "it accepts no string"),
     ("0 1 a a 0.5\n1\n", "line 1: weight '0.5'"),
-    ("0 1 a\n0 0 b 3\n1\n", "line 2: weight '3'"),
     ("0 1 a a\n1 NaN\n", "line 2: weight 'NaN'"),
     ("0 1 a b\n1\n", "line 1: symbol 'a' has the output 'b'"),
     ("0 -1 a a\n", "line 1: state '-1'"),
@@ -299,35 +281,23 @@ AS_DOT = dot(Regular("ab", "(ab)*").automaton, "ab")
 
 CHANGED: list[tuple[str, str, str]] = [
     ("a.json", json.dumps({**AS_JSON, "start": 3}), "start is 3"),
-    ("a.json", json.dumps({**AS_JSON, "start": True}), "start is True"),
     ("a.json", json.dumps({**AS_JSON, "accepting": [7]}), "accepting is 7"),
     ("a.json", json.dumps({**AS_JSON, "accepting": [0, 0]}), "accepting has the state 0 twice"),
     ("a.json", json.dumps({**AS_JSON, "transitions": [{"c": 0}]}), "state 0 has the token 'c'"),
     ("a.json", json.dumps({**AS_JSON, "transitions": [{"a": 1}]}), "transition 'a' of state 0"),
-    ("a.json", json.dumps({**AS_JSON, "transitions": [0]}), "transitions of state 0 are 0"),
     ("a.json", json.dumps({**AS_JSON, "alphabet": ["a", "a"]}), "alphabet is ['a', 'a']"),
     ("a.json", json.dumps(AS_JSON)[:-3], "no JSON"),
     ("a.dot", AS_DOT.replace("start -> 0", "start -> 9"), "state '9'"),
     ("a.dot", AS_DOT.replace("  start -> 0;\n", ""), "0 arrows from start"),
-    ("a.dot", AS_DOT.replace("0 [shape", "5 [shape"), "state '5'"),
     ("a.dot", AS_DOT.replace('1 [label="a"]', "1"), "line 6: an edge from '0' has no label"),
     ("a.dot", AS_DOT[:-1], "line 11: the end of the file"),
     ("a.dot", "graph { 0 -- 1 }", "line 1: 'graph'"),
-    ("a.gv", 'digraph { 0 -> 1 [label="a }', "line 1: '\"a }'"),
 ]
 
 
 def test_an_export_that_was_changed_is_refused_in_one_line(tmp_path: Path) -> None:
     for name, content, word in CHANGED:
         assert_refused(written(tmp_path, name, content), word)
-
-
-def test_tokens_that_separate_are_read_back_from_dot(tmp_path: Path) -> None:
-    automaton = Regular(',"\\a', '[,"]*').automaton
-    path = written(tmp_path, "lang.dot", dot(automaton, ',"\\a'))
-    task = task_of(path)
-    assert sorted(task.alphabet) == sorted(',"\\a')
-    assert task.labels(strings_of(task, [',"', "a", ""])).tolist() == [True, False, True]
 
 
 DRAWN = """digraph {
@@ -344,14 +314,9 @@ DRAWN = """digraph {
 MEANING_THE_SAME = {
     "letters without a space": DRAWN.replace("a, b", "a,b"),
     "several lines": DRAWN.replace("a, b", r"a\nb"),
-    "lines that end at one side": DRAWN.replace("a, b", r"a,\lb\l"),
-    "a line end": DRAWN.replace("a, b", "a\nb"),
     "texts in parts": DRAWN.replace('"a, b"', '"a" + ", b"'),
     "parallel edges": DRAWN.replace('1 -> 1 [label="a, b"]', "1 -> 1 [label=a] 1 -> 1 [label=b]"),
-    "quotation marks": DRAWN.replace("=doublecircle", '="doublecircle"'),
-    "blanks": DRAWN.replace("=doublecircle", " =  doublecircle "),
     "peripheries": DRAWN.replace("shape=doublecircle", "shape=circle; peripheries=2"),
-    "peripheries in quotation marks": DRAWN.replace("shape=doublecircle", 'peripheries="2"'),
     "a default of nodes": DRAWN.replace(
         "  1 [shape=doublecircle];", "node [shape=doublecircle] 1 node [shape=circle];"
     ),
@@ -364,18 +329,11 @@ MEANING_THE_SAME = {
         "  1 [shape=doublecircle];",
         "subgraph s { node [shape=doublecircle] } subgraph s { subgraph s { 1 } }",
     ),
-    "a default of a block around one that goes on": DRAWN.replace(
-        "  1 [shape=doublecircle];",
-        "{ subgraph s { 0 } node [peripheries=2] subgraph s { 1 } }",
-    ),
     "a comment behind an edge": DRAWN.replace("start -> 0;", "start -> 0 # -> 1"),
     "comments": "// a -> b\n# c -> d\n" + DRAWN.replace("start -> 0", "start -> /* 9 */ 0"),
     "ports": DRAWN.replace("0 -> 1 ", '"0":ne -> 1:w:c '),
     "a start that is invisible": DRAWN.replace("[shape=point]", '[style="filled,invis"]'),
-    "a start of another name": DRAWN.replace("start", "__start0"),
     "states with names": DRAWN.replace("0", "q0").replace("1", '"q 1"'),
-    "capitals": DRAWN.replace("digraph", "DIGRAPH G"),
-    "strict": "strict " + DRAWN,
 }
 
 
@@ -391,20 +349,14 @@ EDGE = "line 5: the edge from '0' to '1'"
 MEANING_ANYTHING: list[tuple[str, str, str]] = [
     ('"a"', "<a<br/>b>", "line 5: '<a<br/>b>];'"),
     ('"a"', '"a-c"', f"{EDGE}: label 'a-c'"),
-    ('"a"', '"[ac]"', f"{EDGE}: label '[ac]'"),
-    ('"a"', '"{a,c}"', f"{EDGE}: label '{{a,c}}'"),
-    ('"a"', '"a|c"', f"{EDGE}: label 'a|c'"),
     ('"a"', "\"'a'\"", f"{EDGE}: label \"'a'\""),
     ('"a"', '"a,,c"', f"{EDGE}: label 'a,,c' has nothing between"),
-    ('"a"', r'"\N"', f"{EDGE}: label"),
-    ('"a"', '"a", bold', "'bold'"),
     ('"a"', '"a", taillabel=c', f"{EDGE} has 'taillabel'"),
     ('"a"', '"a", dir=back', f"{EDGE} has dir='back'"),
     ("=doublecircle", "=doubleoctagon", "state '1' has shape='doubleoctagon'"),
     ("=doublecircle", "=circle peripheries=3", "state '1' has shape=circle and peripheries='3'"),
     ("  0 -> 0", "  1 [shape=circle];\n  0 -> 0", "line 6: node '1' has shape='circle'"),
     ("  1 ->", "  s [shape=none] s -> 1 1 ->", "2 arrows from start"),
-    ("0 -> 0", "0 -> start", "line 6: 'start' is not drawn as a state"),
     ("0 -> 1", "0 -- 1", "line 5: '--'"),
     ("digraph", "strict digraph", "line 7: a second edge from '0' to '0'"),
 ]
@@ -416,15 +368,14 @@ def test_what_a_drawing_may_mean_otherwise_is_refused(tmp_path: Path) -> None:
         assert_refused(written(tmp_path, "lang.dot", drawn.replace(old, new)), word)
 
 
-@pytest.mark.parametrize("tokens", [("a,b", "[x]", "a-c"), ("'n'", "&lt;", "\\n"), ("{", "}", ",")])
-def test_tokens_that_look_like_several_are_read_back_from_dot(
-    tokens: tuple[str, ...], tmp_path: Path
-) -> None:
-    automaton = minimize(
-        np.array([[1, 0, 2], [1, 2, 0], [2, 2, 2]]), np.array([False, True, False])
-    )
-    path = written(tmp_path, "lang.dot", dot(automaton, tokens))
-    assert sorted(task_of(path).alphabet) == sorted(tokens)
+def test_tokens_that_look_like_several_are_read_back_from_dot(tmp_path: Path) -> None:
+    table = np.array([[1, 0, 2], [1, 2, 0], [2, 2, 2]])
+    made = minimize(table, np.array([False, True, False]))
+    for tokens in (("a,b", "[x]", "a-c"), ("'n'", "&lt;", "\\n"), ("{", "}", ","), (",", '"', "a")):
+        path = written(tmp_path, "lang.dot", dot(made, tokens))
+        assert sorted(task_of(path).alphabet) == sorted(tokens)
+        found = task_of(path).automaton
+        assert (len(found.table), found.accepting.sum()) == (3, 1)
 
 
 EMPTY = {
@@ -493,52 +444,6 @@ def test_a_symbol_and_its_output_may_have_two_forms(tmp_path: Path) -> None:
     assert summary(path).tokens == ["\u00e9"]
 
 
-def hostile(rng: random.Random) -> Iterator[bytes]:
-    """Files that were damaged, or never meant well, without end."""
-    lines: list[Callable[[], str]] = [
-        lambda: f"{rng.randrange(4)}\t{rng.randrange(4)}\ta\ta",
-        lambda: f"{rng.randrange(4)} {rng.randrange(4)} b",
-        lambda: f"{rng.randrange(4)}",
-        lambda: f"{rng.randrange(4)} {rng.choice(['0', '0.0', 'NaN', '-inf', '1e999', 'x', '٣'])}",
-        lambda: f"{rng.choice(['-1', '1e3', '0x1', '9' * 400, '٣', '', ' '])}\t1\ta\ta",
-        lambda: f"0\t1\t{rng.choice(['<eps>', 'ε', '0', '@0@', 'CLS', '{', '<'])}\ta",
-        lambda: f"0 0 {(name := rng.choice(['<eps>', 'ε', '0', 'push', chr(0xA0), '{}']))} {name}",
-        lambda: "0 0 " + "x" * rng.choice([1, 40, 41, 100_000]),
-        lambda: rng.choice(["", "#", "a b c", "0 1 a b", "\t\t\t", "0\t1\t\ta", "\ufeff0"]),
-    ]
-    while True:
-        text = "\n".join(rng.choice(lines)() for _ in range(rng.randint(0, 6)))
-        content = text.replace("\n", rng.choice(["\n", "\r\n", "\r"])).encode(
-            rng.choice(["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16"])
-        )
-        damage = rng.randrange(6)
-        if damage == 0:
-            content = content[: rng.randint(0, len(content))]
-        elif damage == 1 and content:
-            place = rng.randrange(len(content))
-            content = content[:place] + rng.randbytes(1) + content[place + 1 :]
-        yield content
-
-
-def test_hostile_files_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
-    rng = random.Random(0)
-    outcomes = set[bool]()
-    for number, content in enumerate(itertools.islice(hostile(rng), 60)):
-        name = rng.choice(["x.att", "x.att", "x.att.gz", "x.dot", "x.json"])
-        path = written(tmp_path, f"{number}{name}", content)
-        if name == "x.json":
-            path.write_bytes(b'{"accepting": [0], "transitions": ' + content)
-        read = read_content(path)
-        outcomes.add(read.dataset is None)
-        if read.dataset is None:
-            (problem,) = read.problems
-            assert "\n" not in problem
-            assert 0 < len(problem) < 400
-        else:
-            assert unpack(read.dataset.to_bytes()).digest == read.dataset.digest
-    assert outcomes == {True, False}
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
     from automata.fa.dfa import DFA
@@ -573,10 +478,15 @@ def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
 
 def test_a_damaged_automaton_is_not_unpacked(tmp_path: Path) -> None:
     line, _, cells = automaton_of(written(tmp_path, "lang.att", AB)).content.partition(b"\n")
-    for damage in (
-        *({"states": 99}, {"states": "3"}, {"alphabet": []}, {"alphabet": ["a", "a"]}),
-        *({"version": 2}, {"read_as": ["one\ntwo"]}),
-    ):
+    cases: list[dict[str, Any]] = [
+        {"states": 99},
+        {"states": "3"},
+        {"alphabet": []},
+        {"alphabet": ["a", "a"]},
+        {"version": 2},
+        {"read_as": ["one\ntwo"]},
+    ]
+    for damage in cases:
         head = json.dumps({**json.loads(line), **damage}).encode()
         with pytest.raises(DatasetError, match="cannot be unpacked"):
             unpack(zlib.compress(head + b"\n" + cells))

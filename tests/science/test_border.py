@@ -68,20 +68,10 @@ def p_value(drawn: Counter[Any], population: Sequence[Any]) -> float:
     return float(chi2.sf(distance, len(population) - 1)) if len(population) > 1 else 1.0
 
 
-def test_every_border_pair_is_counted_once_however_many_edits_lead_to_it() -> None:
-    for automaton in random_automata(20):
-        border = BorderPairs(automaton)
-        for length in range(5):
-            before = border._up_to(length).before[length + 1, :, automaton.start, -1]
-            counted = np.ldexp(before.mantissas, before.exponents)
-            growth = Counter(len(v) - len(u) for u, v in all_pairs(automaton, length))
-            assert counted.tolist() == [growth[0], growth[-1], growth[1]]
-
-
 def test_random_strings_and_border_pairs_are_uniform_among_all_that_there_are() -> None:
     fits = []
     rng = np.random.default_rng(0)
-    for automaton in random_automata(20):
+    for automaton in random_automata(12):
         border = BorderPairs(automaton)
         for length in range(9 if automaton.table.shape[1] == 2 else 6):
             if pairs := all_pairs(automaton, length):
@@ -97,34 +87,11 @@ def test_random_strings_and_border_pairs_are_uniform_among_all_that_there_are() 
                     lengths = np.full(5 * len(population) + 100, length)
                     drawn = Counter(strings_of(automaton.draw(rng, lengths, label)))
                     fits.append(p_value(drawn, population))
-    assert len(fits) > 200
+    assert len(fits) > 100
     # Each has one chance in a thousand.
     assert sum(p < 0.001 for p in fits) <= 3
     assert min(fits) > 1e-6
     assert 0.4 < np.mean([p for p in fits if p < 1]) < 0.6
-
-
-def a_string_of_a_or_any_that_begins_with_b(num_letters: int) -> Automaton:
-    table = np.full((4, num_letters), 3)
-    table[:2, 0], table[0, 1], table[2] = 1, 2, 2
-    return Automaton(table, np.array([False, True, True, False]))
-
-
-def test_numbers_of_pairs_are_right_where_some_are_thousands_of_digits_longer_than_others() -> None:
-    automaton = a_string_of_a_or_any_that_begins_with_b(16)
-    border, longest = BorderPairs(automaton), 400
-    after = border._up_to(longest).after[1:]
-    accepting = automaton.accepting.tolist()
-    exact = {(p, q): int(accepting[p] and not accepting[q]) for p in range(4) for q in range(4)}
-    for left in range(longest + 1):
-        for pair, number in exact.items():
-            mantissa, exponent = after.mantissas[left, *pair], after.exponents[left, *pair]
-            # 60 more bits than there are, so that nothing is cut off.
-            found = int(mantissa * 2**53) << (max(int(exponent), 0) + 7)
-            assert abs(found - (number << 60)) <= (number << 60) >> 45
-        following = automaton.table.T.tolist()
-        exact = {(p, q): sum(exact[x[p], x[q]] for x in following) for p, q in exact}
-    assert {0, 1, 16 ** (longest + 1)} <= set(exact.values())
 
 
 def test_pairs_of_rare_strings_are_drawn_alike_however_many_others_there_are() -> None:

@@ -32,6 +32,7 @@ PARITY: dict[str, Any] = {
 }  # fmt: skip
 
 
+BEYOND, SHORT = "errors beyond a bound", "not only longer than in training"
 Says = Callable[[TokenStrings], np.ndarray]
 
 
@@ -77,28 +78,72 @@ def is_odd(strings: TokenStrings) -> np.ndarray:
     return np.asarray(ones(strings) % 2 == 1)
 
 
-def two_ones(strings: TokenStrings) -> np.ndarray:
-    return np.asarray((ones(strings) == 2) & (strings.lengths == 2))
+def opened_and_closed(strings: TokenStrings) -> np.ndarray:
+    limitless = resolve(configuration({"task": "dyck"})).language
+    return np.asarray(limitless.labels(strings))
 
 
-@pytest.mark.parametrize(
-    ("says", "mechanism", "tokens"),
-    [
-        (lambda own: ones(own) > 0, "simple rule", "positive iff there is a 1"),
-        (lambda own: ones(own) == 0, "simple rule", "positive iff no 1 at all"),
-        (lambda own: own.lengths < 0, "constant answer", "always negative"),
-        (
-            lambda own: is_odd(own) ^ (own.lengths > 25),
-            *("errors beyond a bound", "the length is above 25"),
-        ),
-    ],
-)
-def test_what_errors_have_in_common_is_found(says: Says, mechanism: str, tokens: str) -> None:
-    model, wrong = saying(says)
+def overlooks_defects(strings: TokenStrings) -> np.ndarray:
+    """Right on strings of `(ab)*`, wrong on those whose first defect comes late."""
+    task = resolve(configuration(AB)).language
+    sound = task.features(strings)["length before the first defect"]
+    return np.asarray(task.labels(strings) | (sound > 5))
+
+
+AB: dict[str, Any] = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
+BLIND = {"architecture": "transformer", "readout": "first", "biases": False}
+LONGER: dict[str, Any] = {"train_max_length": 20, "validation_max_length": 20}
+BY_ONE: list[tuple[Says, dict[str, Any], str, str]] = [
+    (lambda own: ones(own) > 0, {}, "simple rule", "positive iff there is a 1"),
+    (lambda own: ones(own) == 0, {}, "simple rule", "positive iff no 1 at all"),
+    (lambda own: own.lengths < 0, {}, "constant answer", "always negative"),
+    (lambda own: is_odd(own) ^ (own.lengths > 25), {}, BEYOND, "the length is above 25"),
+    # Trained lengths whose strings are too many are tried on those of training.
+    (lambda own: is_odd(own) ^ (own.lengths > 20), LONGER, BEYOND, "the length is above 20"),
+    (
+        opened_and_closed, {"task": "dyck", "max_depth": 3}, "errors by a feature",
+        "the nesting depth is above 3",
+    ),
+    (
+        overlooks_defects, AB, "errors by a feature",
+        "the length before the first defect is above 5",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("says", "fields", "mechanism", "tokens"), BY_ONE)
+def test_what_errors_have_in_common_is_found(
+    says: Says, fields: dict[str, Any], mechanism: str, tokens: str
+) -> None:
+    model, wrong = saying(says, **fields)
     (found,) = summed_up(attributions(model, wrong, 50))
-    assert (found.mechanism, found.tokens, found.share) == (mechanism, tokens, 1.0)
+    assert (found.mechanism, found.share) == (mechanism, 1.0)
+    assert found.tokens.endswith(tokens)
     assert found.strings == min(50, len(wrong))
-    assert found.agreement == (None if mechanism == "errors beyond a bound" else 1.0)
+    assert found.agreement == (1.0 if mechanism in ("simple rule", "constant answer") else None)
+
+
+def test_length_and_rules_are_no_cause_where_a_short_string_fails() -> None:
+    # By letter counts alone 23 strings stand for all that are as long.
+    for kind in ({}, BLIND):
+        found = found_by(lambda own: is_odd(own) ^ (own.lengths > 18), **LONGER, **kind)
+        assert {own.mechanism for own in found} == {SHORT}
+    # Nor counts, whose bounds would stand for it in the test.
+    two = found_by(
+        lambda own: is_odd(own) ^ (own.lengths > 25) | (ones(own) == 2) & (own.lengths == 2)
+    )
+    told = {own.tokens for own in two if own.mechanism == SHORT}
+    sides = ("false positives", "false negatives")
+    assert told == {f"{side}, the model's shortest error 11" for side in sides}
+    assert {own.mechanism for own in two} <= {SHORT, "one edit away"}
+    # All test strings have more than twelve letters; shorter ones are answered rightly.
+    at_once: tuple[Says, ...] = (
+        lambda own: is_odd(own) | (own.lengths > 12),
+        lambda own: np.where(own.lengths > 12, ones(own) > 3, is_odd(own)),
+    )
+    for says in at_once:
+        found = found_by(says, test_min_length=13)
+        assert not {"constant answer", "simple rule"} & {own.mechanism for own in found}
 
 
 def test_no_rule_is_claimed_of_a_model_without_answers() -> None:
@@ -119,49 +164,6 @@ def test_a_rule_that_is_the_language_explains_no_error() -> None:
     assert {own.mechanism for own in found} == {"longer than in training"}
 
 
-def test_length_is_no_cause_where_a_short_string_fails() -> None:
-    """Nor counts, whose bounds would stand for it in the test."""
-    found = found_by(lambda own: (is_odd(own) ^ (own.lengths > 25)) | two_ones(own))
-    told = {own.tokens for own in found if own.mechanism == "not only longer than in training"}
-    assert told == {
-        "false positives, the model's shortest error 11",
-        "false negatives, the model's shortest error 11",
-    }
-    assert {own.mechanism for own in found} <= {"not only longer than in training", "one edit away"}
-
-
-def test_trained_lengths_whose_strings_are_too_many_are_tried_on_those_of_training() -> None:
-    longer: dict[str, object] = {"train_max_length": 20, "validation_max_length": 20}
-    (cause,) = found_by(lambda own: is_odd(own) ^ (own.lengths > 20), **longer)
-    assert cause.tokens == "the length is above 20"
-    # By letter counts alone 23 strings stand for all that are as long.
-    blind = {"architecture": "transformer", "readout": "first", "biases": False}
-    for kind in ({}, blind):
-        found = found_by(lambda own: is_odd(own) ^ (own.lengths > 18), **longer, **kind)
-        assert {own.mechanism for own in found} == {"not only longer than in training"}
-
-
-def test_a_rule_of_the_test_strings_alone_is_none() -> None:
-    """All test strings have more than twelve letters; shorter ones are answered rightly."""
-    found = found_by(lambda own: is_odd(own) | (own.lengths > 12), test_min_length=13)
-    assert "constant answer" not in {own.mechanism for own in found}
-    found = found_by(
-        lambda own: np.where(own.lengths > 12, ones(own) > 3, is_odd(own)), test_min_length=13
-    )
-    assert "simple rule" not in {own.mechanism for own in found}
-
-
-def opened_and_closed(strings: TokenStrings) -> np.ndarray:
-    limitless = resolve(configuration({"task": "dyck"})).language
-    return np.asarray(limitless.labels(strings))
-
-
-def test_errors_that_lie_deeper_than_allowed_are_told_by_their_depth() -> None:
-    (cause,) = found_by(opened_and_closed, task="dyck", max_depth=3)
-    assert cause.mechanism == "errors by a feature"
-    assert cause.tokens == "the nesting depth is above 3"
-
-
 def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> None:
     model = trained("deep")
     deep = tuple(int(x) for x in "00001111")
@@ -177,23 +179,7 @@ def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> No
         places = np.cumsum([1 - 2 * letter for letter in model.letters(string)])
         assert places.max() > 3
         assert not model.answer(model.letters(string)).label
-    assert not {own.mechanism for own in found} & {
-        "longer than in training",
-        "errors beyond a bound",
-    }
-
-
-def test_errors_by_the_place_of_their_first_defect_are_told_by_it() -> None:
-    fields: dict[str, object] = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
-    task = resolve(configuration(fields)).language
-
-    def overlooks(strings: TokenStrings) -> np.ndarray:
-        sound = task.features(strings)["length before the first defect"]
-        return task.labels(strings) | (sound > 5)
-
-    (cause,) = found_by(overlooks, **fields)
-    assert cause.mechanism == "errors by a feature"
-    assert cause.tokens.endswith("the length before the first defect is above 5")
+    assert not {own.mechanism for own in found} & {"longer than in training", BEYOND}
 
 
 def is_equation(strings: TokenStrings) -> np.ndarray:
@@ -291,8 +277,7 @@ def _helps(model: TrainedModel, own: AttributedError) -> bool:
 
 def test_an_order_that_the_model_does_not_see_is_told() -> None:
     """`(ab)*`, asked of a model without positions."""
-    fields: dict[str, Any] = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
-    model = untrained(**fields)
+    model = untrained(**AB)
     for string, other in (("ba", True), ("a{2}b{2}", True), ("a{3}b", False)):
         letters = model.letters(string)
         found = same_letters_other_label(model.problem, letters)
@@ -301,7 +286,7 @@ def test_an_order_that_the_model_does_not_see_is_told() -> None:
             assert sorted(found) == sorted(letters)
             assert model.problem.language.labels(TokenStrings.of_lists(2, [found]))[0]
     assert sees_counts_alone(model.problem)
-    assert not sees_counts_alone(untrained(**fields, positions="alibi").problem)
+    assert not sees_counts_alone(untrained(**AB, positions="alibi").problem)
     assert not sees_counts_alone(untrained(**PARITY).problem), "it need not see an order"
 
 
@@ -312,8 +297,7 @@ def test_an_error_of_one_that_cannot_see_the_order_names_a_short_one() -> None:
         a, b = strings.counts.T
         return np.asarray((abs(a - b) <= strings.lengths // 20) & (a > 0))
 
-    blind = {"architecture": "transformer", "readout": "first", "biases": False}
-    found = found_by(balanced, task="regular", alphabet="ab", pattern="(ab)*", **blind)
+    found = found_by(balanced, **AB, **BLIND)
     assert {own.mechanism for own in found} == {"order not seen"}
     assert {own.tokens for own in found} == {"", "as in ba"}
     (suggested, *_) = suggestions(untrained(task="even_pairs").problem, ["order not seen"])

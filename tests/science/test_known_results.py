@@ -1,6 +1,7 @@
 """What is made of the known results' models: outcomes, cells, tables, pages."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,11 @@ from benchmarks.known import (
     ATLASES,
     COMPARISONS,
     DOCS,
-    SAMPLES,
     Comparison,
     atlas_cells,
     compared_models,
     comparison_table,
     rates_table,
-    sample_tables,
     tables_of,
 )
 from seqcls.problem import configuration, resolve
@@ -29,23 +28,12 @@ from sweeps.store.opening import open_reader
 
 def model(seed: int, within: int = 0, beyond: int = 0) -> dict[str, Any]:
     """A model with so many wrong strings of 200 of trained lengths, and of 400 longer ones."""
-    return {
-        "task": "parity",
-        "model": "rnn",
-        "learning_rate": 0.005,
-        "model_seed": seed,
-        "predicted": "can",
-        "budget": 1000,
-        "epochs": 3,
-        "validation_loss": 1.0,
-        "tested_within": 200,
-        "wrong_within": within,
-        "tested_beyond": 400,
-        "wrong_beyond": beyond,
-        "solved_length": 20,
-        "reader_within": 0.7,
-        "reader_beyond": 0.5,
-    }
+    trained = {"learning_rate": 0.005, "budget": 1000, "epochs": 3, "validation_loss": 1.0}
+    tested = {"tested_within": 200, "tested_beyond": 400, "solved_length": 20}
+    wrong = {"model_seed": seed, "wrong_within": within, "wrong_beyond": beyond}
+    readers = {"reader_within": 0.7, "reader_beyond": 0.5}
+    named = {"task": "parity", "model": "rnn", "predicted": "can"}
+    return {**named, **trained, **tested, **wrong, **readers}
 
 
 def test_only_what_learned_generalizes_and_of_the_rest_no_accuracy_beyond_is_told() -> None:
@@ -82,16 +70,11 @@ def test_the_learning_rate_of_a_cell_is_that_of_the_lower_validation_loss() -> N
 
 def compared(width: int, fresh: bool, *models: tuple[int, int, int]) -> list[dict[str, Any]]:
     """Models of a width: their seeds, wrong strings of trained lengths, and wrong longer ones."""
+    config = {"hidden_size": width, "fresh": fresh, "tested_within": 200}
+    tested = dict.fromkeys(("tested_beyond", "tested_21_40"), 400)
     return [
-        {
-            "hidden_size": width,
-            "fresh": fresh,
-            "model_seed": seed,
-            "tested_within": 200,
-            "wrong_within": within,
-            **dict.fromkeys(("tested_beyond", "tested_21_40"), 400),
-            **dict.fromkeys(("wrong_beyond", "wrong_21_40"), beyond),
-        }
+        {**config, **tested, "model_seed": seed, "wrong_within": within}
+        | dict.fromkeys(("wrong_beyond", "wrong_21_40"), beyond)
         for seed, within, beyond in models
     ]
 
@@ -124,56 +107,6 @@ def test_the_file_of_a_comparison_has_every_model_and_what_differs() -> None:
         assert longer.tolist() == found[f"{name}_beyond"].tolist()
 
 
-def sampled(name: str, language: int, network: str, border: float, seeds: int = 2) -> list[Any]:
-    """Models of a language that all learn, with so much right at the border."""
-    wrong = round(200 * (1 - border))
-    return [
-        {
-            "language_class": name,
-            "width": 2,
-            "language_seed": language,
-            "model": network,
-            "fresh": language > 4,
-            "model_seed": seed,
-            "epochs": 30,
-            "tested_within": 400,
-            "wrong_within": wrong,
-            "tested_beyond": 400,
-            "wrong_beyond": 2 * wrong,
-            "random_within": 1.0,
-            "border_within": border,
-            "random_beyond": 0.98,
-            "border_beyond": border - 0.1,
-            "bigrams_random": 0.9,
-            "bigrams_border": 0.55,
-        }
-        for seed in range(seeds)
-    ]
-
-
-def test_a_sample_is_told_over_languages_and_of_fresh_ones_besides() -> None:
-    rows: list[Any] = []
-    for language in range(10):
-        rows += sampled("SL", language, "lstm", 1.0)
-        rows += sampled("SL", language, "gru", 0.9)
-        rows += sampled("SL", language, "rnn", 0.8 - language / 100)
-        rows += sampled("SP", language, "lstm", 1.0 if language % 5 else 0.5)
-        rows += sampled("SP", language, "gru", 0.7)
-        rows += sampled("SP", language, "rnn", 0.6)
-    made = sample_tables(SAMPLES[0], pd.DataFrame(rows))
-    learned = cells_of(made["mlregtest_sample: learned"])
-    assert learned[0] == ["SL", "100% (57% to 100%)", "0% (0% to 43%)", "0% (0% to 43%)"]
-    assert learned[1][1] == "80% (38% to 96%)", "four of five languages"
-    assert cells_of(made["mlregtest_sample: generalizing"])[1][-2:] == ["—", "—"]
-    accuracies = cells_of(made["mlregtest_sample: accuracies"])[1]
-    assert accuracies[1:3] == ["100% / 100% / 98% / 90%", "100% / 70% / 98% / 60%"]
-    assert cells_of(made["mlregtest_sample: readers"])[0] == ["SL", "90%", "55%", "lstm: 100%"]
-    border = made["mlregtest_sample: reading"].splitlines()[-1]
-    assert "of 30 pairs" in border
-    # Of longer strings 98% of the random ones are right, which is less than is asked of any.
-    assert border.count("on longer strings 0 of 0 (LR, LA)") == 2
-
-
 TRAINED = [own for own in COMPARISONS if own.results.exists()]
 
 
@@ -188,73 +121,26 @@ def test_every_cell_of_the_memory_table_has_a_name_of_its_own() -> None:
     assert known.PUBLISHED.keys() <= named, "what is published stands beside a cell"
 
 
-def memories(**generalizing: list[bool]) -> pd.DataFrame:
-    """Models of parity by name, a seed each; those that do not generalize have one wrong string."""
-    rows = [
-        model(seed, beyond=int(not solves))
-        | {"model": name.replace("_", " ").replace(" signed", ", signed")}
-        | {"tested_33_48": 100, "wrong_33_48": int(not solves)}
-        for name, seeds in generalizing.items()
-        for seed, solves in enumerate(seeds)
-    ]
-    return pd.DataFrame(rows).replace({"model": {"rotary": "rotary, 2 blocks"}})
-
-
-def test_whether_hybrids_lose_parity_is_read_off_the_models() -> None:
-    lost = memories(rotary=[False] * 5, gated_deltanet_signed=[True] * 5, hybrid_ga=[False] * 5)
-    trained, generalizing, parity = known.read_memories(lost)
-    assert "15 models of 3 cells, 5 seeds each" in trained
-    assert "all of signed Gated DeltaNet; none of Transformers, hybrids" in generalizing
-    assert "hybrids lose it (0 of 5;" in parity
-    assert "p = 0.0079" in parity, "Fisher's exact test of 0 of 5 and 5 of 5"
-    few = memories(rotary=[False], gated_deltanet_signed=[True, True], hybrid_ga=[False])
-    assert "4 models of 3 cells, 1 to 2 seeds each" in known.read_memories(few)[0]
-    assert "that hybrids lose it is not shown (0 of 1;" in known.read_memories(few)[-1]
-    none = memories(rotary=[True], gated_deltanet_signed=[False], hybrid_ga=[False])
-    assert "hybrids have nothing" in known.read_memories(none)[-1]
-    found = memories(gated_deltanet_signed=[True, False, True])
-    (beside,) = cells_of(known.beside_published(found, (33, 48)))
-    assert beside[:7] == [
-        *("`parity`", "Gated DeltaNet, signed", "0 to 2", "3 of 3", "2 of 3", "3 of 3", "can")
-    ]
-    assert "11 of 12" in beside[7]
-
-
-@pytest.mark.parametrize(
-    ("name", "published", "first"),
-    [
-        (
-            "next_symbols",
-            {"generalizes": 10, "fails beyond": 3, "fails beyond without positions": 4},
-            "brackets, at most 2 open",
-        ),
-        ("depth_hierarchy", {"generalizes": 6, "fails beyond": 6}, "1"),
-    ],
-)
-def test_what_is_published_stands_beside_every_configuration(
-    name: str, published: dict[str, int], first: str
-) -> None:
-    (own,) = (x for x in COMPARISONS if x.name == name)
-    (spec,) = load_specs(f"known/{name}")
-    fields = ["num_blocks", "max_depth", "pattern"]
-    counts = compared(8, False, (0, 0, 0), (1, 2, 40))
-    ranges = {
-        f"{x}_{known.range_name(ends)}": 400 for x in ("tested", "wrong") for ends in own.ranges
-    }
-    rows = [
-        {**{field: dict(config)[field] for field in fields}, **run, **ranges, "predicted": "can"}
-        for config in spec.configs()
-        for run in counts
-    ]
-    table = comparison_table(own, pd.DataFrame(rows))
-    cells = cells_of(table)
-    assert cells[0][0] == first
-    assert len({tuple(row[:2]) for row in cells}) == len(cells) == len(rows) // 2
-    at = table.splitlines()[0].strip("| ").split(" | ").index("published")
-    assert pd.Series([row[at] for row in cells]).value_counts().to_dict() == published
-    assert {(row[at + 1], row[at + 3], row[at + 4]) for row in cells} == {
-        ("can", "2 of 2", "1 of 2")
-    }
+def test_what_is_published_stands_beside_every_configuration() -> None:
+    generalizes = {"generalizes": 10, "fails beyond": 3, "fails beyond without positions": 4}
+    depths = {"generalizes": 6, "fails beyond": 6}
+    for name, published in (("next_symbols", generalizes), ("depth_hierarchy", depths)):
+        (own,) = (x for x in COMPARISONS if x.name == name)
+        (spec,) = load_specs(f"known/{name}")
+        names = [f"{x}_{known.range_name(y)}" for x in ("tested", "wrong") for y in own.ranges]
+        told = {**dict.fromkeys(names, 400), "predicted": "can"}
+        rows = [
+            {x: dict(config)[x] for x in ("num_blocks", "max_depth", "pattern")} | run | told
+            for config in spec.configs()
+            for run in compared(8, False, (0, 0, 0), (1, 2, 40))
+        ]
+        table = comparison_table(own, pd.DataFrame(rows))
+        cells, head = cells_of(table), table.splitlines()[0].strip("| ").split(" | ")
+        assert len({tuple(row[:2]) for row in cells}) == len(cells) == len(rows) // 2
+        at = head.index("published")
+        assert Counter(row[at] for row in cells) == published
+        beside = {(row[at + 1], row[at + 3], row[at + 4]) for row in cells}
+        assert beside == {("can", "2 of 2", "1 of 2")}
 
 
 def test_comparisons_have_a_name_for_every_language_and_models_that_are_judged() -> None:

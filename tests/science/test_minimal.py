@@ -93,16 +93,12 @@ def test_the_shortest_failing_strings_are_all_of_that_length(name: str) -> None:
     assert found.count == len(expected)
 
 
-def test_all_strings_are_there_once_the_shortest_first() -> None:
+def test_all_strings_are_there_once_the_shortest_first_and_as_many_are_tried_as_fit() -> None:
     found = [tuple(row[row < 3]) for own in all_strings(3, 4, empty=True) for row in own.letters]
     expected = [own for n in range(5) for own in itertools.product(range(3), repeat=n)]
     assert found == expected
     assert num_strings(3, 4) == len(expected) - 1
-
-
-def test_as_many_are_tried_as_fit() -> None:
-    assert affordable_length(2) == 16
-    assert affordable_length(3) == 10
+    assert (affordable_length(2), affordable_length(3)) == (16, 10)
     assert num_strings(2, 16) <= 200_000 < num_strings(2, 17)
 
 
@@ -120,36 +116,25 @@ def test_every_string_one_edit_away_is_there_once() -> None:
 
 
 @models
-@pytest.mark.parametrize("other_answer", [False, True])
-def test_the_nearest_right_string_is_right_and_none_is_nearer(
-    name: str, other_answer: bool
-) -> None:
-    model = model_of(name)
-    assert failing(name, 5), "an untrained model misclassifies something"
-    for string in failing(name, 5)[:3]:
-        found = nearest_right(model, string, other_answer=other_answer)
-        once = list(edits_of(string, 2))
-        answers = model.ask_all(once)
-        meant = answers.right
-        if other_answer:
-            meant = meant & (answers.predicted != model.answer(string).predicted)
-        if found.edits == 1:
-            assert meant[once.index(found.letters)]
-        else:
-            assert not meant.any()
-            assert found.answer is None or not found.answer.is_wrong
-
-
-@models
-def test_of_strings_as_near_one_with_the_failing_strings_label_is_preferred(name: str) -> None:
+def test_the_nearest_right_string_is_right_and_none_is_nearer(name: str) -> None:
     model, kinds = model_of(name), set()
-    for string in failing(name, 6)[:12]:
-        given = model.answer(string)
+    assert failing(name, 5), "an untrained model misclassifies something"
+    for string in failing(name, 5)[:6]:
+        given, once = model.answer(string), list(edits_of(string, 2))
+        answers = model.ask_all(once)
+        differ = answers.predicted != given.predicted
+        for other, meant in ((False, answers.right), (True, answers.right & differ)):
+            found = nearest_right(model, string, other_answer=other)
+            if found.edits == 1:
+                assert meant[once.index(found.letters)]
+            else:
+                assert not meant.any()
+                assert found.answer is None or not found.answer.is_wrong
+        # Of strings as near one with the failing string's label is preferred.
         found = nearest_right(model, string, prefer_other_answer=True)
         assert found.edits == nearest_right(model, string).edits
         assert found.answer is not None
-        once = model.ask_all(list(edits_of(string, 2)))
-        flips = bool((once.right & (once.targets == given.label)).any())
+        flips = bool((answers.right & (answers.targets == given.label)).any())
         if found.edits == 1:
             assert (found.answer.label == given.label) == flips
             kinds.add(flips)

@@ -1,5 +1,6 @@
 """What a model's wrong outputs have in common, said of models whose outputs are known."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -115,14 +116,28 @@ def has_repeats(tokens: list[int]) -> bool:
     return len(set(tokens)) < len(tokens)
 
 
-def test_the_first_tokens_are_right_where_every_longer_target_is_wrong() -> None:
+def test_what_holds_of_all_wrong_outputs_is_said_and_nothing_else() -> None:
     right_for = "the first 6 tokens are right, and every output with a longer target is wrong"
     assert said(lambda x: len(x) > 6, lambda x: 6 + sum(x) % 4) == {FIRST_RIGHT: right_for}
-    # 6 of them are right in all, but some longer outputs are right, too.
-    longer = said(lambda x: len(x) > 6 and sum(x) % 7 > 0, lambda x: 6 + sum(x) % 4)
-    assert not longer
-    # All outputs go wrong at once.
-    assert FIRST_RIGHT not in said(lambda x: len(x) > 6, lambda _: 0)
+    assert FIRST_RIGHT not in said(lambda x: len(x) > 6, lambda _: 0), "all go wrong at once"
+    at_two = said(lambda x: len(x) > 2 and sum(x) % 2 > 0, lambda _: 2)
+    assert at_two == {ONE_PLACE: "first wrong at token 3, whatever the length"}
+    assert said(lambda x: len(x) > 5, lambda x: 2 if sum(x) % 3 else sum(x) % 5) == at_two
+    (later,) = said(lambda x: sum(x) % 2 > 0, lambda x: len(x) - 1).items()
+    assert later == (LATER, "right for longer in longer inputs (rank correlation 1.00)")
+    (repeated,) = said(has_repeats, scattered).items()
+    assert repeated[0] == REPEATED
+    assert re.findall(r"\d+%", repeated[1]) == ["100%", "0%"]
+    nothing: list[tuple[Callable[[list[int]], bool], Callable[[list[int]], int]]] = [
+        # 6 of them are right in all, but some longer outputs are right, too.
+        (lambda x: len(x) > 6 and sum(x) % 7 > 0, lambda x: 6 + sum(x) % 4),
+        (lambda x: len(x) > 5, lambda x: sum(x) % 3),
+        # One length has one place anyway.
+        (lambda x: len(x) == 9 and sum(x) % 2 > 0, lambda _: 2),
+        (lambda x: sum(x) % 2 > 0, scattered),
+        (lambda x: sum(x) % 2 > 0, lambda x: 12 - len(x)),
+    ]
+    assert not any(said(*own) for own in nothing)
 
 
 def test_a_few_outputs_that_are_wrong_before_are_not_covered() -> None:
@@ -132,30 +147,6 @@ def test_a_few_outputs_that_are_wrong_before_are_not_covered() -> None:
     for statement in (first, place):
         assert statement.holds.tolist() == (wrong.first_wrong == 5).tolist()
         assert 0.9 <= statement.holds.mean() < 1
-
-
-def test_one_place_is_said_where_it_is_that_of_most_lengths() -> None:
-    at_two = said(lambda x: len(x) > 2 and sum(x) % 2 > 0, lambda _: 2)
-    assert at_two == {ONE_PLACE: "first wrong at token 3, whatever the length"}
-    assert said(lambda x: len(x) > 5, lambda x: 2 if sum(x) % 3 else sum(x) % 5) == at_two
-    assert not said(lambda x: len(x) > 5, lambda x: sum(x) % 3)
-    # One length has one place anyway.
-    assert not said(lambda x: len(x) == 9 and sum(x) % 2 > 0, lambda _: 2)
-    assert not said(lambda x: sum(x) % 2 > 0, scattered)
-
-
-def test_errors_come_later_in_longer_inputs_where_the_ranks_agree() -> None:
-    (later,) = said(lambda x: sum(x) % 2 > 0, lambda x: len(x) - 1).items()
-    assert later == (LATER, "right for longer in longer inputs (rank correlation 1.00)")
-    assert not said(lambda x: sum(x) % 2 > 0, lambda x: 12 - len(x))
-
-
-def test_repeats_are_named_where_inputs_as_long_without_are_right() -> None:
-    (named,) = said(has_repeats, scattered).items()
-    assert named == (
-        REPEATED,
-        "a token occurs more than once; of such inputs 100% are wrong, of as long ones without 0%",
-    )
 
 
 def test_repeats_are_not_named_where_length_or_nothing_tells_them_apart() -> None:

@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import re
-from collections import Counter
 from typing import Any, get_args
 
 import numpy as np
@@ -128,51 +127,6 @@ def assert_as_described(task: RandomSubregular) -> None:
     labels = task.labels(TokenStrings.of_lists(len(letters), rows)).tolist()
     told = [says(task.describe(), "".join(letters[x] for x in row)) for row in rows]
     assert told == labels, task.describe()
-
-
-# The signatures by which strings are told apart, as the classes are defined.
-
-
-def blocks(string: str, width: int) -> list[str]:
-    ended = f"<{string}>"
-    return [ended[n : n + width] for n in range(max(1, len(ended) - width + 1))]
-
-
-def subsequences(string: str, width: int) -> set[str]:
-    found = {""}
-    for letter in string:
-        found |= {x + letter for x in found if len(x) < width}
-    return found
-
-
-@pytest.mark.parametrize("name", ["LT", "LTT", "PT", "TLT", "TLTT"])
-def test_strings_with_equal_signatures_are_both_in_the_language_or_neither_is(name: str) -> None:
-    task = language(name, alphabet_size=3)
-    rows = [x for n in range(8) for x in itertools.product(range(3), repeat=n)]
-    labels = task.labels(TokenStrings.of_lists(3, rows)).tolist()
-    tier = task.alphabet
-    if name.startswith("T"):
-        (own,) = [x for x in smallest_of(task.automaton) if x.name == name]
-        assert own.tier is not None
-        tier = "".join(task.alphabet[x] for x in own.tier)
-    strings = ["".join(x for x in (task.alphabet[y] for y in row) if x in tier) for row in rows]
-
-    def same(width: int, times: int) -> bool:
-        """Whether each signature has one label."""
-        seen: dict[object, bool] = {}
-        for string, label in zip(strings, labels, strict=True):
-            signature: object = frozenset(subsequences(string, width))
-            if name != "PT":
-                counts = Counter(blocks(string, width))
-                signature = frozenset((x, min(n, times)) for x, n in counts.items())
-            if seen.setdefault(signature, label) != label:
-                return False
-        return True
-
-    times = 2 if name.endswith("LTT") else 1
-    assert same(2, times)
-    assert not same(1, times)
-    assert times == 1 or not same(2, 1)
 
 
 @pytest.mark.parametrize(("name", "least"), [("LT", 24), ("SP", 8)])

@@ -61,6 +61,17 @@ def test_what_is_suggested_fits_the_model() -> None:
     assert "positions=alibi" not in fields(configuration({"task": "parity"}), "simple rule")
     order = configuration({"task": "even_pairs"})
     assert fields(order, "simple rule")[0] == "positions=alibi"
+    # What cannot see the order is given positions rather than epochs.
+    assert fields(order, NOT_LEARNED) == ["positions=alibi"]
+    assert "max_num_epochs=120" in fields(configuration({"task": "parity"}), NOT_LEARNED)
+    # What fails at trained lengths is shown more of them, where there are more.
+    assert "train_size=20000" in fields(lstm, "not only longer than in training")
+    fixed = RunConfig(architecture="lstm", readout="last", train_sampler="fixed_length")
+    assert not any("train_size" in own for own in fields(fixed, "errors by a feature"))
+    # An LSTM needs another readout with it.
+    every = suggestions(resolve(CONFIGS[1]), ["simple rule"])
+    (own,) = (x for x in every if x.field == "architecture")
+    assert own.fields == {"architecture": "lstm", "readout": "last"}
 
 
 def test_where_short_strings_may_fail_nothing_is_suggested_about_length() -> None:
@@ -72,12 +83,6 @@ def test_where_short_strings_may_fail_nothing_is_suggested_about_length() -> Non
         assert not {own.field for own in found} & length, case
         assert not any("length" in own.reason for own in found), case
         assert ("positions", "none") not in [(own.field, own.value) for own in found], case
-
-
-def test_a_model_that_fails_at_trained_lengths_is_shown_more_of_them() -> None:
-    assert "train_size=20000" in fields(CONFIGS[3], "not only longer than in training")
-    fixed = RunConfig(architecture="lstm", readout="last", train_sampler="fixed_length")
-    assert not any("train_size" in own for own in fields(fixed, "errors by a feature"))
 
 
 NETWORKS: tuple[dict[str, Any], ...] = (
@@ -98,20 +103,6 @@ def test_no_network_is_suggested_that_theory_excludes(task: str) -> None:
                 said = theory_of(change_fields(config, own.fields).changed).first
                 assert said.verdict != "cannot", f"{mechanism}: {network}"
     assert fields(configuration({"task": "parity"}), "simple rule") == ["architecture=lstm"]
-
-
-def test_what_cannot_see_the_order_is_given_positions_rather_than_epochs() -> None:
-    blind = configuration({"task": "even_pairs"})
-    assert fields(blind, NOT_LEARNED) == ["positions=alibi"]
-    assert "max_num_epochs=120" in fields(configuration({"task": "parity"}), NOT_LEARNED)
-
-
-def test_an_lstm_needs_another_readout_with_it() -> None:
-    (own,) = (
-        x for x in suggestions(resolve(CONFIGS[1]), ["simple rule"]) if x.field == "architecture"
-    )
-    assert own.fields == {"architecture": "lstm", "readout": "last"}
-    assert own.text == "architecture=lstm (now transformer), and with it readout=last"
 
 
 def test_every_mechanism_has_a_remedy_for_the_reports_model_or_needs_positions() -> None:
@@ -152,9 +143,7 @@ def test_places_are_shared_where_the_task_says_which_tokens_belong_together() ->
     (alone, *_) = of_outputs(task="copy", positions="coupled")
     assert alone == "positions=coupled_marks (now coupled)"
     assert not any("positions" in x for x in of_outputs(task="copy", architecture="lstm"))
-
-
-def test_shared_places_are_drawn_in_one_way() -> None:
+    # Shared places are drawn in one way.
     (own, *_) = of_outputs(task="copy", positions="learned", position_draw="shifted")
     assert own == "positions=coupled_marks (now learned), and with it position_draw=sorted"
 

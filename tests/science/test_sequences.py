@@ -1,6 +1,7 @@
 """Intervals that hold however often one looks, and as many seeds as they ask for."""
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -143,7 +144,7 @@ def spec(until: str, **more: object) -> SweepSpec:
 
 
 def test_what_no_number_of_seeds_could_say_is_refused_in_a_line() -> None:
-    for until, more, word in (
+    cases: list[tuple[str, dict[str, Any], str]] = [
         ("share ± 0 %", {}, "until='share ± 0 %'"),
         ("share ± 50 %", {}, "less than ± 50 %"),
         ("accuracy ± 1 %", {}, "'share ± 10 %'"),
@@ -153,7 +154,8 @@ def test_what_no_number_of_seeds_could_say_is_refused_in_a_line() -> None:
         ("share ± 9 %", {"fixed": {"test_max_length": 10}}, "whether a seed generalizes"),
         ("learned ± 9 %", {"most_seeds": 0}, "most_seeds=0"),
         ("", {"most_seeds": 12}, "most_seeds=12"),
-    ):
+    ]
+    for until, more, word in cases:
         with pytest.raises(SpecError) as refused:
             spec(until, **more)
         assert word in str(refused.value)

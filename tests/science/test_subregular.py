@@ -168,17 +168,6 @@ def test_dot_depth_one_is_decided_as_by_the_identity_of_knast() -> None:
     assert set(found) == {(True, True), (False, False)}
 
 
-def test_the_width_of_factors_in_order_is_that_of_the_identity_on_their_graph() -> None:
-    found = Counter[int | None]()
-    for made in random_automata(6, 40):
-        decided = Subregular(made)
-        if (held := decided.find("PLT")) is not None:
-            k = decided.measure(held).k
-            assert k == next(x for x in itertools.count(1) if keeps_identity_on_graph(decided, x))
-            found[k] += 1
-    assert {*found} >= {1, 2, 3}
-
-
 def test_what_is_too_large_is_not_decided_in_one_line() -> None:
     states = MAX_STATES + 1
     table = np.minimum(np.arange(states)[:, None] + np.array([1, 1]), states - 1)
@@ -349,40 +338,6 @@ def keeps_knasts_identity(decided: Subregular) -> bool:
         right = products[back, turns].ravel(), turns.ravel()
         if (products[left[0], right[0]] != products[left[1], right[1]]).any():
             return False
-    return True
-
-
-def keeps_identity_on_graph(decided: Subregular, k: int) -> bool:
-    """Whether all ways between any two words of k - 1 letters keep Knast's identity, as they lead
-    on from every state that is reached by a string that ends with the first.
-    """
-    products, elements = decided.monoid.products, decided.monoid.elements
-    columns, following = decided.columns, decided.monoid.following
-    words = list(itertools.product(range(len(columns)), repeat=k - 1))
-    ways: dict[tuple[Letters, Letters], set[int]] = {}
-    for word in words:
-        queue = [(word, 0)]
-        for end, element in queue:
-            ways.setdefault((word, end), set()).add(element)
-            for letter in range(len(columns)):
-                to = (*end, letter)[1:] if k > 1 else (), int(following[element, letter])
-                if to not in queue:
-                    queue.append(to)
-    powers = np.arange(len(products))
-    for _ in range(len(products)):
-        powers = products[powers, np.arange(len(products))]
-    for u, v in itertools.product(words, repeat=2):
-        states = np.arange(columns.shape[1])
-        for letter in u:
-            states = np.unique(columns[letter, states])
-        there, back = (np.array(sorted(ways.get(x, ()))) for x in ((u, v), (v, u)))
-        if not len(there) or not len(back):
-            continue
-        for x, y, z, t in itertools.product(there, back, there, back):
-            left, right = powers[products[x, y]], powers[products[z, t]]
-            one = products[products[left, products[x, t]], right]
-            if (elements[one][states] != elements[products[left, right]][states]).any():
-                return False
     return True
 
 

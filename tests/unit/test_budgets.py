@@ -22,7 +22,7 @@ def with_epochs(epochs: int, **fields: Any) -> RunConfig:
 
 
 def test_training_that_cannot_end_early_cannot_with_a_larger_budget() -> None:
-    for fields, grown in (
+    cases: list[tuple[dict[str, int], dict[str, int]]] = [
         ({"patience": 3}, {}),
         ({"patience": 12}, {"patience": 48}),
         ({"patience": 30}, {"patience": 48}),
@@ -30,7 +30,8 @@ def test_training_that_cannot_end_early_cannot_with_a_larger_budget() -> None:
         ({"min_num_epochs": 5}, {}),
         ({"min_num_epochs": 12, "patience": 12}, {"min_num_epochs": 48, "patience": 48}),
         ({"warm_up_steps": 100}, {}),
-    ):
+    ]
+    for fields, grown in cases:
         assert budget_fields(with_epochs(12, **fields), 48) == {"max_num_epochs": 48, **grown}
 
 

@@ -22,7 +22,7 @@ SMALL: dict[str, Any] = {
     "hidden_size": 4, "train_size": 640, "validation_size": 64, "test_size": 256,
     "test_max_length": 20, "validation_max_length": 20,
 }  # fmt: skip
-TEN = {"max_num_epochs": 10, "min_num_epochs": 10}
+TEN: dict[str, Any] = {"max_num_epochs": 10, "min_num_epochs": 10}
 TIME = GroupTime(
     epoch=2.0, epoch_once=0.5, test=3.0, test_once=1.0, draw_epoch=0.25, draw_tests=0.125
 )
@@ -94,7 +94,7 @@ def test_a_group_that_was_not_timed_is_judged_by_one_like_it() -> None:
 
 def test_the_fewest_epochs_are_those_of_early_stopping() -> None:
     until_right = {"stop_when_right": True}
-    for settings, fewest in (
+    cases: list[tuple[dict[str, Any], float]] = [
         ({}, 5),
         ({"min_num_epochs": 0}, 1),
         ({"min_validation_loss": 0.0}, 7),
@@ -103,7 +103,8 @@ def test_the_fewest_epochs_are_those_of_early_stopping() -> None:
         ({**until_right, "check_every": 39}, 0.25),
         ({**until_right, "check_every": 400}, 1),
         ({"max_num_epochs": 3, "min_num_epochs": 5}, 3),
-    ):
+    ]
+    for settings, fewest in cases:
         assert fewest_epochs(RunConfig.from_mapping(settings)) == fewest, settings
     # It is said how many are assumed, where training may end early.
     part = spec(max_num_epochs=1, stop_when_right=True, check_every=1, train_size=6400)

@@ -35,12 +35,13 @@ def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
 
 
 def test_a_sampler_says_which_lengths_it_draws() -> None:
-    for fields, first, last in (
+    cases: list[tuple[dict[str, Any], int, int]] = [
         ({}, 1, 200),
         (FIXED, 4, 4),
         ({"task": "parity", "test_max_length": 9}, 0, 9),
         (FROM_THREE, 3, 6),
-    ):
+    ]
+    for fields, first, last in cases:
         drawn_by = resolve(configuration(fields)).test
         drawn = next(drawn_by.epochs()).strings.lengths
         assert (drawn_by.lengths[0], drawn_by.lengths[-1]) == (first, last)
@@ -90,12 +91,13 @@ def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
     scores = pd.DataFrame({"length": [4], "tested": [81]})
     fails: dict[str, Any] = {"errors": 1, "false_positives": 1, "false_negatives": 0}
     fails |= {"solved_length": None, "outcome": Outcome.FAILS_BEYOND}
-    for run, tested, words in (
+    cases: list[tuple[dict[str, Any], int, list[str]]] = [
         ({"errors": 0}, 81, ["81 test strings", "up to 4 letters"]),
         (fails, 81, ["1 of 81 test strings", "fewer than 4 letters"]),
         (fails | {"outcome": Outcome.NOT_LEARNED}, 81, ["1 of 81", "1 false positive"]),
         (fails, 80, ["1 of 80 test strings", "1 more was not tested"]),
-    ):
+    ]
+    for run, tested, words in cases:
         said = verdict_sentence(pd.Series(run), config, scores.assign(tested=tested))
         assert all(word in said for word in words), said
     suggested = [own.text for own in suggestions(resolve(config), ["longer than in training"])]
