@@ -51,10 +51,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     ),
     "pages": ("tests/chaos/test_deleting.py", "tests/browser/test_quiet.py"),
     "values": ("tests/chaos/test_compare_values.py",),
-    "matrix": ("tests/integration/test_matrix.py",),
+    "matrix": ("tests/commands/test_matrix.py",),
     "controls": (
-        "tests/integration/test_matrix.py::test_pages",
-        "tests/integration/test_matrix.py::test_sections_of_the_page_model",
+        "tests/pages/test_kinds.py::test_every_page_shows_every_kind",
+        "tests/pages/test_kinds.py::test_every_section_of_a_model_has_content",
     ),
     "explained": ("tests/integration/test_trial_states.py",),
     "published": (

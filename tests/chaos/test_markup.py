@@ -13,8 +13,6 @@ from dashboard.cli import app
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.sweep_queries import NamedView
-from tests.app import PAGES, open_app
-from tests.app import said as said_on
 from tests.commands import run
 from tests.conftest import ROOT
 from tests.databases import spec
@@ -38,23 +36,6 @@ def hostile(tmp_path: Path) -> Path:
     writer.write_note(store, 1, title=HOSTILE, note=HOSTILE, tags=[HOSTILE, "plain"])
     writer.save_view(store, NamedView(HOSTILE, "map", ""))
     return path
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_pages_interpret_nothing_of_a_sweeps_text(
-    hostile: Path, page: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown = open_app(monkeypatch, hostile, page)
-    interpreted = [*shown.markdown, *shown.caption, *shown.info, *shown.warning, *shown.error]
-    labels = [own.label for own in (*shown.button, *shown.toggle, *shown.expander)]
-    for text_shown in [*(str(element.value) for element in interpreted), *labels]:
-        assert "[link](" not in text_shown
-        assert "<script>" not in text_shown
-        assert ":red[x]" not in text_shown
-    assert not any(element.allow_html for element in shown.markdown)
-    if page == "sweeps":
-        # Name, description, title and note.
-        assert said_on(shown).count(HOSTILE) >= 4
 
 
 def test_commands_print_it_as_it_is(hostile: Path) -> None:

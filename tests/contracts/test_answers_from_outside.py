@@ -93,7 +93,8 @@ def test_what_is_stored_is_what_the_models_say(db: Path, facts: Facts, sweep: st
         answer, scored = known[row["string"]]
         assert (row["label"], row["target"]) == (None, f"remainder {answer}")
         margin = scored[answer] - np.delete(scored, answer).max()
-        assert row["logit"] == pytest.approx(margin, abs=1e-6) <= 0
+        assert row["logit"] == pytest.approx(margin, abs=1e-6)
+        assert row["logit"] <= 0
     # Three classes, about as likely: the loss is not far from so many times log 3.
     (loss,) = facts.ask("SELECT validation_loss AS x FROM epoch WHERE run_id = ?", run_id)
     assert 0.5 < loss["x"] / (model.problem.config.validation_size * np.log(3)) < 2
