@@ -100,11 +100,11 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, end: signal.Signal
     db = tmp_path / "long.db"
     command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--workers", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and states(db) != ["done", "running"]:
+        while states(db) != ["done", "running"]:
+            assert process.poll() is None
             time.sleep(0.1)
         process.send_signal(end)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate()
     assert process.returncode == 128 + end
     assert b"Traceback" not in said
     assert states(db) == ["done", "queued"]
@@ -184,16 +184,14 @@ def test_worker_processes_end_with_the_one_that_started_them(tmp_path: Path) -> 
     db = tmp_path / "long.db"
     command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--workers", "2"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
-        deadline = time.monotonic() + 60
+        # A test has a time limit anyway, and a busy machine none of a few seconds.
         while states(db) != ["running", "running"] or len(session_members(process.pid)) < 3:
-            assert time.monotonic() < deadline
+            assert process.poll() is None
             time.sleep(0.1)
         process.kill()
         process.wait()
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and session_members(process.pid):
+    while session_members(process.pid):
         time.sleep(0.1)
-    assert session_members(process.pid) == []
 
 
 def session_members(leader: int) -> list[int]:

@@ -163,7 +163,7 @@ FAMILIES = ("ab{n}", "a{n}b", "abc{n}", "b{2}c{n}")
 
 
 @pytest.mark.parametrize(
-    ("run", "text"), zip([*FAILING, 8, 11, 28, 2], cycle(FAMILIES), strict=False)
+    ("run", "text"), list(zip([*FAILING, 8, 11, 28, 2], cycle(FAMILIES), strict=False))
 )
 def test_the_flip_point_of_a_family_is_where_the_readable_model_flips(run: int, text: str) -> None:
     network = network_of(run)
