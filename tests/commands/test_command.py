@@ -123,23 +123,6 @@ def states(db: Path) -> list[str]:
     return [state for (state,) in found]
 
 
-def test_tables_show_what_json_holds() -> None:
-    shown = run_main("runs", *DB, "--failing", "--where", "hidden_size=2", "--seed", "2").stdout
-    assert "1 run in" in shown
-    assert "all_initializations, generalization_errors" in shown
-    assert "93.02%" in shown
-    assert "93.02%" in run_main("runs", *DB, "--where", "accuracy=93.02%").stdout
-    all_right = [run_main("runs", *DB, "--where", f"accuracy={x}").stdout for x in ("1", "100%")]
-    assert all_right[0] == all_right[1]
-    errors = run_main("errors", "all_initializations/2", *DB).stdout
-    assert "661 distinct strings, 697 in the test set" in errors
-    assert any(
-        line.split()[:3] == ["bbc{152}", "false", "positive"] for line in errors.splitlines()
-    )
-    assert "0.12187" in run_main("predict", "all_initializations/2", "ab{100}", *DB).stdout
-    assert '""' in run_main("predict", "all_initializations/2", "", *DB).stdout
-
-
 def test_runs_that_rounding_decides_are_listed(short_spec: Path, tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "own.db"))
     run_main("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
@@ -243,6 +226,10 @@ def test_a_letter_that_a_terminal_cannot_write_hides_nothing(tmp_path: Path, enc
 def test_conditions_are_repeated_and_may_leave_no_run() -> None:
     two = ["--where", "hidden_size=16", "--where", "model_seed=0", "--columns", "id,accuracy"]
     assert "4 runs in" in run_main("runs", *two, *DB).stdout
+    # A share is written as tables write it.
+    assert "93.02%" in run_main("runs", *DB, "--where", "accuracy=93.02%").stdout
+    all_right = [run_main("runs", *DB, "--where", f"accuracy={x}").stdout for x in ("1", "100%")]
+    assert all_right[0] == all_right[1]
     none = run_main("runs", *two, "--where", "state=failed", *DB)
     assert (none.returncode, none.stderr) == (0, "")
     assert "0 runs in" in none.stdout

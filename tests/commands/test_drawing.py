@@ -153,14 +153,6 @@ def test_what_takes_long_to_draw_is_looked_at_in_part(fields: dict[str, Any]) ->
     assert {of_kind.kind for of_kind in looked.kinds} == {"positive", "uniform", "edited"}
 
 
-def test_strings_with_targets_are_of_one_kind() -> None:
-    looked = first_strings(resolve(configuration({**SHORT_STRINGS, "task": "copy"})), "train")
-    (of_kind,) = looked.kinds
-    assert of_kind.kind == ""
-    assert list(of_kind.first.columns) == ["string", "target", "length"]
-    assert sum(of_kind.by_length) == 200
-
-
 def test_advice_names_the_fields_that_would_help() -> None:
     """A test of mostly ill-formed strings is passed by a reader of bigrams."""
     fields = {"task": "cycle_navigation", **SHORT_STRINGS, "train_size": 2_000}
