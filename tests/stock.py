@@ -25,6 +25,7 @@ MAKERS = {
     "kinds": "tests.world:make_kinds",
     "report": "tests.world:make_report",
     "commands": "tests.chaos.interrupted:prepare",
+    "rows": "tests.chaos.damaged:make",
 }
 """The function that fills the folder of a name, which it is given."""
 

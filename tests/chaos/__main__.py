@@ -144,7 +144,9 @@ def environment(seed: int) -> dict[str, str]:
 
 def pytest_command(seed: int, *arguments: str) -> list[str]:
     options = ("-p", "no:cacheprovider", "-p", "no:xdist", f"--hypothesis-seed={seed}")
-    return [sys.executable, "-m", "pytest", *options, "--timeout=60", *arguments]
+    # What a file's first case sets up for all is not counted.
+    limit = ("--timeout=60", "-o", "timeout_func_only=true")
+    return [sys.executable, "-m", "pytest", *options, *limit, *arguments]
 
 
 def replay(case: str, seed: int) -> str:
@@ -158,7 +160,7 @@ def collect(parts: Sequence[str], seed: int) -> dict[str, list[str]]:
     named = {path: part for part, paths in PARTS.items() for path in paths}
     files = sorted({file_of(path) for part in parts for path in PARTS[part]})
     said = subprocess.run(
-        pytest_command(seed, "--collect-only", "-q", *files),
+        pytest_command(seed, "-o", "addopts=", "--collect-only", "-q", *files),
         cwd=ROOT, env=environment(seed), capture_output=True, text=True, check=False,
     )  # fmt: skip
     found: dict[str, list[str]] = {part: [] for part in parts}

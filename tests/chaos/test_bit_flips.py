@@ -9,22 +9,9 @@ from typing import Any
 import pytest
 
 from seqcls.errors import SeqclsError
-from sweeps.grid.spec import parse_spec
-from sweeps.store import writer
-from sweeps.store.opening import open_reader, open_writer, pack
+from sweeps.store.opening import open_reader
 from sweeps.store.verification import verify
-from sweeps.work.machine import WorkOptions
-from sweeps.work.worker import work
-from tests import transductions
-from tests.conftest import SHORT
 
-SPEC: dict[str, Any] = {
-    "name": "flips",
-    "description": "Small, with every kind of row.",
-    "model_seeds": [0, 1],
-    "verdict": True,
-    "fixed": {**SHORT, "test_max_length": 20, "test_size": 256},
-}
 RESULTS = {
     "config": "key, json",
     "run": (
@@ -65,17 +52,6 @@ def finds_damage(path: Path) -> bool:
     except SeqclsError:
         # Refused as a whole, by name.
         return True
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    path = tmp_path_factory.mktemp("whole") / "x.db"
-    store = open_writer(str(path))
-    work(store, [writer.submit(store, parse_spec(SPEC))], WorkOptions(0))
-    transductions.filled(store, fixed={**SPEC["fixed"], "test_seed": 6})
-    pack(str(path))
-    assert not finds_damage(path)
-    return path.read_bytes()
 
 
 @pytest.mark.cases(40)

@@ -111,22 +111,6 @@ def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
     assert set(sweep_queries.counts_by_state(store)) <= {"queued", "done"}
 
 
-def is_imported(process: psutil.Process, _: Path) -> bool:
-    return computed(process) > 0.5
-
-
-def is_submitted(_: psutil.Process, db: Path) -> bool:
-    return count_runs(db, "queued") > 0
-
-
-def is_training(process: psutil.Process, _: Path) -> bool:
-    return training_process(process) is not None
-
-
-def is_storing(_: psutil.Process, db: Path) -> bool:
-    return count_runs(db, "done") > 0
-
-
 def count_runs(db: Path, state: str) -> int:
     """So many runs are in a state; none where there is no database yet."""
     try:
@@ -135,22 +119,28 @@ def count_runs(db: Path, state: str) -> int:
         return 0
 
 
+POINTS: dict[str, Callable[[psutil.Process, Path], object]] = {
+    "storing": lambda _, db: count_runs(db, "done"),
+    "imported": lambda process, _: computed(process) > 0.5,
+    "submitted": lambda _, db: count_runs(db, "queued"),
+    "training": lambda process, _: training_process(process),
+}
+
+
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize(
-    "point", [is_storing, *([is_imported, is_submitted, is_training] if LONG else [])]
-)
+@pytest.mark.parametrize("point", list(POINTS) if LONG else ["storing"])
 def test_a_sweep_that_is_asked_to_end_does_so_quietly(
     spec: Path,
     undisturbed: dict[str, str],
     tmp_path: Path,
     end: signal.Signals,
-    point: Callable[[psutil.Process, Path], bool],
+    point: str,
 ) -> None:
     db = tmp_path / "x.db"
     command = [*SWEEP, str(spec), "--db", str(db), "--workers", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
         own = psutil.Process(process.pid)
-        while process.poll() is None and not point(own, db):
+        while process.poll() is None and not POINTS[point](own, db):
             time.sleep(0.01)
         process.send_signal(end)
         _, said = process.communicate()
