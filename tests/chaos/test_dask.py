@@ -87,13 +87,13 @@ def on_cluster(cluster: Cluster, file: Path, db: Path) -> "subprocess.Popen[str]
 
 
 def wait_for_results(db: Path, at_least: int) -> None:
-    """Until so many of the 160 runs are done."""
+    """Until so many of the 96 runs are done."""
     done = 0
     while done < at_least:
         time.sleep(0.02)
         if db.exists() and rows(db, "SELECT name FROM sqlite_master WHERE name = 'run'"):
             ((done,),) = rows(db, "SELECT count(*) FROM run WHERE state = 'done'")
-    assert done < 160
+    assert done < 96
 
 
 @pytest.mark.cases(10)
@@ -102,7 +102,7 @@ def test_a_killed_dask_worker_costs_no_result(
 ) -> None:
     db = tmp_path / "x.db"
     with on_cluster(cluster, file, db) as process:
-        wait_for_results(db, 1 + seed * 12 % 140)
+        wait_for_results(db, 1 + seed * 12 % 80)
         cluster.workers.pop(0).kill()
         cluster.workers.append(cluster.start_worker())
         _, said = process.communicate()
