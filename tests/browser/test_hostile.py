@@ -199,7 +199,7 @@ FILES = (
 def test_nothing_of_a_text_is_interpreted_in_a_file(
     browser: Browser, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the pictures in files the first of each command is drawn, all others are not."""
+    """Each command's first picture is drawn, and no other: browsers draw what reports show."""
     monkeypatch.chdir(tmp_path)
     not_drawn = vl_convert.vegalite_to_svg
     for command in FILES:
