@@ -123,5 +123,13 @@ def sweep_with_kills(spec: Path, db: Path, kills: int) -> tuple[int, str, int]:
             os.kill(child.pid, signal.SIGKILL)
             sweep.resume()
             killed += 1
-        _, said = process.communicate()
+        said = last_words(process)
     return process.returncode, said, killed
+
+
+def last_words(process: "subprocess.Popen[str]") -> str:
+    """What a process says until its end; it is killed where the test's time is over before."""
+    try:
+        return process.communicate()[1]
+    finally:
+        process.kill()

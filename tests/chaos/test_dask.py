@@ -21,6 +21,7 @@ from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
 from tests import plugins
 from tests.chaos.contents import contents
+from tests.chaos.sending import last_words
 from tests.chaos.swept import assert_whole, sweep, written
 from tests.commands import SEQCLS
 from tests.conftest import ROOT
@@ -105,7 +106,7 @@ def test_a_killed_dask_worker_costs_no_result(
         wait_for_results(db, 1 + seed * 12 % 80)
         cluster.workers.pop(0).kill()
         cluster.workers.append(cluster.start_worker())
-        _, said = process.communicate()
+        said = last_words(process)
     assert process.returncode == 0, said
     assert "Traceback" not in said
     assert_whole(db, "many")
@@ -129,7 +130,7 @@ def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
     with on_cluster(cluster, file, db) as process:
         wait_for_results(db, 1)
         cluster.scheduler.send_signal(signal.SIGKILL)
-        _, said = process.communicate()
+        said = last_words(process)
     assert process.returncode == 3, said
     assert f"the Dask scheduler at {cluster.address} is gone" in said
     assert "Traceback" not in said

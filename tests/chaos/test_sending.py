@@ -23,6 +23,7 @@ from sweeps.work.worker import work
 from tests.chaos.sending import (
     SWEEP,
     computed,
+    last_words,
     stop,
     sweep_with_kills,
     training_process,
@@ -130,7 +131,7 @@ def test_a_sweep_that_is_asked_to_end_does_so_quietly(
         while process.poll() is None and not POINTS[point](own, db):
             time.sleep(0.01)
         process.send_signal(end)
-        _, said = process.communicate()
+        said = last_words(process)
     assert process.returncode in (0, 128 + end, -end), said
     assert "Traceback" not in said
     assert "Error" not in said
@@ -152,6 +153,6 @@ def test_a_sweep_under_nohup_outlives_its_terminal(file: Path, tmp_path: Path) -
             child = training_process(psutil.Process(process.pid))
             time.sleep(0.01)
         process.send_signal(signal.SIGHUP)
-        _, said = process.communicate()
+        said = last_words(process)
     assert process.returncode == 0, said
     assert_whole(db, "sending")
