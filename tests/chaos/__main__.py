@@ -57,9 +57,12 @@ PARTS: dict[str, tuple[str, ...]] = {
         "tests/pages/test_kinds.py::test_every_page_shows_every_kind",
         "tests/pages/test_kinds.py::test_every_section_of_a_model_has_content",
     ),
-    "explained": ("tests/integration/test_trial_states.py",),
-    "published": (
-        *("tests/integration/test_report.py", "tests/integration/test_counts_interpretability.py"),
+    "explained": ("tests/pages/test_failures.py", "tests/science/test_shipped_models.py"),
+    "published": ("tests/science/test_published.py", "tests/chaos/test_published.py"),
+    "trained": ("tests/chaos/test_shipped_specs.py", "tests/chaos/test_trained.py"),
+    "contracts": (
+        *("tests/contracts/test_architectures.py", "tests/contracts/test_engines.py"),
+        "tests/chaos/test_shapes.py",
     ),
     "proofs": ("tests/chaos/test_certificates.py",),
     "vectors": ("tests/chaos/test_vectors.py",),
