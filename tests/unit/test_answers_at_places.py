@@ -180,6 +180,7 @@ def test_models_answer_each_prefix_as_they_answer_it_alone(answers: str, archite
     test = distinct_test_strings(problem.test)
     wrong = np.zeros(len(test.texts), dtype=bool)
     margins = np.zeros(len(test.texts))
+    kinds = [""] * len(test.texts)
     for row, (letters, length) in enumerate(
         zip(test.strings.letters, test.strings.lengths.tolist(), strict=True)
     ):
@@ -196,11 +197,19 @@ def test_models_answer_each_prefix_as_they_answer_it_alone(answers: str, archite
                 least = min(
                     least, *(x if bit else -x for x, bit in zip(outputs, bits, strict=True))
                 )
+                more = any(x > 0 and not bit for x, bit in zip(outputs, bits, strict=True))
+                less = any(x <= 0 and bit for x, bit in zip(outputs, bits, strict=True))
+                found = {(True, False): "too much", (False, True): "too little"}
+                if (more or less) and not kinds[row]:
+                    kinds[row] = found.get((more, less), "wrong answer")
         wrong[row], margins[row] = least <= 0, least
     rows = test.in_order(wrong)
     assert evaluation.errors.numbers.tolist() == test.numbers[rows].tolist()
     np.testing.assert_allclose(evaluation.errors.logits, margins[rows], atol=1e-12)
     assert evaluation.outputs is not None
+    # How the first wrong answer differs from the right one.
+    expected = ["wrong answer" if answers == "states" else kinds[row] for row in rows]
+    assert list(evaluation.outputs.error_kinds) == expected
     places = int((test.occurrences * (test.strings.lengths + 1)).sum())
     assert evaluation.outputs.target_tokens.sum() == places
 
