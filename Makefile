@@ -5,6 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
+# Pytest rewrites each file of tests, and keeps what it wrote where Python may write bytecode.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+OF ?=
+
 .PHONY: run dev test tests test-fast machine-code lint format docs pictures bench chaos clean
 
 run: $(INSTALLED)
@@ -18,12 +22,12 @@ test: $(INSTALLED)
 	$(MAKE) --jobs 2 lint tests
 
 tests: machine-code
-	$(BIN)/python -m tests.e2e.browser
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m tests.browser.browser
+	$(PYTEST) $(OF)
 
-# As in CI, with fewer examples of each property.
+# Those of the files whose tests are quick, by the seconds that were last recorded.
 test-fast: machine-code
-	CI=true $(BIN)/pytest -n auto --dist loadfile -m "not slow" tests/unit
+	$(PYTEST) --fast
 
 # Tests would compile it too, each process of them for itself.
 # Likewise bytecode, where Python is told to write none: each process would read all source anew.
@@ -36,6 +40,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.house
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
@@ -45,16 +50,17 @@ docs: $(INSTALLED)
 	$(BIN)/mkdocs build --strict
 
 pictures: $(INSTALLED)
-	$(BIN)/python -m tests.e2e.pictures
+	$(BIN)/python -m tests.browser.pictures
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
 
+# `make chaos MINUTES=600 PART="kills server" SEED=1`: for so long, of these parts, with other cases.
+MINUTES ?= 30
+SEED ?= 0
+
 chaos: $(INSTALLED)
-	SEQCLS_CHAOS=long $(BIN)/pytest tests/chaos tests/integration/test_counts_interpretability.py \
-		tests/integration/test_matrix.py tests/integration/test_report.py tests/integration/test_trial_states.py \
-		tests/unit/test_any_network.py tests/unit/test_lanes.py tests/unit/test_multiset.py -s
-	$(BIN)/python -m tests.chaos.planted
+	$(BIN)/python -m tests.chaos $(PART) --minutes $(MINUTES) --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) site

@@ -16,16 +16,17 @@ from seqcls.config import RunConfig
 from sweeps.processes import collect_seldom
 from tests.temporary import keep_in_memory
 
-# The first example of a test pays for what PyTorch and beartype set up; that is no failure, and a
-# busy machine is none either.
-# Locally every run tries new examples; in CI a run says something about the change alone,
-# and tries fewer.
-CI = "CI" in os.environ
+LONG = os.environ.get("SEQCLS_CHAOS") == "long"
+"""Whether tests that go through all there is do so, as in `make chaos`, or through a part of it."""
+
+# The first example of a test pays for what PyTorch sets up; that is no failure, and a busy machine
+# is none either. A run of all tests says something about the change alone: it draws the same
+# examples every time; `make chaos` draws others.
 settings.register_profile(
     "seqcls",
     deadline=None,
-    derandomize=CI,
-    max_examples=25 if CI else 100,
+    derandomize=not LONG,
+    max_examples=1_000 if LONG else 25,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("seqcls")
@@ -40,6 +41,8 @@ pytest_plugins = [
     "tests.databases",
     "tests.plugins",
     "tests.scheduling",
+    "tests.shown",
+    "tests.world",
 ]
 
 
@@ -74,10 +77,6 @@ def _databases_are_forgotten() -> Iterator[None]:
     yield
     if (trust := sys.modules.get("sweeps.store.trust")) is not None:
         trust.forget_open_stores()
-
-
-LONG = os.environ.get("SEQCLS_CHAOS") == "long"
-"""Whether tests that go through all there is do so, as in `make chaos`, or through a part of it."""
 
 
 def examples(number: int) -> int:

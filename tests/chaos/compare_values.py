@@ -8,41 +8,29 @@ Printed are the values compared by surface, with the differences.
 """
 
 import csv
-import html
 import json
 import os
-import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from streamlit.testing.v1 import AppTest
 
 import dashboard.cli  # noqa: F401 # adds the last of the commands
-from seqcls.results import EpochLosses
 from sweeps import api
-from sweeps.api.comparisons import QUESTIONS
-from sweeps.api.importing import prediction_rows
-from sweeps.grid.grouping import make_groups
-from sweeps.store import writer
-from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.workers import queued_runs
 from tests.app import open_app, rerun
-from tests.chaos.drawn_values import Drawn, Selection
-from tests.chaos.ledger import InFile, Ledger, numbers_in
 from tests.commands import run_main
-from tests.databases import load_parity
-from tests.facts import (
+from tests.oracles.compared import is_none
+from tests.oracles.drawn import Drawn, Selection
+from tests.oracles.facts import (
     CELLS,
     OUTCOMES,
     OUTPUTS,
@@ -51,7 +39,6 @@ from tests.facts import (
     Facts,
     Row,
     by_configuration,
-    configuration,
     done,
     fails,
     is_among,
@@ -60,8 +47,7 @@ from tests.facts import (
     share_answer,
     summed,
 )
-from tests.matrix import is_none, spelled_out
-from tests.shown import Tables, kept_in, printed_rows
+from tests.oracles.ledger import InFile, Ledger
 
 MOST_TOLD = 20
 """Differences of a database that are printed."""
@@ -76,6 +62,8 @@ RESULTS = (
 THRESHOLDS = ((0.99, 1.0), (1.0, 0.95), (0.5, 0.5))
 """From which accuracy on trained lengths on a run has learned, and below which on longer ones it
 fails."""
+
+STRICT = Selection(learned_at=1.0, below=0.95)
 
 ERRORS = ("string", "length", "label", "logit", "occurrences")
 OF_OUTPUTS = ("target", "output", "first_wrong", "log_probability", "error_kind")
@@ -101,8 +89,6 @@ class Comparison:
         """Every surface, one after another."""
         self.without_drawing()
         self.comparisons()
-        if not self.short:
-            self.reports()
         self.pages(monkeypatch)
         return self.ledger
 
@@ -114,34 +100,10 @@ class Comparison:
         self.python()
         return self.ledger
 
-    def outcomes(self, monkeypatch: pytest.MonkeyPatch) -> Ledger:
-        """What models came to, on every surface that says it; a site where all is looked at."""
-        self.runs_by_outcome()
-        said = self.asked("status").splitlines()[-1]
-        Drawn(self.facts, self.ledger, "status", Selection()).headline(said)
-        self.asked("export", str(self.folder / "export"))
-        self._exported("export csv", self.folder / "export", list(self.facts.runs))
-        self.comparisons()
-        self.reports()
-        strict = Selection(learned_at=1.0, below=0.95)
-        for page in ("compare", "failing", "map", "sweeps"):
-            app = open_app(monkeypatch, self.db, page, **strict.query)
-            Drawn(self.facts, self.ledger, f"page {page}", strict).page(app)
-        for moved in ("Share that learned", "Share that generalizes"):
-            app = open_app(monkeypatch, self.db, moves=moved, **strict.query)
-            drawn = Drawn(self.facts, self.ledger, "importance", strict, moved=moved)
-            drawn.page(app, tables=False)
-        for came_to in OUTCOMES:
-            ids = [x for x, run in self.facts.runs.items() if outcome(run) == came_to]
-            both = (strict,) if self.short else (Selection(), strict)
-            for chosen in both if ids else ():
-                link = {"run": str(ids[-1]), **chosen.query}
-                app = open_app(monkeypatch, self.db, "model", **link)
-                Drawn(self.facts, self.ledger, "page model", chosen).model(app, ids[-1])
-        self.pairs(monkeypatch, 2)
+    def guide(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The page that has the report's models more than once."""
         app = open_app(monkeypatch, self.db, "guide")
         Drawn(self.facts, self.ledger, "page guide", Selection(), is_guide=True).page(app)
-        return self.ledger
 
     def some(self, things: Iterable[Any], most: int = 50) -> list[Any]:
         """Things evenly apart; few of them where only a part is looked at."""
@@ -227,15 +189,11 @@ class Comparison:
         return said.stdout
 
     def commands(self) -> None:
-        """`runs`, `errors` and `status`, as JSON and as tables."""
+        """`runs`, `errors` and `status`."""
         for arguments, chosen in self._selections():
             rows = json.loads(self.asked("runs", "--json", *arguments))
             true = {run_id: self.true_run(run_id) for run_id in chosen}
             self.ledger.rows("runs --json", f"runs {arguments}", rows, true, lambda x: x["id"])
-            # A table has no row at all where there is no run.
-            printed = printed_rows(self.asked("runs", "--wide", *arguments))
-            shown = {run_id: self._run_of_table(run_id) for run_id in chosen}
-            self.ledger.rows("runs", f"runs {arguments}", printed, shown, lambda x: int(x["id"]))
         self.runs_by_outcome()
         for run_id in self.some(done_ids(self.facts), 100):
             true_strings = self.facts.with_kinds(run_id)
@@ -247,21 +205,6 @@ class Comparison:
                 self.ledger.rows("errors --json", what, rows, true_strings, _string)
                 keys = [row[sort] for row in rows if not is_none(row[sort])]
                 self.ledger.value("errors --json", f"{what}: order", keys, sorted(keys))
-            printed = printed_rows(self.asked("errors", str(run_id)))
-            spelled = {
-                spelled_out(string): {**error, "string": spelled_out(string)}
-                for string, error in true_strings.items()
-            }
-            for row in printed:
-                row["string"] = spelled_out(row["string"])
-            for error in spelled.values():
-                for name in ("target", "output"):
-                    error.pop(name, None)
-            if printed or not spelled:
-                what = f"errors of run {run_id}"
-                self.ledger.rows("errors", what, printed, spelled, _string)
-            elif len(spelled) != 1:
-                self.ledger.value("errors", f"run {run_id}: rows", 0, len(spelled))
         rows = json.loads(self.asked("status", "--json"))
         true_sweeps = {}
         for row in self.facts.ask("SELECT * FROM sweep"):
@@ -299,95 +242,49 @@ class Comparison:
         yield ["--failing"], self.failing_ids()
         for name in self.some(facts.sweeps):
             yield ["--sweep", name], [run["run_id"] for run in facts.sweeps[name]]
-        seeds = sorted({run["model_seed"] for run in facts.runs.values()})[:8]
-        for seed in self.some(seeds):
-            own = [x for x, run in facts.runs.items() if run["model_seed"] == seed]
-            yield ["--seed", str(seed)], own
-            if seed == seeds[0]:
-                yield ["--seed", str(seed), "--failing"], [x for x in own if fails(facts.runs[x])]
-        for name in () if self.short else ("hidden_size", "num_attention_heads", "learning_rate"):
-            # Of loaded weights the network is known, and nothing of their training; a value that a
-            # network does not read is none of its own.
-            known = {
-                x: fields[name] for x, fields in facts.configs.items()
-                if fields["architecture"] != "imported"
-                and (name != "learning_rate" or not fields.get("imported"))
-                and (name != "num_attention_heads" or fields["architecture"] == "transformer")
-            }  # fmt: skip
-            for value in set(known.values()):
-                ids = [x for x, own in known.items() if own == value]
-                chosen = [x for x, run in facts.runs.items() if run["config_id"] in ids]
-                yield ["--where", f"{name}={value}"], chosen
-
-    def _run_of_table(self, run_id: int) -> Row:
-        row, run = self.true_run(run_id), self.facts.runs[run_id]
-        row["sweeps"] = ", ".join(row["sweeps"])
-        if run["state"] == "done" and not run["is_solved"]:
-            row["solved_length"] = None
-        texts = {"finished_at", "error", "engine", "engine_reason", "digest", "verdict_digest"}
-        for name in [x for x in row if x in self.facts.configs[run["config_id"]] or x in texts]:
-            # As in a specification: texts in quotes. Long ones may go on in another line.
-            row.pop(name)
-        return row
+        seed = min(run["model_seed"] for run in facts.runs.values())
+        own = [x for x, run in facts.runs.items() if run["model_seed"] == seed]
+        yield ["--seed", str(seed), "--failing"], [x for x in own if fails(facts.runs[x])]
 
     # Files.
 
     def exports(self) -> None:
-        """Files of every format."""
-        kinds = ("csv", "spreadsheet", "parquet", "jsonl")
-        for number, kind in enumerate(kinds):
-            folder = self.folder / f"export {kind}"
-            options = ["--format", "csv" if kind == "spreadsheet" else kind]
-            options += ["--spreadsheet"] if kind == "spreadsheet" else []
-            self.asked("export", str(folder), *options)
-            self._exported(f"export {kind}", folder, list(self.facts.runs))
-            name = list(self.facts.sweeps)[number % len(self.facts.sweeps)]
-            self.asked("export", str(folder / "one"), *options, "--sweep", name)
-            own = [run["run_id"] for run in self.facts.sweeps[name]]
-            self._exported(f"export {kind}", folder / "one", own)
+        """Files of every format, and of one sweep."""
+        for kind, surface in (("csv", "export csv"), ("parquet", "export parquet")):
+            folder = self.folder / surface
+            self.asked("export", str(folder), "--format", kind)
+            self._exported(surface, folder, list(self.facts.runs))
+        name = next(iter(self.facts.sweeps))
+        own = [run["run_id"] for run in self.facts.sweeps[name]]
+        self.asked("export", str(folder / "one"), "--sweep", name)
+        self._exported("export csv", folder / "one", own)
+        self.asked("export", str(folder / "answers"), "--format", "jsonl")
+        answers = folder / "answers" / "answers.jsonl"
+        self._answers("export jsonl", answers, list(self.facts.runs))
 
     def _exported(self, surface: str, folder: Path, run_ids: list[int]) -> None:
-        ledger, facts = self.ledger, self.facts
-        if "jsonl" in surface:
-            self._answers(surface, folder / "answers.jsonl", run_ids)
-            return
+        facts = self.facts
         tables = {path.stem: _read(path) for path in folder.glob("*.*") if path.is_file()}
-        is_quoted = "spreadsheet" in surface
-
-        def plain(text: str) -> str:
-            return text[1:] if is_quoted and text.startswith("'") else text
-
         true_runs = {}
         for run_id in run_ids:
             row = self.true_run(run_id)
             row["sweeps"] = ", ".join(row["sweeps"])
             true_runs[run_id] = {name: _cell(value) for name, value in row.items()}
-        rows = [
-            {plain(str(n)): plain(x) if isinstance(x, str) else x for n, x in row.items()}
-            for row in tables["runs"]
-        ]
-        ledger.rows(surface, "runs", rows, true_runs, lambda x: int(x["id"]))
         finished = [x for x in run_ids if facts.runs[x]["state"] == "done"]
-        ledger.rows(
-            surface,
-            "lengths",
-            tables["lengths"],
-            {(x, length): row for x in finished for length, row in facts.lengths[x].items()},
-            lambda x: (int(x["run_id"]), int(x["length"])),
-        )
+        lengths = {(x, at): row for x in finished for at, row in facts.lengths[x].items()}
         errors = {
             (x, string): {name: error.get(name) for name in ("run_id", *ERRORS, *OF_OUTPUTS)}
             for x in finished
             for string, error in facts.errors[x].items()
         }
-        texts = ("string", "target", "output")
-        rows = [
-            {n: plain(x) if n in texts and isinstance(x, str) else x for n, x in row.items()}
-            for row in tables["errors"]
-        ]
-        ledger.rows(
-            surface, "errors", rows, errors, lambda x: (int(x["run_id"]), str(x["string"] or ""))
-        )
+        true: dict[str, dict[Any, Row]] = {"runs": true_runs, "lengths": lengths, "errors": errors}
+        keys: dict[str, Callable[[Mapping[Any, Any]], Any]] = {
+            "runs": lambda x: int(x["id"]),
+            "lengths": lambda x: (int(x["run_id"]), int(x["length"])),
+            "errors": lambda x: (int(x["run_id"]), str(x["string"] or "")),
+        }
+        for name, known in true.items():
+            self.ledger.rows(surface, name, tables[name], known, keys[name])
 
     def _answers(self, surface: str, path: Path, run_ids: list[int]) -> None:
         found: dict[int, list[Row]] = {}
@@ -423,17 +320,11 @@ class Comparison:
         """What `sweeps.api` gives."""
         facts, ledger = self.facts, self.ledger
         finished = done_ids(facts)
-        asked: list[tuple[dict[str, Any], list[int]]] = [
-            ({}, list(facts.runs)),
-            ({"failing": True}, self.failing_ids()),
-            *(({"sweep": x}, [y["run_id"] for y in facts.sweeps[x]]) for x in facts.sweeps),
-        ]
-        for options, chosen in asked:
-            rows = api.runs(self.store, **options).to_dict("records")
-            true = {run_id: self.true_run(run_id) for run_id in chosen}
-            for row in true.values():
-                row.pop("finished_at")
-            ledger.rows("api.runs", f"{options}", rows, true, lambda x: x["id"])
+        rows = api.runs(self.store).to_dict("records")
+        true = {run_id: self.true_run(run_id) for run_id in facts.runs}
+        for row in true.values():
+            row.pop("finished_at")
+        ledger.rows("api.runs", "", rows, true, lambda x: x["id"])
         rows = api.lengths(self.store, finished).to_dict("records")
         true_lengths = {(x, at): row for x in finished for at, row in facts.lengths[x].items()}
         ledger.rows("api.lengths", "", rows, true_lengths, lambda x: (x["run_id"], x["length"]))
@@ -464,8 +355,6 @@ class Comparison:
             for given, judged in (([], (0.99, 1.0)), (options, (learned_at, below))):
                 shown = json.loads(self.asked("compare", *ids, "--json", *given))
                 self._compared(f"{what} {given}", shown, (groups[a], groups[b]), judged)
-            if number % 3 == 0:
-                self._compared_text(what, ids, (groups[a], groups[b]))
 
     def _compared(
         self,
@@ -522,117 +411,6 @@ class Comparison:
         if not any(none):
             ledger.rows(surface, f"{what}: strings", shown["strings"], true["strings"], _string)
 
-    def _compared_text(
-        self, what: str, ids: Sequence[str], groups: tuple[list[Row], list[Row]]
-    ) -> None:
-        """The text says what JSON does; which is held against the truth by itself."""
-        surface, text = "compare", self.asked("compare", *ids)
-        shown = json.loads(self.asked("compare", *ids, "--json"))
-        lines = text.splitlines()
-        self.ledger.value(surface, f"{what}: verdict", shown["verdict"] in lines, True)
-        for name, own in shown["questions"].items():
-            (line,) = [x for x in lines if x.startswith(f"{QUESTIONS[name]}: ")]
-            if own["p_value"] is None:
-                continue
-            said = re.sub(r"\(95%:|only in [ab]", "", line.removeprefix(f"{QUESTIONS[name]}: "))
-            counts = [x for pair in own["counts"] or () for x in pair]
-            numbers = numbers_in(said.replace(" to ", " "))
-            values = [*(counts or own["values"]), own["interval"]["value"]]
-            for number, value in zip(numbers, values, strict=False):
-                self.ledger.value(surface, f"{what}: {line!r}", number, value)
-        if shown["strings"] is not None:
-            line = next(x for x in lines if "by more runs of one than of the other" in x)
-            true = self.facts.comparison(*groups, paired=False)["strings"]
-            self.ledger.value(surface, f"{what}: strings", line.split()[0], len(true))
-            spelled = {spelled_out(string): row for string, row in true.items()}
-            for found in (re.fullmatch(r"  (.*): by (\d+) of a, (\d+) of b", x) for x in lines):
-                if found:
-                    string = "" if found[1] == "the empty string" else found[1]
-                    row = spelled.get(spelled_out(string), {"wrong_a": None, "wrong_b": None})
-                    models = [int(found[2]), int(found[3])]
-                    true_models = [row["wrong_a"], row["wrong_b"]]
-                    self.ledger.value(surface, f"{what}: {string!r}", models, true_models)
-
-    # Pages of HTML.
-
-    def reports(self) -> None:
-        """A report of each sweep, and a site."""
-        tested = [name for name, runs in self.facts.sweeps.items() if done(runs)]
-        for name in self.some(tested):
-            path = self.folder / f"report {tested.index(name)}.html"
-            self.asked("report", name, "--out", str(path))
-            self._html("report", path.read_text(encoding="utf-8"), Selection((name,)))
-        if self.short:
-            return
-        self.asked("site", str(self.folder / "site"))
-        pages = sorted((self.folder / "site").glob("*.html"))
-        self.ledger.value("site", "pages", len(pages), len(tested) + 1)
-        for path in pages:
-            chosen = tested
-            if number := re.match(r"sweep_(\d+)_", path.name):
-                chosen = [self.facts.in_order(tested)[int(number[1]) - 1]]
-            self._html("site", path.read_text(encoding="utf-8"), Selection(tuple(chosen)))
-
-    def _html(self, surface: str, text: str, chosen: Selection) -> None:
-        drawn = Drawn(self.facts, self.ledger, surface, chosen)
-        found = kept_in(text)
-        frames = [
-            pd.DataFrame(rows)
-            for name in ("by_length", "every_seed", "seed_grid")
-            for rows in found.get(name, {}).get("datasets", {}).values()
-        ]
-        drawn.charts([frames])
-        (said,) = re.findall(r"<p><strong>([^<]*learned[^<]*)</strong>", text)[:1] or [""]
-        drawn.headline(html.unescape(said))
-        for name, table in found.items():
-            if run_id := re.fullmatch(r"strings-(\d+)", name):
-                self._strings_of_report(surface, int(run_id[1]), table)
-        for row in Tables(text).rows:
-            if "failing_seeds" in row:
-                drawn.configuration_of_report(row)
-            elif {"sweep", "submitted"} <= set(row):
-                finished = done(self.facts.sweeps[row["sweep"]])
-                shown = [int(x.replace(",", "")) for x in numbers_in(row["failing"])]
-                counts = [sum(map(fails, finished)), len(finished)]
-                what = f"sweep {row['sweep']}"
-                self.ledger.value(surface, f"{what}: failing", shown, counts)
-                true = configuration(finished)
-                for name, pair in (
-                    ("learned", [true["learned"], true["judged"]]),
-                    ("generalize", [true["generalize"], true["judged_beyond"]]),
-                ):
-                    told = numbers_in(row[name])
-                    none = pair[1] == 0
-                    self.ledger.value(surface, f"{what}: {name}", len(told), 0 if none else 2)
-                    for text_of, number in zip(told, pair, strict=False):
-                        self.ledger.value(surface, f"{what}: {name}", text_of, number)
-                middle = float(np.median([run["accuracy"] for run in finished]))
-                self.ledger.value(surface, f"{what}: median", row["median_accuracy"], middle)
-
-    def _strings_of_report(self, surface: str, run_id: int, table: Row) -> None:
-        named = {
-            "Kind": "kind", "Length": "length", "Occurrences": "occurrences", "Logit": "logit",
-            "Log-probability": "log_probability", "First wrong": "first_wrong",
-        }  # fmt: skip
-        columns = [named.get(name, name) for name in table["columns"]]
-        columns[0] = "string"
-        errors = self.facts.with_kinds(run_id)
-        what = f"strings of run {run_id}"
-        shown = len(table["rows"])
-        self.ledger.value(surface, f"{what}: all", shown + table["left"], len(errors))
-        spelled = {spelled_out(string): error for string, error in errors.items()}
-        for values in table["rows"]:
-            row = dict(zip(columns, values, strict=True))
-            true = spelled.get(spelled_out(row.pop("string")))
-            if true is None:
-                self.ledger.value(surface, f"{what}: {values}", True, False)
-            else:
-                self.ledger.row(surface, f"{what}: {values[0]}", row, true, 4)
-        at = columns.index("length")
-        lengths = [values[at] for values in table["rows"]]
-        shortest = sorted(error["length"] for error in errors.values())[:shown]
-        self.ledger.value(surface, f"{what}: the shortest", lengths, shortest)
-
     # Pages of the dashboard.
 
     def pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -650,6 +428,10 @@ class Comparison:
         for sweep_id in self.some(ids):
             app = open_app(monkeypatch, self.db, "sweeps", sweep_id=str(sweep_id))
             Drawn(self.facts, self.ledger, "page sweeps", Selection(), sweep_id=sweep_id).page(app)
+        for moved in ("Share that learned", "Share that generalizes"):
+            app = open_app(monkeypatch, self.db, moves=moved, **STRICT.query)
+            drawn = Drawn(self.facts, self.ledger, "importance", STRICT, moved=moved)
+            drawn.page(app, tables=False)
         self.pairs(monkeypatch, 6)
         for run_id in self.some(done_ids(self.facts), 30):
             app = open_app(monkeypatch, self.db, "model", run=str(run_id))
@@ -658,8 +440,7 @@ class Comparison:
             app = open_app(monkeypatch, self.db, "failing", run=str(run_id))
             Drawn(self.facts, self.ledger, "page failing", Selection()).page(app)
         if not self.short:
-            app = open_app(monkeypatch, self.db, "guide")
-            Drawn(self.facts, self.ledger, "page guide", Selection(), is_guide=True).page(app)
+            self.guide(monkeypatch)
 
     def pairs(self, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
         """The page that compares two configurations."""
@@ -672,6 +453,7 @@ class Comparison:
 
     def _views(self) -> Iterator[Selection]:
         yield Selection()
+        yield STRICT
         if self.short:
             return
         names = [x for x, runs in self.facts.sweeps.items() if done(runs)]
@@ -680,7 +462,6 @@ class Comparison:
         yield Selection(failing=True)
         yield Selection(seeds=(0, 1))
         yield Selection(below=0.97)
-        yield Selection(learned_at=1.0, below=0.95)
         yield Selection(learned_at=0.5, outcomes=("fails beyond",))
         yield Selection((names[0],), outcomes=("not learned", "generalizes"))
         yield Selection((names[0], names[-1]), failing=True)
@@ -726,35 +507,6 @@ def _read(path: Path) -> list[Row]:
         return [{n: InFile(x) if x else None for n, x in row.items()} for row in rows]
 
 
-def between_databases(first: Facts, second: Facts) -> Ledger:
-    """What two databases of the same runs say, by configuration and seed."""
-    ledger = Ledger("both databases alike")
-    numbers = {key: run_id for run_id, key in second.keys.items()}
-    ledger.value("runs", "the same", sorted(numbers), sorted(first.keys.values()))
-    for run_id, key in first.keys.items():
-        other = numbers.get(key)
-        if other is None:
-            continue
-        a, b = first.runs[run_id], second.runs[other]
-        for name in set(a) - {"run_id", "config_id", "state"}:
-            ledger.value("runs", f"{key}: {name}", b.get(name), a[name])
-        if a["state"] != "done":
-            continue
-        pairs = (
-            ("lengths", first.lengths[run_id], second.lengths[other]),
-            ("errors", first.errors[run_id], second.errors[other]),
-            ("losses", first.losses.get(run_id, {}), second.losses.get(other, {})),
-        )
-        for what, ours, theirs in pairs:
-            kept = {
-                x: {n: y for n, y in row.items() if n not in ("run_id", "test_set_id")}
-                for x, row in ours.items()
-            }
-            found = [{**row, "own": x} for x, row in theirs.items()]
-            ledger.rows(what, f"{key}", found, kept, lambda x: x["own"])
-    return ledger
-
-
 def table_of(ledgers: Sequence[Ledger]) -> str:
     """The values compared and the differences by surface, a column a database."""
     surfaces = list(dict.fromkeys(x for ledger in ledgers for x in ledger.compared))
@@ -772,86 +524,6 @@ def table_of(ledgers: Sequence[Ledger]) -> str:
         lines += [f"{ledger.database}: {x}" for x in ledger.differences[:MOST_TOLD]]
         lines += [f"{ledger.database}: not compared: {x} ({n})" for x, n in ledger.unknown.items()]
     return "\n".join(lines)
-
-
-STRINGS = ["".join(x) for n in range(1, 6) for x in product("ab", repeat=n)]
-
-
-def fill_imported(store: Store, folder: Path, seeds: Sequence[int] = (7, 6)) -> None:
-    """Models trained elsewhere that err at random, unfinished runs, and a sweep that is archived.
-
-    Args:
-        store: where to.
-        folder: where the files of their strings are written.
-        seeds: how many of each configuration. The second gives no scores.
-    """
-    labels, pairs = folder / "labels.csv", folder / "outputs.jsonl"
-    truth = [word.count("a") % 2 for word in STRINGS]
-    lines = [f"{word},{label}" for word, label in zip(STRINGS, truth, strict=True)]
-    labels.write_text("\n".join(["tokens,label", *lines]))
-    rows = [{"tokens": word, "target": word[::-1]} for word in STRINGS]
-    pairs.write_text("\n".join(map(json.dumps, rows)))
-    generator = np.random.default_rng(0)
-
-    def wrong() -> list[bool]:
-        # Some of them make no error, and so have other outcomes than a median of them all.
-        return list(generator.random(len(STRINGS)) < generator.choice([0, 0.02, 0.1]))
-
-    with api.log_results(store, sweep="labels", dataset=labels) as log:
-        for width, number in enumerate(seeds, 1):
-            made = []
-            for seed in range(number):
-                said = [x ^ int(y) for x, y in zip(truth, wrong(), strict=True)]
-                given: dict[str, Any] = {"tokens": STRINGS, "prediction": said}
-                if width == 1:
-                    given["score"] = [(1 if x else -1) * 0.1 * (n + 1) for n, x in enumerate(said)]
-                by_id, read = prediction_rows(given)
-                made.append(log.prepare("m", seed, read, by_id=by_id, config={"width": width}))
-            log.store(made)
-    for sweep in ("outputs", "put_away"):
-        with api.log_results(store, sweep=sweep, dataset=pairs) as log:
-            for seed in range(3):
-                ends = [x[::-1] + "a" * int(y) for x, y in zip(STRINGS, wrong(), strict=True)]
-                predictions = {"tokens": STRINGS, "prediction": ends}
-                log.run(model=sweep, seed=seed, config={"d": 1}, predictions=predictions)
-    put_unfinished(store)
-
-
-RECURRENT = {
-    "task": "parity", "architecture": "rnn", "hidden_size": 8, "readout": "last",
-    "learning_rate": 0.01, "train_size": 500, "train_max_length": 8, "validation_max_length": 8,
-    "validation_size": 100, "test_max_length": 16, "test_size": 300, "max_num_epochs": 20,
-}  # fmt: skip
-"""Training in which some seeds learn, and others do not."""
-
-
-def fill_proved(store: Store, folder: Path) -> None:
-    """Models of every result of a proof: written down by hand, and trained for a little.
-
-    Args:
-        store: where to.
-        folder: where the weights of those by hand are written.
-    """
-    api.submit(store, {"name": "short", "model_seeds": "0..3", "fixed": RECURRENT})
-    api.work(store, "short", workers=0)
-    for sweep, sharpness in (("exact", 8.0), ("soft", 2.1), ("open", 6.0)):
-        load_parity(folder / "hand.db", sharpness, sweep, 8)
-    api.merge(store, folder / "hand.db")
-    for run in ("exact/0", "soft/0", "short/0", "short/1"):
-        api.prove(store, run, seconds=2)
-    api.prove(store, "open/0", regions=1)
-
-
-def put_unfinished(store: Store) -> None:
-    """Runs that are queued, one in training with its first loss, and an archived sweep."""
-    api.submit(store, {"name": "waiting", "model_seeds": "0..3", "fixed": {"max_num_epochs": 3}})
-    names = {name: sweep_id for sweep_id, name in sweep_queries.sweep_names(store).items()}
-    (group,) = make_groups(queued_runs(store, [names["waiting"]]))
-    claim = writer.claim(store, writer.register_worker(store), group[:2])
-    assert claim is not None
-    writer.record_losses(store, [(claim, [EpochLosses(0, 1, 700.0, 69.0)])])
-    if "put_away" in names:
-        writer.archive(store, names["put_away"], archived=True)
 
 
 def main() -> None:

@@ -1,9 +1,6 @@
-"""A small database with every kind of row, and copies of it that hold what no table allows."""
+"""A small database with every kind of row, and a copy of it that checks nothing."""
 
-import re
-import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,6 @@ from sweeps.store import writer
 from sweeps.store.opening import open_writer, pack
 from sweeps.store.reads import queries
 from sweeps.store.reads.explained import SHORT_TRIED
-from sweeps.store.tables import Base
 from sweeps.store.writes.test_sets import store_dataset
 from sweeps.work.machine import WorkOptions
 from sweeps.work.readers import fit_readers
@@ -36,37 +32,6 @@ SPEC: dict[str, Any] = {
     "fixed": {**SHORT, "test_max_length": 20, "test_size": 256, "max_num_epochs": 2},
     "axes": {"hidden_size": [2, 3]},
 }
-
-VALUES: dict[str, Any] = {
-    "empty": "",
-    "text": "text",
-    "negative": -1,
-    "huge": 2**63 - 1,
-    "half": 0.5,
-    "infinite": float("inf"),
-    "null": None,
-    "blob": b"\x00\xff\x01",
-    "no UTF-8": "no UTF-8",
-    "deep": "[" * 10_000 + "]" * 10_000,
-    "list": "[]",
-    "markup": "**b** [l](javascript:alert(1)) <script>alert(1)</script> :red[x] $x^2$ \0",
-    "cut": "cut",
-}
-"""What every value of every column is replaced by."""
-
-_AS_SQL = {
-    "no UTF-8": "CAST(x'6162ff6364' AS TEXT)",
-    "cut": "substr({0}, 1, length({0}) / 2)",
-}
-"""What only SQLite can say."""
-
-COLUMNS = [
-    (table.name, column.name)
-    for table in Base.metadata.sorted_tables
-    for column in table.columns
-    if table.name != "revision" or column.name != "id"
-]
-
 
 OTHER = {**SPEC, "name": "other", "axes": {}, "fixed": {**SPEC["fixed"], "test_seed": 5}}
 """A sweep whose runs share no row with those of the first."""
@@ -145,49 +110,3 @@ def unchecked(whole: Path, to: Path) -> Path:
             target.execute(view)
         target.commit()
     return to
-
-
-def seeming(
-    whole: Path, to: Path, table: str, column: str, value: str, *, first: bool = False
-) -> Path:
-    """A copy whose tables say that they check everything, and in which a column is replaced."""
-    shutil.copy(whole, to)
-    with closing(sqlite3.connect(to, isolation_level=None)) as connection:
-        # Of what is written SQLite checks nothing then, and everything is said to be checked.
-        connection.execute("PRAGMA ignore_check_constraints=ON")
-        connection.execute("PRAGMA writable_schema=ON")
-        query = "SELECT sql FROM sqlite_master WHERE name = ? AND type = 'table'"
-        ((said,),) = connection.execute(query, (table,))
-        loose = re.sub(r"(?<!IS )NOT NULL", "", re.sub(r",? STRICT", "", said))
-        _say(connection, table, loose)
-    replace(to, table, column, value, first=first)
-    with closing(sqlite3.connect(to, isolation_level=None)) as connection:
-        connection.execute("PRAGMA writable_schema=ON")
-        _say(connection, table, said)
-    return to
-
-
-def _say(connection: sqlite3.Connection, table: str, sql: str) -> None:
-    connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (sql, table))
-    ((version,),) = connection.execute("PRAGMA schema_version")
-    connection.execute(f"PRAGMA schema_version={version + 1}")
-
-
-def replace(path: Path, table: str, column: str, value: str, *, first: bool = False) -> None:
-    """Replaces every value of a column of a database that checks nothing, or the first row's."""
-    put = _AS_SQL.get(value, "?").format(column)
-    given = () if value in _AS_SQL else (VALUES[value],)
-    keys = ", ".join(key.name for key in Base.metadata.tables[table].primary_key)
-    which = f"WHERE ({keys}) = (SELECT {keys} FROM {table} ORDER BY {keys} LIMIT 1)"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA ignore_check_constraints=ON")
-        statement = f"UPDATE OR IGNORE {table} SET {column} = {put} {which if first else ''}"
-        connection.execute(statement, given)
-        connection.commit()
-
-
-def cases() -> Iterator[tuple[str, str, str]]:
-    """Every column with every value."""
-    for table, column in COLUMNS:
-        for value in VALUES:
-            yield table, column, value

@@ -1,6 +1,6 @@
-"""Ends commands at each of their changes of files, and tries what users do next.
+"""Ends a command at some of its changes of files, and tries what users do next.
 
-Run as `python -m tests.chaos.interrupted FOLDER EVERY [COMMAND ...]`, with `file_changes.so`
+Run as `python -m tests.chaos.interrupted FOLDER COMMAND SEED CHANGES`, with `file_changes.so`
 preloaded; prints what it saw as JSON. Each command is a fork of this process, which has loaded
 everything: at its n-th change of a file it is killed, or the disk is full from then on. All reading
 commands must then work, and the same command, given again, must do what it would have done.
@@ -10,11 +10,14 @@ import ctypes
 import gc
 import json
 import os
+import random
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import dashboard.cli  # noqa: F401 # adds the last of the commands
 from sweeps.store.databases import sqlite
@@ -23,10 +26,11 @@ from tests.chaos.contents import contents
 from tests.commands import run_main
 from tests.conftest import ASSETS, SHORT
 from tests.databases import save_parity
+from tests.stock import stock
 
 PARITY = '{"task": "parity", "test_max_length": 40, "test_size": 200}'
 
-KILL, FULL_ONCE, FULL_FROM_NOW = 1, 2, 3
+KILL, FULL_FROM_NOW = 1, 3
 
 SPEC = "\n".join(
     [
@@ -131,10 +135,11 @@ def in_fork(folder: Path, commands: Sequence[Sequence[str]], at: int = 0, how: i
             os.close(receiving)
             os.chdir(folder)
             sqlite._engine.cache_clear()
-            _library().arm(f"{folder}/".encode(), at, how)
+            library = _library()
+            library.arm(f"{folder}/".encode(), at, how)
             ended = [run_main(*command) for command in commands]
-            changes = _library().changes_so_far()
-            _library().arm(b"", 0, 0)
+            changes = library.changes_so_far()
+            library.arm(b"", 0, 0)
             said = [(one.returncode, one.stdout + one.stderr) for one in ended]
             os.write(sending, json.dumps([said, changes]).encode())
         except BaseException as error:
@@ -156,8 +161,7 @@ def _library() -> Any:
 
 
 def prepare(folder: Path) -> None:
-    """What every command begins with."""
-    folder.mkdir()
+    """Fills a folder with what every command begins with."""
     (folder / "done.toml").write_text(SPEC.format(name="done", seeds="0..1"))
     (folder / "new.toml").write_text(SPEC.format(name="new", seeds="2..3"))
     (folder / "other.toml").write_text(SPEC.format(name="other", seeds="4..5"))
@@ -176,8 +180,7 @@ def prepare(folder: Path) -> None:
         ["load", "parity.safetensors", "--sweep", "hand", "--task", PARITY, "--db", "hand.db"],
         *(["pack", "--db", f"{name}.db"] for name in ("runs", "other", "hand")),
     ]
-    said, _ = in_fork(folder, steps)
-    assert not any(status for status, _ in said), said
+    _all_do(folder, steps)
     shutil.copy(folder / "old.db", folder / "unjudged.db")
     for name in ("queued", "stopped"):
         shutil.copy(folder / "runs.db", folder / f"{name}.db")
@@ -190,37 +193,38 @@ def prepare(folder: Path) -> None:
         # The test of one of its runs has too few strings of trained lengths.
         ["db", "upgrade", "--db", "unjudged.db"],
     ]
-    said, _ = in_fork(folder, steps)
-    assert not any(status for status, _ in said), said
+    _all_do(folder, steps)
 
 
-def main(folder: Path, every: int, names: Sequence[str]) -> dict[str, Any]:
-    """Tries every so-manieth change of each command."""
-    prepared = folder / "prepared"
-    prepare(prepared)
+def _all_do(folder: Path, commands: Sequence[Sequence[str]]) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        for command in commands:
+            ended = run_main(*command)
+            assert ended.returncode == 0, ended
+
+
+def main(folder: Path, name: str, seed: int, changes: int) -> dict[str, Any]:
+    """Tries so many changes of a command, each killed or with a full disk, in turn."""
+    prepared, command, generator = stock("commands"), COMMANDS[name], random.Random(seed)
     # Loaded once, here, and not by each of the processes that this one becomes.
-    for reading in READING:
-        assert run_main(*reading, "--db", str(prepared / "runs.db")).returncode in (0, 1), reading
+    reading = _copy(prepared, folder / "read")
+    for one in READING:
+        assert run_main(*one, "--db", str(reading / "runs.db")).returncode in (0, 1), one
     gc.freeze()
-    seen: dict[str, Any] = {"instants": {}, "faults": []}
-    for place, name in enumerate(names or COMMANDS):
-        command = COMMANDS[name]
-        whole = _copy(prepared, folder / "whole")
-        (ended,), changes = in_fork(whole, [command])
-        if ended[0] != 0:
-            raise AssertionError(f"{name} ends with {ended}")
-        wanted = _result(whole, command)
-        seen["instants"][name] = 0
-        for how in (KILL, FULL_FROM_NOW):
-            for at in range(1 + (place if every > 1 else 0) % every, changes + 1, every):
-                seen["instants"][name] += 1
-                tried = _copy(prepared, folder / "tried")
-                in_fork(tried, [command], at, how)
-                for fault in _faults(tried, name, wanted):
-                    seen["faults"].append(
-                        f"{name}, {'full' if how > 1 else 'killed'} {at}: {fault}"
-                    )
-    return seen
+    whole = _copy(prepared, folder / "whole")
+    (ended,), every = in_fork(whole, [command])
+    if ended[0] != 0:
+        raise AssertionError(f"{name} ends with {ended}")
+    wanted = _result(whole, command)
+    faults = []
+    for number in range(changes):
+        at, how = generator.randint(1, every), (KILL, FULL_FROM_NOW)[(seed + number) % 2]
+        tried = _copy(prepared, folder / "tried")
+        in_fork(tried, [command], at, how)
+        what = "killed" if how == KILL else "full"
+        faults += [f"{what} at {at} of {every}: {fault}" for fault in _faults(tried, name, wanted)]
+    return {"changes": every, "faults": faults}
 
 
 def _faults(folder: Path, name: str, wanted: Any) -> list[str]:
@@ -266,4 +270,4 @@ def _copy(folder: Path, to: Path) -> Path:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])))
+    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))

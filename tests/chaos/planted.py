@@ -81,6 +81,7 @@ def run_tests(root: Path, *arguments: str) -> tuple[int, str]:
         "PYTHONPATH": str(root),
         "PYTHONDONTWRITEBYTECODE": "",
         "CI": "true",
+        "SEQCLS_CHAOS": "",
     }
     try:
         run = subprocess.run(

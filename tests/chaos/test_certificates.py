@@ -9,7 +9,7 @@ from seqcls.engines.compiled.compiling import OPTIONS
 from seqcls.engines.lanes.elementary import sigmoid, tanh
 from seqcls.engines.lanes.vector import LANES, load, store
 from seqcls.proofs import checker
-from tests.unit.test_proofs import try_changes
+from tests.science.test_proofs import try_changes
 
 
 def test_a_thousand_changed_certificates_prove_nothing_wrong() -> None:

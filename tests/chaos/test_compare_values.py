@@ -15,21 +15,14 @@ import pytest
 from seqcls.errors import StoreError
 from sweeps import api
 from tests.app import open_app
-from tests.chaos.compare_values import (
-    Comparison,
-    between_databases,
-    fill_imported,
-    fill_proved,
-    put_unfinished,
-    table_of,
-)
-from tests.chaos.drawn_values import Drawn, Selection
-from tests.chaos.ledger import Ledger, same
-from tests.conftest import ASSETS, ROOT
+from tests.chaos.compare_values import Comparison, table_of
+from tests.chaos.filled import fill_imported, put_unfinished
+from tests.conftest import ROOT
 from tests.databases import new_database
-from tests.facts import Facts
-from tests.plugins import forget_parts
+from tests.oracles.drawn import Drawn, Selection
+from tests.oracles.ledger import Ledger, same
 from tests.stock import copy_of
+from tests.world import parts_from_outside
 
 LEAST = 100_000
 """Values that `make chaos` compares in each database of every kind."""
@@ -39,18 +32,15 @@ LEAST = 100_000
 def files(tmp_path_factory: pytest.TempPathFactory, long: bool) -> Iterator[dict[str, Path]]:
     """The databases that are compared, as files."""
     folder = tmp_path_factory.mktemp("compared")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(ASSETS / "plugin_package"))
-        forget_parts()
-        found = {name: folder / f"{name}.db" for name in ("imported", "proved")}
-        fill_imported(api.open_store(found["imported"]), folder, (1_050, 150) if long else (7, 6))
-        fill_proved(api.open_store(found["proved"]), folder)
+    found = {name: copy_of("compared", f"{name}.db", folder) for name in ("imported", "proved")}
+    with parts_from_outside():
         if long:
+            found["imported"] = folder / "many.db"
+            fill_imported(api.open_store(found["imported"]), folder, (1_050, 150))
             found["matrix"] = copy_of("kinds", "kinds.db", folder)
             put_unfinished(api.open_store(found["matrix"]))
             found["runs"] = Path(shutil.copy(ROOT / "runs.db", folder))
         yield found
-    forget_parts()
 
 
 @pytest.mark.slow
@@ -72,24 +62,9 @@ def test_every_value_is_what_sql_says(
             one = Comparison(f"{name}, {where}", db, folder, short=not long)
             is_drawn = long or where == "SQLite"
             ledgers.append(one.all(monkeypatch) if is_drawn else one.without_drawing())
-        ledgers.append(between_databases(Facts(file), Facts(url)))
     print("\n" + table_of(ledgers))
     assert not [x for ledger in ledgers for x in ledger.differences]
     assert sum(ledger.compared.total() for ledger in ledgers) > (LEAST if long else 5_000)
-
-
-SAYING = (
-    *("runs --json", "api.runs", "status", "export csv", "compare --json", "compare", "report"),
-    *("page compare", "page failing", "page map", "page sweeps", "page model", "page compare_two"),
-    *("importance", "page guide"),
-)
-"""What says of models whether they learned and generalize; beside a site."""
-
-
-def test_every_outcome_is_what_sql_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = Comparison("runs", ROOT / "runs.db", tmp_path, short=True).outcomes(monkeypatch)
-    assert not ledger.differences, table_of([ledger])
-    assert [surface for surface in SAYING if not ledger.compared[surface]] == []
 
 
 def altered(file: Path, folder: Path, sql: str) -> Path:

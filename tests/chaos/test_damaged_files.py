@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,9 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.damaged import make
-from tests.chaos.test_damaged_values import said_by
-
-pytestmark = pytest.mark.timeout(4 * 3600)
+from tests.commands import run_main
 
 ASKED = (
     ["db", "check"],
@@ -25,6 +24,10 @@ ASKED = (
     ["estimate", "report/walkthrough", "--workers", "1"],
     ["stop", "small"],
 )
+
+
+MOST_SECONDS = 60.0
+"""Processor seconds: how busy the machine is says nothing of a command."""
 
 
 @pytest.fixture(scope="module")
@@ -42,28 +45,36 @@ def wrongly_said(path: Path) -> list[str]:
             for beside in path.parent.glob("copy.db*"):
                 beside.unlink()
             shutil.copy(path, copy)
-        found.append(said_by([*command, "--db", str(copy)]))
-    return [x for x in found if x is not None]
+        began = time.process_time()
+        try:
+            run_main(*command, "--db", str(copy))
+        except Exception as error:
+            found.append(f"{command[0]}: {error!r}")
+        if (seconds := time.process_time() - began) > MOST_SECONDS:
+            found.append(f"{command[0]} took {seconds:.0f} s")
+    return found
 
 
-def test_a_file_that_is_cut_off(whole: Path, tmp_path: Path, long: bool) -> None:
+@pytest.mark.cases(40)
+def test_a_file_that_is_cut_off(whole: Path, tmp_path: Path, seed: int) -> None:
     content = whole.read_bytes()
-    generator = random.Random(0)
-    places = sorted(generator.randrange(len(content)) for _ in range(200 if long else 5))
+    generator = random.Random(seed)
+    places = [generator.randrange(len(content)) for _ in range(3)]
     wrong = []
-    for place in [0, 1, 16, 99, 100, *places]:
+    for place in [*(() if seed else (0, 1, 16, 99, 100)), *places]:
         path = tmp_path / "cut.db"
         path.write_bytes(content[:place])
         wrong += [f"{place}: {x}" for x in wrongly_said(path)]
     assert wrong == []
 
 
-def test_flipped_bits_in_headers_and_pages(whole: Path, tmp_path: Path, long: bool) -> None:
+@pytest.mark.cases(100)
+def test_flipped_bits_in_headers_and_pages(whole: Path, tmp_path: Path, seed: int) -> None:
     content = whole.read_bytes()
-    generator = random.Random(1)
+    generator = random.Random(seed)
     page = int.from_bytes(content[16:18], "big")
     wrong = []
-    for number in range(1000 if long else 8):
+    for number in range(6):
         # Half of them where the structure is: of the file, or of a page.
         start = generator.randrange(len(content) // page) * page if number % 4 else 0
         byte = start + generator.randrange(100 if number % 2 else page)
@@ -71,10 +82,7 @@ def test_flipped_bits_in_headers_and_pages(whole: Path, tmp_path: Path, long: bo
         flipped[byte] ^= 1 << generator.randrange(8)
         path = tmp_path / "flipped.db"
         path.write_bytes(flipped)
-        found = [f"{byte}: {x}" for x in wrongly_said(path)]
-        for line in found:
-            print(line, flush=True)
-        wrong += found
+        wrong += [f"{byte}: {x}" for x in wrongly_said(path)]
     assert wrong == []
 
 
@@ -129,17 +137,6 @@ def foreign(whole: Path, folder: Path) -> Iterator[tuple[str, Path]]:
         yield device, Path(device)
 
 
-def test_what_is_no_database_of_this_program(whole: Path, tmp_path: Path, long: bool) -> None:
-    wrong = []
-    for name, path in foreign(whole, tmp_path):
-        wrong += [f"{name}: {x}" for x in wrongly_said(path)]
-    if long:
-        with (tmp_path / "noise.db").open("wb") as file:
-            for number in range(1000):
-                file.write(random.Random(number).randbytes(1_000_000))
-        wrong += [
-            f"1 GB of noise: {x}"
-            for command in ASKED
-            if (x := said_by([*command, "--db", str(tmp_path / "noise.db")])) is not None
-        ]
-    assert wrong == []
+def test_what_is_no_database_of_this_program(whole: Path, tmp_path: Path) -> None:
+    found = {name: wrongly_said(path) for name, path in foreign(whole, tmp_path)}
+    assert not any(found.values()), found

@@ -32,9 +32,9 @@ def submit(store: Store, number: int) -> int:
     return sweep_id
 
 
-def change(store: Store, over: threading.Event, changes: list[str]) -> None:
+def change(store: Store, over: threading.Event, changes: list[str], seed: int) -> None:
     """Deletes a sweep or trains another, again and again, as people may."""
-    generator = random.Random(1)
+    generator = random.Random(seed)
     numbers = count(10)
     while not over.wait(0.3):
         known = stored_sweeps(store.reader())["id"].tolist()
@@ -46,18 +46,18 @@ def change(store: Store, over: threading.Event, changes: list[str]) -> None:
             changes.append("trained")
 
 
-@pytest.mark.timeout(3600)
+@pytest.mark.cases(10)
 def test_pages_are_drawn_while_sweeps_come_and_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     db = tmp_path / "x.db"
     store = open_writer(str(db))
     for number in range(4):
         submit(store, number)
     over, changes = threading.Event(), list[str]()
-    thread = threading.Thread(target=change, args=(open_writer(str(db)), over, changes))
+    thread = threading.Thread(target=change, args=(open_writer(str(db)), over, changes, seed))
     thread.start()
-    enough, wanted = 248 if long else 2 * len(PAGES), {"deleted", "trained"}
+    enough, wanted = 2 * len(PAGES), {"deleted", "trained"}
     try:
         for number in range(10 * enough):
             app = open_app(monkeypatch, db, PAGES[number % len(PAGES)])

@@ -1,15 +1,15 @@
 """PostgreSQL whose connections are cut while runs are claimed and results are committed."""
 
 import logging
+import random
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, event, make_url
+from sqlalchemy import Connection, make_url
 
 import sweeps.work.worker
 from seqcls.errors import StoreBusyError
@@ -26,6 +26,7 @@ from sweeps.work.worker import work
 from tests.app import open_app, said
 from tests.chaos.contents import contents
 from tests.chaos.cutting import Cutting
+from tests.chaos.moments import COMMIT, Moments, end_backend
 from tests.commands import run_main
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows, spec
@@ -33,31 +34,38 @@ from tests.databases import rows, spec
 SPEC = spec(fixed=SHORT, axes={"hidden_size": [2, 3, 4], "train_seed": [1, 2]})
 
 
-@pytest.mark.timeout(3600)
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    store = open_writer(str(tmp_path_factory.mktemp("undisturbed") / "x.db"))
+    work(store, [writer.submit(store, SPEC)], WorkOptions(0))
+    return contents(store)
+
+
+def is_whole(url: str, undisturbed: dict[str, str]) -> None:
+    """Nothing is lost, doubled or half done, and no run was charged with it."""
+    store = open_reader(url)
+    assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
+    assert rows(store, "SELECT state, count(*) FROM run GROUP BY 1") == [("done", 18)]
+    assert contents(store) == undisturbed
+    assert verify(store).damages == []
+
+
+@pytest.mark.cases(12)
 def test_cut_connections_lose_and_double_nothing(
-    tmp_path: Path, postgres_url: str, long: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    postgres_url: str,
+    undisturbed: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
 ) -> None:
-    undisturbed = open_writer(str(tmp_path / "undisturbed.db"))
-    work(undisturbed, [writer.submit(undisturbed, SPEC)], WorkOptions(0))
-    store = open_writer(postgres_url)
     monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.05)
-    cuts = 0
     # Different steps cut different statements of a claim and of a commit.
-    for number, every in enumerate((7, 8, 9, 11, 13, 17) if long else (11, 17)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        sweep_id = writer.submit(store, SPEC)
-        cutting = Cutting(folder, postgres_url, every, 20 if long else 8)
-        _trained(cutting.url, sweep_id)
-        cutting.close()
-        cuts += cutting.cuts
-        assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
-        assert rows(store, "SELECT state, count(*) FROM run GROUP BY 1") == [("done", 18)]
-        assert contents(open_reader(postgres_url)) == contents(undisturbed)
-        assert verify(store).damages == []
-        writer.delete(store, sweep_id)
-    print(f"{cuts} connections cut")
-    assert cuts >= (80 if long else 10)
+    sweep_id = writer.submit(open_writer(postgres_url), SPEC)
+    cutting = Cutting(tmp_path, postgres_url, 7 + seed % 12, 20)
+    _trained(cutting.url, sweep_id)
+    cutting.close()
+    assert cutting.cuts >= 5
+    is_whole(postgres_url, undisturbed)
 
 
 def _trained(url: str, sweep_id: int) -> None:
@@ -68,73 +76,34 @@ def _trained(url: str, sweep_id: int) -> None:
             return
 
 
-@pytest.mark.timeout(3600)
+def of_main_thread(_: Connection) -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+STRIDE = 7
+"""A case ends the connection at every so-manieth moment; other seeds begin at others."""
+
+
+@pytest.mark.cases(STRIDE)
 def test_a_backend_terminated_at_any_statement_of_a_worker_is_waited_for(
-    postgres_url: str, long: bool, monkeypatch: pytest.MonkeyPatch
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.01)
     store = open_writer(postgres_url)
     small = spec(fixed=SHORT, axes={"hidden_size": [2]})
-    statements = 0
-    fatal = 0
-
-    def terminate(connection: Connection, *_: object) -> None:
-        nonlocal statements
-        statements += threading.current_thread() is threading.main_thread()
-        if statements == fatal:
-            statements += 1
-            _terminate(connection, postgres_url)
-
-    event.listen(store.engine, "before_cursor_execute", terminate)
-    event.listen(store.reader().engine, "before_cursor_execute", terminate)
-    tried = 0
+    moments = Moments(end_backend(postgres_url), counts=of_main_thread)
     # The first time none is, to see how many there are.
-    while fatal <= statements or not tried:
-        statements = -1_000_000
+    fatal, tried = 0, 0
+    while fatal <= moments.seen or not tried:
         sweep_id = writer.submit(store, small)
-        statements = 0
-        assert work(store, [sweep_id], WorkOptions(0)).recorded == 3, f"statement {fatal}"
-        reached, statements = statements, -1_000_000
+        with moments.at(fatal):
+            assert work(store, [sweep_id], WorkOptions(0)).recorded == 3, f"statement {fatal}"
         assert rows(store, "SELECT state, count(*) FROM run GROUP BY 1") == [("done", 3)]
         assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
         writer.delete(store, sweep_id)
-        statements = reached
+        fatal += STRIDE if fatal else 1 + seed % STRIDE
         tried += 1
-        fatal += 1 if long or not fatal else 3
-    print(f"{tried - 1} statements")
-    assert tried > (20 if long else 5)
-
-
-def _terminate(connection: Connection, url: str) -> None:
-    """Ends the server's process of a connection, and waits until it has."""
-    driver: Any = connection.connection.driver_connection
-    with pytest.importorskip("psycopg").connect(url, autocommit=True) as other:
-        other.execute("SELECT pg_terminate_backend(%s, 5000)", [driver.info.backend_pid])
-
-
-class Terminating:
-    """Has a server end the connection of this process's n-th statement from now on."""
-
-    def __init__(self, url: str, what: str = "before_cursor_execute") -> None:
-        self.url, self.what = url, what
-        self.seen = self.fatal = 0
-
-    def _see(self, connection: Connection, *_: object) -> None:
-        if self.what == "commit" and postgres.CHANGES not in connection.info:
-            return
-        self.seen += 1
-        if self.seen == self.fatal:
-            _terminate(connection, self.url)
-
-    @contextmanager
-    def at(self, fatal: int) -> Iterator[None]:
-        """A block whose statement of this number is the last of its connection; none is at 0."""
-        self.seen, self.fatal = 0, fatal
-        event.listen(Engine, self.what, self._see)
-        try:
-            yield
-        finally:
-            event.remove(Engine, self.what, self._see)
+    assert tried > 2
 
 
 SHORT_COMMANDS = {
@@ -148,30 +117,28 @@ SHORT_COMMANDS = {
 }
 
 
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", SHORT_COMMANDS)
+@pytest.mark.cases(STRIDE)
 def test_a_backend_terminated_at_any_statement_of_a_short_command_is_asked_again(
-    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool, name: str
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr("sweeps.processes.AGAIN_SECONDS", (0.0, 0.0))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text('name = "s"\nmodel_seeds = [0, 1]\n')
     store = open_writer(postgres_url)
-    terminating = Terminating(postgres_url)
-    found: list[tuple[str, Any]] = []
-    fatal = 0
-    while not found or fatal <= terminating.seen:
-        if name != "submit":
-            writer.submit(store, spec(name="s", model_seeds=[0, 1]))
-        with terminating.at(fatal):
-            ended = run_main(*SHORT_COMMANDS[name], "--db", postgres_url)
-        assert (ended.returncode, ended.stderr) == (0, ""), f"statement {fatal}"
-        found.append((ended.stdout, rows(store, "SELECT name, state FROM sweep")))
-        assert found[-1][1] == found[0][1]
-        if name == "submit":
-            writer.delete(store, sweep_queries.find_sweep(store, "s"))
-        fatal += 1 if long or not fatal else 3
-    assert len(found) > 2
+    moments = Moments(end_backend(postgres_url))
+    for name, command in SHORT_COMMANDS.items():
+        found, fatal = list[Any](), 0
+        while not found or fatal <= moments.seen:
+            if name != "submit":
+                writer.submit(store, spec(name="s", model_seeds=[0, 1]))
+            with moments.at(fatal):
+                ended = run_main(*command, "--db", postgres_url)
+            assert (ended.returncode, ended.stderr) == (0, ""), f"{name}: statement {fatal}"
+            found.append(rows(store, "SELECT name, state FROM sweep"))
+            assert found[-1] == found[0], name
+            if name == "submit":
+                writer.delete(store, sweep_queries.find_sweep(store, "s"))
+            fatal += STRIDE if fatal else 1 + seed % STRIDE
 
 
 def test_what_may_have_been_kept_is_not_done_twice(
@@ -180,40 +147,44 @@ def test_what_may_have_been_kept_is_not_done_twice(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text('name = "s"\nmodel_seeds = [0, 1]\n')
     store = open_writer(postgres_url)
-    terminating = Terminating(postgres_url, "commit")
-    with terminating.at(0):
+    moments = Moments(
+        end_backend(postgres_url), COMMIT, counts=lambda own: postgres.CHANGES in own.info
+    )
+    with moments.at(0):
         assert run_main("submit", "s.toml", "--db", postgres_url).returncode == 0
     writer.delete(store, sweep_queries.find_sweep(store, "s"))
-    with terminating.at(terminating.seen):
+    with moments.at(moments.seen):
         ended = run_main("submit", "s.toml", "--db", postgres_url)
     assert ended.returncode == 3
     assert ended.stderr.count("\n") == 1
     assert "see whether it is, before you repeat it" in ended.stderr
 
 
+@pytest.mark.cases(20)
 def test_a_page_whose_backend_is_terminated_is_drawn_anew(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch, long: bool
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     store = open_writer(postgres_url)
     api.merge(store, ROOT / "runs.db")
-    terminating = Terminating(postgres_url)
-    fatal, shown = 0, ""
-    while not shown or fatal <= terminating.seen:
+    moments = Moments(end_backend(postgres_url))
+    generator, shown = random.Random(seed), ""
+    for fatal in (0, 1, 2):
         with store.change():
             pass  # Nothing that was read before is remembered.
-        with terminating.at(fatal):
+        with moments.at(fatal and generator.randint(1, moments.seen)):
             app = open_app(monkeypatch, postgres_url)
-        assert not app.error, f"statement {fatal}"
+        assert not app.error
         shown = shown or said(app)
         assert said(app) == shown
-        fatal += 1 if long or not fatal else 150
 
 
 def test_connections_lost_in_silence_are_given_up(
-    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    postgres_url: str,
+    undisturbed: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = open_writer(postgres_url)
-    sweep_id = writer.submit(store, SPEC)
+    sweep_id = writer.submit(open_writer(postgres_url), SPEC)
     monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.05)
     monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 1.0)
     monkeypatch.setattr(postgres, "GONE_SECONDS", 0.5)
@@ -221,8 +192,7 @@ def test_connections_lost_in_silence_are_given_up(
     _trained(losing.url, sweep_id)
     losing.close()
     assert losing.cuts == 4
-    assert rows(store, "SELECT state, count(*) FROM run GROUP BY 1") == [("done", 18)]
-    assert verify(store).damages == []
+    is_whole(postgres_url, undisturbed)
 
 
 def test_a_worker_whose_database_does_not_answer_stops_beating(

@@ -1,14 +1,10 @@
 """Workers that were stopped for longer than they may be silent, and then go on."""
 
-import os
-import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 from sqlalchemy import text
 
@@ -18,7 +14,7 @@ from seqcls.engines.base import Progress
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.opening import open_writer
 from sweeps.store.reads import workers
 from sweeps.store.verification import verify
 from sweeps.store.writes import claiming
@@ -27,8 +23,7 @@ from sweeps.work.jobs import Job, run_job
 from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
 from sweeps.work.worker import work
-from tests.chaos.contents import contents
-from tests.conftest import LONG, ROOT, SHORT
+from tests.conftest import ROOT, SHORT
 from tests.databases import rows, spec
 
 LONG_AGO = "2020-01-01T00:00:00.000+00:00"
@@ -130,64 +125,3 @@ def test_a_server_tells_the_time_by_which_workers_live(
     assert claiming.release_dead(store) == 0
     monkeypatch.setattr(workers, "GRACE_SECONDS", -5.0)
     assert workers.dead_workers(store) == [worker]
-
-
-STOPPED_SECONDS = float(os.environ.get("SEQCLS_CHAOS_STOPPED", "8"))
-"""With 150 the grace time is that of the program; with less, a shorter one."""
-
-WORKER = """
-import sys
-from sweeps.store.reads import workers
-from sweeps.work import reports, worker
-if float(sys.argv[2]) <= workers.GRACE_SECONDS:
-    workers.GRACE_SECONDS, worker.SLEPT_SECONDS, worker.WAKING_SECONDS = 4.0, 3.5, 1.0
-    reports.BEAT_SECONDS = 0.5
-from sweeps.store.opening import open_writer
-print(worker.work(open_writer(sys.argv[1]), None, worker.WorkOptions(1, watch=True)).recorded)
-"""
-
-
-@pytest.mark.timeout(1200)
-@pytest.mark.skipif(not LONG, reason="takes a minute")
-@pytest.mark.parametrize("all_of_them", [True, False])
-def test_stopped_for_longer_than_the_grace_time(tmp_path: Path, all_of_them: bool) -> None:
-    whole = spec(fixed={**SHORT, "train_size": 8192}, axes={"train_seed": list(range(12))})
-    undisturbed = open_writer(str(tmp_path / "undisturbed.db"))
-    work(undisturbed, [writer.submit(undisturbed, whole)], WorkOptions(0))
-    store = open_writer(str(tmp_path / "x.db"))
-    writer.submit(store, whole)
-    command = [sys.executable, "-c", WORKER, str(tmp_path / "x.db"), str(STOPPED_SECONDS)]
-    workers = [
-        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)
-    ]
-    wait_for_done(store, at_least=1)
-    # What it has in training when it is stopped is what another may be given meanwhile.
-    own_runs = (
-        "SELECT count(*) FROM run JOIN worker ON worker.id = worker_id WHERE state = 'running'"
-    )
-    while rows(store, f"{own_runs} AND pid = {workers[0].pid}") == [(0,)]:
-        time.sleep(0.01)
-    chosen = workers if all_of_them else workers[:1]
-    processes = [
-        own
-        for worker in chosen
-        for own in (psutil.Process(worker.pid), *psutil.Process(worker.pid).children())
-    ]
-    for number in (signal.SIGSTOP, signal.SIGCONT):
-        for process in processes:
-            process.send_signal(number)
-        time.sleep(STOPPED_SECONDS if number == signal.SIGSTOP else 8.0)
-    wait_for_done(store, whole.num_runs())
-    for worker in workers:
-        worker.send_signal(signal.SIGINT)
-    recorded = [int(worker.communicate(timeout=300)[0].splitlines()[-1]) for worker in workers]
-    attempts = rows(store, "SELECT attempt, count(*) FROM run GROUP BY 1")
-    print(f"stopped for {STOPPED_SECONDS:.0f} s: recorded {recorded}, attempts {attempts}")
-    assert sum(recorded) == whole.num_runs()
-    assert contents(open_reader(str(tmp_path / "x.db"))) == contents(undisturbed)
-    assert verify(store).damages == []
-
-
-def wait_for_done(store: Store, at_least: int) -> None:
-    while rows(store, "SELECT count(*) FROM run WHERE state = 'done'")[0][0] < at_least:
-        time.sleep(0.1)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
-from hypothesis import assume
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -12,40 +11,26 @@ from seqcls.config import RunConfig
 from seqcls.counts.forward import group_logits, log_counts
 from seqcls.interpretability.mechanisms import Mechanism
 from seqcls.interpretability.network import Network
+from seqcls.interpretability.readable_model import plain_model
 from seqcls.models.base import Recorder
 from seqcls.models.transformer import Transformer
 from seqcls.problem import resolve
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
-from tests.unit.networks import Case, cases, plain_model
 
 Patch = Callable[[np.ndarray], np.ndarray]
 
 
-def networks_of(case: Case) -> list[Network]:
-    """Each member of a case, to be looked into."""
-    config = RunConfig(
-        **{
-            **case.config.model_dump(include=set(RunConfig.model_fields)),
-            "required_letters": "a",
-        }
-    )
-    return [
-        Network.of(resolve(config), {name: value.numpy() for name, value in member.items()})
-        for member in case.members
-    ]
-
-
-def texts_of(case: Case) -> list[str]:
-    alphabet = "abcdefghijklmnopqrstuvwxyz"
-    return ["".join(alphabet[letter] for letter in string) for string in case.strings]
-
-
-@st.composite
-def cases_of_a_task(draw: st.DrawFn) -> Case:
-    """A case with a letter that is not required, so that there is a task."""
-    case = draw(cases())
-    assume(case.config.num_letters > 1)
-    return case
+FIELDS = st.fixed_dictionaries(
+    {
+        "hidden_size": st.integers(1, 5),
+        "num_attention_heads": st.integers(0, 3),
+        "feed_forward_size": st.integers(0, 4),
+        "layer_norm": st.sampled_from(["rms", "nn"]),
+        "layer_norm_eps": st.sampled_from([0.0, 1e-2]),
+        "no_attend_cls": st.booleans(),
+    }
+)
+"""Networks of letter counts, of three letters."""
 
 
 def random_network(seed: int = 0, **fields: object) -> Network:
@@ -96,12 +81,9 @@ def patched_logits(
         scores[:, :, 0, 1:] += logs[:, None]
         return scores
 
-    weights = {name: torch.from_numpy(value) for name, value in network.weights.items()}
-    config = network.config.model_copy(update={"precision": "float64"})
-    model = plain_model(resolve(config).network, weights)
     given["blocks.0.attention.scores"] = weigh
     with torch.no_grad():
-        return model.run(ids, Patched(given), None).numpy()
+        return plain_model(network).run(ids, Patched(given), None).numpy()
 
 
 def true_logits(network: Network, counts: np.ndarray) -> np.ndarray:

@@ -1,11 +1,13 @@
-"""Which configurations are one model with several budgets, and what grows with a budget."""
+"""What configurations have in common: budgets of one model, and fields that do not differ."""
 
+from itertools import product
 from typing import Any
 
-import pytest
+import pandas as pd
 
-from seqcls.config import RunConfig
+from seqcls.config import RunConfig, default_fields
 from sweeps.grid.budgets import budget_fields, models_by_budget
+from sweeps.results import accuracy, differing_fields
 from tests.conftest import short_config
 
 
@@ -19,9 +21,8 @@ def with_epochs(epochs: int, **fields: Any) -> RunConfig:
     return short_config(**{"max_num_epochs": epochs, "min_num_epochs": 0, "patience": 3, **fields})
 
 
-@pytest.mark.parametrize(
-    ("fields", "grown"),
-    [
+def test_training_that_cannot_end_early_cannot_with_a_larger_budget() -> None:
+    for fields, grown in (
         ({"patience": 3}, {}),
         ({"patience": 12}, {"patience": 48}),
         ({"patience": 30}, {"patience": 48}),
@@ -29,26 +30,18 @@ def with_epochs(epochs: int, **fields: Any) -> RunConfig:
         ({"min_num_epochs": 5}, {}),
         ({"min_num_epochs": 12, "patience": 12}, {"min_num_epochs": 48, "patience": 48}),
         ({"warm_up_steps": 100}, {}),
-    ],
-)
-def test_training_that_cannot_end_early_cannot_with_a_larger_budget(
-    fields: dict[str, int], grown: dict[str, int]
-) -> None:
-    assert budget_fields(with_epochs(12, **fields), 48) == {"max_num_epochs": 48, **grown}
+    ):
+        assert budget_fields(with_epochs(12, **fields), 48) == {"max_num_epochs": 48, **grown}
 
 
-@pytest.mark.parametrize("epochs", [1, 3, 5, 12])
-@pytest.mark.parametrize("patience", [1, 3, 12, 100])
-@pytest.mark.parametrize("least", [0, 5, 12])
-def test_a_model_stays_the_same_whatever_grows_with_its_budget(
-    epochs: int, patience: int, least: int
-) -> None:
-    config = with_epochs(epochs, patience=patience, min_num_epochs=least)
-    larger = [
-        config.model_copy(update=budget_fields(config, epochs * times)) for times in (2, 4, 20)
-    ]
-    again = larger[0].model_copy(update=budget_fields(larger[0], epochs * 8))
-    assert budgets_of(config, *larger, again) == [[epochs * x for x in (1, 2, 4, 8, 20)]]
+def test_a_model_stays_the_same_whatever_grows_with_its_budget() -> None:
+    for epochs, patience, least in product([1, 3, 5, 12], [1, 3, 12, 100], [0, 5, 12]):
+        config = with_epochs(epochs, patience=patience, min_num_epochs=least)
+        larger = [
+            config.model_copy(update=budget_fields(config, epochs * times)) for times in (2, 4, 20)
+        ]
+        again = larger[0].model_copy(update=budget_fields(larger[0], epochs * 8))
+        assert budgets_of(config, *larger, again) == [[epochs * x for x in (1, 2, 4, 8, 20)]]
 
 
 def test_an_axis_of_budgets_is_one_model_though_the_least_of_them_cannot_end_early() -> None:
@@ -70,3 +63,16 @@ def test_fields_that_an_old_version_did_not_store_are_as_by_default() -> None:
     new = with_epochs(6).model_dump()
     old = {x: y for x, y in with_epochs(3).model_dump().items() if x != "stop_when_right"}
     assert [list(model) for model in models_by_budget({1: old, 2: new})] == [[3, 6]]
+
+
+def test_accuracy_is_the_share_of_right_strings_and_missing_where_there_are_none() -> None:
+    rows = [(100, 60), (100, 6), (None, None)]
+    shares = accuracy(pd.DataFrame(rows, columns=["tested", "wrong"], dtype="Int64"))
+    assert shares[:2].tolist() == [0.4, 0.94]
+    assert shares.isna().tolist() == [False, False, True]
+
+
+def test_fields_that_are_the_same_in_all_runs_do_not_differ() -> None:
+    runs = pd.DataFrame([default_fields(), {**default_fields(), "hidden_size": 16}])
+    assert differing_fields(runs) == ["hidden_size"]
+    assert differing_fields(runs[:1]) == []

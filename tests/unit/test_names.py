@@ -71,36 +71,22 @@ def _numbers(value: Any) -> list[int]:
 
 
 SCORES = pd.DataFrame(
-    {
-        "run_id": [7, 7],
-        "first_length": [1, 11],
-        "last_length": [10, 20],
-        "tn": [4, 3],
-        "fp": [0, 1],
-        "fn": [0, 2],
-        "tp": [0, 6],
-        "tested": [4, 12],
-        "wrong": [0, 3],
-    }
+    [(7, 1, 10, 4, 0, 0, 0, 4, 0), (7, 11, 20, 3, 1, 2, 6, 12, 3)],
+    columns=["run_id", "first_length", "last_length", "tn", "fp", "fn", "tp", "tested", "wrong"],
 )
 
 
-@pytest.mark.parametrize(
-    ("measure", "values", "strings"),
-    [
+def test_a_share_by_length_is_of_the_strings_that_it_is_about() -> None:
+    for measure, values, strings in (
         ("accuracy", [1.0, 9 / 12], [4, 12]),
         ("false_positive_rate", [0.0, 1 / 4], [4, 4]),
         # There is no positive string among the shortest: no share can be taken of none.
         ("false_negative_rate", [2 / 8], [8]),
-    ],
-)
-def test_a_share_by_length_is_of_the_strings_that_it_is_about(
-    measure: str, values: list[float], strings: list[int]
-) -> None:
-    found = points(SCORES, measure)
-    assert found["value"].tolist() == pytest.approx(values)
-    assert found["strings"].tolist() == strings
-    assert found["lengths"].tolist()[-1] == "11 to 20"
+    ):
+        found = points(SCORES, measure)
+        assert found["value"].tolist() == pytest.approx(values)
+        assert found["strings"].tolist() == strings
+        assert found["lengths"].tolist()[-1] == "11 to 20"
 
 
 def test_durations_are_said_in_their_largest_sensible_unit() -> None:

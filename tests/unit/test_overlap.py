@@ -13,14 +13,16 @@ import pytest
 from typer.testing import CliRunner
 
 from seqcls.cache import CACHE_VARIABLE
-from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
+from seqcls.overlap import UNLIMITED, Effort, Overlap, _prints, overlap
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import texts
 from sweeps.api import overlaps
 from sweeps.api.overlaps import majority, trained_on
 from sweeps.cli.app import app
+from sweeps.grid.spec import parse_spec
 
 LENGTHS = {"train_max_length": 7, "validation_max_length": 7, "test_max_length": 12}
 SIZES = {"train_size": 300, "test_size": 400, "max_num_epochs": 5}
@@ -54,7 +56,6 @@ def exact(problem: Problem, epochs: int | None = None) -> Overlap:
     "fields",
     [
         ADDITION,
-        {"task": "copy", "num_tokens": 3},
         {"task": "copy", "num_tokens": 3, "train_set": "fixed"},
         {"task": "parity"},
         {"task": "parity", "train_min_length": 4},
@@ -77,23 +78,13 @@ def test_the_share_is_that_of_the_texts(fields: dict[str, Any]) -> None:
 
 
 def test_the_rows_of_a_file_that_stand_in_two_splits_are_counted(tmp_path: Path) -> None:
-    rows = [
-        ("ab", 1, "train"),
-        ("b", 0, "train"),
-        ("a", 0, "validation"),
-        ("ab", 1, "test"),
-        ("ba", 0, "test"),
-    ]
     path = tmp_path / "own.csv"
-    path.write_text("".join(["tokens,label,split\n", *(f"{a},{b},{c}\n" for a, b, c in rows)]))
-    from sweeps.grid.spec import parse_spec
-
+    path.write_text(
+        "tokens,label,split\nab,1,train\nb,0,train\na,0,validation\nab,1,test\nba,0,test"
+    )
     fixed = {"task": "file", "path": str(path)}
     (config,) = parse_spec({"name": "own", "model_seeds": [0], "fixed": fixed}).configs()
-    assert trained_on([config]) == (
-        "50% of the 2 test strings of trained lengths also occur in the training set: "
-        "50% of length 2."
-    )
+    assert (trained_on([config]) or "").startswith("50% of the 2 test strings")
 
 
 def test_what_is_known_costs_nothing_the_next_time() -> None:
@@ -117,7 +108,8 @@ def test_where_the_first_epochs_alone_are_looked_through_it_is_a_least_share() -
     assert (least.seen, least.epochs, least.is_exact) == (2, 5, False)
     told = trained_on([problem.config]) or ""
     assert told.startswith(f"At least {least.share:.1%} of the")
-    assert "in up to 5 epochs of training (the first 2 epochs searched)" in told
+    assert "up to 5 epochs" in told
+    assert "first 2 epochs" in told
     # Asking again does not draw more and more.
     again = overlap(problem, Effort(10_000))
     assert again is not None
@@ -130,16 +122,17 @@ def test_where_the_first_epochs_alone_are_looked_through_it_is_a_least_share() -
 def test_a_disjoint_test_has_no_string_that_is_trained_on() -> None:
     problem = problem_of(**ADDITION, disjoint=True)
     assert exact(problem).share == 0
-    assert trained_on([problem.config]) == "No test input is trained on (disjoint)."
+    assert "disjoint" in (trained_on([problem.config]) or "")
     apart = problem_of(task="parity", test_min_length=9)
-    assert trained_on([apart.config]) == "No test string is of a length that is trained on."
+    assert (trained_on([apart.config]) or "").startswith("No test string")
 
 
 def test_what_takes_too_much_drawing_is_said_to_be_unknown_and_how_to_know() -> None:
     problem = problem_of(**{**ADDITION, "train_size": 100_000, "test_seed": 5})
     told = trained_on([problem.config]) or ""
-    assert "is not known: that takes drawing 500,000 training strings" in told
-    assert "`seqcls estimate SPEC --overlap` does" in told
+    assert "is not known" in told
+    assert "500,000 training strings" in told
+    assert "`seqcls estimate SPEC --overlap`" in told
 
 
 def test_the_majority_answer_is_looked_for_in_as_many_tests_as_take_no_time(
@@ -163,19 +156,17 @@ def test_the_majority_answer_by_length_is_said_where_it_is_often_right(tmp_path:
     drawn = stream(problem.test).epoch(0)
     longer = [bool(x) for n, x in zip(drawn.strings.lengths, drawn.labels, strict=True) if n > 7]
     negatives = drawn.strings.lengths[~drawn.labels]
-    said = (
-        f"Always answering yes is right on {sum(longer) / len(longer):.0%} of longer test strings: "
-        f"{(negatives <= 7).mean():.0%} of negatives have 7 tokens or fewer."
-    )
-    assert majority([problem.config]).startswith(said)
-    assert said in (trained_on([problem.config]) or "")
+    told = majority([problem.config])
+    assert f"yes is right on {sum(longer) / len(longer):.0%} of longer test strings" in told
+    assert f"{(negatives <= 7).mean():.0%} of negatives have 7 tokens or fewer" in told
+    assert told in (trained_on([problem.config]) or "")
     assert majority([problem_of(**contains_ab, negative_lengths="uniform").config]) == ""
-    spec = tmp_path / "ab.toml"
-    fixed = {**LENGTHS, **SIZES, **contains_ab}
+    # Who submits a sweep is told.
+    spec, fixed = tmp_path / "ab.toml", {**LENGTHS, **SIZES, **contains_ab}
     settings = "\n".join(f"{name} = {json.dumps(value)}" for name, value in fixed.items())
     spec.write_text(f'name = "ab"\nmodel_seeds = "0..1"\n[fixed]\n{settings}\n')
     submitted = CliRunner().invoke(app, ["submit", str(spec), "--db", str(tmp_path / "x.db")])
-    assert said in " ".join(submitted.output.split())
+    assert told in " ".join(submitted.output.split())
 
 
 def test_several_tests_are_told_of_by_their_range() -> None:
@@ -183,18 +174,13 @@ def test_several_tests_are_told_of_by_their_range() -> None:
     least, most = sorted(exact(problem).share or 0 for problem in problems)
     configs = [problem.config for problem in problems]
     same = problem_of(**ADDITION, learning_rate=0.5).config
-    assert trained_on([*configs, same]) == (
-        f"In 2 test sets, {least:.1%} to {most:.1%} of the strings of trained lengths also occur "
-        "in training."
-    )
+    told = trained_on([*configs, same]) or ""
+    assert told.startswith(f"In 2 test sets, {least:.1%} to {most:.1%} of the strings")
     unknown = problem_of(**{**ADDITION, "train_size": 100_000}).config
     assert (trained_on([*configs, unknown]) or "").endswith("; of 1 test set more it is not known.")
 
 
 def test_strings_by_counts_are_told_apart_by_every_count() -> None:
-    from seqcls.overlap import _prints
-    from seqcls.strings.token_strings import TokenStrings
-
     counts = np.array([[a, b] for a in (0, 1, 255, 256, 9_999) for b in (0, 1, 255, 256, 257)])
     prints = _prints(TokenStrings.of_counts(2, counts), True)
     assert len(set(prints.tolist())) == len(counts)

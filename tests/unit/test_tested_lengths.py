@@ -1,11 +1,9 @@
 """How long tested strings are is what their sampler can draw, whatever other fields say."""
 
-import itertools
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from dashboard.words.languages import verdict_sentence
 from seqcls.config import PARTS, RunConfig
@@ -36,22 +34,17 @@ def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
     return evaluation_of(resolve(config), test, answers)
 
 
-@pytest.mark.parametrize(
-    ("fields", "first", "last"),
-    [
+def test_a_sampler_says_which_lengths_it_draws() -> None:
+    for fields, first, last in (
         ({}, 1, 200),
         (FIXED, 4, 4),
         ({"task": "parity", "test_max_length": 9}, 0, 9),
         (FROM_THREE, 3, 6),
-    ],
-)
-def test_a_sampler_says_which_lengths_it_draws(
-    fields: dict[str, Any], first: int, last: int
-) -> None:
-    drawn_by = resolve(configuration(fields)).test
-    drawn = next(itertools.islice(drawn_by.epochs(), 1)).strings.lengths
-    assert (drawn_by.lengths[0], drawn_by.lengths[-1]) == (first, last)
-    assert (drawn.min(), drawn.max()) == (first, last)
+    ):
+        drawn_by = resolve(configuration(fields)).test
+        drawn = next(drawn_by.epochs()).strings.lengths
+        assert (drawn_by.lengths[0], drawn_by.lengths[-1]) == (first, last)
+        assert (drawn.min(), drawn.max()) == (first, last)
 
 
 def test_no_longer_length_is_solved_than_is_tested() -> None:
@@ -59,9 +52,7 @@ def test_no_longer_length_is_solved_than_is_tested() -> None:
     assert evaluated(configuration(FIXED), 4).solved_length == 3
     assert evaluated(configuration(FROM_THREE)).solved_length == 6
     assert evaluated(RunConfig()).solved_length == 200
-
-
-def test_longer_strings_than_a_field_says_that_is_not_read_are_counted() -> None:
+    # Strings longer than a field says that is not read are counted.
     found = evaluated(configuration({**FIXED, "sequence_length": 8, "test_max_length": 5}), 7)
     assert found.lengths.tolist() == [7]
     assert sum(found.confusion) == 3**7
@@ -97,19 +88,16 @@ def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
     config = configuration({**FIXED, **samplers, "positions": "alibi"})
     assert mean_length(resolve(config)) == 4
     scores = pd.DataFrame({"length": [4], "tested": [81]})
-    said = verdict_sentence(pd.Series({"errors": 0}), config, scores)
-    assert said.startswith("It is right on all 81 test strings, of up to 4 letters")
-    errors = {"errors": 1, "false_positives": 1, "false_negatives": 0, "solved_length": None}
-    fails = pd.Series({**errors, "outcome": Outcome.FAILS_BEYOND})
-    said = verdict_sentence(fails, config, scores)
-    assert said.startswith("It is wrong on 1 of 81 test strings")
-    assert "no string of fewer than 4 letters" in said
-    not_learned = pd.Series({**errors, "outcome": Outcome.NOT_LEARNED})
-    told = verdict_sentence(not_learned, config, scores)
-    assert told == "It is wrong on 1 of 81 test strings: 1 false positive and 0 false negatives."
-    part = verdict_sentence(fails, config, scores.assign(tested=80))
-    assert "1 of 80 test strings" in part
-    assert "1 more was not tested" in part
+    fails: dict[str, Any] = {"errors": 1, "false_positives": 1, "false_negatives": 0}
+    fails |= {"solved_length": None, "outcome": Outcome.FAILS_BEYOND}
+    for run, tested, words in (
+        ({"errors": 0}, 81, ["81 test strings", "up to 4 letters"]),
+        (fails, 81, ["1 of 81 test strings", "fewer than 4 letters"]),
+        (fails | {"outcome": Outcome.NOT_LEARNED}, 81, ["1 of 81", "1 false positive"]),
+        (fails, 80, ["1 of 80 test strings", "1 more was not tested"]),
+    ):
+        said = verdict_sentence(pd.Series(run), config, scores.assign(tested=tested))
+        assert all(word in said for word in words), said
     suggested = [own.text for own in suggestions(resolve(config), ["longer than in training"])]
     assert "position_range=18 (now 0)" in suggested
     assert not any("train_max_length" in text for text in suggested)

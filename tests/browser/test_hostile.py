@@ -1,0 +1,238 @@
+"""Texts of others are shown as they are, and have the browser ask nobody and run nothing.
+
+On every page of the dashboard, in reports, on sites and in figures.
+"""
+
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import vl_convert
+from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import TimeoutError as TooLateError
+from sqlalchemy import text
+
+from benchmarks.served import serve
+from dashboard.server.first_page import PAGES
+from dashboard.text import UNSEEN
+from sweeps import api
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.reads.sweep_queries import NamedView
+from tests.browser.server import AT_REST, PATIENCE_MS, new_page, no_traceback
+from tests.browser.test_site import watched
+from tests.commands import run_main
+
+DRAW = vl_convert.vegalite_to_svg
+
+OUTSIDE = "outside.example"
+HOSTILE = (
+    f"![x](http://{OUTSIDE}/p) **b** :red[y] `c` <img src=http://{OUTSIDE}/i> www.{OUTSIDE} "
+    f"a@{OUTSIDE} :material/home: $x^2$ -> -- <- [[n]] ~~s~~ _u_"
+)
+RUNNING = (
+    "</title></style></script><script>ran=1</script> <svg/onload=ran=1> <img src=x onerror=ran=1> "
+    "\"+(ran=1)+' ${ran=1} <!-- ]]>"
+)
+LONG = (
+    f"{HOSTILE} {RUNNING} [l](http://{OUTSIDE}/l) $\\href{{http://{OUTSIDE}}}{{x}}$ {{{{x}}}} "
+    f"=HYPERLINK(http://{OUTSIDE}) \u202e\u05d0\u200f {'long ' * 40}e"
+)
+TOKENS = ("**t**", f"![x](http://{OUTSIDE}/t)", f"<img/src=http://{OUTSIDE}/t>")
+WRITTEN = " ".join(x.replace("<", "{<}").replace(">", "{>}") for x in TOKENS)
+PARAMETERS = (
+    *("run", "config", "sweep", "seed", "tag", "below", "kind", "failing", "view", "epoch", "find"),
+    *("beside", "string", "strings", "family", "columns", "lengths", "x", "y", "facet"),
+    *("mechanism", "measure", "language", "hidden_size", "config.model", "two_string", "group"),
+    "head",
+)
+MADE_OF_IT = """outside => {
+    const app = document.querySelector('[data-testid="stApp"]') ?? document.documentElement;
+    const leads = e => e.hostname?.includes(outside) || e.protocol === 'mailto:'
+        || (e.src ?? e.data ?? e.href?.baseVal ?? '').includes(outside);
+    const loads = [...app.querySelectorAll('a[href], img, image, script, iframe, object, use')];
+    const marks = 'strong, em, del, code, .katex, .stMarkdownColoredText';
+    const marked = [...app.querySelectorAll(marks)].filter(
+        e => e.matches('.katex') || ['b', 'y', 'c', 's', 'u', 't'].includes(e.textContent.trim()));
+    return [...loads.filter(leads), ...marked, ...(window.ran ? [app] : [])].map(
+        e => e.outerHTML.slice(0, 200));
+}"""
+"""What the browser made of the texts: what leads outside or is set in another type."""
+
+
+def hostile(folder: Path) -> Store:
+    """Models trained here and elsewhere, all of whose texts are hostile."""
+    store = api.open_store(folder / "x.db")
+    strings = [list(x) for n in range(1, 4) for x in itertools.product(TOKENS, repeat=n)]
+    split = ["train", "test"]
+    rows = [
+        {"tokens": x, "label": row % 2, "split": split[row % 2], "id": f"{HOSTILE} {row}"}
+        for row, x in enumerate(strings)
+    ]
+    data = folder / "data.jsonl"
+    data.write_text("\n".join(map(json.dumps, rows)))
+    ids = [row["id"] for row in rows if row["split"] == "test"]
+    with api.log_results(store, sweep=HOSTILE, dataset=data) as log:
+        for seed, width in itertools.product((0, 1), (1, 2)):
+            log.run(
+                model=f"{HOSTILE}{width}",
+                seed=seed,
+                config={HOSTILE: f"{RUNNING}{width}", "image": f"http://{OUTSIDE}/{width}"},
+                predictions={
+                    "id": ids,
+                    "prediction": [(x + seed) % 3 == 0 for x in range(len(ids))],
+                },
+            )
+    fixed: dict[str, Any] = {"task": "file", "path": str(data), "hidden_size": 4}
+    fixed |= {"max_num_epochs": 1, "attention_head_size": 2}
+    spec = {"name": RUNNING, "description": LONG, "model_seeds": [0], "fixed": fixed}
+    api.submit(store, {**spec, "axes": {"positions": ["none", "sinusoidal"]}})
+    api.work(store)
+    api.submit(store, {**spec, "name": f"{RUNNING} failed", "model_seeds": [1]})
+    _fail(store)
+    for sweep_id in (1, 2, 3):
+        writer.write_note(store, sweep_id, title=HOSTILE, note=LONG, tags=[HOSTILE])
+    writer.save_view(store, NamedView(HOSTILE[:60], "map", ""))
+    return store
+
+
+def _fail(store: Store) -> None:
+    """Ends what is queued with a hostile error, as the first attempts of runs that are done."""
+    said = {"said": LONG, "at": "2026-01-01T00:00:00+00:00"}
+    with store.begin() as connection:
+        tried = "INSERT INTO failure SELECT id, 1, :at, :said FROM run WHERE id > 4"
+        connection.execute(text(tried), said)
+        failed = (
+            "UPDATE run SET state = 'failed', attempt = 1, error = :said WHERE state = 'queued'"
+        )
+        assert connection.execute(text(failed), said).rowcount
+        connection.execute(text("UPDATE sweep SET state = 'done'"))
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hostile")
+    hostile(folder)
+    return folder / "x.db"
+
+
+@pytest.fixture(scope="module")
+def served(stored: Path) -> Iterator[str]:
+    with serve(stored) as server:
+        yield server.url
+
+
+def _open_all(page: Page) -> Iterator[str]:
+    """The page as it is, and with each part unfolded, and each little window open in turn."""
+    page.wait_for_function(AT_REST, timeout=PATIENCE_MS)
+    unfold = "all => all.forEach(folded => folded.click())"
+    page.locator("details:not([open]) > summary").evaluate_all(unfold)
+    page.wait_for_function(AT_REST, timeout=PATIENCE_MS)
+    yield page.inner_text("body")
+    for button in page.locator('[data-testid="stPopover"] button:enabled:visible').all():
+        _open_window(page, button)
+        yield page.inner_text("body")
+        page.keyboard.press("Escape")
+        page.wait_for_function(AT_REST, timeout=PATIENCE_MS)
+
+
+def _open_window(page: Page, button: Locator) -> None:
+    """Presses a button until its window is open: a press while the page is drawn anew is lost."""
+    window = page.get_by_test_id("stPopoverBody").first
+    give_up = time.monotonic() + PATIENCE_MS / 1000
+    while not window.is_visible():
+        assert time.monotonic() < give_up, "the window does not open"
+        button.click(timeout=PATIENCE_MS)
+        with suppress(TooLateError):
+            window.wait_for(timeout=3_000)
+
+
+@pytest.mark.parametrize(
+    "opened", [*PAGES, "model?run=1", "model?run=5", "compare_two?config=1", "map?x=config.model"]
+)
+def test_nothing_of_a_text_is_interpreted_and_nobody_is_asked(
+    browser: Browser, served: str, opened: str
+) -> None:
+    path, _, query = opened.partition("?")
+    page = new_page(browser)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    given = query or urlencode([(name, f"{HOSTILE} {RUNNING}") for name in PARAMETERS])
+    page.goto(f"{served}/{path}?{given}")
+    for shown in _open_all(page):
+        assert page.evaluate(MADE_OF_IT, OUTSIDE) == []
+        if path == "" and "Settings" in shown:
+            assert HOSTILE in shown.replace(UNSEEN, ""), "it is there as it is"
+    own = (f"{served}/", "data:", "blob:")
+    assert [url for url in asked if not url.startswith(own)] == []
+    no_traceback(page)
+    page.close()
+
+
+def test_a_page_may_load_nothing_from_elsewhere(browser: Browser, served: str) -> None:
+    """Even if a text were interpreted."""
+    page = new_page(browser)
+    asked: list[str] = []
+    page.on("response", lambda response: asked.append(response.url))
+    page.goto(served)
+    refused = page.evaluate(
+        """outside => new Promise(told => {
+            addEventListener('securitypolicyviolation', event => told(event.effectiveDirective));
+            document.body.append(Object.assign(new Image(), {src: `http://${outside}/p`}));
+        })""",
+        OUTSIDE,
+    )
+    assert refused == "img-src"
+    assert not any(OUTSIDE in url for url in asked)
+    page.close()
+
+
+FILES = (
+    ("report", RUNNING, "--out", "report.html"),
+    ("report", HOSTILE, "--out", "imported.html"),
+    ("site", "site"),
+    ("figures", "5", WRITTEN, "--out", "figures"),
+)
+"""Commands that write what a browser opens."""
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_nothing_of_a_text_is_interpreted_in_a_file(
+    browser: Browser, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the pictures in files the first of each command is drawn, all others are not."""
+    monkeypatch.chdir(tmp_path)
+    not_drawn = vl_convert.vegalite_to_svg
+    for command in FILES:
+        first = iter([DRAW])
+        monkeypatch.setattr(
+            vl_convert, "vegalite_to_svg", lambda chart, first=first: next(first, not_drawn)(chart)
+        )
+        made = run_main(*command, "--db", str(stored))
+        assert made.returncode == 0, made.stderr
+    pages, pictures = sorted(tmp_path.rglob("*.html")), sorted(tmp_path.rglob("*.svg"))
+    assert len(pages) > 4
+    assert pictures
+    own = (tmp_path.as_uri(), "data:", "blob:")
+    for file in (*pages, *pictures):
+        with watched(browser) as (page, asked):
+            page.goto(file.as_uri())
+            if file.suffix == ".html":
+                page.locator("body[data-drawn]").wait_for()
+                page.locator("details").evaluate_all("all => all.forEach(x => { x.open = true; })")
+                _hover(page)
+            assert page.evaluate(MADE_OF_IT, OUTSIDE) == [], file.name
+            assert [url for url in asked if not url.startswith(own)] == []
+
+
+def _hover(page: Page) -> None:
+    """Has a chart show its tooltip, which says names."""
+    mark = page.locator('[data-chart="every_seed"] path[aria-roledescription="point"]').first
+    mark.hover()
+    page.locator("#vg-tooltip-element.visible").wait_for()

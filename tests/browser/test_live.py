@@ -1,0 +1,164 @@
+"""What is pointed at, typed and played is drawn by the browser, or reruns its section alone."""
+
+import pytest
+from playwright.sync_api import Browser, Page, WebSocket, expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from tests.browser.server import AT_REST, new_page, no_traceback
+
+pytestmark = pytest.mark.browser
+
+POINT = 'path[aria-roledescription="point"]'
+
+MARKED = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"]')].map(
+    chart => [...chart.querySelectorAll('path[stroke="#D62728"]')]
+        .filter(mark => mark.getAttribute('stroke-opacity') !== '0').length)"""
+"""How many frames and rings there are in each chart."""
+
+
+class Heard:
+    """What a page and its server say to each other over the page's socket, from now on."""
+
+    def __init__(self, page: Page) -> None:
+        self.sent: list[str | bytes] = []
+        self.received: list[str | bytes] = []
+        page.on("websocket", self._listen)
+
+    def _listen(self, socket: WebSocket) -> None:
+        socket.on("framesent", lambda frame: self.sent.append(frame))
+        socket.on("framereceived", lambda frame: self.received.append(frame))
+
+    @property
+    def frames(self) -> int:
+        return len(self.sent) + len(self.received)
+
+
+def marked(page: Page, *charts: bool) -> None:
+    """Waits until these of the page's charts, and no others, have something marked."""
+    page.wait_for_function(
+        f"([charts]) => JSON.stringify(({MARKED})().map(own => own > 0)) === charts",
+        arg=[str(list(charts)).lower().replace(" ", "")],
+    )
+
+
+def test_what_is_pointed_at_is_marked_in_every_figure_without_asking_the_server(
+    browser: Browser, shipped: str
+) -> None:
+    page = new_page(browser, 1400, 1600)
+    heard = Heard(page)
+    page.goto(f"{shipped}/model?run=5&beside=all_initializations/5&view=States&string=baac")
+    charts = page.get_by_test_id("stVegaLiteChart")
+    # Parts of the logit, prefixes, all heads and the open one, of two models.
+    expect(charts).to_have_count(8)
+    expect(page.get_by_text("mark it in every figure of both models")).to_be_visible()
+    points = charts.nth(2).locator(POINT)
+    expect(points).to_have_count(5)
+    # Heads are pictures, in which nothing can be looked up.
+    marked(page, *[False] * 8)
+    before = len(heard.sent)
+    points.nth(2).hover()
+    marked(page, False, False, True, True, *[False] * 4)
+    page.mouse.move(1, 1)
+    marked(page, *[False] * 8)
+    assert len(heard.sent) == before > 0
+    no_traceback(page)
+
+    page.goto(f"{shipped}/model?run=5&view=Figures&group=Attention&string=baac")
+    # Values and keys of tokens, what CLS receives from strings, and weights of tokens, by head.
+    expect(charts).to_have_count(6)
+    expect(page.get_by_text("Hover over a token or the point of a string")).to_be_visible()
+    charts.nth(0).locator(POINT).first.hover()
+    marked(page, True, True, False, False, True, True)
+    charts.nth(2).locator(POINT).last.hover()
+    marked(page, False, False, True, True, False, False)
+    no_traceback(page)
+    page.close()
+
+
+def test_a_changed_string_reruns_its_section_alone_and_is_in_the_link(
+    browser: Browser, shipped: str
+) -> None:
+    page = new_page(browser)
+    heard = Heard(page)
+    page.goto(f"{shipped}/model?run=5&view=States&string=baac")
+    page.get_by_text("Running logit").first.wait_for()
+    page.wait_for_function(AT_REST)
+    before = len(heard.received)
+    assert ForwardMsg.FINISHED_SUCCESSFULLY in ended(heard.received)
+    box = page.get_by_role("combobox", name="String to look at")
+    box.fill("abcabc")
+    box.press("Enter")
+    page.wait_for_url("**string=abcabc**")
+    chart = page.get_by_test_id("stVegaLiteChart")
+    expect(chart.locator('path[aria-label*="Prefix: abcabc;"]')).to_have_count(1)
+    page.wait_for_function(AT_REST)
+    own = heard.received[before:]
+    no_traceback(page)
+    page.close()
+    assert ended(own) == {ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY}, "the page is not run"
+    (section,) = {x.delta.fragment_id for x in messages(own) if x.HasField("delta")}
+    assert section, "all that is drawn is of one section"
+
+
+def messages(frames: list[str | bytes]) -> list[ForwardMsg]:
+    return [ForwardMsg.FromString(frame) for frame in frames]
+
+
+def ended(frames: list[str | bytes]) -> set[int]:
+    """How runs of the page's script ended."""
+    return {x.script_finished for x in messages(frames) if x.HasField("script_finished")}
+
+
+WATCH = """live => {
+    epochs = [];
+    new MutationObserver(() => {
+        const epoch = Number(live.dataset.epoch);
+        if (epoch !== epochs.at(-1) && epoch !== 0) epochs.push(epoch);
+    }).observe(live, {attributes: true});
+}"""
+"""Keeps the epochs that are drawn from now on."""
+
+
+def test_attention_and_logit_follow_what_is_typed_and_the_film_without_a_rerun(
+    browser: Browser, shipped: str
+) -> None:
+    page = new_page(browser, 1400, 1000)
+    heard = Heard(page)
+    page.goto(f"{shipped}/model?run=5&view=Live&string=baac")
+    live = page.locator(".live")
+    expect(live).to_have_attribute("data-shown", "baac")
+    page.wait_for_function(AT_REST)
+    before = heard.frames
+    assert before > 0
+
+    canvas, said = live.locator("canvas").first, live.locator(".said").inner_text()
+    expect(canvas).to_have_attribute("width", "5")
+    live.get_by_role("textbox").press("End")
+    for typed in ("baacb", "baacbb", "baacbbc"):
+        page.keyboard.press(typed[-1])
+        expect(live).to_have_attribute("data-shown", typed)
+        expect(canvas).to_have_attribute("width", str(len(typed) + 1))
+        expect(live.locator("circle")).to_have_count(len(typed) + 1)
+    assert live.locator(".said").inner_text() != said
+    page.keyboard.press("x")
+    expect(live.locator(".said")).to_contain_text("unknown letter 'x'")
+    page.keyboard.press("Backspace")
+    expect(live).to_have_attribute("data-shown", "baacbbc")
+
+    live.get_by_role("slider").press("Home")
+    expect(live).to_have_attribute("data-epoch", "0")
+    picture = "canvas => canvas.toDataURL()"
+    untrained = canvas.evaluate(picture)
+    live.evaluate(WATCH)
+    live.get_by_role("button", name="Play epochs").click()
+    last = int(live.get_by_role("slider").get_attribute("max") or 0)
+    expect(live).to_have_attribute("data-epoch", str(last))
+    expect(live.get_by_role("button", name="Play epochs")).to_be_visible()
+    assert page.evaluate("epochs") == list(range(1, last + 1)), "each, once and in order"
+    assert canvas.evaluate(picture) != untrained
+    assert heard.frames == before, "neither typing nor the film is heard by the page's script"
+
+    live.get_by_role("button", name="Use in the other tabs").click()
+    page.wait_for_url("**string=baacbbc**")
+    no_traceback(page)
+    page.close()

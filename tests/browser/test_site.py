@@ -1,0 +1,155 @@
+"""A static site in a browser: from a host and from a folder, with nothing from elsewhere."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from sweeps.api import open_store, report
+from sweeps.store.reads import string_queries
+from tests.browser.server import new_page
+from tests.commands import run_main
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.browser
+
+SHIPPED = str(ROOT / "runs.db")
+SWEEPS = ("all_fixed_length_sequences", "all_initializations")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    names = [part for name in SWEEPS for part in ("--sweep", name)]
+    assert run_main("site", str(folder), "--db", SHIPPED, *names).returncode == 0
+    return folder
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """`python -m http.server` without its log."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    """A static host of the folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@contextmanager
+def watched(browser: Browser, width: int = 1200) -> Iterator[tuple[Page, list[str]]]:
+    """A page, and all that it asks for; nothing may go wrong on it."""
+    page, asked, wrong = new_page(browser, width), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    yield page, asked
+    page.close()
+    assert wrong == []
+
+
+def drawn(page: Page, charts: int) -> None:
+    """Waits until so many charts are drawn."""
+    expect(page.locator("body[data-drawn]")).to_have_count(1)
+    expect(page.locator("figure.live .vega-embed").locator("svg, canvas")).to_have_count(charts)
+
+
+def test_charts_are_live_and_a_model_leads_to_its_strings(browser: Browser, site: Path) -> None:
+    with hosted(site) as base, watched(browser) as (page, asked):
+        page.goto(f"{base}/index.html")
+        drawn(page, 4)
+        points = page.locator('[data-chart="every_seed"] path[aria-roledescription="point"]')
+        expect(points).to_have_count(10)
+        failing = page.locator('[data-chart="every_seed"] path[aria-label*="seed: 4"]').first
+        failing.hover()
+        expect(page.locator("#vg-tooltip-element.visible")).to_contain_text("Model seed")
+        failing.click()
+        page.wait_for_url("**#run-7")
+        drawn(page, 4)
+        model = page.locator("#run-7")
+        expect(model.locator("summary")).to_contain_text("1,040 different misclassified strings")
+        expect(model.locator(".strings tr")).to_have_count(51)
+        expect(page.locator("#run-3 .strings")).to_have_count(0)
+        assert {"index.html", "vega.js"} < {url.rsplit("/", 1)[1].split("#")[0] for url in asked}
+        icon = "/favicon.ico"  # Browsers look for it by themselves.
+        assert all(url.startswith(f"{base}/") or url.endswith(icon) for url in asked)
+
+
+def test_strings_are_paged_and_found(browser: Browser, site: Path) -> None:
+    with watched(browser, 390) as (page, _):
+        page.goto(f"file://{site}/sweep_2_all_initializations.html")
+        drawn(page, 4)
+        model = page.locator("#run-4")
+        model.locator("summary").click()
+        expect(model).to_contain_text("1 to 50 of 526")
+        first = model.locator(".strings td").first.text_content()
+        model.get_by_role("button", name="Next").click()
+        expect(model).to_contain_text("51 to 100 of 526")
+        assert model.locator(".strings td").first.text_content() != first
+        model.get_by_role("searchbox").fill("a{100}")
+        expect(model).to_contain_text("1 to ")
+        found = model.locator(".strings td:first-child").all_text_contents()
+        assert len(found) > 0
+        assert all("a" * 100 in spelled(string) for string in found)
+        model.get_by_role("searchbox").fill("nowhere")
+        expect(model).to_contain_text("None contains this.")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def spelled(text: str) -> str:
+    """A text with its groups and counts written out."""
+    while found := re.search(r"(?:<([^<>]*)>|([^<>{}]))\{(\d+)\}", text):
+        own = (found[1] or found[2]) * int(found[3])
+        text = text[: found.start()] + own + text[found.end() :]
+    return text
+
+
+def test_a_search_finds_what_repetitions_stand_for(browser: Browser, site: Path) -> None:
+    errors = string_queries.string_errors(open_store(SHIPPED), 4)["string"]
+    with watched(browser) as (page, _):
+        page.goto(f"file://{site}/sweep_2_all_initializations.html")
+        drawn(page, 4)
+        model = page.locator("#run-4")
+        model.locator("summary").click()
+        for typed in ("aaaaaaaaaaaa", "aab", "ba{3}", "a{70}", "<ab>{2}", "b{2}a"):
+            wanted = sum(spelled(typed) in spelled(text) for text in errors)
+            model.get_by_role("searchbox").fill(typed)
+            ends = f"of {wanted:,}" if wanted else "None contains this."
+            expect(model.locator(".pages span")).to_have_text(re.compile(f"{re.escape(ends)}$"))
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_one_file_is_enough_and_a_configuration_is_chosen_in_the_legend(
+    browser: Browser, tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(report(open_store(SHIPPED), *SWEEPS), encoding="utf-8")
+    with watched(browser) as (page, asked):
+        page.emulate_media(color_scheme="dark")
+        page.goto(f"file://{file}")
+        drawn(page, 4)
+        assert asked == [f"file://{file}"]
+        opacities = """[...document.querySelectorAll('[data-chart="by_length"] .mark-line path')]
+            .map(line => line.getAttribute('opacity') ?? '1')
+            .filter(opacity => opacity !== '0.001')"""
+        before = page.evaluate(opacities)
+        page.locator('[data-chart="by_length"] .role-legend-symbol path').first.click()
+        page.wait_for_function(f"{opacities}.includes('0.06')")
+        after = page.evaluate(opacities)
+        assert before == ["1"] * len(after)
+        # Two seeds and their median stay, and what the best shortcut reader of the test reaches;
+        # the eight seeds of the other, and its median, do not.
+        assert (after.count("1"), after.count("0.06")) == (4, 9)

@@ -1,0 +1,260 @@
+"""An agent asks a database by the Model Context Protocol, over standard input and output."""
+
+import asyncio
+import json
+import shutil
+import sys
+import tomllib
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+from seqcls.errors import ConfigError
+from sweeps import api
+from sweeps.api.sweeping import launch_for_agent
+from sweeps.mcp_server import MOST_CHARACTERS, server_of
+from sweeps.store.databases.engine import Store
+from tests.conftest import ROOT
+
+Ask = Callable[..., Awaitable[Any]]
+
+READING = {
+    "sweeps", "runs", "errors", "lengths", "causes", "remedies", "verdict", "predict", "compare",
+    "theory", "estimate",
+}  # fmt: skip
+
+SMALL = """name = "small"
+model_seeds = "0..1"
+[fixed]
+hidden_size = 2
+train_size = 256
+test_size = 256
+validation_size = 256
+min_num_epochs = 1
+max_num_epochs = 1
+"""
+
+
+def run(talk: Callable[[], Awaitable[None]]) -> None:
+    """Waits in another thread: where a browser was opened, this one runs a loop already."""
+
+    async def wait() -> None:
+        await talk()
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(wait())).result()
+
+
+def talking(client: Client) -> Ask:
+    """Asks a tool, and gives its answer, or the text of a refusal."""
+
+    async def ask(tool: str, **asked: Any) -> Any:
+        answer = await client.call_tool(tool, asked)
+        (content,) = answer.content
+        text = content.text  # type: ignore[union-attr]
+        return text if answer.is_error else json.loads(text)
+
+    return ask
+
+
+def within(store: Store, talk: Callable[[Ask], Awaitable[None]], allowed: int = 0) -> None:
+    """Has an agent talk to a server of this process."""
+
+    async def connect() -> None:
+        async with Client(server_of(store, allowed)) as client:
+            await talk(talking(client))
+
+    run(connect)
+
+
+def session(db: Path, talk: Callable[[Client, Ask], Awaitable[None]], *options: str) -> None:
+    """Has an agent talk to the server of a database."""
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-P", "-m", "sweeps", "mcp", "--db", str(db), *options],
+        env={"PYTHONPATH": str(ROOT)},
+    )
+
+    async def connect() -> None:
+        async with Client(server) as client:
+            await talk(client, talking(client))
+
+    run(connect)
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Path:
+    return Path(shutil.copy(ROOT / "runs.db", tmp_path))
+
+
+def test_an_agent_learns_what_the_database_holds_and_writes_nothing(shipped: Path) -> None:
+    async def talk(client: Client, ask: Ask) -> None:
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == READING
+        assert all(tool.description for tool in tools)
+        listed = await ask("sweeps")
+        own = next(row for row in listed["rows"] if row["sweep"] == "all_initializations")
+        assert own["learned"]["n"] == own["done"] == 8
+        low, high = own["generalize_of_learned"]["interval"]
+        assert 0 < low < own["generalize_of_learned"]["count"] / 8 < high < 1
+
+        frame = api.runs(api.open_store(shipped), "all_initializations", outcome="fails beyond")
+        found = await ask("runs", sweep="all_initializations", outcome="fails beyond", rows=3)
+        assert found["of"] == len(frame)
+        assert [row["id"] for row in found["rows"]] == frame["id"].tolist()[:3]
+        rest = await ask("runs", sweep="all_initializations", outcome="fails beyond", first=3)
+        assert [row["id"] for row in rest["rows"]] == frame["id"].tolist()[3:]
+
+        run = "all_initializations/2"
+        wrong = api.errors_of_run(api.open_store(shipped), run)
+        answered = await ask("errors", run=run, rows=5)
+        assert answered["of"] == len(wrong)
+        strings = [row["string"] for row in answered["rows"]]
+        assert strings == wrong["string"].tolist()[:5]
+        asked = await ask("predict", run=run, strings=strings)
+        assert all(row["label"] != row["predicted"] for row in asked["rows"])
+
+        # Neither is stored in the shipped database, and neither is kept.
+        (cause,) = (await ask("causes", run=run))["rows"]
+        assert cause["share"]["count"] == cause["share"]["n"] == cause["strings"]
+        assert cause["share"]["interval"][0] < 1 == cause["share"]["interval"][1]
+        helps = await ask("remedies", run=run)
+        assert helps["mechanisms"] == [cause["mechanism"]]
+        assert helps["suggestions"]
+        verdict = await ask("verdict", run=run)
+        assert verdict["inputs"] == 1_373_700
+        assert verdict["false_negatives"] > 0
+
+        compared = await ask("compare", a="all_initializations", b="walkthrough")
+        assert compared["verdict"]
+        assert (await ask("theory", task="parity"))["classes"][0]["name"] == "Zp"
+        assert (await ask("estimate", specification=SMALL))["runs"] == 2
+
+    before = sha256(shipped.read_bytes()).hexdigest()
+    session(shipped, talk)
+    assert sha256(shipped.read_bytes()).hexdigest() == before
+
+
+ALIKE: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("errors", {"run": 1, "rows": "3"}, {"run": "1", "rows": 3}),
+    ("lengths", {"run": 1.0}, {"run": "1"}),
+    ("runs", {"where": "model_seed=0", "rows": 2.0}, {"where": ["model_seed=0"], "rows": 2}),
+    ("predict", {"run": 1, "strings": "a{3}"}, {"run": "1", "strings": ["a{3}"]}),
+    ("predict", {"run": 1, "strings": '["a"]'}, {"run": "1", "strings": ["a"]}),
+    ("predict", {"run": 1, "strings": []}, {"run": "1", "strings": []}),
+    ("runs", {"sweep": None}, {}),
+]
+
+
+def test_an_argument_of_another_type_is_what_it_can_only_mean_and_answers_are_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def talk(ask: Ask) -> None:
+        for tool, asked, same in ALIKE:
+            one, other = await ask(tool, **asked), await ask(tool, **same)
+            assert one == other
+            assert not isinstance(one, str), (tool, asked, one)
+        answer = await ask("errors", run="1", rows=200)
+        assert len(json.dumps(answer)) < MOST_CHARACTERS
+        monkeypatch.setattr("sweeps.mcp_server.MOST_CHARACTERS", 100)
+        assert "ask for fewer rows" in await ask("errors", run="1", rows=200)
+
+    within(api.open_reader(str(ROOT / "runs.db")), talk)
+
+
+def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) -> None:
+    db = tmp_path / "own.db"
+
+    async def talk(_: Client, ask: Ask) -> None:
+        many = await ask("launch", specification=SMALL.replace("0..1", "0..3"))
+        assert "asks for 4 models, and 3 may still be launched" in many
+        launched = await ask("launch", specification=SMALL)
+        assert launched == {"sweeps": ["small"], "models": 2, "may_still_be_launched": 1}
+        more = SMALL.replace('"small"', '"other"').replace("0..1", "2..3")
+        assert "asks for 2 models, and 1 may still be launched" in await ask(
+            "launch", specification=more
+        )
+        assert [row["sweep"] for row in (await ask("sweeps"))["rows"]] == ["small"]
+        for _tick in range(600):
+            (row, *_) = (await ask("sweeps"))["rows"]
+            if row["state"] == "done":
+                break
+            await asyncio.sleep(0.1)
+        assert row["models"] == row["done"] == 2
+
+    session(db, talk, "--allow-launch", "3")
+
+
+def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None:
+    """However many servers there are, and whatever they are asked at once."""
+    store = api.open_store(tmp_path / "own.db")
+    grows = SMALL.replace("[fixed]", 'until = "learned ± 10 %"\nmost_seeds = 12\n[fixed]')
+
+    async def talk(ask: Ask) -> None:
+        assert (await ask("estimate", specification=grows))["may_grow_to"] == 12
+        said = await ask("launch", specification=grows)
+        assert "asks for 2 models and may grow until 12 are to train, and 5 may still" in said
+        named = [SMALL.replace("small", f"{x}").replace("0..1", f"{x}..{x + 1}") for x in (2, 4, 6)]
+        at_once = await asyncio.gather(*(ask("launch", specification=each) for each in named))
+        assert sorted(isinstance(each, str) for each in at_once) == [False, False, True]
+        assert {row["models"] for row in (await ask("sweeps"))["rows"]} == {2}
+        # What is launched already costs nothing.
+        again = next(x for x, told in zip(named, at_once, strict=True) if isinstance(told, dict))
+        assert (await ask("launch", specification=again))["models"] == 0
+
+    async def another(ask: Ask) -> None:
+        assert (await ask("launch", specification=SMALL)).endswith("larger allowance")
+        few = SMALL.replace("0..1", "0..0").replace("[fixed]", 'until = "learned ± 45 %"\n[fixed]')
+        assert "may grow until 1 are" not in await ask("launch", specification=few)
+        few = few.replace("[fixed]", "most_seeds = 1\n[fixed]")
+        assert (await ask("launch", specification=few))["may_still_be_launched"] == 0
+
+    within(store, talk, 5)
+    within(api.open_store(store.path or ""), another, 5)
+
+
+def test_growth_leaves_a_sweep_to_the_agents(tmp_path: Path) -> None:
+    store = api.open_store(tmp_path / "own.db")
+    table = tomllib.loads(SMALL)
+    grows = {**table, "until": "learned ± 10 %", "most_seeds": 4}
+    launched = launch_for_agent(store, grows, 4)
+    assert (launched.models, launched.may_still_be_launched) == (4, 0)
+    api.work(store, shortcuts=False)
+    assert api.status(store)[0].done == 4
+    with pytest.raises(ConfigError, match="1 model, and 0 may still be launched"):
+        launch_for_agent(store, {**table, "name": "more", "model_seeds": [9]}, 4)
+    assert launch_for_agent(store, grows, 4).models == 0
+    # Trained models are anybody's, and queued ones of a person are not trained for nothing.
+    assert launch_for_agent(store, {**table, "name": "same"}, 4).models == 0
+    api.submit(store, {**table, "name": "own", "model_seeds": [7, 8]})
+    with pytest.raises(ConfigError, match="asks for 2 models"):
+        launch_for_agent(store, {**table, "name": "thief", "model_seeds": [7, 8]}, 5)
+
+
+def test_an_agent_leaves_sweeps_of_others_and_all_models_where_they_are(tmp_path: Path) -> None:
+    store = api.open_store(tmp_path / "own.db")
+    table = tomllib.loads(SMALL)
+    api.submit(store, table)
+    for spec in (table, {**table, "model_seeds": [5]}):
+        with pytest.raises(ConfigError, match=r"a sweep 'small' already, which no agent launched"):
+            launch_for_agent(store, spec, 9)
+    launch_for_agent(store, {**table, "name": "agents"}, 9)
+    with pytest.raises(ConfigError, match="2 of the runs of the sweep 'agents' would leave it"):
+        launch_for_agent(store, {**table, "name": "agents", "model_seeds": [5]}, 9)
+    assert {sweep.name: sweep.total for sweep in api.status(store)} == {"small": 2, "agents": 2}
+    wider = launch_for_agent(store, {**table, "name": "agents", "model_seeds": "0..2"}, 9)
+    assert (wider.models, wider.may_still_be_launched) == (1, 6)
+    # What a person submits is the person's from then on.
+    api.submit(store, {**table, "name": "agents"})
+    with pytest.raises(ConfigError, match="which no agent launched"):
+        launch_for_agent(store, {**table, "name": "agents"}, 9)
+    # What agents had trained by it still counts, however often it is submitted.
+    api.submit(store, {**table, "name": "agents"})
+    with pytest.raises(ConfigError, match="asks for 7 models, and 6 may still be launched"):
+        launch_for_agent(store, {**table, "name": "rest", "model_seeds": "20..26"}, 9)

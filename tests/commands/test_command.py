@@ -1,0 +1,250 @@
+"""The command as a user runs it."""
+
+import json
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from seqcls import __version__
+from sweeps import api
+from sweeps.grid.grouping import PlannedRun
+from sweeps.work.jobs import make_job
+from tests.commands import SEQCLS, run_main
+from tests.conftest import ROOT, short_config
+
+DB = ["--db", str(ROOT / "runs.db")]
+
+
+def test_help_and_version_load_nothing_heavy() -> None:
+    heavy = {"torch", "pandas", "sqlalchemy", "numpy", "streamlit", "altair"}
+    show = (
+        "import sys; from sweeps.cli.app import app\n"
+        "try: app(sys.argv[1:])\n"
+        "finally: print(*sys.modules)"
+    )
+    for arguments in (["--version"], ["sweep", "--help"]):
+        said = subprocess.run(
+            [sys.executable, "-c", show, *arguments], capture_output=True, text=True, check=False
+        )
+        *shown, modules = said.stdout.splitlines()
+        assert shown
+        assert not heavy & set(modules.split())
+        # How a sweep is trained has a default, which is checked.
+        assert arguments[0] == "sweep" or "pydantic" not in modules.split()
+        assert shown == [f"seqcls {__version__}"] or arguments[0] != "--version"
+
+
+RUN_JOB = """
+import pickle, sys
+from sweeps.work.jobs import run_job
+outcomes = run_job(pickle.load(sys.stdin.buffer), lambda *_: None)
+print(outcomes[0].evaluation is not None, outcomes[0].verdict is not None)
+print([name in sys.modules for name in ("numba", "torch", "scipy.linalg")])
+"""
+
+
+def test_a_worker_of_the_fused_engine_loads_no_pytorch_and_no_linear_algebra() -> None:
+    run = PlannedRun(1, short_config(), 0, every_epoch=True, verdict=True)
+    job = pickle.dumps(make_job((run,), "auto", "auto"))
+    said = subprocess.run(
+        [sys.executable, "-c", RUN_JOB], input=job, capture_output=True, check=True
+    )
+    assert said.stdout == b"True True\n[True, False, False]\n"
+
+
+def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -> None:
+    db = ("--db", str(tmp_path / "own.db"))
+    first = run_main("sweep", str(short_spec), *db, "--workers", "0")
+    assert "short: trained 6 runs in" in first.stdout
+    assert "6/6 runs" in first.stderr
+    again = run_main("sweep", str(short_spec), *db)
+    runs = json.loads(run_main("runs", *db, "--json").stdout)
+    counts = Counter(r["outcome"] for r in runs)
+    learned, generalize = 6 - counts["not learned"], counts["generalizes"]
+    came_to = f"{learned} of 6 runs learned; of these {generalize} generalize"
+    if not learned:
+        came_to = "0 of 6 runs learned"
+    assert f"in {db[1]}: {came_to.replace(' runs', '')}.\n" in first.stdout
+    assert again.stdout == f"short: all runs are in {db[1]}.\n{came_to}.\n"
+    assert run_main("status", *db).stdout.endswith(f"\n{came_to}.\n")
+    # A seed more is one run a size more.
+    short_spec.write_text(short_spec.read_text().replace("0..2", "0..3"))
+    more = run_main("sweep", str(short_spec), *db, "--workers", "0")
+    assert "short: trained 2 runs in" in more.stdout
+    runs = json.loads(run_main("runs", *db, "--json").stdout)
+    assert [(r["hidden_size"], r["model_seed"]) for r in runs if r["state"] == "done"] == [
+        *((2, 0), (2, 1), (2, 2), (4, 0), (4, 1), (4, 2)),
+        *((2, 3), (4, 3)),
+    ]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, end: signal.Signals) -> None:
+    spec = tmp_path / "long.toml"
+    # Two groups: a short one, and one that no machine trains in a minute.
+    spec.write_text(
+        'name = "long"\nmodel_seeds = [0]\n[fixed]\nmin_num_epochs = 100000\n'
+        "validation_size = 64\ntest_size = 256\n"
+        "[[configurations]]\nmax_num_epochs = 1\ntrain_size = 64\nfeed_forward_size = 3\n"
+        "[[configurations]]\nmax_num_epochs = 100000\n"
+    )
+    db = tmp_path / "long.db"
+    command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--workers", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and states(db) != ["done", "running"]:
+            time.sleep(0.1)
+        process.send_signal(end)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 128 + end
+    assert b"Traceback" not in said
+    assert states(db) == ["done", "queued"]
+    if end == signal.SIGINT:
+        assert b"stopped: 1 of 2 runs are done and stored" in said
+
+
+def states(db: Path) -> list[str]:
+    if not db.exists():
+        return []
+    with closing(sqlite3.connect(db)) as connection:
+        try:
+            found = connection.execute("SELECT state FROM run ORDER BY state").fetchall()
+        except sqlite3.OperationalError:
+            return []
+    return [state for (state,) in found]
+
+
+def test_tables_show_what_json_holds() -> None:
+    shown = run_main("runs", *DB, "--failing", "--where", "hidden_size=2", "--seed", "2").stdout
+    assert "1 run in" in shown
+    assert "all_initializations, generalization_errors" in shown
+    assert "93.02%" in shown
+    assert "93.02%" in run_main("runs", *DB, "--where", "accuracy=93.02%").stdout
+    all_right = [run_main("runs", *DB, "--where", f"accuracy={x}").stdout for x in ("1", "100%")]
+    assert all_right[0] == all_right[1]
+    errors = run_main("errors", "all_initializations/2", *DB).stdout
+    assert "661 distinct strings, 697 in the test set" in errors
+    assert any(
+        line.split()[:3] == ["bbc{152}", "false", "positive"] for line in errors.splitlines()
+    )
+    assert "0.12187" in run_main("predict", "all_initializations/2", "ab{100}", *DB).stdout
+    assert '""' in run_main("predict", "all_initializations/2", "", *DB).stdout
+
+
+def test_runs_that_rounding_decides_are_listed(short_spec: Path, tmp_path: Path) -> None:
+    db = ("--db", str(tmp_path / "own.db"))
+    run_main("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
+    assert "no run is stored in both precisions" in run_main("sensitive", *db).stdout
+    double = ("--precision", "float64", "--workers", "0")
+    assert (
+        "short-float64: trained 6 runs" in run_main("sweep", str(short_spec), *db, *double).stdout
+    )
+    pairs = json.loads(run_main("sensitive", *db, "--json").stdout)
+    assert len(pairs) == 6
+    for pair in pairs:
+        cells = ("tn", "fp", "fn", "tp")
+        differs = any(pair[f"{cell}_float32"] != pair[f"{cell}_float64"] for cell in cells)
+        assert pair["sensitive"] == differs
+    # A run that rounding does decide, made up by changing what is stored of it.
+    with closing(sqlite3.connect(db[1])) as connection:
+        connection.execute("UPDATE run SET tn = tn + 1 WHERE id = 1")
+        connection.commit()
+    assert json.loads(run_main("sensitive", *db, "--json").stdout)[0]["sensitive"]
+
+
+def test_engines_are_chosen_with_a_reason_that_is_stored(short_spec: Path, tmp_path: Path) -> None:
+    assert "letter counts suffice, on the CPU" in run_main("engines", str(short_spec)).stdout
+    short_spec.write_text(short_spec.read_text() + "dropout_rate = [0.0, 0.1]\n")
+    assert "dropout_rate=0.1 is not compiled" in run_main("engines", str(short_spec)).stdout
+    db = ("--db", str(tmp_path / "own.db"))
+    run_main("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
+    runs = json.loads(run_main("runs", *db, "--json").stdout)
+    stored = {(run["dropout_rate"], run["engine"], run["engine_reason"]) for run in runs}
+    assert stored == {
+        (0.0, "fused", "letter counts suffice, on the CPU"),
+        (0.1, "strings", "dropout_rate=0.1 is not compiled"),
+    }
+
+
+def test_worker_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+    spec = tmp_path / "long.toml"
+    spec.write_text(
+        'name = "long"\nmodel_seeds = [0]\n[fixed]\nmin_num_epochs = 100000\n'
+        "max_num_epochs = 100000\n[axes]\nhidden_size = [2, 3]\n"
+    )
+    db = tmp_path / "long.db"
+    command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--workers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        deadline = time.monotonic() + 60
+        while states(db) != ["running", "running"] or len(session_members(process.pid)) < 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and session_members(process.pid):
+        time.sleep(0.1)
+    assert session_members(process.pid) == []
+
+
+def session_members(leader: int) -> list[int]:
+    """The processes that are left of the session that a process began."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(fields[3]) == leader and fields[0] != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("command", ["runs --json", "--help"])
+def test_output_that_nobody_reads_on_is_no_error(command: str, tmp_path: Path) -> None:
+    # The reader is gone before the first letter.
+    gone = tmp_path / "gone"
+    seqcls = f"{sys.executable} -m sweeps {command}"
+    shell = f"{{ until [ -e {gone} ]; do sleep 0.05; done; {seqcls}; echo $? >&2; }} | touch {gone}"
+    named = {**os.environ, "SEQCLS_DB": str(ROOT / "runs.db")}
+    said = subprocess.run(
+        ["bash", "-c", shell], capture_output=True, text=True, check=False, env=named
+    )
+    assert said.stderr == f"{128 + signal.SIGPIPE}\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252:strict"])
+def test_a_letter_that_a_terminal_cannot_write_hides_nothing(tmp_path: Path, encoding: str) -> None:
+    db = tmp_path / "own.db"
+    table = {"name": "uni é ə", "model_seeds": [0], "fixed": {"task": "parity"}}
+    api.submit(api.open_store(db), table)
+    for arguments in (["runs"], ["status", "nix"]):
+        said = subprocess.run(
+            [*SEQCLS, *arguments, "--db", str(db)],
+            capture_output=True,
+            check=False,
+            env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+        )
+        written = (said.stdout + said.stderr).decode(encoding.partition(":")[0])
+        assert "PYTHONIOENCODING" not in written
+        assert "uni" in written
+        assert "\\u0259" in written
+        assert said.returncode == (2 if "nix" in arguments else 0)
+
+
+def test_conditions_are_repeated_and_may_leave_no_run() -> None:
+    two = ["--where", "hidden_size=16", "--where", "model_seed=0", "--columns", "id,accuracy"]
+    assert "4 runs in" in run_main("runs", *two, *DB).stdout
+    none = run_main("runs", *two, "--where", "state=failed", *DB)
+    assert (none.returncode, none.stderr) == (0, "")
+    assert "0 runs in" in none.stdout

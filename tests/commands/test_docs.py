@@ -1,0 +1,183 @@
+"""Every block of code on every page of the documentation does what the page says."""
+
+import re
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from streamlit.testing.v1 import AppTest
+
+from dashboard.cli import app
+from seqcls.config import RunConfig
+from seqcls.strings.tokenizer import LETTERS, Tokenizer
+from sweeps.grid.spec import parse_spec
+from sweeps.store.tables import Base
+from tests.app import run
+from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
+from tests.commands import run_main
+from tests.conftest import LONG, ROOT
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+README = ROOT / "README.md"
+ALL = [README, *PAGES]
+CLUSTERS = DOCS / "sweeps.md"
+HERE = [page for page in ALL if page != CLUSTERS]
+
+SHORTER = {
+    "seqcls site public": "seqcls site public --sweep walkthrough",
+    "lower_magnitude_initializations --times 8": "walkthrough --times 2",
+}
+"""The site of all sweeps is made in `test_site`; eight trainings are as two are."""
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped database, in which is stored what several pages ask, as after a first time."""
+    path = shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("base"))
+    for sweep in ("all_initializations", "lower_magnitude_initializations"):
+        assert run_main("causes", sweep, "--db", path).returncode == 0
+    return Path(path)
+
+
+@pytest.fixture
+def reader(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    """Somebody in an empty folder with that database and a colleague's copy of it."""
+    for name in ("runs.db", "colleague.db"):
+        shutil.copy(base, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEQCLS_DB", raising=False)
+    reader = Reader(tmp_path, SHORTER)
+    with reader.processes:
+        yield reader
+
+
+@pytest.mark.timeout(900)
+def test_what_the_page_on_clusters_shows_works(reader: Reader, postgres_url: str) -> None:
+    port = free_port()
+    reader.instead = {
+        **SHORTER,
+        "dask scheduler": f"dask scheduler --host 127.0.0.1 --port {port}",
+        "tcp://head-node:8786": f"tcp://127.0.0.1:{port}",
+        "--nworkers 4": "--nworkers 1 --no-nanny",
+        "postgresql://me@db-host/seqcls": postgres_url,
+    }
+    reader.follow(CLUSTERS.read_text())
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+# Where machine code is missing, it is compiled here.
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", HERE, ids=lambda page: page.stem)
+def test_what_a_page_shows_works(page: Path, reader: Reader) -> None:
+    with found_in(reader.folder):
+        reader.follow(page.read_text())
+
+
+@pytest.mark.skipif(not LONG, reason="`make docs` builds it")
+def test_the_site_is_built_strictly(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"]
+    built = subprocess.run(
+        [*command, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=250
+    )
+    assert built.returncode == 0, built.stderr
+    api = (tmp_path / "api.html").read_text()
+    for name in RunConfig.model_fields:
+        assert f"RunConfig.{name}" in api or f"_NetworkFields.{name}" in api, name
+    loaded = re.findall(r'(?:src|href)="(https?://[^"]+)"', (tmp_path / "index.html").read_text())
+    assert not [link for link in loaded if link.endswith((".js", ".css", ".woff2"))]
+
+
+def test_every_command_is_on_some_page() -> None:
+    shown = {" ".join(line.split()[1:3]) for page in ALL for line in commands_of(page.read_text())}
+    for command in names(typer.main.get_command(app)):
+        asked = f"show `seqcls {command}` in a `bash` block of README.md or of a page in docs/"
+        assert any(f"{line} ".startswith(f"{command} ") for line in shown), asked
+
+
+def names(group: Any) -> set[str]:
+    found = set()
+    for name, command in group.commands.items():
+        if command.hidden:  # a former name
+            continue
+        inner = names(command) if hasattr(command, "commands") else {""}
+        found |= {f"{name} {below}".strip() for below in inner}
+    return found
+
+
+def test_the_tables_are_described_as_they_are() -> None:
+    page = (DOCS / "database.md").read_text()
+    for table in Base.metadata.sorted_tables:
+        row = re.search(rf"^\| `{table.name}` \|.*\| (.*) \|$", page, re.MULTILINE)
+        assert row, table.name
+        described = re.sub(r" \([^)]*\)", "", row[1]).split(", ")
+        assert described == [column.name for column in table.columns]
+
+
+def test_the_queries_answer_what_they_are_said_to() -> None:
+    page = (DOCS / "database.md").read_text()
+    by_length, false_positives, *_ = [x.text for x in blocks_of(page) if x.language == "sql"]
+    with closing(sqlite3.connect(f"file:{ROOT / 'runs.db'}?mode=ro", uri=True)) as connection:
+        accuracies = dict(connection.execute(by_length).fetchall())
+        strings = [string for string, _ in connection.execute(false_positives)]
+    assert list(accuracies) == list(range(1, 201))
+    assert all(accuracies[length] == 1.0 for length in range(1, 69))
+    assert accuracies[69] < 1.0
+    assert "b{2}c{152}" in strings
+    assert all(0 in Tokenizer(LETTERS[:3]).counts(string)[:2] for string in strings)
+
+
+def test_files_that_are_shown_are_in_the_style_of_the_house(tmp_path: Path) -> None:
+    for block in blocks_of((DOCS / "extending.md").read_text()):
+        if block.language == "python" and "/" not in block.title:
+            (tmp_path / block.title).write_text(block.text)
+    assert len(list(tmp_path.iterdir())) == 6
+    for check in (["check"], ["format", "--diff"]):
+        command = [sys.executable, "-m", "ruff", *check, "--config", str(ROOT / "pyproject.toml")]
+        said = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True)
+        assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_the_page_that_is_shown_can_be_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEQCLS_DB", str(ROOT / "runs.db"))
+    (code,) = [x for x in blocks_of((DOCS / "extending.md").read_text()) if x.title == "solved.py"]
+    (tmp_path / "solved.py").write_text(code.text)
+    page = run(AppTest.from_file(str(tmp_path / "solved.py"), default_timeout=60))
+    assert not page.exception
+    assert page.title[0].value == "Solved lengths"
+    assert page.get("vega_lite_chart")
+
+
+def test_the_readme_is_short_and_what_it_names_is_there() -> None:
+    text = README.read_text()
+    assert len(text.splitlines()) < 150
+    assert len(re.findall(r"^!\[", text, re.MULTILINE)) == 1
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"(?:^|`)make (\w+)", text, re.MULTILINE)
+    assert {"run", "test", "docs", "bench"} <= set(targets)
+    for target in targets:
+        assert f"\n{target}:" in makefile, target
+    for link in re.findall(r"\]\(([\w./]+)\)", text):
+        assert (ROOT / link).exists(), link
+    linked = set(re.findall(r"\(docs/(\w+\.md)\)", text))
+    # The first page is for the site, as the text is for the repository; and pages made from it.
+    assert {page.name for page in PAGES} - linked == {"index.md", "api.md"}
+    (spec,) = (block.text for block in blocks_of(text) if block.language == "toml")
+    assert parse_spec(tomllib.loads(spec)).num_runs() == 20
+    assert len(spec.splitlines()) <= 15

@@ -1,0 +1,243 @@
+"""`seqcls draw` and `seqcls shortcuts`: strings before anything is trained on them."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqcls.interpretability.wording import percent
+from seqcls.problem import configuration, resolve
+from sweeps import api
+from sweeps.api.strings import drawn_strings, first_strings
+from sweeps.grid.spec import load_specs
+from tests.commands import run_main
+
+SHORT_STRINGS = {
+    "train_size": 200,
+    "train_max_length": 12,
+    "validation_size": 100,
+    "validation_max_length": 16,
+    "test_size": 300,
+    "test_max_length": 20,
+}
+NAMED = {"task": "counting", "alphabet": "push pop a", "formula": "push == pop"}
+
+
+def spec_file(folder: Path, fields: Mapping[str, Any], axes: Mapping[str, Any] = {}) -> str:
+    """A specification with these fields, as a file."""
+    table = {**({} if "path" in fields else SHORT_STRINGS), **fields}
+    lines = ['name = "drawn"', 'model_seeds = "0..1"', "[fixed]"]
+    lines += [f"{name} = {json.dumps(value)}" for name, value in table.items()]
+    lines += ["[axes]", *(f"{name} = {json.dumps(values)}" for name, values in axes.items())]
+    path = folder / "drawn.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def rows_file(tmp_path: Path) -> str:
+    """Rows of a language: odd numbers of a's."""
+    texts = ["a", "ab", "aab", "abab", "aaab", "bbab", "b", "bb"]
+    rows = [f"{text * n},{(text * n).count('a') % 2}" for text in texts for n in (1, 2, 3, 5)]
+    distinct = dict.fromkeys(rows)
+    (tmp_path / "rows.csv").write_text("\n".join(["tokens,label", *distinct]) + "\n")
+    return str(tmp_path / "rows.csv")
+
+
+def drawn(*arguments: str) -> list[dict[str, str]]:
+    """The rows that a command prints as CSV."""
+    said = run_main("draw", *arguments, "--format", "csv")
+    assert said.returncode == 0, said.stderr
+    return list(csv.DictReader(io.StringIO(said.stdout)))
+
+
+def test_csv_spells_strings_out(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, {"task": "modular_arithmetic", "negatives": "near"})
+    rows = drawn(spec, "-n", "150")
+    assert list(rows[0]) == ["string", "label", "length", "kind"]
+    assert {row["kind"] for row in rows} == {"positive", "uniform", "edited", "near"}
+    assert all((row["kind"] == "positive") == (row["label"] == "1") for row in rows)
+    assert all(len(row["string"]) == int(row["length"]) for row in rows)
+
+
+def test_names_of_tokens_stand_apart(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, NAMED)
+    rows = drawn(spec, "-n", "100", "--label", "positive")
+    assert any("push push" in row["string"] for row in rows), "no count stands for a repetition"
+    for row in rows:
+        tokens = row["string"].split()
+        assert len(tokens) == int(row["length"])
+        assert tokens.count("push") == tokens.count("pop")
+    frame, counted = api.draw(spec, number=50), api.draw(spec, number=50, in_notation=True)
+    assert [len(text.split()) for text in frame["string"]] == frame["length"].tolist()
+    assert (frame["string"] != counted["string"]).any()
+    table = run_main("draw", spec, "-n", "50").stdout
+    assert "{3}" in table
+    assert "{2}" not in table, "a table counts repetitions of more than two"
+    assert "50 strings of train" in table
+
+
+def test_json_lines_hold_what_csv_does(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, {"task": "copy"})
+    said = run_main("draw", spec, "-n", "30", "--format", "jsonl", "--part", "test")
+    rows = [json.loads(line) for line in said.stdout.splitlines()]
+    assert rows == [
+        {**row, "length": int(row["length"])} for row in drawn(spec, "-n", "30", "--part", "test")
+    ]
+    assert all(row["string"] == row["target"] for row in rows)
+    assert all(len(row["target"]) == row["length"] for row in rows)
+
+
+def test_no_more_than_an_epoch_is_drawn(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, {"task": "dyck"})
+    said = run_main("draw", spec, "--part", "validation", "-n", "1000", "--format", "csv")
+    assert said.stderr == "the first epoch has only 100 strings\n"
+    assert len(said.stdout.splitlines()) == 101
+    assert max(int(row["length"]) for row in drawn(spec, "--part", "validation", "-n", "100")) <= 16
+
+
+def test_strings_of_a_file_are_shown_by_label(tmp_path: Path, rows_file: str) -> None:
+    spec = spec_file(tmp_path, {"task": "file", "path": rows_file})
+    (parsed,) = load_specs(spec)
+    looked = first_strings(resolve(next(iter(parsed.configs()))), "train")
+    assert not looked.drawn_apart
+    for kind, of_kind in zip(("positive", "negative"), looked.kinds, strict=True):
+        label = int(kind == "positive")
+        assert of_kind.kind == kind
+        assert set(of_kind.first["label"]) == {label}
+        rows = drawn(spec, "--label", kind)
+        assert {row["label"] for row in rows} == {str(label)}
+        assert {row["kind"] for row in rows} == {""}, "a file doesn't say how they were drawn"
+    (of_rows,) = api.shortcuts(spec)
+    assert "without knowing" not in (of_rows.advice or "")
+    assert "decided by" not in (of_rows.advice or "")
+    assert of_rows.remedy == {}
+
+
+def test_configurations_that_draw_alike_need_not_be_told_apart(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, {"task": "dyck"}, {"hidden_size": [2, 4], "bracket_types": [1, 2]})
+    rows = drawn(spec, "--where", "bracket_types=2", "-n", "100")
+    assert any("[" in row["string"] for row in rows)
+
+
+def test_ten_strings_of_each_kind_are_looked_at() -> None:
+    problem = resolve(configuration({**SHORT_STRINGS, "task": "dyck", "negatives": "near"}))
+    looked = first_strings(problem, "test")
+    assert [of_kind.kind for of_kind in looked.kinds] == ["positive", "uniform", "edited", "near"]
+    assert sum(sum(of_kind.by_length) for of_kind in looked.kinds) == looked.number == 300
+    assert not looked.drawn_apart
+    whole = drawn_strings(problem, "test", in_notation=True)
+    for of_kind in looked.kinds:
+        rows = whole[whole["kind"] == of_kind.kind]
+        assert of_kind.first["string"].tolist() == rows["string"].head(10).tolist()
+        lengths = rows["length"].value_counts()
+        assert of_kind.by_length == [int(lengths.get(length, 0)) for length in looked.lengths]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "dyck", "test_size": 100_000, "test_max_length": 10_000},
+        {"task": "dyck", "disjoint": True, "test_seed": 77},
+    ],
+)
+def test_what_takes_long_to_draw_is_looked_at_in_part(fields: dict[str, Any]) -> None:
+    problem = resolve(configuration(fields))
+    looked = first_strings(problem, "test")
+    assert looked.drawn_apart
+    assert looked.number * looked.lengths[-1] < 3_000_000
+    assert {of_kind.kind for of_kind in looked.kinds} == {"positive", "uniform", "edited"}
+
+
+def test_strings_with_targets_are_of_one_kind() -> None:
+    looked = first_strings(resolve(configuration({**SHORT_STRINGS, "task": "copy"})), "train")
+    (of_kind,) = looked.kinds
+    assert of_kind.kind == ""
+    assert list(of_kind.first.columns) == ["string", "target", "length"]
+    assert sum(of_kind.by_length) == 200
+
+
+def test_advice_names_the_fields_that_would_help() -> None:
+    """A test of mostly ill-formed strings is passed by a reader of bigrams."""
+    fields = {"task": "cycle_navigation", **SHORT_STRINGS, "train_size": 2_000}
+    cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {"negatives": "near"}),
+        (
+            {"negatives": "near", "test_negatives": "uniform"},
+            {"negatives": "near", "test_negatives": "as_trained"},
+        ),
+        ({"negatives": "near"}, {}),
+    ]
+    for changed, remedy in cases:
+        said = api.shortcuts({"name": "s", "model_seeds": [0], "fixed": {**fields, **changed}})
+        assert said[0].remedy == remedy
+        for name, value in remedy.items():
+            assert f'{name} = "{value}"' in (said[0].advice or "")
+
+
+@pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
+def test_the_shares_of_negatives_are_those_that_were_drawn(tmp_path: Path, lengths: str) -> None:
+    """`(ab|ba)*` has no string of an odd length, so no near negative of one can be made."""
+    fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab|ba)*", "negatives": "near"}
+    spec = spec_file(tmp_path, {**fields, "negative_lengths": lengths, "train_size": 2_000})
+    kinds = api.draw(spec, number=None)["kind"]
+    negative = kinds[kinds != "positive"]
+    shares = [
+        f"{percent((negative == kind).mean(), 1)} {kind}" for kind in ("uniform", "edited", "near")
+    ]
+    wanted = f"{len(negative):,} negative strings were drawn: {', '.join(shares)}"
+    assert wanted in run_main("draw", spec).stdout
+    assert ((negative == "near").mean() < 0.2) == (lengths == "uniform")
+    assert "negative strings were drawn" not in run_main("draw", spec, "--format", "csv").stdout
+
+
+DECIDED = [
+    ({"task": "even_pairs"}, "first and last letters"),
+    ({"task": "first"}, "first and last letters"),
+    ({"task": "majority"}, "letter counts"),
+    ({"task": "parity"}, "letter counts"),
+    ({"task": "word_problem", "group": "Z2"}, "letter counts"),
+    ({"task": "regular", "alphabet": "ab", "pattern": "((a|b)(a|b))*"}, "the length"),
+    ({"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}, "pairs of neighboring tokens"),
+    ({"task": "regular", "alphabet": "ab", "pattern": "(a|b)*aa(a|b)*"}, "pairs of neighboring"),
+    ({"task": "regular", "alphabet": "ab", "pattern": "(aab)*"}, "runs of three tokens"),
+    ({"task": "copy"}, "the input itself"),
+    (
+        {"task": "rewrite", "alphabet": "ab", "pattern": "a", "replacement": "b"},
+        "the token at the same place and its neighbors",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "by"), DECIDED)
+def test_what_a_reader_decides_is_not_passed_by_a_shortcut(
+    tmp_path: Path, fields: dict[str, Any], by: str
+) -> None:
+    fixed = {**SHORT_STRINGS, "train_size": 2_000, "test_size": 300, **fields}
+    spec = spec_file(tmp_path, fixed)
+    (reached,) = api.shortcuts(spec)
+    assert f"is decided by {by}" in (reached.advice or "")
+    assert reached.remedy == {}
+    if by == "the length":
+        said = " ".join(run_main("shortcuts", spec).stdout.split())
+        assert f"is decided by {by}" in said
+        assert "without knowing" not in said
+
+
+def test_that_a_language_has_no_near_negatives_is_said_before_and_after(tmp_path: Path) -> None:
+    reason = "no near negative was found among 2,000 positive strings"
+    fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", "hidden_size": 2}
+    for negatives, is_said in (("near", True), ("mixed", False)):
+        spec = spec_file(tmp_path, {**fields, "negatives": negatives, "max_num_epochs": 1})
+        db = str(tmp_path / f"{negatives}.db")
+        for command in (("draw", spec), ("submit", spec, "--db", db), ("sweep", spec, "--db", db)):
+            found = run_main(*command)
+            assert found.returncode == 0, found.stderr
+            assert (reason in " ".join(found.stderr.split())) == is_said, command
+        told = " ".join(api.protocol(api.open_store(db), "drawn/0"))
+        drawn_as = "mixed, as the language has no near ones" if is_said else "mixed"
+        assert told.count(f"negatives {drawn_as},") == 3

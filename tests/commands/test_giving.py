@@ -1,0 +1,308 @@
+"""Models given away as one file of PyTorch, which says what the model here says."""
+
+import importlib.util
+import runpy
+import subprocess
+import sys
+from itertools import cycle, product
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import seqcls
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.evaluation import logits_of
+from seqcls.interpretability.readable_model import ids_of, plain_model, target
+from seqcls.interpretability.trained_model import RunModel, TrainedModel
+from seqcls.models import MODELS
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.results import Weights
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER
+from sweeps import api
+from sweeps.api.giving import files_of
+from tests.commands import run_main
+from tests.conftest import ROOT
+
+PARITY: dict[str, Any] = {"task": "parity", "num_blocks": 2, "precision": "float64"}
+SHORT = {"train_max_length": 12, "validation_max_length": 12, "test_max_length": 12}
+COPY: dict[str, Any] = {**PARITY, **SHORT, "task": "copy", "hidden_size": 4}
+
+MORE: dict[str, dict[str, Any]] = {"hybrid": {"layers": "ga"}}
+"""What an architecture asks for."""
+
+RECURRENT = [x for x in MODELS if MODELS[x].reads >= {"readout"} and x != "transformer"]
+LANGUAGES: list[dict[str, Any]] = [
+    {"architecture": name, "readout": readout, "hidden_size": 4, **MORE.get(name, {})}
+    for name, readout in zip(RECURRENT, cycle(("last", "mean", "last_letter")), strict=False)
+]
+LANGUAGES += [
+    {"positions": name, "attention_head_size": 2, **SHORT}
+    for name in POSITIONS
+    if not name.startswith("coupled")
+]
+LANGUAGES += [
+    {
+        **SHORT,
+        "positions": "learned",
+        "position_range": 40,
+        "readout": "last",
+        "attention_mask": "causal",
+    },
+    {"norm_placement": "post", "layer_norm": "nn", "biases": True, "readout": "mean"},
+    {"attention_scale": "log_length", "final_norm": True, "activation": "gelu_tanh"},
+    {"readout": "last_letter", "positions": "rotary", "attention_head_size": 4},
+]
+WRITERS: list[dict[str, Any]] = [
+    *({"architecture": x, **MORE.get(x, {})} for x in MODELS if x != "paragraph_reader"),
+    {"attention_scale": "learned_log_length"},
+    {"positions": "fire", "tied_embeddings": True},
+    {"architecture": "encoder_decoder", "positions": "learned"},
+    {"architecture": "recurrent_attention", "attention": "none"},
+]
+
+
+def drawn_model(fields: dict[str, Any]) -> tuple[Problem, Weights]:
+    """What a model was trained for, and weights that are drawn."""
+    problem = resolve(configuration(fields))
+    drawn = initial_parameters(problem.network, 0)
+    return problem, {name: 2 * value.numpy() for name, value in drawn.items()}
+
+
+def given(fields: dict[str, Any], folder: Path) -> tuple[TrainedModel, ModuleType]:
+    """A model that is drawn, and its file as a module."""
+    model = TrainedModel(*drawn_model(fields))
+    for name, content in files_of(model, "given", 0).items():
+        (folder / name).write_bytes(content)
+    spec = importlib.util.spec_from_file_location("given", folder / "model.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return model, module
+
+
+def strings(tokens: str, number: int) -> list[str]:
+    rng = np.random.default_rng(0)
+    return ["".join(rng.choice(list(tokens), size)) for size in rng.integers(0, 12, number)]
+
+
+@pytest.mark.parametrize("fields", LANGUAGES, ids=lambda x: "-".join(map(str, x.values())))
+def test_a_file_gives_the_logits_that_are_given_here(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**PARITY, **fields}, tmp_path)
+    asked = ["", *strings("01", 150)]
+    found = module.logits(module.load(), asked).numpy()
+    assert np.abs(found - model.ask_all(asked).score).max() < 1e-6
+    assert module.logits(module.load(), []).tolist() == []
+    with pytest.raises(ValueError, match="token 1 is 2, and the model reads 0 1"):
+        module.logits(module.load(), [[2]])
+
+
+@pytest.mark.parametrize("fields", WRITERS, ids=lambda x: "-".join(map(str, x.values())))
+def test_a_file_writes_the_outputs_that_are_written_here(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**COPY, **fields}, tmp_path)
+    inputs = [text for text in strings("ab", 180) if text][:150]
+    loaded, answers = module.load(), model.ask_all(inputs[:30])
+    for text, written in zip(inputs, model.said(answers.predicted), strict=False):
+        ids = model.tokenizer.encode(str(written))[1:]
+        tokens = [model.task.alphabet[x - FIRST_LETTER] for x in ids]
+        # One that is not ended is cut here.
+        assert module.write(loaded, text, len(tokens) + 1)[: len(tokens)] == tokens
+    read = ids_of(model, list(map(model.letters, inputs)), [target(model, (0, 1, 1))] * 150)
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(read), plain_model(model)(read), atol=1e-6, rtol=0)
+
+
+DECODED: list[dict[str, Any]] = [
+    {"decoding": "beam", "beam_width": 3},
+    {"positions": "learned", "decoding": "beam", "beam_width": 2},
+    {"positions": "learned"},
+    {"architecture": "gru", "task": "duplicate", "decoding": "beam", "beam_width": 4},
+]
+
+
+@pytest.mark.parametrize("fields", DECODED, ids=lambda x: "-".join(map(str, x.values())))
+def test_a_file_ends_its_outputs_where_they_are_ended_here(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**COPY, **fields}, tmp_path)
+    loaded = module.load()
+    inputs = list(map(model.text, product(range(model.num_letters), repeat=5)))[:24]
+    known = [x for x in inputs if model.is_input(model.letters(x))]
+    answers = model.ask_all(known)
+    assert len(known) > 3
+    for text, written in zip(known, model.said(answers.predicted), strict=True):
+        plain = "".join(model.task.alphabet[x] for x in model.letters(text))
+        ids = model.tokenizer.encode(str(written))[1:]
+        assert module.write(loaded, plain) == [model.task.alphabet[x - FIRST_LETTER] for x in ids]
+
+
+@pytest.mark.parametrize("architecture", ["transformer", "encoder_decoder"])
+def test_all_places_come_back_as_they_were_given(architecture: str, tmp_path: Path) -> None:
+    model, _ = given({**COPY, "architecture": architecture, "positions": "learned"}, tmp_path)
+    task = {"task": "copy", "test_max_length": 4, "test_size": 20}
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
+    loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), ["a", "ab" * 6]
+    assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"positions": "learned"}, "0" * 13, "13 tokens: the model has places for at most 12"),
+    ({"positions": "learned", **COPY}, "a" * 25, "25 tokens: the model has places for at most 24"),
+    ({}, "012", "token 3 is '2', and the model reads 0 1"),
+    ({"task": "dyck", "max_depth": 2}, "(_)", "token 2 is '_', and the model reads"),
+    (COPY, "a\n", "token 2 is '\\n'"),
+    (COPY, "", "an input without tokens: expected at least one"),
+    (COPY, "a" * 1001, "1001 tokens: the model has places for at most 1000"),
+]
+
+
+@pytest.mark.parametrize(("fields", "string", "said"), REFUSED, ids=lambda x: str(x)[:30])
+def test_a_file_refuses_what_is_refused_here(
+    fields: Any,
+    string: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given({**PARITY, **SHORT, "hidden_size": 4, **fields}, tmp_path)
+    monkeypatch.setattr(sys, "argv", ["model.py", string])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(tmp_path / "model.py"), run_name="__main__")
+    printed = capsys.readouterr()
+    assert (ended.value.code, printed.out) == (2, "")
+    assert said in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_what_a_given_model_computes_is_said(tmp_path: Path) -> None:
+    db = str(ROOT / "runs.db")
+    said = run_main("give", "all_initializations/2", str(tmp_path / "given"), "--db", db).stdout
+    computes = said.splitlines()[-1]
+    assert computes.startswith("computes: architecture=transformer, hidden_size=2, ")
+    assert "of strings of any number of tokens out of a b c; a logit, positive" in computes
+    assert computes.removeprefix("computes: ") in (tmp_path / "given" / "README.md").read_text()
+
+
+def at_places(name: str) -> bool:
+    """Whether an architecture answers at every place."""
+    fields = {**PARITY, **SHORT, "architecture": name, "answers": "states"}
+    try:
+        resolve(configuration(fields))
+    except ConfigError:
+        return False
+    return True
+
+
+PLACES: list[dict[str, Any]] = [
+    {"architecture": name, "answers": answers, "hidden_size": 4}
+    for name, answers in zip(
+        filter(at_places, MODELS), cycle(["prefixes", "next_symbols", "states"]), strict=False
+    )
+]
+PLACES += [
+    {"positions": "learned", "answers": answers, **more}
+    for answers, more in (("prefixes", {}), ("next_symbols", {"tied_embeddings": True}))
+]
+
+
+@pytest.mark.parametrize("fields", PLACES, ids=lambda x: "-".join(map(str, x.values())))
+def test_a_file_answers_at_every_place_as_it_is_answered_here(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**PARITY, **SHORT, **fields}, tmp_path)
+    asked = [text for text in strings("01", 400) if text.count("1") % 2][:150]
+    known = TokenStrings.of_lists(2, list(map(model.letters, asked)))
+    (right,) = logits_of(model.problem, [model.weights], known)
+    found = module.logits(module.load(), asked).numpy()
+    there = ~np.isnan(right)
+    assert there.any(axis=(1, 2)).all()
+    assert np.abs(found - right)[there].max() < 1e-6
+
+
+GPT2: dict[str, Any] = {
+    "positions": "learned",
+    "attention_mask": "causal",
+    "layer_norm": "nn",
+    "final_norm": True,
+    "biases": True,
+    "hidden_size": 4,
+    "attention_head_size": 2,
+    "activation": "gelu_tanh",
+}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{**PARITY, "readout": "last"}, {**PARITY, "answers": "next_symbols", "tied_embeddings": True}],
+)
+def test_a_gpt2_comes_back_as_it_was_given(fields: Any, tmp_path: Path) -> None:
+    problem = resolve(configuration({**SHORT, **GPT2, **fields}))
+    weights = {x: y.numpy() for x, y in initial_parameters(problem.network, 0).items()}
+    if "classifier.bias" in weights:
+        weights["classifier.bias"][:] = 0
+    model = TrainedModel(problem, weights)
+    for name, content in files_of(model, "given", 0, "gpt2").items():
+        (tmp_path / name).write_bytes(content)
+    task = {"task": "parity", "test_max_length": 12, "test_size": 50}
+    task |= {x: y for x, y in fields.items() if x == "answers"}
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
+    loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), strings("01", 100)
+    assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
+
+
+def test_what_only_the_task_knows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="coupling"):
+        given({**COPY, "positions": "coupled"}, tmp_path)
+
+
+def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None:
+    store = api.open_store(str(ROOT / "runs.db"))
+    files = api.give(store, "all_initializations/2", tmp_path / "given")
+    assert {x.name for x in files} == {path.name for path in (tmp_path / "given").iterdir()}
+    text = (tmp_path / "given" / "model.py").read_text()
+    assert "import seqcls" not in text
+    assert "from seqcls" not in text
+    run = [sys.executable, "-P", str(tmp_path / "given" / "model.py"), "ab", "aaaa"]
+    said = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    found = [float(line.split()[1]) for line in said.splitlines()]
+    trained = seqcls.load_run(ROOT / "runs.db", "all_initializations/2")
+    assert np.allclose(found, trained.logits(["ab", "aaaa"]), rtol=1e-4)
+    again = api.load_weights(tmp_path / "runs.db", tmp_path / "given", task="contains_all")
+    loaded = seqcls.load_run(tmp_path / "runs.db", again)
+    assert np.array_equal(loaded.logits(["ab", "aaaa"]), trained.logits(["ab", "aaaa"]))
+    assert (tmp_path / "given" / "specification.toml").read_text().count("model_seeds") == 1
+
+
+def test_numbers_of_letters_are_taken_from_arrays_and_tensors() -> None:
+    model = RunModel(*drawn_model({**PARITY, "hidden_size": 4}))
+    asked = [[0, 1], np.array([0, 1], dtype=np.uint8), torch.tensor([0, 1]), [torch.tensor(0), 1]]
+    assert set(model.logits([*asked, np.array(["0", "1"])])) == set(model.logits(["01"]))
+    with pytest.raises(InvalidStringError, match="over 3 letters: the model reads 2"):
+        model.ask(TokenStrings.of_lists(3, [[0]]))
+    with pytest.raises(InvalidStringError, match="token 2: there is no letter number 3"):
+        TokenStrings.of_letters(3, np.array([[0, 3]]))
+
+
+def test_a_notebook_draws_a_run_by_its_accuracy_and_its_answers() -> None:
+    drawn = seqcls.load_run(ROOT / "runs.db", "all_initializations/2")._repr_html_()
+    assert "Accuracy by length, up to 200, trained up to 10" in drawn
+    assert "<title>length 200: " in drawn
+    assert "<tr><td>ab</td><td>True</td><td>True</td>" in drawn
+    # Results are of the best epoch, and no other is beside them.
+    early = seqcls.load_run(ROOT / "runs.db", "all_initializations/2", epoch=1)
+    assert "Accuracy" not in early._repr_html_()
+
+
+def test_a_notebook_draws_strings_of_any_length() -> None:
+    strings = TokenStrings.of_lists(3, [[0, 2], [], [1] * 200, *[[0]] * 20])
+    drawn = strings._repr_html_()
+    assert drawn.count("<span") == 2 + 100 + 9
+    assert "(empty)" in drawn
+    assert "and 100 more" in drawn
+    assert "and 11 more strings" in drawn
+    counted = TokenStrings.of_counts(2, np.array([[10**9, 1]]))
+    assert counted._repr_html_() == "&lt;TokenStrings: 1 over 2 letters&gt;"

@@ -1,0 +1,810 @@
+"""Results of models trained elsewhere: stored, shown beside trained ones, refused."""
+
+import enum
+import itertools
+import json
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from dashboard.views.error_places import align
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError, DatasetError
+from seqcls.imported import imported_config, unfold
+from seqcls.problem import configuration, resolve
+from sweeps import api
+from sweeps.api.importing import ResultLog
+from sweeps.api.naming import names_of
+from sweeps.api.protocols import protocol
+from sweeps.cli.app import app
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer
+from tests.app import open_app, said
+from tests.commands import run_main
+from tests.databases import rows
+from tests.stock import copy_of, stock
+
+STRINGS = ["".join(x) for n in range(1, 6) for x in itertools.product("ab", repeat=n)]
+SPLITS = ["test" if number % 3 == 0 else "train" for number in range(len(STRINGS))]
+TESTED = [number for number, split in enumerate(SPLITS) if split == "test"]
+SPEC: dict[str, Any] = {
+    "name": "ours",
+    "model_seeds": [0, 1],
+    "fixed": {
+        "task": "file", "hidden_size": 2, "max_num_epochs": 2, "architecture": "rnn",
+        "readout": "last",
+    },
+}  # fmt: skip
+
+
+def _data(folder: Path) -> Path:
+    path = folder / "data.csv"
+    lines = [f"{x},{x.count('a') % 2},{SPLITS[n]},s{n}" for n, x in enumerate(STRINGS)]
+    path.write_text("\n".join(["tokens,label,split,id", *lines]))
+    return path
+
+
+def _predictions(wrong: int = 3) -> pd.DataFrame:
+    labels = [STRINGS[number].count("a") % 2 for number in TESTED]
+    said_ = [label ^ (place < wrong) for place, label in enumerate(labels)]
+    return pd.DataFrame({"id": [f"s{number}" for number in TESTED], "prediction": said_})
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A database with trained and imported runs of one file; runs 1 and 2 are trained."""
+    folder = tmp_path_factory.mktemp("imported")
+    path = _data(folder)
+    store = api.open_store(folder / "runs.db")
+    spec = {**SPEC, "fixed": {**SPEC["fixed"], "path": str(path)}}
+    api.submit(store, spec)
+    api.work(store)
+    with api.log_results(store, sweep="theirs", dataset=path) as log:
+        for seed, width in itertools.product(range(2), (32, 64)):
+            log.run(
+                model="mamba-2l",
+                seed=seed,
+                config={"d_model": width, "hidden_size": 7, "optimizer": {"name": "adam"}},
+                predictions=_predictions(wrong=seed + width // 32),
+                losses=[(3.0, 2.0), (2.5, 1.0)] if width == 32 else None,
+            )
+    return store
+
+
+def test_fields_of_trained_runs_keep_their_types_beside_imported_ones(both: Store) -> None:
+    alone, beside = (api.runs(both, sweep) for sweep in ("ours", None))
+    for name in ("train_alpha", "dropout_rate", "learning_rate"):
+        assert str(beside[name].dtype) == "Float64", name
+    assert str(beside["hidden_size"].dtype) == "Int64"
+    of_ours = beside[beside["id"].isin(alone["id"])]
+    for name in RunConfig.model_fields:
+        assert list(map(str, of_ours[name])) == list(map(str, alone[name])), name
+
+
+def test_settings_of_others_are_never_fields_of_ours(both: Store) -> None:
+    frame = api.runs(both)
+    assert frame["config.d_model"].dropna().tolist() == [32, 64, 32, 64]
+    assert set(frame["config.optimizer.name"].dropna()) == {"adam"}
+    theirs = frame[frame["architecture"] == "imported"]
+    assert theirs[["hidden_size", "learning_rate", "max_num_epochs"]].isna().all(axis=None)
+    assert set(frame["hidden_size"].dropna()) == {2}
+    wide_only: dict[str, Any] = {"config.d_model": 64}
+    wide = api.runs(both, **wide_only)
+    assert wide["id"].tolist() == [4, 6]
+
+
+def test_trained_and_imported_runs_compare_string_by_string(both: Store) -> None:
+    found = api.compare(both, "ours", "theirs:config.d_model=64")
+    assert found.strings is not None
+    assert found.fields["config.d_model"] == (None, 64)
+    other = api.log_results(both, sweep="shorter", task={"task": "parity", "test_max_length": 4})
+    test = other.strings
+    run = other.run(
+        model="zero",
+        seed=0,
+        predictions={"tokens": test["tokens"].tolist(), "prediction": [0] * len(test)},
+    )
+    assert api.compare(both, "ours", str(run)).strings is None
+    api.delete(both, "shorter")
+
+
+NEED_WEIGHTS = (
+    "predict 3 b", "states 3 ab", "ablate 3", "minimal 3", "rules 3", "family 3 <ab>{n}",
+    "figures 3 ab -o figures", "causes theirs", "remedies 3", "explain 3 ab", "verdict 3",
+    "automaton 3", "sensitive theirs", "patch 3 ab --source bb",
+)  # fmt: skip
+NEED_NONE = (
+    "status", "causes ours", "errors 3", "report theirs --out report.html",
+    "report ours theirs --out both.html",
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_what_needs_weights_says_why_it_is_absent_and_all_else_works(
+    both: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for line in NEED_WEIGHTS:
+        refused = run_main(*line.split(), "--db", str(both.path))
+        assert refused.returncode == 2, refused
+        assert "weights are not in this database" in refused.stderr
+    for line in NEED_NONE:
+        done = run_main(*line.split(), "--db", str(both.path))
+        assert done.returncode == 0, done
+        assert "nan" not in done.stdout.split()
+    theirs = Path("report.html").read_text()
+    assert "No causes can be found: it was trained elsewhere" in theirs
+    assert "seqcls causes" not in theirs
+    assert "generalize, of those" not in theirs, "no column without content"
+    assert ">None<" not in re.sub(r"\s", "", Path("both.html").read_text())
+
+
+def test_pages_on_imported_results_offer_no_training_and_say_what_is_reached(
+    both: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [sweep.name for sweep in api.status(both)]
+    page = open_app(monkeypatch, str(both.path), "sweeps", sweep_id=str(names.index("theirs") + 1))
+    assert "Imported" in [x.value for x in page.caption]
+    assert not any(x.key.startswith(("more ", "edit_as_new")) for x in page.button if x.key)
+    shown = said(open_app(monkeypatch, str(both.path), "failing", sweep="theirs")).replace("\\", "")
+    assert f"1 of the {len(TESTED)} test strings is wrong in all 4 models" in shown
+    assert f"A model that is right on all others reaches {1 - 1 / len(TESTED):.2%}" in shown
+
+
+def test_answers_are_exported_as_evaluation_tools_read_them(both: Store, tmp_path: Path) -> None:
+    written = api.export(both, tmp_path / "out", "jsonl")
+    (path,) = written
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(lines) == written[path] == 6 * len(TESTED)
+    assert list(lines[0]) == [
+        *("doc_id", "input", "target", "prediction", "correct", "run", "seed"),
+    ]
+    wrong = [line for line in lines if not line["correct"] and line["run"] == 3]
+    assert [line["input"] for line in wrong] == [STRINGS[TESTED[0]]]
+    assert all(line["prediction"] == 1 - line["target"] for line in wrong)
+
+
+def test_runs_are_refused_or_replaced_and_merged(both: Store, tmp_path: Path) -> None:
+    path = _data(tmp_path)
+    store = open_writer(str(tmp_path / "runs.db"))
+    log = api.log_results(store, sweep="theirs", dataset=path)
+    settings = {"d_model": 32, "hidden_size": 7, "optimizer": {"name": "adam"}}
+    log.run(model="mamba-2l", seed=0, config=settings, predictions=_predictions())
+    with pytest.raises(ConfigError, match="there already, as run 1"):
+        log.run(model="mamba-2l", seed=0, config=settings, predictions=_predictions())
+    again = api.log_results(store, sweep="theirs", dataset=path, replace=True)
+    again.run(model="mamba-2l", seed=0, config=settings, predictions=_predictions(wrong=5))
+    assert api.runs(store)["errors"].tolist() == [5]
+    assert api.verify(store).damages == []
+    with pytest.raises(ConfigError, match="trains models here"):
+        api.log_results(both, sweep="ours", dataset=path)
+    merged = api.merge(store, both)
+    assert (merged.results, len(merged.conflicts), merged.renamed) == (5, 1, {})
+    assert api.verify(store).damages == []
+    api.delete(store, "theirs")
+    api.delete(store, "ours")
+    assert rows(Path(str(store.path)), "SELECT count(*) FROM dataset") == [(0,)]
+
+
+def test_outputs_of_transductions_are_held_against_their_targets(tmp_path: Path) -> None:
+    data = tmp_path / "pairs.jsonl"
+    pairs = [("h i", "HH AY"), ("h o", "HH OW"), ("o", "OW")]
+    data.write_text("\n".join(json.dumps({"tokens": x, "target": y}) for x, y in pairs))
+    store = api.open_store(tmp_path / "runs.db")
+    log = api.log_results(store, sweep="theirs", dataset=data)
+    tokens = [x for x, _ in pairs]
+    log.run(
+        model="rules",
+        seed=0,
+        predictions={"tokens": tokens, "prediction": ["HH AY", "HH", "HH OW"]},
+    )
+    wrong = api.errors(store, [1]).set_index("string")
+    assert wrong["output"].to_dict() == {"h o": "HH", "o": "HH OW"}
+    assert wrong.loc["h o", "error_kind"] == "stopped early"
+    assert api.verify(store).damages == []
+    (path,) = api.export(store, tmp_path / "out", "jsonl")
+    assert {json.loads(x)["prediction"] for x in path.read_text().splitlines()} == {
+        *("HH AY", "HH", "HH OW"),
+    }
+
+
+LOOK_ALIKE: list[dict[str, Any]] = [
+    {"model": "small"}, {"model": "large"}, {"config": {"model": "small"}},
+    {"d": 64}, {"d": "64"}, {"d": True}, {"d": 1}, {"d": None}, {"d": "null"}, {},
+    {"d": [1, 2]}, {"d": "[1,2]"}, {"d": {}}, {"d": "{}"}, {"d": 'a"'}, {"d": '"a"'}, {"d": "a"},
+    {"d": "a, d=1"}, {"d": "x" * 500}, {"d": "x" * 499 + "y"}, {"d": "one\nline"},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def alike(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A database of configurations that look alike as text; and two that are the same, apart."""
+    folder = tmp_path_factory.mktemp("alike")
+    store = api.open_store(folder / "runs.db")
+    with api.log_results(store, sweep="alike", dataset=_data(folder)) as log:
+        for number, settings in enumerate([*LOOK_ALIKE, {"d": 64.0}]):
+            log.run(model="net", seed=0, config=settings, predictions=_predictions(number % 4))
+    return store
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_no_two_configurations_are_called_the_same(alike: Store, tmp_path: Path) -> None:
+    named = names_of(alike, list(api.configs(alike)))
+    assert len(set(named.values())) == len(named) == len(LOOK_ALIKE) + 1
+    numbered = [name for name in named.values() if ", configuration " in name]
+    assert len(numbered) == 6, "64 and 64.0; None and no setting; two that begin alike"
+    report = ["report", "alike", "--out", str(tmp_path / "r.html"), "--db", str(alike.path)]
+    assert CliRunner().invoke(app, report).exit_code == 0
+    small, large = (f"alike:config.config.model={size}" for size in ("small", "large"))
+    assert api.compare(alike, small, large).fields["config.config.model"] == ("small", "large")
+
+
+GOOD = [{"model": "m", "seed": 0, "id": f"s{n}", "prediction": 1} for n in TESTED]
+
+
+def _bad_rows() -> dict[str, list[Any]]:
+    """Predictions with one thing wrong each."""
+    values: dict[str, list[Any]] = {
+        "seed": [-1, 1.5, "x", "", None, 2**63, "1e3", True, "٣", "0x1", "9" * 30],
+        "prediction": [2, -1, "maybe", "", None, 0.5, "nan", "=1+1", "<b>1</b>", "1 1", [1], {}],
+        "model": ["", None, 3, " ", "a\0b", "x" * 300, "a\nb", [], {}],
+        "id": ["nope", None, "", "s1", "S0", "s00", "<script>", 7],
+        "score": ["x", "1e400", "-1e999", 10**309, [1], "=A1"],
+        "split": ["holdout", 3, "tests", []],
+        "config": ["{", "[1]", "3", '{"": 1}', '{"a\\u0000": 1}'],
+    }
+    return {
+        f"{name} {value!r:.30}": [*GOOD[:2], {**GOOD[2], name: value}, *GOOD[3:]]
+        for name, some in values.items()
+        for value in some
+    }
+
+
+def _bad_files(folder: Path) -> list[Path]:
+    found: list[Path] = []
+
+    def add(ending: str, content: bytes | str) -> None:
+        path = folder / f"bad{len(found)}{ending}"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        found.append(path)
+
+    head = "model,seed,id,prediction\n"
+    good = "".join(f"m,0,s{n},1\n" for n in TESTED)
+    for some in _bad_rows().values():
+        add(".jsonl", "\n".join(json.dumps(row) for row in some))
+    for content in (
+        "", "\n", head, good, head + good + "m,0,s0,1\n", head + good[: len(good) // 2],
+        head + good.replace("m,0,s0,1\n", ""), head + good + "m,0\n", head + good + 'm,0,"s0,1\n',
+        head.replace("id", "tokens") + good, head.replace("model", "name") + good,
+        head.replace("seed", "model") + good, head.replace("id", "id,tokens") + good,
+        "model,seed,id,prediction,color\n" + good.replace(",1\n", ",1,red\n"), head + "\0" + good,
+        head.replace("prediction", "predicton") + good, "x" * 2_000_000,
+        head + "m,0,s0," + "1" * 1_500_000, "Seed," + head + good.replace("m,", "0,m,"),
+    ):  # fmt: skip
+        add(".csv", content)
+        add(".tsv", content)
+    for binary in (b"\xff\xfe", b"\x89PNG", head.encode("utf-16"), head.encode() + b"m,0,\xe9,1\n"):
+        add(".csv", binary)
+        add(".jsonl", binary)
+        add(".parquet", binary)
+    for content in ("[]", "1", "{", "null", "{}", '{"model": "m"}', "[" * 100_000, '{"a":' * 9000):
+        add(".jsonl", content)
+    add(".xlsx", head + good)
+    add("", head + good)
+    for columns in ({"model": ["m"]}, {**{k: [v] for k, v in GOOD[0].items()}}):
+        pq.write_table(pa.table(columns), folder / f"bad{len(found)}.parquet")
+        found.append(folder / f"bad{len(found)}.parquet")
+    found += [folder, folder / "missing.csv"]
+    return found
+
+
+def test_malformed_files_are_refused_in_one_line_and_nothing_is_written(tmp_path: Path) -> None:
+    data = _data(tmp_path)
+    store = api.open_store(tmp_path / "runs.db")
+    files = _bad_files(tmp_path)
+    assert len(files) >= 80
+    for path in files:
+        with pytest.raises((DatasetError, ConfigError)) as refused:
+            api.import_predictions(store, path, sweep="theirs", dataset=data)
+        assert "\n" not in str(refused.value), path
+        assert len(str(refused.value)) < 700, path
+    for table in ("run", "sweep", "config", "dataset", "test_string"):
+        assert rows(tmp_path / "runs.db", f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_a_file_is_imported_by_the_command(tmp_path: Path) -> None:
+    data = _data(tmp_path)
+    csv, parquet = tmp_path / "p.csv", tmp_path / "p.parquet"
+    both_seeds = pd.concat([_predictions().assign(model="m", seed=x) for x in range(2)])
+    both_seeds = both_seeds.assign(**{"config.d_model": 64, "score": 0.25})
+    both_seeds.to_csv(csv, index=False)
+    both_seeds.assign(model="n").to_parquet(parquet)
+    settings = ["--sweep", "theirs", "--dataset", str(data), "--db", str(tmp_path / "runs.db")]
+    for path in (csv, parquet):
+        found = CliRunner().invoke(app, ["import", str(path), *settings])
+        assert found.exit_code == 0, found.exception
+        assert "2 runs imported" in found.output
+    again = CliRunner().invoke(app, ["import", str(csv), *settings])
+    assert "there already" in str(again.exception)
+    assert CliRunner().invoke(app, ["import", str(csv), *settings, "--replace"]).exit_code == 0
+    store = api.open_store(tmp_path / "runs.db")
+    frame = api.runs(store)
+    assert len(frame) == 4
+    told = " ".join(protocol(store, int(frame["id"].iloc[-1])))
+    assert "File: data.csv" in told
+    assert "Trained elsewhere as m (d_model=64)" in told
+    assert "Imported (predictions of p.csv)" in told
+    assert frame["config.d_model"].tolist() == [64] * 4
+
+
+def test_a_sweep_of_imported_results_is_not_trained_over(both: Store) -> None:
+    before = api.runs(both, "theirs")["id"].tolist()
+    with pytest.raises(ConfigError, match="'theirs' holds imported results; give the sweep"):
+        api.submit(both, {**SPEC, "name": "theirs", "fixed": {"hidden_size": 2}})
+    assert before
+    assert api.runs(both, "theirs")["id"].tolist() == before
+
+
+TOKENS = [STRINGS[number] for number in TESTED]
+RIGHT = [string.count("a") % 2 for string in TOKENS]
+FRAME = pd.DataFrame({"tokens": TOKENS, "prediction": RIGHT})
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> ResultLog:
+    """A log of a language in an empty database."""
+    db = copy_of("made", "made.db", tmp_path)
+    return api.log_results(db, sweep="theirs", dataset=_data(tmp_path))
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> ResultLog:
+    """A log of a transduction: the strings, backwards."""
+    path = tmp_path / "pairs.csv"
+    path.write_text("\n".join(["input,target", *(f"{x},{x[::-1]}" for x in TOKENS)]))
+    db = shutil.copy(stock("made") / "made.db", tmp_path / "pairs.db")
+    return api.log_results(db, sweep="theirs", dataset=path)
+
+
+REFUSED_ROWS: list[tuple[Any, str]] = [
+    ({"tokens": TOKENS, "prediction": RIGHT[1:]}, "different lengths: tokens 21, prediction 20"),
+    ({"tokens": TOKENS, "prediction": 1}, "'prediction' is 1, expected a list"),
+    ({"tokens": TOKENS, "prediction": {0, 1}}, "expected a list"),
+    ({"tokens": TOKENS, "answer": RIGHT}, "the columns 'tokens, answer', not prediction"),
+    (RIGHT, "of type list: expected columns"),
+    (pd.concat([FRAME, FRAME], axis=1), "two columns 'tokens'"),
+    ({**FRAME, "prediction": [None, *RIGHT[1:]]}, "row 1: prediction is missing"),
+    *(
+        ({**FRAME, "score": [score, *[None] * (len(TOKENS) - 1)]}, "-1.798e+308 to 1.798e+308")
+        for score in ("1e400", "-1e309", 10**400)
+    ),
+    ({**FRAME, "score": [0.9 if x else 0.2 for x in RIGHT]}, "as probabilities are"),
+    ({**FRAME, "prediction": 0, "score": [0.3] * len(RIGHT)}, "'prediction' is 0"),
+    (FRAME.assign(prediction=0, score=0.3), "as probabilities are"),
+    ({**FRAME, "score": [-0.1 if x else -2.3 for x in RIGHT]}, "as logarithms of probabilities"),
+    ({**FRAME, "score": [-2.0 if x else 2.0 for x in RIGHT]}, "above all of those predicted 1"),
+]
+"""Predictions of a language, and what is said against them."""
+
+NO_TOKENS: tuple[Any, ...] = (-1, 1.7, True, None, 0.5, ["a"], float("nan"), np.float64(-1))
+
+
+def test_predictions_that_are_none_are_refused_in_a_line(log: ResultLog, pairs: ResultLog) -> None:
+    place = len(TOKENS[0]) + 1
+    first, *others = [list(x) for x in TOKENS]
+    asked = [(log, given, said_) for given, said_ in REFUSED_ROWS]
+    for token in NO_TOKENS:
+        lists = [[*first, token], *others]
+        asked.append((pairs, {"tokens": TOKENS, "prediction": lists}, f"at place {place}"))
+        asked.append((log, {"tokens": lists, "prediction": RIGHT}, f"at place {place}"))
+    for missing in (None, float("nan"), pd.NA):
+        outputs = [missing, *(x[::-1] for x in TOKENS[1:])]
+        said_ = "row 1: prediction is missing; the empty output is ''"
+        asked.append((pairs, {"tokens": TOKENS, "prediction": outputs}, said_))
+    for own, given, said_ in asked:
+        with pytest.raises(DatasetError, match=re.escape(said_)) as refused:
+            own.run(model="m", seed=0, predictions=given)
+        assert "\n" not in str(refused.value)
+    assert api.runs(log.opened).empty
+    assert api.runs(pairs.opened).empty
+    # Probabilities of a model that always says 1 are what logits may be, and so is nothing.
+    log.run(model="m", seed=0, predictions=FRAME.assign(prediction=1, score=0.7))
+    assert api.errors(log.opened, [1])["logit"].eq(0.7).all()
+    outputs = ["", *(x[::-1] for x in TOKENS[1:])]
+    pairs.run(model="m", seed=0, predictions={"tokens": TOKENS, "prediction": outputs})
+    assert api.errors(pairs.opened, [1])["output"].tolist() == [""]
+
+
+GIVEN: dict[str, Callable[[], Any]] = {
+    "series of other indexes": lambda: {
+        "tokens": FRAME["tokens"].sort_values(ascending=False),
+        "prediction": pd.Series([x.count("a") % 2 for x in sorted(TOKENS, reverse=True)]),
+    },
+    "a frame in another order": lambda: FRAME.sample(frac=1, random_state=1),
+    "categories": lambda: FRAME.astype("category"),
+    "columns of Arrow": lambda: FRAME.convert_dtypes(dtype_backend="pyarrow"),
+    "a table of Arrow": lambda: pa.Table.from_pandas(FRAME),
+    "rows": lambda: FRAME.to_dict("records"),
+    "columns by index": FRAME.to_dict,
+    "strings as lists": lambda: {"tokens": [str(list(x)) for x in TOKENS], "prediction": RIGHT},
+    "predictions by string": lambda: dict(zip(TOKENS, RIGHT, strict=True)),
+    "tensors": lambda: {"tokens": TOKENS, "prediction": torch.tensor(RIGHT)},
+    "truths of NumPy": lambda: {"tokens": TOKENS, "prediction": list(np.array(RIGHT) == 1)},
+    "a generator": lambda: {"tokens": TOKENS, "prediction": (x for x in RIGHT)},
+}
+
+
+def test_columns_stand_beside_each_other_by_position(log: ResultLog) -> None:
+    for name, given in GIVEN.items():
+        log.run(model=name, seed=0, predictions=given())
+    found = api.runs(log.opened).set_index("config.model")["accuracy"].to_dict()
+    assert found == dict.fromkeys(GIVEN, 1.0)
+
+
+def test_scores_stay_with_their_strings(log: ResultLog) -> None:
+    wrong = FRAME.assign(prediction=1 - FRAME["prediction"]).iloc[::-1]
+    scores = pd.Series([2.0 + number for number in range(len(wrong))])
+    log.run(model="m", seed=0, predictions={**wrong, "score": scores})
+    stored = api.errors(log.opened, [1]).set_index("string")["logit"]
+    tokenizer = log._strings.tokenizer
+    for string, score in zip(wrong["tokens"], scores, strict=True):
+        assert stored[tokenizer.decode(tokenizer.encode(string))] == score
+
+
+SCORES = [float("-inf"), float("inf"), -1e308, 1e308, sys.float_info.max, float("nan"), 0.5]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_scores_may_be_infinite_and_cells_without_one_are_empty(
+    any_db: str, tmp_path: Path
+) -> None:
+    # A kind of file for each kind of database; of the third only the reading differs.
+    kind = "jsonl" if "://" in any_db else "parquet"
+    data, file, folder = _data(tmp_path), tmp_path / f"p.{kind}", tmp_path / "exported"
+    scores = {x: SCORES[n % len(SCORES)] for n, x in enumerate(TOKENS)}
+    given = FRAME.assign(model="m", seed=0)
+    given["prediction"] = [int(scores[x] > 0) if scores[x] == scores[x] else 0 for x in TOKENS]
+    given["score"] = given["tokens"].map(scores)
+    if kind == "jsonl":
+        file.write_text("\n".join(json.dumps(x) for x in given.to_dict("records")))
+    else:
+        getattr(given, f"to_{kind}")(file, index=False)
+    database = ["--db", any_db]
+    read = ["import", str(file), "--sweep", "theirs", "--dataset", str(data), *database]
+    found = CliRunner().invoke(app, read)
+    assert found.exit_code == 0, found.exception
+    store = api.open_store(any_db)
+    (run_id,) = api.runs(store)["id"]
+    encoded = resolve(api.config(store, run_id)).tokenizer
+    kept = {encoded.decode(encoded.encode(x)): score for x, score in scores.items()}
+    stored = api.errors(store, [run_id]).set_index("string")["logit"]
+    expected = pd.Series(kept)[stored.index]
+    assert len(set(expected.dropna())) > 3
+    assert expected.isna().any()
+    pd.testing.assert_series_equal(stored, expected, check_names=False)
+
+    # JSON has no infinity, and none of Python's words for it is printed.
+    command = ["errors", str(run_id), "--sort", "logit", *database]
+    told = run_main(*command, "--json").stdout
+    assert not re.search(r": (NaN|-?Infinity)", told)
+    spelled = [x["logit"] for x in json.loads(told)]
+    assert [float(x) for x in spelled if x is not None] == sorted(expected.dropna())
+    assert spelled.count(None) == expected.isna().sum()
+    assert {"-∞", "∞"} & set(run_main(*command).stdout.split())
+    for ending, read_file in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
+        asked = ["export", str(folder), "--format", ending, *database]
+        assert run_main(*asked).returncode == 0
+        again = read_file(folder / f"errors.{ending}").set_index("string")["logit"]
+        pd.testing.assert_series_equal(again, stored, check_names=False)
+    for name in ("runs", "lengths", "errors", "shortcuts"):
+        assert "nan" not in (folder / f"{name}.csv").read_text().lower().split(",")
+    assert api.report(store, "theirs")
+    assert api.verify(store).damages == []
+
+
+AS_LISTS: dict[str, Callable[[str], Any]] = {
+    "lists": list,
+    "lists as Python writes them": lambda x: str(list(x)),
+    "lists of NumPy": lambda x: str(list(np.array(list(x)))),
+}
+
+
+def test_an_output_may_be_a_list_of_tokens(pairs: ResultLog, tmp_path: Path) -> None:
+    data = tmp_path / "pairs.csv"
+    for seed, (name, written) in enumerate(AS_LISTS.items()):
+        outputs = [written(x[::-1]) for x in TOKENS]
+        pairs.run(model=name, seed=0, predictions={"tokens": TOKENS, "prediction": outputs})
+        frame = pd.DataFrame({"Model": "n", "SEED": seed, "tokens ": TOKENS, "Prediction": outputs})
+        frame.to_csv(tmp_path / "p.csv", index=False)
+        api.import_predictions(pairs.opened, tmp_path / "p.csv", sweep="theirs", dataset=data)
+    assert api.runs(pairs.opened)["accuracy"].tolist() == [1.0] * 6
+
+
+def test_whole_numbers_that_a_frame_made_floats_are_whole_outputs(tmp_path: Path) -> None:
+    data = tmp_path / "sums.csv"
+    sums = {f"{a}+{b}": a + b for a in range(5) for b in range(9)}
+    data.write_text("\n".join(["input,target", *(f"{x},{y}" for x, y in sums.items())]))
+    frame = pd.DataFrame({"model": "m", "seed": 0, "tokens": list(sums)})
+    frame["prediction"] = [float(x) for x in sums.values()]
+    for ending, write in (("csv", frame.to_csv), ("parquet", frame.to_parquet)):
+        write(tmp_path / f"p.{ending}", index=False)
+        store = tmp_path / f"{ending}.db"
+        api.import_predictions(store, tmp_path / f"p.{ending}", sweep="theirs", dataset=data)
+        assert api.runs(api.open_store(store))["accuracy"].tolist() == [1.0], ending
+    # Of texts that are not all so, none is changed.
+    frame["prediction"] = ["x", *(f"{y}.0" for y in list(sums.values())[1:])]
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    api.import_predictions(tmp_path / "o.db", tmp_path / "odd.csv", sweep="theirs", dataset=data)
+    assert api.runs(api.open_store(tmp_path / "o.db"))["accuracy"].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("given", ["NFC", "NFD"])
+def test_a_letter_is_one_in_whatever_form_it_is_written(
+    form: Any, given: Any, tmp_path: Path
+) -> None:
+    texts = [unicodedata.normalize("NFC", x) for x in ("caf\u00e9", "fac", "\u00e9\u00e9")]
+    path = tmp_path / "data.csv"
+    lines = [f"{x},{x[::-1]}" for x in texts]
+    path.write_text(unicodedata.normalize(form, "\n".join(["input,target", *lines])))
+    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=path)
+    tokens = [unicodedata.normalize(given, x) for x in texts]
+    outputs = [unicodedata.normalize(given, x[::-1]) for x in texts]
+    log.run(model="texts", seed=0, predictions={"tokens": tokens, "prediction": outputs})
+    listed = [[unicodedata.normalize(given, y) for y in x[::-1]] for x in texts]
+    log.run(model="lists", seed=0, predictions=dict(zip(tokens, listed, strict=True)))
+    assert api.runs(log.opened)["accuracy"].tolist() == [1.0, 1.0]
+    asked = api.predict(log.opened, 1, tokens)
+    assert asked["string"].tolist() == texts
+
+
+SPELLINGS: dict[str, Callable[[str], Any]] = {
+    "as it is": str,
+    "a space behind": lambda text: f"{text} ",
+    "a line end behind": lambda text: f"{text}\r\n",
+    "a space before": lambda text: f"\t{text}",
+    "a list of its characters": list,
+    "a tuple of them": tuple,
+    "an array of them": lambda text: np.array(list(text)),
+    "a list with a space": lambda text: list(f"{text} "),
+    "a list as text": lambda text: repr(list(text)),
+    "its words": str.split,
+    "its words and nothing": lambda text: f"{text} ".split(" "),
+    "a text of NumPy": np.str_,
+    "a byte order mark before": lambda text: f"\ufeff{text}",
+    "zero bytes behind": lambda text: f"{text}\0\0",
+}
+
+
+@pytest.mark.parametrize("words", ["push pop", "a b", "( ]"])
+def test_no_spelling_of_a_right_output_is_wrong(words: str, tmp_path: Path) -> None:
+    path, (first, second) = tmp_path / "data.jsonl", words.split()
+    targets = [[first] * 3 + [second], [first, second] * 5, [second] * 9, [second, first]]
+    inputs = ["".join(x) for x in itertools.product("xy", repeat=2)]
+    pairs = zip(inputs, targets, strict=True)
+    path.write_text("\n".join(json.dumps({"input": list(x), "target": y}) for x, y in pairs))
+    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=path)
+    for way, spell in SPELLINGS.items():
+        outputs = [spell(text) for text in log.strings["target"]]
+        given = {"tokens": log.strings["tokens"], "prediction": outputs}
+        log.run(model=way, seed=0, predictions=given)
+        columns = {"model": way, "seed": 1, **given}
+        pd.DataFrame(columns).to_json(tmp_path / "p.jsonl", orient="records", lines=True)
+        api.import_predictions(log.opened, tmp_path / "p.jsonl", sweep="theirs", dataset=path)
+    found = api.runs(log.opened).groupby("config.model")["accuracy"].agg(list).to_dict()
+    assert found == {way: [1.0, 1.0] for way in SPELLINGS}
+
+
+MISSPELLED: dict[str, Callable[[str], Any]] = {
+    "an end": lambda text: f"{text}</s>",
+    "padding": lambda text: [*text, "<pad>"],
+    "a word for the end": lambda text: f"{text} EOS",
+    "an end of one sign": lambda text: f"{text}$",
+    "commas": ",".join,
+    "brackets": lambda text: f"[{' '.join(text)} ]",
+    "JSON": lambda text: f'"{text}"',
+    "JSON of several lines": lambda text: json.dumps(list(text), indent=1),
+    "pieces of words": lambda text: [f"\u2581{x}" for x in text],
+    "capitals": lambda text: text.replace("a", "A").replace("b", "B"),
+    "ids": lambda text: [" ab01".index(x) + 4 for x in text],
+    "ids as NumPy writes them": lambda text: str(np.array([" ab01".index(x) + 4 for x in text])),
+    "a number": lambda text: int(text) if text.isdecimal() else [0],
+    "a number as text": lambda text: str(int(text)) if text.isdecimal() else "0",
+}
+
+
+@pytest.mark.parametrize("letters", ["ab", "01"])
+def test_outputs_that_are_wrong_only_as_written_are_refused(letters: str, tmp_path: Path) -> None:
+    inputs = ["".join(x) for x in itertools.product(letters, repeat=4)]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["input,target", *(f"{x},{x[::-1]}" for x in inputs)]))
+    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=path)
+    for way, misspell in MISSPELLED.items():
+        if (way, letters) != ("capitals", "01"):
+            outputs: list[Any] = [misspell(x[::-1]) for x in inputs]
+            with pytest.raises(DatasetError, match=r"row \d+: prediction: .*"):
+                log.run(model="m", seed=0, predictions={"tokens": inputs, "prediction": outputs})
+    assert api.runs(log.opened).empty
+    # Whoever writes other tokens now and then is wrong.
+    right: list[Any] = [x[::-1] for x in inputs]
+    log.run(model="m", seed=0, predictions={"tokens": inputs, "prediction": [*right[:-1], "c"]})
+    assert len(api.errors(log.opened, [1])) == 1
+
+
+@pytest.mark.parametrize("digits", [17, 30])
+def test_outputs_whose_digits_a_float_has_lost_are_refused(digits: int, tmp_path: Path) -> None:
+    path, number = tmp_path / "data.csv", ("1234567890" * 3)[:digits]
+    path.write_text(f"input,target\na,{number}\nb,12\n")
+    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=path)
+    for outputs in ([float(number), 12.0], [str(float(number)), "12.0"]):
+        with pytest.raises(DatasetError, match="a float has no more than 15 digits; give text"):
+            log.run(model="m", seed=0, predictions={"tokens": ["a", "b"], "prediction": outputs})
+
+
+def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLog) -> None:
+    odd: list[Any] = ["abc", "c{300}", "x y", ["a", "x y", "b"]]
+    outputs = [*odd, *(x[::-1] for x in TOKENS[4:])]
+    pairs.run(model="m", seed=0, predictions={"tokens": TOKENS, "prediction": outputs})
+    wrong = api.errors(pairs.opened, [1])
+    assert sorted(wrong["output"]) == ["abc", "a\ufffdb", "c{300}", "xy"]
+    assert api.verify(pairs.opened).damages == []
+    row = wrong[wrong["output"] == "abc"].iloc[0]
+    shown = align(resolve(api.config(pairs.opened, 1)).tokenizer, row)
+    assert shown["Output"][:3] == ["a", "b", "c"]
+
+
+class Size(enum.Enum):
+    """A setting of somebody's program."""
+
+    SMALL = 64
+
+
+SETTINGS: list[tuple[Any, Any]] = [
+    (np.int64(64), 64), (np.float32(0.5), 0.5), (np.bool_(True), True), (torch.tensor(3), 3),
+    (np.array([1, 2]), "[1,2]"), ((1, 2), "[1,2]"),
+    (pd.Timestamp("2024-01-02"), "2024-01-02T00:00:00"),
+    (Path("a/b"), "a/b"), (Size.SMALL, 64), ({"a": {}}, None), (pd.NA, None),
+]  # fmt: skip
+NO_SETTINGS: list[tuple[dict[str, Any], str]] = [
+    ({"d": float("inf")}, "'d' is inf, which is no JSON number"),
+    ({"d": float("nan")}, "no JSON"),
+    ({"a": {"d": {1, 2}}}, "'a.d' is {1, 2}, of type set"),
+    ({"d": torch.float32}, "'d' is torch.float32, of type dtype"),
+    ({"d": object}, "give it as text"),
+    ({"a.b": 1, "a": {"b": 1}}, "two settings are called 'a.b'"),
+    ({"d": {1: 1, "1": 2}}, "two settings are called 'd.1'"),
+    ({"a": {"b\n": 1}}, "a setting is called"),
+    ({"d": "\ud800"}, "no text in Unicode"),
+    ({"d": "x" * 100_000}, "expected at most 100,000"),
+]
+
+
+def test_settings_of_other_libraries_are_taken_as_what_they_are() -> None:
+    for given, stored in SETTINGS:
+        found = unfold(dict(imported_config({"task": "parity"}, "m", {"d": given})))
+        assert found.get("config.d") == stored
+        assert type(found.get("config.d")) is type(stored), given
+    for refused_, said_ in NO_SETTINGS:
+        with pytest.raises(ConfigError, match=re.escape(said_)) as refused:
+            imported_config({"task": "parity"}, "m", refused_)
+        assert "\n" not in str(refused.value)
+    with pytest.raises(ConfigError, match="learning_rate"):
+        imported_config({"task": "parity", "learning_rate": 0.1}, "m")
+
+
+def test_configurations_of_others_are_not_trained() -> None:
+    config = imported_config({"task": "parity"}, "m", {"d": 1, "l": [1]})
+    assert unfold(dict(config)) == {"config.model": "m", "config.d": 1, "config.l": "[1]"}
+    with pytest.raises(ConfigError, match="cannot be trained here"):
+        configuration({"task": "parity", "architecture": "imported", "imported": config.imported})
+    with pytest.raises(ConfigError, match="no model is trained here in their place"):
+        configuration({"imported": "{}"})
+    assert "imported" not in RunConfig().changed
+
+
+SEEDS = (42, 42.0, "42", "42.0", np.int64(42), torch.tensor(42))
+NO_SEEDS = (42.5, "42.5", True, None, -1, float("nan"), 2**63)
+
+
+def test_what_is_no_whole_number_is_no_seed(log: ResultLog) -> None:
+    for number, seed in enumerate(SEEDS):
+        log.run(model=f"m{number}", seed=seed, predictions=FRAME)
+    for none in NO_SEEDS:
+        with pytest.raises(ConfigError, match="seed is"):
+            log.run(model="m", seed=none, predictions=FRAME)  # type: ignore[arg-type]
+    assert api.runs(log.opened)["model_seed"].tolist() == [42] * len(SEEDS)
+
+
+def test_training_that_diverged_is_logged_up_to_there(
+    log: ResultLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nan = float("nan")
+    log.run(model="m", seed=0, predictions=FRAME, losses=((x, x) for x in (2.0, 1.0, nan, nan)))
+    log.run(model="m", seed=1, predictions=FRAME, losses=[(nan, nan)])
+    frame = pd.DataFrame({"train": [2.0, 1.0], "validation": [2.0, 1.5]})
+    log.run(model="m", seed=2, predictions=FRAME, losses=frame)
+    found = api.runs(log.opened).set_index("model_seed")
+    assert found["epochs"].fillna(0).tolist() == [2, 0, 2]
+    said = "diverged in epoch 3: the train loss became nan"
+    assert found["engine_reason"].tolist() == [said, said.replace("3", "1"), ""]
+    shown = open_app(monkeypatch, str(log.opened.path), "model", run="1")
+    assert any("Its training diverged in epoch 3" in caption.value for caption in shown.caption)
+    log.run(model="m", seed=4, predictions=FRAME, losses=frame.to_dict())
+    assert api.runs(log.opened).set_index("model_seed").loc[4, "best_epoch"] == 2
+    for losses in ([1.0], [(1.0,)], [(1, 1.0, 1.0)], pd.DataFrame([(1.0, 1.0)]), 3, "12"):
+        with pytest.raises(ConfigError, match="losses"):
+            log.run(model="m", seed=3, predictions=FRAME, losses=losses)
+
+
+def test_numbers_of_one_value_are_one_configuration(log: ResultLog, tmp_path: Path) -> None:
+    for seed, d in enumerate((64, 64.0, np.float64(64))):
+        log.run(model="m", seed=seed, config={"d": d, "o": {"lr": 1}}, predictions=FRAME)
+    log.run(model="m", seed=3, config={"d": 64, "o.lr": 1.0}, predictions=FRAME)
+    rows_ = FRAME.assign(model="m", **{"config.d": "64.0", "config.o.lr": "1"})
+    path = tmp_path / "p.csv"
+    rows_.assign(seed=4).to_csv(path)
+    data = tmp_path / "data.csv"
+    api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
+    assert api.runs(log.opened)["config_id"].tolist() == [1] * 5
+    rows_.assign(seed=0).to_csv(path)
+    with pytest.raises(ConfigError, match="there already, as run 1"):
+        api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
+
+
+WRITTEN = {
+    "1.1 1.10": ["1.1", "1.10"], "5500e03": ["5500e03"], "7e12345 1": ["7e12345", "1"],
+    "007": ["007"], "1_000": ["1_000"], "inf": ["inf"], "nan": ["nan"], "1e-4": ["1e-4"],
+    "2024-01-01": ["2024-01-01"], "null": ["null"], "true": ["true"], "True False": [True, False],
+    "8 16.0 128": [8, 16, 128], "0.5 1e-05": [0.5, 1e-05], "-3": [-3],
+}  # fmt: skip
+
+
+def test_a_setting_of_a_file_is_a_number_where_all_of_its_column_are_written_so(
+    log: ResultLog, tmp_path: Path
+) -> None:
+    for line, expected in WRITTEN.items():
+        parts = [FRAME.assign(model=x, seed="7.0", **{"config.v": x}) for x in line.split()]
+        pd.concat(parts).to_csv(tmp_path / "p.csv", index=False)
+        data = tmp_path / "data.csv"
+        api.import_predictions(log.opened, tmp_path / "p.csv", sweep=line, dataset=data)
+        assert api.runs(log.opened, line)["config.v"].tolist() == expected
+
+
+def test_a_setting_is_called_what_a_file_calls_it(log: ResultLog, tmp_path: Path) -> None:
+    frame = FRAME.assign(model="m", **{"config.D_model": 64, "config.d_model": 8})
+    for seed, ending in enumerate(("csv", "jsonl", "json")):
+        path = tmp_path / f"p.{ending}"
+        if ending == "csv":
+            frame.assign(seed=seed).to_csv(path, index=False)
+        else:
+            frame.assign(seed=seed).to_json(path, orient="records", lines=ending == "jsonl")
+        data = tmp_path / "data.csv"
+        api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
+    found = api.runs(log.opened)[["config.D_model", "config.d_model"]]
+    assert found.to_numpy().tolist() == [[64, 8]] * 3
+
+
+def test_a_column_that_a_later_line_has_is_read_or_refused(tmp_path: Path) -> None:
+    first = [{**row, "model": "m", "seed": 0} for row in FRAME.to_dict("records")]
+    path, data = tmp_path / "p.jsonl", _data(tmp_path)
+    for last, reason in (
+        ({"configs": 1}, "line 21: column 'configs' means nothing"),
+        ({"id": "s1"}, "line 21: columns .* expected either 'id' or 'tokens'"),
+        ({"Model": "m"}, "line 21: 'model' and 'Model' differ in .*; keep one"),
+        ({"config.v": "1.10"}, "seed 0, config {}: no prediction for 1 of 21"),
+    ):
+        path.write_text("\n".join(json.dumps(x) for x in [*first[:-1], {**first[-1], **last}]))
+        with pytest.raises(DatasetError, match=reason):
+            api.import_predictions(tmp_path / "x.db", path, sweep="theirs", dataset=data)

@@ -1,0 +1,698 @@
+"""Weights that were trained elsewhere, loaded as runs and looked into like any."""
+
+import json
+import re
+import runpy
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+import seqcls
+from seqcls.errors import ConfigError, InvalidStringError, SpecError
+from seqcls.problem import configuration
+from sweeps import api
+from sweeps.api import loading
+from tests.app import open_app, said
+from tests.commands import run_main
+
+HEADS = {"heads": 2}
+TASK = {"task": "parity", "test_size": 200, "test_max_length": 12}
+STRINGS = ["0", "1", "01", "110", "0101101", "111111111111"]
+
+
+class OwnRecurrent(nn.Module):
+    """A network as people write it: an embedding, a recurrent layer, a linear head."""
+
+    def __init__(
+        self, cell: Callable[..., nn.Module], embedding: int, answers: int = 1, tokens: int = 2
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(tokens, embedding)
+        self.body = cell(embedding, 6, num_layers=2, batch_first=True)
+        self.head = nn.Linear(6, answers)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        states, _ = self.body(self.embedding(ids))
+        read: Tensor = self.head(states[:, -1])
+        return read[:, 0] if read.shape[1] == 1 else read[:, 1] - read[:, 0]
+
+
+class OwnEncoder(nn.Module):
+    """An encoder that reads `<cls>` first, with a learned table of positions."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__()
+        self.tok = nn.Embedding(4, 8)
+        self.pos = nn.Parameter(torch.randn(20, 8))
+        layer = nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True, **how)
+        norm = nn.LayerNorm(8) if how.get("norm_first") else None
+        self.encoder = nn.TransformerEncoder(layer, 2, norm=norm, enable_nested_tensor=False)
+        self.out = nn.Linear(8, 1)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        ids = torch.cat([torch.full_like(ids[:, :1], 2), ids], dim=1)
+        states = self.encoder(self.tok(ids) + self.pos[: ids.shape[1]])
+        logits: Tensor = self.out(states[:, 0])[:, 0]
+        return logits
+
+
+@torch.no_grad()
+def logits_of(model: Callable[[Tensor], Tensor], strings: Sequence[str]) -> list[float]:
+    return [float(model(torch.tensor([[int(x) for x in text]]))) for text in strings]
+
+
+def save(model: nn.Module, file: Path) -> Path:
+    # Values like those of a trained model: initial norms and biases are ones and zeros.
+    for value in model.parameters():
+        value.data = torch.randn_like(value)
+    save_file(model.state_dict(), file)
+    return file
+
+
+def loaded_logits(db: Path, file: Path, strings: Sequence[str] = STRINGS, **how: Any) -> Any:
+    run = api.load_weights(db, file, **{"task": TASK, **how})
+    return api.model(api.open_store(str(db)), run).ask_all(list(strings)).score
+
+
+@pytest.mark.parametrize(
+    ("embedding", "precision"),
+    [(3, torch.float32), (6, torch.float64), (6, torch.float32), (9, torch.float64)],
+)
+@pytest.mark.parametrize("cell", [nn.RNN, nn.GRU, nn.LSTM])
+def test_a_recurrent_network_of_pytorch_answers_as_it_does_there(
+    cell: Callable[..., nn.Module], embedding: int, precision: torch.dtype, tmp_path: Path
+) -> None:
+    model = OwnRecurrent(cell, embedding, answers=2 if embedding == 6 else 1).to(precision)
+    file = save(model, tmp_path / "own.safetensors")
+    found = loaded_logits(tmp_path / "runs.db", file)
+    close = 1e-5 if precision == torch.float32 else 1e-12
+    assert np.allclose(found, logits_of(model, STRINGS), rtol=close, atol=close)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_an_encoder_of_pytorch_answers_as_it_does_there(norm_first: bool, tmp_path: Path) -> None:
+    model = OwnEncoder(norm_first=norm_first, activation="gelu").double().eval()
+    file = save(model, tmp_path / "own.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps(["0", "1", "<cls>", "<pad>"]))
+    settings = {"heads": 2, "norm_first": norm_first, "activation": "gelu"}
+    found = loaded_logits(tmp_path / "runs.db", file, tokens=tokens, settings=settings)
+    assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
+
+
+BUFFERS = {
+    "mask": torch.ones(30, 30).triu(1).bool(),
+    "src_mask": torch.full((30, 30), -torch.inf).triu(1),
+    "tril": torch.ones(30, 30).tril(),
+}
+
+
+@pytest.mark.parametrize("name", BUFFERS)
+def test_a_causal_mask_that_was_saved_is_heeded(name: str, tmp_path: Path) -> None:
+    model = OwnEncoder(activation="gelu").eval()
+    save(model, tmp_path / "model.safetensors")
+    save_file({**model.state_dict(), name: BUFFERS[name]}, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text('{"nhead": 2, "hidden_act": "gelu"}')
+    (tmp_path / "vocab.json").write_text('{"0": 0, "1": 1, "<eos>": 2, "<pad>": 3}')
+
+    def causal(ids: Tensor) -> Tensor:
+        ids = torch.cat([ids, torch.full_like(ids[:, :1], 2)], dim=1)
+        mask = BUFFERS["mask"][: ids.shape[1], : ids.shape[1]]
+        read: Tensor = model.encoder(model.tok(ids) + model.pos[: ids.shape[1]], mask=mask)
+        logits: Tensor = model.out(read[:, -1])[:, 0]
+        return logits
+
+    found = loaded_logits(tmp_path / "runs.db", tmp_path, settings={"readout": "last"})
+    assert np.allclose(found, logits_of(causal, STRINGS), rtol=1e-4, atol=1e-5)
+
+
+def test_a_head_without_bias_after_one_hot_tokens_is_no_embedding(tmp_path: Path) -> None:
+    body, head = nn.RNN(2, 2, batch_first=True), nn.Linear(2, 1, bias=False)
+    named = {f"rnn.{x}": y for x, y in body.state_dict().items()} | {"head.weight": head.weight}
+    save_file(named, tmp_path / "own.safetensors")
+    found = loaded_logits(tmp_path / "runs.db", tmp_path / "own.safetensors")
+    one_hot = torch.eye(2)
+    right = logits_of(lambda ids: head(body(one_hot[ids])[0][:, -1]), STRINGS)
+    assert np.allclose(found, right, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [0, 2])
+def test_positions_begin_where_the_folder_says(offset: int, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    model = OwnEncoder().double().eval()
+    save(model, folder / "model.safetensors")
+    (folder / "vocabulary.json").write_text(json.dumps(["0", "1", "<cls>", "<pad>"]))
+    (folder / "config.json").write_text(json.dumps({"heads": 2, "position_offset": offset}))
+    model.pos.data = model.pos.data[offset:]
+    found = loaded_logits(tmp_path / "runs.db", folder)
+    assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("table", ["pos", "pe"])
+def test_all_places_of_a_table_are_loaded_and_given(table: str, tmp_path: Path) -> None:
+    model = OwnEncoder().double().eval()
+    if table == "pe":
+        waves = model.pos.data.clone()
+        del model.pos
+        model.register_buffer("pos", waves)
+    file = save(model, tmp_path / "own.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1", "<cls>", "<pad>"]')
+    # Tests of few letters; the table has 20 places, of which one is that of `<cls>`.
+    task = {"task": "parity", "test_max_length": 4, "test_size": 10, "train_max_length": 3}
+    run = api.load_weights(
+        tmp_path / "runs.db", file, task=task, tokens=tokens, settings={"heads": 2}
+    )
+    loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), [*STRINGS, "01" * 9 + "1"]
+    right = logits_of(model, asked)
+    assert np.allclose(loaded.logits(asked), right, rtol=1e-10, atol=1e-10)
+    with pytest.raises(InvalidStringError, match="20 tokens, more than the 19 places"):
+        loaded.answer("01" * 10)
+    api.give(api.open_store(str(tmp_path / "runs.db")), run, tmp_path / "given")
+    given = runpy.run_path(str(tmp_path / "given" / "model.py"))
+    assert np.allclose(given["logits"](given["load"](), asked).numpy(), right)
+    with pytest.raises(ValueError, match="20 tokens: the model has places for at most 19"):
+        given["logits"](given["load"](), ["01" * 10])
+    again = api.load_weights(tmp_path / "again.db", tmp_path / "given", task=task)
+    assert np.array_equal(
+        seqcls.load_run(tmp_path / "again.db", again).logits(asked), loaded.logits(asked)
+    )
+
+
+def test_how_weights_were_read_is_said(tmp_path: Path) -> None:
+    file = save(OwnEncoder(), tmp_path / "own.safetensors")
+    without = {x: y for x, y in load_file(file).items() if x != "pos"}
+    save_file(without, tmp_path / "without.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('{"0": 0, "1": 1, "<cls>": 2}')
+    command = ["load", "--task", json.dumps(TASK), "--tokens", str(tokens), "--set", "heads=2"]
+    said = [
+        run_main(*command, str(tmp_path / f"{name}.safetensors"), SEQCLS_DB=str(tmp_path / "a.db"))
+        for name in ("own", "without")
+    ]
+    assert "positions: pos, 20 places" in said[0].stdout
+    assert "positions: no table of them in the file, read as a model without" in said[1].stdout
+    for part in (
+        "read as transformer_encoder: architecture=transformer, hidden_size=8, num_attention_heads",
+        "vocabulary: tokens.json: 0=0, 1=1, <cls>=2 (begin)",
+        "tensors: embedding=tok.weight, head=out.weight",
+        "given: heads=2\n",
+        "assumed, as nothing says it: readout=first, embedding_scale=none, mask=full, "
+        "layer_norm_eps=1e-05, norm_first=false, activation=relu\n",
+    ):
+        assert part in said[1].stdout
+    as_data = json.loads(
+        run_main(*command, str(file), "--json", SEQCLS_DB=str(tmp_path / "b.db")).stdout
+    )
+    run = api.load_weights(tmp_path / "c.db", file, task=TASK, tokens=tokens, settings={"heads": 2})
+    assert as_data == {"run": run, "sweep": "loaded", **run.reading}
+    assert run.reading["places"] == 20
+    assert run.reading["settings"]["assumed"]["norm_first"] is False
+    (row,) = api.runs(api.open_store(str(tmp_path / "c.db"))).to_dict("records")
+    assert row["engine"] == "loaded"
+
+
+TOKENIZER = {
+    "model": {"type": "WordLevel", "vocab": {"1": 0, "0": 2}},
+    "added_tokens": [{"id": 1, "content": "<pad>"}],
+}
+PIECES = {"model": {"type": "BPE", "vocab": {"1": 0, "0": 2, "01": 1}, "merges": ["0 1"]}}
+IDS = {"1": 0, "0": 2}
+VOCABULARIES: list[tuple[dict[str, Any], str]] = [
+    ({"vocab.json": IDS}, ""),
+    ({"vocab.json": {"1": 0, "0": 1}, "added_tokens.json": {"x": 2}}, "!"),
+    ({"vocab.txt": "1\n<pad>\n0\n\n"}, ""),
+    ({"vocab.txt": "1\r\n<pad>\r\n0"}, ""),
+    ({"tokenizer.json": TOKENIZER}, ""),
+    ({}, "has 3 rows, and the task 2 tokens: say which"),
+    ({"tokenizer.json": TOKENIZER, "vocab.json": IDS, "merges.txt": ""}, ""),
+    ({"tokenizer_config.json": {"added_tokens_decoder": {"0": {"content": "1"}}}}, "'0' of the"),
+    ({"vocab.json": {"1": 0}, "added_tokens.json": {"0": 2}}, ""),
+    ({"vocabulary.json": ["1", "<pad>", "0"], "vocab.json": {"1": 2, "0": 0}}, ""),
+    ({"vocab.json": {"1": 0}}, "token '0' of the task is not in the vocabulary"),
+    ({"vocab.json": {"1": 0, "0": 9}}, "has 3 rows, and the vocabulary the id 9"),
+    ({"vocab.json": {**IDS, "<x>": 7}}, "has 3 rows, and the vocabulary the id 7"),
+    ({"vocab.json": {"1": 0, "0": 0}}, "'1' and '0' have one id, 0"),
+    ({"vocab.json": {**IDS, "<pad>": 2}}, "'0' and '<pad>' have one id, 2"),
+    ({"vocab.json": {"1": 0, "0": "2"}}, "expected distinct tokens"),
+    ({"vocab.json": "{"}, "no JSON"),
+    ({"vocab.txt": "1\n1\n0"}, "vocab.txt: the token '1' twice"),
+    ({"tokenizer.json": TOKENIZER, "vocab.json": {"1": 2, "0": 0}}, "two ids of the token '1'"),
+    ({"tokenizer.json": PIECES}, "has '01' besides '0', so that its model reads other tokens"),
+    ({"vocab.json": {**IDS, "01": 1}, "merges.txt": "0 1"}, "has '01' besides '0'"),
+    ({"vocab.txt": "1\n##1\n0"}, "has '##1' besides '0'"),
+]
+
+
+@pytest.mark.parametrize(("files", "refused"), VOCABULARIES, ids=str)
+def test_a_vocabulary_beside_the_weights_is_read_or_refused(
+    files: dict[str, Any], refused: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    model = OwnRecurrent(nn.LSTM, 3, tokens=3)
+    save(model, folder / "model.safetensors")
+    for name, content in files.items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        (folder / name).write_bytes(text.encode())
+    if refused == "!":
+        run = api.load_weights(tmp_path / "runs.db", folder, task=TASK)
+        assert run.reading["vocabulary"] == {"0": 1, "1": 0}
+        assert run.reading["vocabulary_files"] == list(files)
+        return
+    if refused:
+        with pytest.raises(ConfigError, match=re.escape(refused)) as error:
+            loaded_logits(tmp_path / "runs.db", folder)
+        assert "\n" not in str(error.value)
+        return
+    translated = [text.replace("0", "2").replace("1", "0") for text in STRINGS]
+    found = loaded_logits(tmp_path / "runs.db", folder)
+    assert np.allclose(found, logits_of(model, translated), rtol=1e-5, atol=1e-5)
+
+
+def test_special_tokens_are_called_what_the_tokenizer_calls_them(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    model = OwnEncoder().double().eval()
+    save(model, folder / "model.safetensors")
+    (folder / "config.json").write_text(
+        '{"heads": 2, "gate": "sigmoid", "transformers_version": 5}'
+    )
+    (folder / "vocab.json").write_text('{"0": 0, "1": 1, "start": 2, "<s>": 3}')
+    (folder / "special_tokens_map.json").write_text('{"cls_token": {"content": "start"}}')
+    (folder / "spiece.model").write_text("")
+    run = api.load_weights(tmp_path / "runs.db", folder, task=TASK)
+    assert run.reading["special_tokens"] == {"begin": {"token": "start", "id": 2}}
+    assert run.reading["not_read"] == ["config.json's gate='sigmoid'", "spiece.model"]
+    found = seqcls.load_run(tmp_path / "runs.db", run).logits(STRINGS)
+    assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["gated_deltanet", "mamba", "gpt_neo"])
+def test_another_kind_of_model_is_not_taken_for_a_gpt2(kind: str, tmp_path: Path) -> None:
+    tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
+    settings = json.dumps({"n_head": 2, "model_type": kind})
+    (tmp_path / "config.json").write_text(settings)
+    save_file(tensors, tmp_path / "model.safetensors")
+    with pytest.raises(ConfigError, match=f"model_type='{kind}'.*say adapter='gpt2'"):
+        api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK)
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK, adapter="gpt2")
+    assert run.reading["not_read"] == [f"config.json's model_type={kind!r}"]
+    for more, refused in (
+        (
+            {"h.0.attn.gate.weight": torch.zeros(8, 8).double()},
+            "'h.0.attn.gate.weight' has no place",
+        ),
+        ({"h.0.attn.steps": torch.zeros(8, dtype=torch.int8)}, "'h.0.attn.steps' is of int8"),
+    ):
+        save_file(tensors | more, tmp_path / "model.safetensors")
+        with pytest.raises(ConfigError, match=refused):
+            api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK, adapter="gpt2", seed=1)
+    others = {"wte.weight": torch.zeros(2, 8), "layers.0.gate.weight": torch.zeros(8, 8)}
+    save_file(others, tmp_path / "model.safetensors")
+    with pytest.raises(ConfigError, match="of no kind that is known here"):
+        api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK)
+
+
+def test_a_tensor_that_is_missing_beside_others_of_its_kind_is_named(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1", "<cls>", "<pad>"]')
+    how: dict[str, Any] = {"tokens": tokens, "settings": {"heads": 2}}
+    file = save(OwnEncoder(), tmp_path / "own.safetensors")
+    tensors = load_file(file)
+    for missing in ("encoder.layers.1.linear2.bias", "encoder.layers.0.norm1.bias"):
+        save_file({x: y for x, y in tensors.items() if x != missing}, file)
+        with pytest.raises(ConfigError, match=f"'{missing}' is missing"):
+            loaded_logits(tmp_path / "runs.db", file, **how)
+    (tmp_path / "config.json").write_text('{"num_layers": 2}')
+    save_file({x: y for x, y in tensors.items() if "layers.1" not in x}, file)
+    with pytest.raises(ConfigError, match="num_layers=2, and by its tensors it is 1"):
+        loaded_logits(tmp_path / "runs.db", file, **how)
+    save_file({**tensors, "tok_type.weight": torch.zeros(2, 8)}, file)
+    with pytest.raises(ConfigError, match=r"tok\.weight, tok_type\.weight may each be the embed"):
+        loaded_logits(tmp_path / "runs.db", file, **how)
+
+
+NAMES = ("weight", "bias")
+
+
+def gpt2_tensors(tokens: int, places: int, **more: tuple[int, ...]) -> dict[str, Tensor]:
+    """Two blocks with the names and shapes of Hugging Face: matrices are [in, out]."""
+    shapes: dict[str, tuple[int, ...]] = {"wte.weight": (tokens, 8), "wpe.weight": (places, 8)}
+    linear = {"attn.c_attn": (8, 24), "attn.c_proj": (8, 8)}
+    linear |= {"mlp.c_fc": (8, 20), "mlp.c_proj": (20, 8)}
+    for block in ("h.0.", "h.1."):
+        for layer, shape in linear.items():
+            shapes[f"{block}{layer}.weight"] = shape
+            shapes[f"{block}{layer}.bias"] = shape[1:]
+        norms = [f"{block}{norm}.{name}" for norm in ("ln_1", "ln_2") for name in NAMES]
+        shapes |= dict.fromkeys(norms, (8,))
+    shapes |= {f"ln_f.{name}": (8,) for name in NAMES}
+    return {name: torch.randn(*x).double() for name, x in (shapes | more).items()}
+
+
+def gpt2_states(tensors: dict[str, Tensor], ids: Sequence[int]) -> Tensor:
+    """The last states of one string, by the published formula."""
+
+    def linear(name: str, states: Tensor) -> Tensor:
+        return states @ tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
+
+    def norm(name: str, states: Tensor) -> Tensor:
+        weight, bias = (tensors[f"{name}.{x}"] for x in NAMES)
+        return nn.functional.layer_norm(states, (8,), weight, bias)
+
+    states = tensors["wte.weight"][list(ids)] + tensors["wpe.weight"][: len(ids)]
+    for block in ("h.0", "h.1"):
+        joint = linear(f"{block}.attn.c_attn", norm(f"{block}.ln_1", states))
+        query, key, value = (x.unflatten(1, (2, 4)).transpose(0, 1) for x in joint.split(8, 1))
+        mixed = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        states = states + linear(f"{block}.attn.c_proj", mixed.transpose(0, 1).flatten(1))
+        inner = linear(f"{block}.mlp.c_fc", norm(f"{block}.ln_2", states))
+        inner = nn.functional.gelu(inner, approximate="tanh")
+        states = states + linear(f"{block}.mlp.c_proj", inner)
+    return norm("ln_f", states)
+
+
+def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path) -> None:
+    tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
+    save_file(tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text('{"n_head": 2, "activation_function": "gelu_new"}')
+    found = loaded_logits(tmp_path / "runs.db", tmp_path)
+    for text, logit in zip(STRINGS, found, strict=True):
+        no, yes = tensors["score.weight"] @ gpt2_states(tensors, [int(x) for x in text])[-1]
+        assert logit == pytest.approx(float(yes - no), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("config", "head", "said"),
+    [
+        ({"n_layer": 3}, None, "n_layer=3, and by its tensors it is 2"),
+        ({"n_embd": 16}, None, "n_embd=16, and by its tensors it is 8"),
+        ({"n_inner": 32}, None, "n_inner=32, and by its tensors it is 20"),
+        ({"n_positions": 1024}, None, "n_positions=1024, and by its tensors it is 20"),
+        ({"vocab_size": "7"}, None, "vocab_size='7', and by its tensors it is 6"),
+        ({"tie_word_embeddings": False}, None, "'lm_head.weight' is missing"),
+        ({"tie_word_embeddings": True}, "own", "'lm_head.weight' differs from 'wte.weight'"),
+        ({"model_type": "gpt2"}, "own", "'lm_head.weight' differs from 'wte.weight'"),
+        ({"tie_word_embeddings": "yes"}, None, "tie_word_embeddings='yes': expected true or"),
+        ({"model_type": "gpt2", "n_inner": None, "n_layer": 2}, "same", ""),
+        ({"model_type": "gpt2", "tie_word_embeddings": False}, "own", ""),
+        ({}, "own", ""),
+    ],
+)
+def test_settings_of_another_gpt2_are_refused(
+    config: dict[str, Any], head: str | None, said: str, tmp_path: Path
+) -> None:
+    tokens = ["0", "1", "<bos>", "<sep>", "<eos>", "<pad>"]
+    tensors = gpt2_tensors(6, 20)
+    if head is not None:
+        tensors["lm_head.weight"] = tensors["wte.weight"].clone() * (1 if head == "same" else 2)
+    save_file(tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"n_head": 2, **config}))
+    (tmp_path / "vocabulary.json").write_text(json.dumps(tokens))
+    how: dict[str, Any] = {"task": TASK, "settings": {"yes": "1", "no": "0"}}
+    if not said:
+        assert api.load_weights(tmp_path / "runs.db", tmp_path, **how) == 1
+        return
+    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
+        api.load_weights(tmp_path / "runs.db", tmp_path, **how)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "runs.db").exists()
+
+
+@pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.module.", "model."])
+def test_a_network_that_was_wrapped_for_training_is_read(wrapper: str, tmp_path: Path) -> None:
+    tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
+    found = []
+    for name, prefix in (("plain", ""), ("wrapped", wrapper)):
+        save_file({f"{prefix}{x}": y for x, y in tensors.items()}, tmp_path / f"{name}.safetensors")
+        file = tmp_path / f"{name}.safetensors"
+        found.append(loaded_logits(tmp_path / "runs.db", file, settings={"n_head": 2}))
+    assert np.array_equal(*found)
+
+
+def test_a_gpt2_gives_outputs_the_probabilities_that_it_gives_there(tmp_path: Path) -> None:
+    tokens = ["a", "b", "<bos>", "<sep>", "<eos>", "<pad>"]
+    tensors = gpt2_tensors(len(tokens), 40)
+    save_file(tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text('{"n_head": 2}')
+    (tmp_path / "vocabulary.json").write_text(json.dumps(tokens))
+    task = {"task": "copy", "test_size": 50, "test_max_length": 6}
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
+    found = api.model(api.open_store(str(tmp_path / "runs.db")), run).ask_all(["ab"]).score
+    logits = gpt2_states(tensors, [2, 0, 1, 3, 0, 1]) @ tensors["wte.weight"].T
+    written = logits.log_softmax(1)[[3, 4, 5], [0, 1, 4]].sum()
+    assert found[0] == pytest.approx(float(written), rel=1e-8)
+
+
+def test_a_network_that_answers_at_every_place_answers_as_it_does_there(tmp_path: Path) -> None:
+    model = OwnRecurrent(nn.LSTM, 3).double()
+    model.embedding = nn.Embedding(3, 3).double()
+    file = save(model, tmp_path / "own.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1", "<bos>"]')
+    task = {**TASK, "answers": "prefixes"}
+    run = api.load_weights(tmp_path / "runs.db", file, task=task, tokens=tokens)
+    loaded = api.model(api.open_store(str(tmp_path / "runs.db")), run)
+    read = [2, 0, 1, 1, 0]
+    with torch.no_grad():
+        right = [int(model(torch.tensor([read[: end + 1]])) > 0) for end in range(5)]
+    assert loaded.ask_all(["0110"]).predicted[0].tolist() == right
+
+
+def loaded_lstm(folder: Path, **how: Any) -> tuple[api.Store, int]:
+    """A database with one loaded LSTM, and its run."""
+    file = save(OwnRecurrent(nn.LSTM, 3), folder / "own.safetensors")
+    run = api.load_weights(folder / "runs.db", file, **{"task": TASK, **how})
+    return api.open_store(str(folder / "runs.db")), run
+
+
+def test_a_loaded_run_is_looked_into_like_any_and_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = {**TASK, "train_max_length": 6}
+    store, run = loaded_lstm(tmp_path, model="mine", sweep="theirs")
+    again, _ = loaded_lstm(tmp_path, task=task, sweep="of known lengths")
+    row, judged = api.runs(again).to_dict("records")
+    assert judged["outcome"] != "not known"
+    assert "theirs" in row["sweeps"]
+    assert row["engine"] == "loaded"
+    assert row["config.model"] == "mine"
+    assert row["outcome"] == "not known"
+    assert not api.errors_of_run(store, run).empty
+    assert api.model(store, run).answer("01").predicted in (True, False)
+    assert api.verify(store).damages == []
+    assert api.verify(store).imported == 2
+    shown = open_app(monkeypatch, str(store.path), "model", run=str(run))
+    assert "Trained elsewhere as mine" in said(shown)
+    assert not [x for x in shown.select_slider if "untrained" in x.label]
+    with pytest.raises(ConfigError, match="trained elsewhere"):
+        configuration(api.config(store, run).model_dump())
+
+
+def test_a_notebook_draws_names_that_others_gave_as_text(tmp_path: Path) -> None:
+    store, run = loaded_lstm(tmp_path, model="<script>alert(1)</script>")
+    drawn = seqcls.load_run(store.path, run)._repr_html_()
+    assert "&lt;script&gt;" in drawn
+    assert "<script>" not in drawn
+    assert drawn.count('<tr style="color:') == sum(
+        api.model(store, run).answer(x).is_wrong
+        for x in ("", "0", "1", "00", "01", "10", "11", "000", "001", "010", "011", "100")
+    )
+
+
+@pytest.mark.parametrize(("how", "said"), [({}, "replace"), ({"sweep": ""}, "name")])
+def test_what_cannot_be_stored_is_refused_before_it_is_tested(
+    how: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = loaded_lstm(tmp_path)
+    monkeypatch.setattr(loading, "evaluate", lambda *_: pytest.fail("tested for nothing"))
+    with pytest.raises((ConfigError, SpecError), match=said):
+        loaded_lstm(tmp_path, **how)
+    monkeypatch.undo()
+    assert loaded_lstm(tmp_path, replace=True)[1] != run
+
+
+def changed(tensors: dict[str, Tensor], **more: Tensor | None) -> dict[str, Tensor]:
+    kept = {**tensors, **more}
+    return {name: x for name, x in kept.items() if x is not None}
+
+
+REFUSED: dict[str, tuple[Callable[[dict[str, Tensor]], dict[str, Tensor]], str]] = {
+    "a missing tensor": (lambda x: changed(x, **{"body.weight_hh_l1": None}), "weight_hh_l1"),
+    "a shape": (lambda x: changed(x, **{"body.weight_ih_l1": torch.zeros(24, 7)}), "shape"),
+    "one bias without the other": (
+        lambda x: changed(x, **{"body.bias_hh_l1": None}),
+        "'body.bias_hh_l1' is missing",
+    ),
+    "one too many": (lambda x: changed(x, **{"norm.weight": torch.zeros(6)}), "norm.weight"),
+    "two heads": (lambda x: changed(x, **{"other.weight": torch.zeros(2, 6)}), "each be the head"),
+    "no head": (lambda x: changed(x, **{"head.weight": None, "head.bias": None}), "no linear head"),
+    "a head of seven": (
+        lambda x: changed(x, **{"head.weight": torch.zeros(7, 6), "head.bias": torch.zeros(7)}),
+        "7 rows",
+    ),
+    "a vector": (lambda x: changed(x, **{"body.weight_ih_l0": torch.zeros(24)}), "a matrix"),
+    "a projection": (lambda x: changed(x, **{"body.weight_hr_l0": torch.zeros(6, 6)}), "weight_hr"),
+    "both directions": (
+        lambda x: changed(x, **{"body.weight_ih_l0_reverse": torch.zeros(6)}),
+        "reads forward",
+    ),
+    "no number": (lambda x: changed(x, **{"head.bias": torch.full((1,), torch.nan)}), "not finite"),
+    "halves": (lambda x: {name: value.half() for name, value in x.items()}, "F16"),
+    "brain floats": (lambda x: {name: value.bfloat16() for name, value in x.items()}, "BF16"),
+    "two types": (lambda x: changed(x, **{"head.bias": torch.zeros(1).double()}), "two types"),
+    "a path": (lambda x: changed(x, **{"../../evil": torch.zeros(1)}), "../../evil"),
+    "no network": (lambda _: {"a": torch.zeros(2)}, "no kind that is known"),
+}
+
+
+@pytest.mark.parametrize("what", list(REFUSED))
+def test_what_does_not_fit_is_named_in_one_line(what: str, tmp_path: Path) -> None:
+    change, said = REFUSED[what]
+    file = tmp_path / "own.safetensors"
+    save_file(change(OwnRecurrent(nn.LSTM, 3).state_dict()), file)
+    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
+        api.load_weights(tmp_path / "runs.db", file, task=TASK)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "runs.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"adapter": "onnx"}, "'onnx'"),
+        ({"settings": {"n_head": 2}}, "n_head: not read by 'recurrent'"),
+        ({"settings": {"readout": "middle"}}, "'middle'"),
+        ({"settings": {"readout": "last"}}, "no end token"),
+        ({"settings": {"nonlinearity": "relu"}}, "'relu'"),
+        ({"settings": {"head": "nothing"}}, "nothing.weight"),
+        ({"task": "parityy"}, "parity"),
+        ({"task": {"task": "parity", "hidden_size": 9}}, "the weights say it"),
+        ({"task": {"task": "dyck"}}, "not in the vocabulary|larger|rows"),
+        ({"task": {**TASK, "test_max_length": 30}, "settings": HEADS}, "has 20 places"),
+        ({"settings": {**HEADS, "positions": "sinusoidal"}}, "other numbers than positions="),
+        ({"seed": -1}, "seed"),
+        ({"model": "a\nb"}, "printable"),
+    ],
+)
+def test_what_is_said_of_it_wrongly_is_named(how: Any, said: str, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1"]')
+    if HEADS.items() <= how.get("settings", {}).items():
+        tokens.write_text('["0", "1", "<cls>", "<pad>"]')
+        file = save(OwnEncoder(), tmp_path / "own.safetensors")
+    else:
+        file = save(OwnRecurrent(nn.LSTM, 3), tmp_path / "own.safetensors")
+    with pytest.raises((ConfigError, SpecError), match=said):
+        api.load_weights(tmp_path / "runs.db", file, **{"task": TASK, "tokens": tokens, **how})
+    assert not (tmp_path / "runs.db").exists()
+
+
+def test_what_stands_beside_the_only_file_of_weights_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    file = save(OwnRecurrent(nn.LSTM, 3, tokens=3), folder / "own.safetensors")
+    (folder / "vocabulary.json").write_text('["<pad>", "0", "1"]')
+    (folder / "config.json").write_text('{"readout": "mean"}')
+    own, of_folder = (loaded_logits(tmp_path / f"{x.name}.db", x) for x in (file, folder))
+    assert own.tolist() == of_folder.tolist()
+    save(OwnRecurrent(nn.LSTM, 3, tokens=3), folder / "other.safetensors")
+    with pytest.raises(ConfigError, match="has 3 rows"):
+        loaded_logits(tmp_path / "alone.db", file)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("model-00001-of-00002.safetensors", "a part of a model of several files"),
+        ("normed.safetensors", "of which a weight is"),
+        ("rectified.safetensors", "nonlinearity='relu': expected tanh"),
+        ("pytorch_model.bin", "pytorch_model.bin: a pickle"),
+        ("model.pt", "save_file"),
+        ("model.npz", "save_file(dict(numpy.load"),
+        ("own.zip", "an archive with 'own.safetensors' in it"),
+    ],
+)
+def test_what_is_no_whole_model_is_refused_with_what_makes_it_one(
+    name: str, said: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    file, tensors = folder / name, OwnRecurrent(nn.RNN, 3).state_dict()
+    if name == "normed.safetensors":
+        tensors["head.weight_g"] = torch.ones(1)
+    if name.endswith("npz"):
+        np.savez(file, a=np.ones(3, np.float32))
+    elif name.endswith("zip"):
+        save_file(tensors, tmp_path / "own.safetensors")
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.write(tmp_path / "own.safetensors", "own.safetensors")
+    else:
+        (save_file if name.endswith("safetensors") else torch.save)(tensors, file)
+    (folder / "config.json").write_text('{"hidden_act": "relu"}' if "rect" in name else "{}")
+    asked = folder if name.startswith(("model-", "pytorch", "rect", "normed")) else file
+    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
+        api.load_weights(tmp_path / "runs.db", asked, task=TASK)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "runs.db").exists()
+
+
+def hostile_files(sound: bytes) -> Iterator[bytes]:
+    """Two hundred files that are no model: cut, changed, and with headers that lie."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        yield sound[: int(rng.integers(len(sound)))]
+    for _ in range(60):
+        data = bytearray(sound)
+        for place in rng.integers(200, size=8):
+            data[place] = int(rng.integers(256))
+        yield bytes(data)
+    length = int.from_bytes(sound[:8], "little")
+    header = json.loads(sound[8 : 8 + length])
+    first = next(iter(header))
+    whole: list[Any] = [None, [], 1, "x", {}, {"a": 1}, {first: []}, {first: {}}]
+    entries: list[dict[str, Any]] = [
+        {"dtype": "F32", "shape": [50_000, 50_000], "data_offsets": [0, 10**10]},
+        {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [2**64 - 4, 2**64]},
+        {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]},
+        {"dtype": 7, "shape": "x", "data_offsets": None},
+        {"dtype": "C64", "shape": [1], "data_offsets": [0, 8]},
+    ]
+    names = ["../../../etc/passwd", "/dev/zero", "a" * 10_000, "", "\x00", "a\nb"]
+    whole += [{first: x} for x in entries]
+    whole += [{name: entries[0]} for name in names]
+    whole += [{**header, first: x} for x in entries]
+    for made in whole:
+        text = json.dumps(made).encode()
+        yield len(text).to_bytes(8, "little") + text + sound[8 + length :]
+    yield (10**10).to_bytes(8, "little") + b"{" * 100
+    yield b'\xff\xff\xff\xff\xff\xff\xff\xff{"a":1}'
+    yield (200_000).to_bytes(8, "little") + b"[" * 200_000
+    yield from (rng.bytes(int(size)) for size in rng.integers(200, size=50))
+
+
+def test_two_hundred_hostile_files_are_refused_in_a_line_each(tmp_path: Path) -> None:
+    sound = save(OwnRecurrent(nn.LSTM, 3), tmp_path / "own.safetensors").read_bytes()
+    file = tmp_path / "hostile.safetensors"
+    said = []
+    for data in hostile_files(sound):
+        file.write_bytes(data)
+        try:
+            api.load_weights(tmp_path / "runs.db", file, task=TASK)
+        except ConfigError as error:
+            said.append(str(error))
+    # A changed name of a tensor is refused, too; a changed value is one that a model may have.
+    assert len(said) >= 200
+    assert not [text for text in said if "\n" in text or len(text) > 600]

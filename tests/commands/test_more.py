@@ -1,0 +1,367 @@
+"""Seeds that have not learned are trained further, and models are compared by their budgets."""
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from dashboard.report.sweep_report import report
+from sweeps import api
+from sweeps.api import sweeping
+from sweeps.api.budgets import more_training
+from sweeps.grid.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import queries, sweep_queries
+from sweeps.store.reads.budgets import learned_by_budget, trained_further
+from sweeps.store.reads.selection import View
+from sweeps.store.tables import Run
+from tests.app import open_app, rerun, said
+from tests.commands import run_main
+from tests.conftest import SHORT
+
+TINY: Mapping[str, Any] = {
+    "name": "tiny",
+    "model_seeds": "0..2",
+    "checkpoints": "every_epoch",
+    "fixed": {
+        "task": "first",
+        "readout": "last",
+        "hidden_size": 8,
+        "max_num_epochs": 1,
+        "train_size": 320,
+        "test_size": 300,
+        "validation_size": 100,
+        "learning_rate": 0.01,
+        "train_max_length": 6,
+        "validation_max_length": 6,
+        "test_max_length": 12,
+    },
+    "axes": {"architecture": ["rnn", "lstm"]},
+}
+"""Six models that an epoch teaches nothing, and twenty all."""
+
+
+def seqcls(*arguments: str) -> str:
+    """What a command prints that does what it is asked."""
+    done = run_main(*arguments)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def trained(made_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sweep with one epoch; tests that train further take copies."""
+    path = Path(shutil.copy(made_file, tmp_path_factory.mktemp("more") / "trained.db"))
+    store = open_writer(str(path))
+    api.submit(store, TINY)
+    api.work(store, progress_bar=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def further(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, after the command."""
+    path = Path(shutil.copy(trained, tmp_path_factory.mktemp("more") / "further.db"))
+    more = ("more", "tiny", "--budget", "20x", "--db", str(path), "--workers", "0")
+    printed = seqcls(*more)
+    assert "tiny: 0 of 6 have learned; tiny-20x trains 6 with a larger budget." in printed
+    assert "tiny-20x: trained 6 runs" in printed
+    assert "further.db: 6 of 6 learned; of these 6 generalize.\n" in printed
+    return path
+
+
+def test_what_an_epoch_did_not_teach_twenty_do(further: Path) -> None:
+    store = open_reader(str(further))
+    after = api.runs(store, sweep="tiny-20x")
+    assert after["outcome"].tolist() == ["generalizes"] * 6
+    assert set(after["max_num_epochs"]) == {20}
+    assert set(after["epochs"]) == {20}, "patience was as large as the budget, and grew with it"
+    assert set(api.runs(store, sweep="tiny")["outcome"]) == {"not learned"}
+    found = learned_by_budget(store, View())
+    assert found[["budget", "learned", "seeds", "unknown"]].values.tolist() == [
+        [1, 0, 3, 0], [20, 3, 3, 0]
+    ] * 2  # fmt: skip
+    assert not list(api.verify(store).damages), "a sweep's runs are those that it asks for"
+
+
+def test_again_nothing_is_left_to_train(further: Path) -> None:
+    before = further.read_bytes()
+    db = ("--db", str(further), "--workers", "0")
+    assert "tiny-20x: all runs are in" in seqcls("more", "tiny", "--budget", "20x", *db)
+    larger = seqcls("more", "tiny", "--budget", "50", *db)
+    assert "0 of 6 have learned (6 learned with a larger budget); none is left" in larger
+    learned = seqcls("more", "tiny-20x", "--budget", "2x", *db)
+    assert "tiny-20x: 6 of 6 have learned; none is left to train" in learned
+    assert api.more(open_writer(str(further)), "tiny-20x", 40) is None
+    assert further.read_bytes() == before
+
+
+# What seeds have come to is set by hand, to have every case.
+
+
+def submit(store: Store, name: str, epochs: int, *entries: dict[str, Any]) -> None:
+    fixed = {**SHORT, "max_num_epochs": epochs, "min_num_epochs": 0, "patience": epochs}
+    listed = {"configurations": list(entries)} if entries else {}
+    spec = {"name": name, "model_seeds": "0..4", "fixed": fixed, **listed}
+    writer.submit(store, parse_spec(spec))
+
+
+def finish(store: Store, sweep: str, learned: set[int], among: set[int] | None = None) -> None:
+    """These seeds of a sweep have learned; all others, or those, have not."""
+    runs = queries.runs(store, View((sweep,)))
+    for run in runs.to_dict("records"):
+        seed = run["model_seed"]
+        if among is None or seed in among:
+            wrong = 0 if seed in learned else 90
+            done = {"state": "done", "epochs": run["max_num_epochs"], "attempt": 1}
+            counts = {"tested": 200, "tested_within": 100, "tested_beyond": 100}
+            false = {"wrong": wrong, "wrong_within": wrong, "wrong_beyond": 0}
+            with store.begin() as connection:
+                this = update(Run).where(Run.id == run["id"])
+                connection.execute(this.values(**done, **counts, **false))
+
+
+@pytest.fixture
+def store(any_db: str) -> Store:
+    """Five seeds, of which 0, 1 and 2 have learned with 12 epochs."""
+    store = open_writer(any_db)
+    submit(store, "s", 12)
+    finish(store, "s", {0, 1, 2})
+    return store
+
+
+def by_budget(store: Store, **view: Any) -> list[tuple[int, ...]]:
+    found = learned_by_budget(store, View(**view))
+    return list(found[["budget", "learned", "seeds", "unknown"]].itertuples(index=False, name=None))
+
+
+def test_a_seed_that_learned_counts_as_learned_with_a_larger_budget(store: Store) -> None:
+    assert by_budget(store) == [], "with one budget there is nothing to compare"
+    assert api.more(store, "s", "4x") == "s-4x"
+    assert queries.runs(store, View(("s-4x",)))["model_seed"].tolist() == [3, 4]
+    finish(store, "s-4x", {3}, among={3})
+    assert by_budget(store) == [(12, 3, 5, 0), (48, 4, 4, 1)], "seed 4 is not trained yet"
+    finish(store, "s-4x", {3, 4})
+    assert by_budget(store) == [(12, 3, 5, 0), (48, 5, 5, 0)]
+    assert by_budget(store, sweeps=("s",)) == []
+    assert by_budget(store, model_seeds=(0, 4)) == [(12, 1, 2, 0), (48, 2, 2, 0)]
+    assert by_budget(store, learned_at=0.05) == [(12, 5, 5, 0), (48, 5, 5, 0)]
+
+
+def test_a_seed_that_was_trained_again_counts_with_what_it_came_to_there(store: Store) -> None:
+    submit(store, "again", 24)
+    finish(store, "again", {0, 3})
+    assert by_budget(store) == [(12, 3, 5, 0), (24, 2, 5, 0)]
+    found = more_training(store, "s", "4x")
+    assert (found.to_train, found.learned, found.learned_since) == (1, 3, 1)
+    assert found.spec is not None
+    assert list(found.spec.model_seeds) == [4], "seed 3 learned with 24"
+    submit(store, "with 48", 48)
+    finish(store, "with 48", {3, 4})
+    assert more_training(store, "s", "4x").to_train == 2, "what is there stays"
+
+
+def test_each_configuration_is_trained_with_its_own_seeds(store: Store) -> None:
+    submit(store, "two", 12, {"hidden_size": 4}, {"hidden_size": 8}, {"hidden_size": 16})
+    finish(store, "two", {0, 1, 2, 3, 4})
+    runs = queries.runs(store, View(("two",))).set_index(["hidden_size", "model_seed"])["id"]
+    left = [runs[4, 2], runs[8, 1], runs[8, 2]]
+    with store.begin() as connection:
+        connection.execute(update(Run).where(Run.id.in_(map(int, left))).values(wrong_within=9))
+    assert api.more(store, "two", 30) == "two-30"
+    trained = queries.runs(store, View(("two-30",)))
+    pairs = sorted(trained[["hidden_size", "model_seed"]].itertuples(index=False, name=None))
+    assert pairs == [(4, 2), (8, 1), (8, 2)]
+    assert set(trained["max_num_epochs"]) == {30}
+    assert not [x for x in api.verify(store).damages if "two-30" in x.what]
+    spec = json.loads(sweep_queries.specifications(store)["two-30"])
+    sweeping.submit(store, {**spec, "configurations": spec["configurations"][::-1]})
+    assert len(queries.runs(store, View(("two-30",)))) == 3
+
+
+def test_configurations_that_become_the_same_with_a_larger_budget_are_one(store: Store) -> None:
+    entries = [{"max_num_epochs": 10, "patience": 3}, {"max_num_epochs": 20, "patience": 3}]
+    fixed = {**SHORT, "min_num_epochs": 0, "hidden_size": 4}
+    del fixed["max_num_epochs"]
+    axis = {"name": "axis", "model_seeds": "0..4", "fixed": fixed, "configurations": entries}
+    writer.submit(store, parse_spec(axis))
+    finish(store, "axis", {0, 1})
+    assert api.more(store, "axis", 40) == "axis-40"
+    trained = queries.runs(store, View(("axis-40",)))
+    assert trained["model_seed"].tolist() == [2, 3, 4]
+    assert api.more(store, "axis", "1.1x") == "axis-1.1x"
+    assert sorted(set(queries.runs(store, View(("axis-1.1x",)))["max_num_epochs"])) == [11, 22]
+
+
+def test_runs_that_are_not_known_or_not_trained_are_said_and_left(store: Store) -> None:
+    submit(store, "t", 12, {"hidden_size": 4})
+    finish(store, "t", {0}, among={0, 1, 2})
+    runs = queries.runs(store, View(("t",))).set_index("model_seed")["id"]
+    with store.begin() as connection:
+        unknown = {"tested_within": None, "wrong_within": None, "epochs": 7}
+        connection.execute(update(Run).where(Run.id == int(runs[1])).values(**unknown))
+        connection.execute(update(Run).where(Run.id == int(runs[2])).values(epochs=7))
+    found = more_training(store, "t", "4x")
+    assert found.sentences("t") == [
+        "t: 1 of 5 have learned (1 not judged on trained lengths; 2 not trained yet, or failed "
+        "in training); t-4x trains 1 with a larger budget.",
+        "Training of 1 of these 1 ended before the budget that they had: patience or "
+        "min_validation_loss may end it again.",
+    ]
+
+
+# On pages and in reports.
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_pages_and_the_report_count_a_seed_with_two_budgets_once(
+    further: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(monkeypatch, further)
+    (table,) = [x.value for x in app.dataframe if "All seeds learn at (epochs)" in x.value]
+    assert table["All seeds learn at (epochs)"].tolist() == ["20", "20"]
+    assert table["1 epoch"].tolist() == ["0 of 3", "0 of 3"]
+    assert table["20 epochs"].tolist() == ["3 of 3", "3 of 3"]
+    text = said(app).replace("\\", "")
+    assert "6 of 6 models learned the trained lengths; of these 6 generalize" in text
+    assert "6 models are not counted: the same seeds were trained with a larger budget." in text
+    page = report(open_reader(str(further)), View())
+    assert page is not None
+    assert "Learned by budget" in page
+    assert "6 of 6 models learned the trained lengths" in page
+    # With one of both in scope, that is what is told.
+    assert "Learned by budget" not in (report(open_reader(str(further)), View(("tiny",))) or "")
+    text = said(open_app(monkeypatch, further, sweep="tiny"))
+    assert "0 of 6 models learned" in text
+    assert "are not counted" not in text
+
+
+def test_the_page_of_a_sweep_trains_what_has_not_learned(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = Path(shutil.copy(trained, tmp_path / "own.db"))
+    started: list[Any] = []
+    monkeypatch.setattr(
+        "sweeps.work.background_worker.start_worker", lambda *x, **_: started.append(x)
+    )
+    app = open_app(monkeypatch, db, "sweeps")
+    assert "6 models have not learned." in said(app)
+    (button,) = [x for x in app.button if x.label == "Train with 4 times the epochs"]
+    button.click()
+    rerun(app)
+    assert len(started) == 1
+    (queued,) = [x for x in api.status(open_reader(str(db))) if x.name == "tiny-4x"]
+    assert (queued.queued, queued.done) == (6, 0)
+    spec = json.loads(sweep_queries.specifications(open_reader(str(db)))["tiny-4x"])
+    assert spec["checkpoints"] == "every_epoch", "as in the sweep before"
+    app = open_app(monkeypatch, db, "launch")
+    for until, is_refused in (("share ± 0 %", True), ("share ± 10 %", False)):
+        app.text_input(key="launch_until").set_value(until)
+        app = rerun(app)
+        assert bool(app.error) == is_refused
+    assert "more seeds follow these, until 'share ± 10 %'" in said(app).replace("\\", "")
+
+
+def test_only_runs_of_seeds_with_a_larger_budget_are_left_out(store: Store) -> None:
+    api.more(store, "s", "4x")
+    assert trained_further(store, View()) == ()
+    finish(store, "s-4x", {3}, among={3})
+    ids = queries.runs(store, View(("s",))).set_index("model_seed")["id"]
+    assert trained_further(store, View()) == (ids[3],)
+    assert trained_further(store, View(("s",))) == ()
+    submit(store, "again", 24)
+    finish(store, "again", {0, 3})
+    again = queries.runs(store, View(("again",))).set_index("model_seed")["id"]
+    assert trained_further(store, View()) == (*ids, again[3])
+
+
+def test_what_has_not_learned_is_compared_by_no_accuracy_on_longer_strings(further: Path) -> None:
+    names = ("tiny:architecture=rnn", "tiny-20x:architecture=rnn")
+    store = open_reader(str(further))
+    found = api.compare(store, *names)
+    assert list(found.questions) == ["learned", "generalizes", "within"]
+    assert found.questions["learned"].counts == ((0, 3), (3, 3))
+    why = "not compared, since 0 of 3 and 3 of 3 seeds learned, and it takes 2 of each"
+    assert found.absent == found.record()["absent"] == {"beyond": why}
+    # Of one that has not learned no length beyond those of training is told.
+    assert found.lengths["length"].max() == 6
+    printed = seqcls("compare", *names, "--db", str(further))
+    assert f"accuracy on longer strings, of seeds that learned: {why}\n" in printed
+    # By a threshold that all reach, all are.
+    lenient = api.compare(store, *names, learned_at=0.0)
+    assert lenient.questions["beyond"].seeds == (3, 3)
+    assert lenient.lengths["length"].max() == 12
+
+
+def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
+    further: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(further, tmp_path / "grown.db"))
+    db = ("--db", str(path))
+    asked = ("seeds", "tiny-20x", "--until", "share +- 25 %", "--most", "30", *db)
+    assert "gets seeds until 'share +- 25 %', and at most 30" in seqcls(*asked, "--submit")
+    store = open_writer(str(path))
+
+    def seeds() -> list[int]:
+        found: list[int] = api.runs(store, "tiny-20x", architecture="rnn")["model_seed"].tolist()
+        return found
+
+    submitted = sweep_queries.specifications(store)["tiny-20x"]
+    # All that it has are done, and a worker gives it no more while it is stopped.
+    api.stop(store, "tiny-20x")
+    assert api.work(store, "tiny-20x", progress_bar=False).recorded == 0
+    api.resume(store, "tiny-20x")
+    printed = seqcls("work", "tiny-20x", "--workers", "0", *db)
+    (told,) = [x for x in printed.splitlines() if x.startswith("tiny-20x, RNN: ")]
+    grown = seeds()
+    assert grown == list(range(len(grown)))
+    # 25 points to the one side that there is, and not 50.
+    assert int(re.findall(r"looks: (\d+)", told)[0]) >= 75
+    assert 15 <= len(grown) <= 24
+    assert f"{len(grown)} seeds, {len(grown)} of {len(grown)} of those that learned" in told
+    assert not list(api.verify(store).damages)
+    # A file that is submitted again takes no seeds back, nor does the slower of two workers.
+    api.submit(store, json.loads(submitted))
+    assert seeds() == grown
+    spec = api.seeds(store, "tiny-20x", "share ± 10 %")
+    for each in (spec.with_seeds([26, 26]), spec.with_seeds([25, 25])):
+        writer.submit(store, each, instead_of=spec.submitted)
+    assert len(seeds()) == 26
+
+
+@pytest.mark.parametrize(
+    ("axis", "paired"),
+    [
+        ({"max_num_epochs": [1, 20]}, r"seeds are paired: (\d+) pairs"),
+        ({"hidden_size": [1, 8]}, r"seeds are not paired"),
+    ],
+)
+def test_two_configurations_are_told_apart_by_pairs_where_the_same_seed_starts_both_alike(
+    made_file: Path, tmp_path: Path, axis: dict[str, list[int]], paired: str
+) -> None:
+    path = str(shutil.copy(made_file, tmp_path / "apart.db"))
+    store = open_writer(path)
+    fixed = {**TINY["fixed"], "architecture": "rnn", "max_num_epochs": 20}
+    fixed = {name: value for name, value in fixed.items() if name not in axis}
+    api.submit(store, {**TINY, "name": "apart", "fixed": fixed, "axes": axis})
+    asked = ("seeds", "apart", "--until", "learned apart", "--most", "12", "--workers", "0")
+    printed = seqcls(*asked, "--db", path)
+    (of,) = re.findall(r"difference of both shares \((.*); 95%", printed)
+    found = re.fullmatch(paired, of)
+    assert found is not None
+    if found.groups():
+        runs = api.runs(store, sweep="apart")
+        assert int(found[1]) == runs["model_seed"].nunique()
+        learned = runs.groupby("max_num_epochs")["outcome"].agg(
+            lambda x: (x == "generalizes").sum()
+        )
+        assert learned.tolist() == [0, int(found[1])]
+        assert 9 <= int(found[1]) <= 12, "nine pairs that are all unlike are the fewest"
+        assert "not enough" not in printed

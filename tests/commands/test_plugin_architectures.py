@@ -1,0 +1,221 @@
+"""Architectures of another package: what training would lose is refused, and all else is asked."""
+
+import runpy
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqcls.errors import PluginError, PluginMissingError
+from seqcls.problem import check, configuration
+from sweeps.api import Store, fit_shortcuts, open_store, runs, submit, work
+from tests.commands import refused, run_main
+from tests.conftest import SHORT
+from tests.plugins import forget_parts
+
+MODULE = """
+import torch as t
+from torch import nn
+from seqcls.models.base import Classifier
+from seqcls.models.layers import masked_mean
+from seqcls.strings.tokenizer import PAD
+
+class Mean(Classifier):
+    def __init__(self, config):
+        super().__init__(config)
+        self.embedding = nn.Embedding(config.vocabulary_size, config.hidden_size)
+        self.classifier = nn.Linear(config.hidden_size, 1)
+
+    def mixed(self, mean):
+        return mean
+
+    def run(self, ids, record, places):
+        mean = self.mixed(masked_mean(self.embedding(ids), ids != PAD))
+        return record("logit", self.classifier(mean).squeeze(-1))
+
+class Halved(Mean):
+    def __init__(self, config):
+        super().__init__(config)
+        self.register_buffer("halves", t.full((config.hidden_size,), 0.5))
+
+    def mixed(self, mean):
+        return mean * self.halves
+
+class Shared(Mean):
+    def __init__(self, config):
+        super().__init__(config)
+        self.first = self.second = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def mixed(self, mean):
+        return self.second(t.tanh(self.first(mean)))
+
+class Scaled(Mean):
+    def __init__(self, config):
+        super().__init__(config)
+        self.scale = nn.Parameter(t.tensor(1.0))
+
+    def mixed(self, mean):
+        return mean * self.scale
+
+class Normed(Mean):
+    def __init__(self, config):
+        super().__init__(config)
+        self.norm = nn.BatchNorm1d(config.hidden_size)
+
+    def mixed(self, mean):
+        return self.norm(mean)
+
+class Column(Mean):
+    def run(self, ids, record, places):
+        return super().run(ids, record, places)[:, None]
+
+class Raising(Mean):
+    def mixed(self, mean):
+        raise RuntimeError("mixed!")
+
+class Unrecorded(Mean):
+    def units(self):
+        return ({"state": "nowhere"},)
+
+class Empty(Classifier):
+    def run(self, ids, record, places):
+        return ids.sum(dim=1).float()
+"""
+
+SOUND = ("mean", "halved", "shared", "scaled")
+NAMES = (*SOUND, "normed", "column", "raising", "unrecorded", "empty")
+
+
+def spec_of(*names: str) -> dict[str, Any]:
+    """A sweep of these architectures, a model each."""
+    fixed = {**SHORT, "hidden_size": 4, "test_max_length": 20}
+    how = [
+        {"architecture": name} | ({"readout": "last"} if name == "rnn" else {}) for name in names
+    ]
+    return {"name": "sound", "model_seeds": [0], "fixed": fixed, "configurations": how}
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which Python finds the package."""
+    folder = tmp_path_factory.mktemp("package")
+    about = folder / "many_means-1.0.dist-info"
+    about.mkdir()
+    (folder / "many_means.py").write_text(MODULE)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: many-means\nVersion: 1.0\n")
+    (about / "RECORD").write_text("many_means.py,,\n")
+    points = "".join(f"{name} = many_means:{name.title()}\n" for name in NAMES)
+    (about / "entry_points.txt").write_text(f"[seqcls.models]\n{points}")
+    return folder
+
+
+@contextmanager
+def found(package: Path) -> Iterator[None]:
+    """A block in which the package is installed."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(package))
+        forget_parts()
+        yield
+    forget_parts()
+
+
+@pytest.fixture
+def installed(package: Path) -> Iterator[None]:
+    with found(package):
+        yield
+
+
+@pytest.fixture(scope="module")
+def trained(package: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A sweep of the sound architectures, with causes and shortcut readers."""
+    db = str(tmp_path_factory.mktemp("trained") / "runs.db")
+    with found(package):
+        store = open_store(db)
+        submit(store, spec_of(*SOUND))
+        work(store, workers=0)
+        said("causes", "sound", "--db", db)
+        fit_shortcuts(store)
+    return db
+
+
+def said(*arguments: str) -> str:
+    ended = run_main(*arguments)
+    assert ended.returncode == 0, ended
+    return ended.stdout
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("normed", "a buffer 'norm.running_mean' that changes while it trains"),
+        ("column", r"outputs of the shape \(2, 1\) for 2 strings, expected \(2,\)"),
+        ("raising", "ended in RuntimeError: mixed!"),
+        ("unrecorded", r"names a state 'nowhere' in units\(\) that it never records"),
+        ("empty", "has no parameter"),
+    ],
+)
+def test_what_training_would_lose_is_refused_before(name: str, why: str) -> None:
+    with pytest.raises(PluginError, match=rf"^many-means==1\.0 .*'{name}'.* {why}"):
+        check(configuration({"architecture": name}))
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("name", SOUND)
+def test_a_stored_model_answers_everywhere_alike(
+    name: str,
+    trained: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    db = ("--db", trained)
+    (run,) = map(str, runs(open_store(trained), architecture=name)["id"])
+    predicted = said("predict", run, "ab", *db)
+    said("states", run, "ab", *db)
+    said("automaton", run, "--strings", "100", *db)
+    said("verdict", run, *db)
+    said("give", run, str(tmp_path / "given"), *db)
+    monkeypatch.setattr(sys, "argv", ["model.py", "ab"])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_path(str(tmp_path / "given" / "model.py"), run_name="__main__")
+    assert f"{float(capsys.readouterr().out.split()[1]):.4f}" in predicted
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_without_the_package_stored_results_are_whole(
+    trained: str, package: Path, tmp_path: Path
+) -> None:
+    out, files = tmp_path / "report.html", tmp_path / "files"
+    said("report", "sound", "--out", str(out), "--db", trained)
+    assert "No remedy can be trained here" in out.read_text(encoding="utf-8")
+    said("export", str(files), "--db", trained)
+    assert len((files / "shortcuts.csv").read_text().splitlines()) > 100
+    asked = ("seeds", "sound", "--until", "learned ± 10 %", "--db", trained)
+    assert "install many-means==1.0" in refused(*asked)
+    with pytest.raises(PluginMissingError, match="install many-means"):
+        work(queued(package, tmp_path, "mean"))
+
+
+def test_what_lacks_a_package_keeps_no_other_sweep_from_training(
+    package: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = queued(package, tmp_path, "mean", "halved")
+    submit(store, {**spec_of("rnn"), "name": "ours"})
+    ended = run_main("work", "--workers", "0", "--db", str(store.path))
+    assert ended.returncode == 4, ended
+    told = caplog.text + ended.stderr
+    assert "left queued: plugins='many-means==1.0'" in told
+    found_ = runs(store).set_index("architecture")["state"].to_dict()
+    assert found_ == {"rnn": "done", "mean": "queued", "halved": "queued"}
+
+
+def queued(package: Path, folder: Path, *names: str) -> Store:
+    """A database with runs of these architectures that nobody has trained."""
+    store = open_store(folder / "queued.db")
+    with found(package):
+        submit(store, spec_of(*names))
+    return store

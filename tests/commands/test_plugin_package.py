@@ -1,0 +1,143 @@
+"""A language, positions and an architecture from outside: trained, stored, listed and shown."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seqcls.errors import ConfigError
+from sweeps import api
+from sweeps.store.opening import open_reader
+from sweeps.store.verification import verify
+from tests import plugins
+from tests.app import open_app
+from tests.commands import refused, run_main
+from tests.world import parts_from_outside
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    """The package is where this process finds it."""
+    with parts_from_outside():
+        yield
+
+
+def test_without_the_package_nothing_is_damaged_and_every_page_is_shown(
+    trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Before this process has asked it with the package: what it found then it need not ask again.
+    asked = ("predict", "1", "aab", "--db", str(trained_by_processes))
+    assert "install little-extras==1.2" in refused(*asked)
+    checked = verify(open_reader(str(trained_by_processes)))
+    assert checked.damages == []
+    said = [str(each) for each in checked.unchecked]
+    assert len(said) == 3
+    assert all("install little-extras==1.2" in each for each in said)
+    assert "task='ends_with_b' and architecture='bag' need" in said[1]
+    for page in ("compare", "failing", "sweeps", "compare_two"):
+        app = open_app(monkeypatch, trained_by_processes, page)
+        assert not app.error, (page, app.error[0].value)
+        assert "plug-in" not in " ".join(str(each.value) for each in app.warning), page
+    app = open_app(monkeypatch, trained_by_processes, "model")
+    assert [each.value for each in app.warning] == [
+        "These models need a plug-in that is not installed here."
+    ]
+
+
+@pytest.mark.usefixtures("installed")
+def test_parts_from_outside_are_trained_by_processes_stored_and_listed(
+    trained_by_processes: Path,
+) -> None:
+    db = ("--db", str(trained_by_processes))
+    runs = json.loads(run_main("runs", "--json", *db).stdout)
+    assert [run["state"] for run in runs] == ["done"] * 4
+    assert {run["plugins"] for run in runs} == {"little-extras==1.2"}
+    assert {run["engine"] for run in runs} == {"strings"}
+    assert {(run["positions"], run["architecture"]) for run in runs} == {
+        ("every_other", "transformer"),
+        ("none", "bag"),
+    }
+    for error in json.loads(run_main("errors", "1", "--json", *db).stdout):
+        assert error["label"] == error["string"].rstrip("{}0123456789>").endswith("b")
+    assert "aab" in run_main("predict", "4", "aab", *db).stdout
+    assert verify(open_reader(db[1])).unchecked == []
+
+
+@pytest.mark.usefixtures("installed")
+def test_where_an_explanation_does_not_hold_only_what_does_is_advised(
+    trained_by_processes: Path,
+) -> None:
+    store = open_reader(str(trained_by_processes))
+    for run, is_advised in (("1", True), ("4", False)):
+        with pytest.raises(ConfigError, match="do not hold for this model") as refusal:
+            api.explain(store, run, "aab")
+        assert ("`patch`" in str(refusal.value)) is is_advised
+        if is_advised:
+            api.patch(store, run, "aab", "aba")
+        else:
+            with pytest.raises(ConfigError, match="names no states"):
+                api.patch(store, run, "aab", "aba")
+
+
+NOISY = """
+import os, subprocess, sys
+import numpy as np
+from dataclasses import dataclass
+from seqcls.tasks.base import Language
+
+def be_loud(when):
+    print(when)
+    sys.stdout.write(when)
+    sys.__stdout__.write(when)
+    os.write(1, when.encode())
+    subprocess.run(["echo", when])
+
+be_loud("LOUD import")
+
+@dataclass(frozen=True)
+class StartsWithA(Language):
+    "Strings that start with a are positive."
+    alphabet = "ab"
+    def accepts(self, text):
+        be_loud("LOUD accepts")
+        return text.startswith("a")
+    def has_positive(self, length):
+        return length > 0
+    def has(self, length, positive):
+        return length > 0 or not positive
+    def positive(self, rng, length):
+        row = rng.integers(2, size=length).astype(np.uint8)
+        row[0] = 0
+        return row
+    def describe(self):
+        return "Strings that start with a are positive."
+"""
+
+
+def test_what_a_plug_in_prints_is_no_output_of_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "noisy.py").write_text(NOISY)
+    (tmp_path / "noisy-1.0.dist-info").mkdir()
+    (tmp_path / "noisy-1.0.dist-info/METADATA").write_text("Name: noisy\nVersion: 1.0\n")
+    (tmp_path / "noisy-1.0.dist-info/entry_points.txt").write_text(
+        "[seqcls.tasks]\nstarts_with_a = noisy:StartsWithA\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{plugins.PYTHONPATH}")
+    monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "own.db"))
+    lines = [f"{name} = {value}" for name, value in plugins.SHORTLY.items()]
+    spec = tmp_path / "noisy.toml"
+    table = ["[fixed]", 'task = "starts_with_a"', *lines]
+    spec.write_text("\n".join(['name = "noisy"', "model_seeds = [0]", *table]))
+    for arguments in (
+        ["sweep", str(spec), "--workers", "1"],
+        ["predict", "1", "ab", "--json"],
+        ["draw", str(spec), "--format", "jsonl"],
+    ):
+        run = plugins.python("-m", "sweeps", *arguments)
+        assert run.returncode == 0, run.stderr
+        assert "LOUD" not in run.stdout
+        assert "LOUD import" in run.stderr
+        if "--json" in arguments:
+            assert json.loads(run.stdout)

@@ -1,0 +1,188 @@
+"""The same from Python as from the command line."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from seqcls.errors import (
+    PluginError,
+)
+from sweeps import api
+from sweeps.cli.app import app
+from sweeps.store.databases.engine import Store
+from tests.conftest import ROOT, SHORT
+from tests.stock import copy_of
+
+RUN = "all_initializations/2"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A copy of the shipped database, in which findings are stored."""
+    return api.open_store(shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("python")))
+
+
+def test_every_public_name_is_there() -> None:
+    assert sorted(api.__all__) == api.__all__
+    assert {*api.__all__} >= {
+        *("explain", "predict", "verdict", "family", "causes", "compare", "figures")
+    }
+    assert all(callable(getattr(api, name)) for name in api.__all__)
+
+
+def test_a_cause_and_the_causes_of_a_sweep_agree(store: Store) -> None:
+    found = api.causes(store, "lower_magnitude_initializations", sample=5)
+    assert found.groupby("run_id")["strings"].sum().tolist() == [5] * 6
+    for run_id, mechanism in ((38, "two heads on one letter"), (39, "dilution")):
+        own = found.loc[found["run_id"] == run_id, "mechanism"].tolist()
+        one = api.explain(store, run_id, api.errors(store, [run_id])["string"].iloc[0]).mechanism
+        assert one is not None
+        assert one.name == mechanism
+        assert mechanism in own
+        assert (own[0] == "not learned") == ("not learned" in own) == (run_id == 38)
+
+
+def test_figures_are_charts_that_a_notebook_shows(store: Store) -> None:
+    charts = api.figures(store, RUN, ["aac", "baac"])
+    assert (charts[0] | charts[7]).to_dict()["hconcat"], "charts may stand beside each other"
+    assert all("vegaEmbed" in chart._repr_mimebundle_()["text/html"] for chart in charts)
+    specs = {_title(spec): spec for spec in (chart.to_dict() for chart in charts)}
+    assert list(specs)[:2] == ["Loss by epoch", "Token embeddings"]
+    for title in ("Embeddings of a string", "Attention output", "CLS after the block"):
+        drawn = json.dumps(specs[title]["datasets"])
+        assert '"aac"' in drawn
+        assert '"baac"' in drawn
+
+
+def _title(spec: dict[str, Any]) -> str:
+    title = spec.get("title", "")
+    return str(title["text"] if isinstance(title, dict) else title)
+
+
+def said(store: Store, *arguments: str) -> Any:
+    """What a command says of that database, as data."""
+    result = CliRunner().invoke(app, [*arguments, "--db", str(store.path), "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_what_a_command_says_of_many_runs_python_answers(store: Store) -> None:
+    errors = api.errors_of_run(store, RUN, sort="logit")
+    assert said(store, "errors", RUN, "--sort", "logit") == errors.to_dict("records")
+    outcomes = api.sensitive(store, ["walkthrough"], times=2)
+    assert outcomes["run_id"].tolist() == api.runs(store, "walkthrough")["id"].tolist()
+    assert said(store, "sensitive", "walkthrough", "--times", "2") == outcomes.to_dict("records")
+    assert api.in_both_precisions(store).empty
+    engines = api.engines("report/increased_dimensionality")
+    assert engines["hidden_size"].tolist() == [16]
+    assert engines["engine"].tolist() == ["fused"]
+
+
+def test_questions_about_many_runs_are_asked_like_runs(store: Store, tmp_path: Path) -> None:
+    chosen: dict[str, Any] = {"outcome": "fails beyond", "num_attention_heads": 2}
+    asked = api.runs(store, "all_initializations", **chosen)
+    assert len(asked)
+    causes = api.causes(store, "all_initializations", 2, **chosen)
+    assert set(causes["run_id"]) == set(asked["id"])
+    alike: dict[str, Any] = {"outcome": ["fails beyond"], "conditions": ["num_attention_heads=2"]}
+    assert api.causes(store, "all_initializations", 2, **alike).equals(causes)
+    number = api.export(store, tmp_path / "out", sweeps="all_initializations", **chosen)
+    assert {x.name: n for x, n in number.items()}["runs.csv"] == len(asked)
+    assert api.causes(store, "all_initializations", 2, hidden_size=3).empty
+    assert len(api.runs(store, outcome=None))
+
+
+def test_sweeps_are_stopped_resumed_estimated_and_deleted(tmp_path: Path) -> None:
+    store = api.open_store(copy_of("made", "made.db", tmp_path))
+    spec = {"name": "two", "model_seeds": [0, 1], "fixed": {**SHORT, "hidden_size": 4}}
+    assert api.estimate(store, spec).there == 0
+    assert api.submit(store, spec) == ["two"]
+    api.stop(store, "two")
+    (stopped,) = api.status(store, "two")
+    assert (stopped.state, stopped.queued) == ("stopped", 2)
+    api.resume(store, ["two"])
+    assert api.status(store, "two")[0].state == "queued"
+    assert api.retry(store, "two") == 0
+    written = api.export(store, tmp_path / "files", sweeps=["two"])
+    assert sorted(written.values()) == [0, 0, 0, 2]
+    other = api.open_store(tmp_path / "other.db")
+    assert api.merge(other, store.reader()).waiting == 2
+    assert api.verify(other).damages == []
+    assert api.delete(store, "two") == 2
+
+
+def test_a_string_is_text_or_a_list_of_tokens_wherever_one_is_asked_about(store: Store) -> None:
+    model = api.model(store, RUN)
+    answers = [model.answer(x) for x in ("baac", "ba{2}c", list("baac"), (1, 0, 0, 2))]
+    assert len(set(answers)) == 1
+    assert model.ask_all(["baac", list("ab"), (0, 1)]).predicted.tolist() == [True] * 3
+    assert api.predict(store, RUN, "baac")["logit"].tolist() == pytest.approx([answers[0].logit])
+    assert api.predict(store, RUN, [["b", "a"], "ba"])["logit"].nunique() == 1
+    wrong = ["a", "b", *"c" * 200]
+    assert api.explain(store, RUN, wrong).mechanism == api.explain(store, RUN, "abc{200}").mechanism
+
+
+def test_sweeps_and_runs_are_named_as_one_likes(store: Store) -> None:
+    sweep = RUN.split("/")[0]
+    run_id = int(api.runs(store, sweep, 2)["id"].iloc[0])
+    sweep_id: Any = np.int64(api.status(store, sweep)[0].id)
+    for named in (sweep, [sweep], {sweep}, sweep_id):
+        assert [x.name for x in api.status(store, named)] == [sweep]
+    number: Any = np.int64(run_id)
+    for runs in (run_id, number, RUN, [RUN], {run_id}):
+        assert set(api.lengths(store, runs)["run_id"]) == {run_id}
+        assert set(api.errors(store, runs)["run_id"]) == {run_id}
+    seed: Any = np.int64(2)
+    assert api.runs(store, sweep, seed)["id"].tolist() == [run_id]
+    assert api.runs(store, [sweep], model_seed=2)["id"].tolist() == [run_id]
+    assert len(api.runs(store, sweep, hidden_size="2")) == len(api.runs(store, sweep))
+    same = api.compare(store, run_id, RUN)
+    assert same.verdict() == "No difference: all that is compared is the same."
+
+
+def test_runs_that_leave_a_sweep_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = api.open_store(tmp_path / "own.db")
+    spec = {"name": "two", "model_seeds": [0, 1, 2], "fixed": {**SHORT, "hidden_size": 4}}
+    api.submit(store, spec)
+    assert caplog.messages == []
+    api.submit(store, {**spec, "model_seeds": [1]})
+    assert caplog.messages == [
+        "2 runs leave the sweep 'two', whose specification has changed: 1, 3; 2 not begun yet are "
+        "deleted"
+    ]
+    assert api.runs(store)["id"].tolist() == [2]
+
+
+def test_without_the_dashboard_one_line_says_so(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
+    with pytest.raises(PluginError, match=r"^figures: the dashboard, .* is not installed; `pip"):
+        api.figures(store, RUN, ["aac"])
+
+
+def test_what_one_asks_for_most_stands_first_and_times_are_timestamps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = api.open_store(tmp_path / "own.db")
+    fixed = {**SHORT, "max_num_epochs": 1}
+    spec = {"name": "s", "model_seeds": [0], "fixed": fixed, "axes": {"hidden_size": [2, 4]}}
+    api.submit(store, spec)
+    api.work(store, progress_bar=True)
+    assert "2/2 runs" in capsys.readouterr().err
+    frame = api.runs(store)
+    assert list(frame)[:9] == [*api.FIRST, "hidden_size"]
+    assert isinstance(frame["finished_at"].dtype, pd.DatetimeTZDtype)
+    assert frame["finished_at"].notna().all()
+    assert repr(store) == f"<Store {tmp_path / 'own.db'}>"
+    compared = repr(api.compare(store, "s:hidden_size=2", "s:hidden_size=4"))
+    assert "Too few seeds to tell: 1 and 1. At least 4 of each can show a difference." in compared
+    model = repr(api.model(store, 1))
+    assert "max_num_epochs=1" in model
+    assert len(model) < 500, "no arrays"

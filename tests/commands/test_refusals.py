@@ -1,0 +1,330 @@
+"""What is asked wrongly is refused in one line, which names the value and what was expected."""
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tomli_w
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mcp import Client
+
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.trained_model import RunModel
+from seqcls.models.initialization import initial_parameters
+from seqcls.problem import configuration, resolve
+from seqcls.strings.token_strings import TokenStrings
+from sweeps import api
+from sweeps.grid.spec import parse_spec
+from sweeps.mcp_server import server_of
+from tests.commands import run, run_main
+from tests.conftest import ROOT
+
+MOST_CHARACTERS = 330
+
+RUN = "all_initializations/2"
+DYCK = {"task": "dyck"}
+EVEN = {"task": "counting", "alphabet": "ab", "formula": "a % 2 == 0"}
+NEAR = "only balanced_strings lets choose how negative strings are drawn"
+SPECS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "dyck": (DYCK, {}),
+    "copy": ({"task": "copy"}, {}),
+    "two": (DYCK, {"bracket_types": [1, 2], "hidden_size": [2, 4]}),
+    "never": ({**EVEN, "formula": "a < 0"}, {}),
+    "dropout": ({"dropout_rate": 0.1}, {}),
+    **{
+        f"{field}_of_{task}": ({"task": task, field: "near"}, {})
+        for field in ("negatives", "test_negatives")
+        for task in ("copy", "contains_all")
+    },
+    "negatives_of_file": ({"task": "file", "path": "rows.csv", "negatives": "near"}, {}),
+}
+"""Specifications in the folder of a test: their fields and their axes."""
+
+BUDGET = "more lower_magnitude_initializations --budget"
+SEEDS = "seeds walkthrough --until"
+
+COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
+    ("sweep nope", "no sweep specification 'nope'"),
+    ("sweep reprot", "did you mean 'report'?"),
+    ("sweep report --device tpu", "device 'tpu'", "auto, cpu or cuda"),
+    ("sweep report --engine jax", "engine 'jax'", "auto, torch, fused"),
+    ("sweep report --precision half", "precision='half'", "'float32'"),
+    ("sweep dropout.toml --engine fused", "cannot train this", "dropout_rate=0.1"),
+    ("engines nope", "no sweep specification 'nope'"),
+    ("submit never.toml", "positive"),
+    ("verdict 999", "no run '999'"),
+    ("runs --where hidden_size", "FIELD=VALUE"),
+    ("runs --where hiden_size=2", "did you mean 'hidden_size'?"),
+    ("runs --where hidden_size=two", "hidden_size", "integer"),
+    ("runs --where accuracy=nan", "accuracy=nan"),
+    ("runs --where state=", "state="),
+    ("runs --where learning_rate=nan", "learning_rate=nan", "finite"),
+    ("runs --where config.nix=1", "'config.nix'"),
+    ("runs --sweep al_initializations", "did you mean 'all_initializations'?"),
+    ("runs --columns acuracy", "did you mean 'accuracy'?"),
+    ("runs --columns id --columns accuracy", "--columns is given twice"),
+    ("runs --below 0.5 --below 1", "--below is given twice"),
+    ("compare walkthrough walkthrough --below 1 --below 1", "--below is given twice"),
+    ("errors 5 -n 2 -n 3", "--limit is given twice"),
+    ("db check --db runs.db --db runs.db", "--db is given twice"),
+    ("errors 999", "no run '999'"),
+    ("errors walkthrough", "expected a run's id"),
+    ("errors all_inits/2", "did you mean 'all_initializations'?"),
+    ("causes walktrough", "did you mean 'walkthrough'"),
+    ("predict walkthrough/5 abd", "unknown letter 'd'", "abc"),
+    ("predict walkthrough/5 a{0}", "cannot read the count '0'"),
+    ("predict walkthrough/5 a --epoch 99", "no weights of epoch 99"),
+    ("explain nothing/2 ab", "no run 'nothing/2'"),
+    (f"explain {RUN} abd", "unknown letter 'd'", "abc"),
+    (f"explain {RUN} ab --epoch 99", "no weights of epoch 99"),
+    (f"family {RUN} ab{{3}}", "no free counts", "one or two"),
+    (f"figures {RUN} xyz --out new", "unknown letter 'x'"),
+    (f"figures {RUN} ab --epoch 99 --out new", "no weights of epoch 99"),
+    (f"patch {RUN} ab --source abc", "expected as many"),
+    (f"ablate {RUN} --part hed", "head, feed-forward, unit"),
+    (f"ablate {RUN} --how off", "zero or mean"),
+    ("automaton 999", "no run '999'"),
+    (f"automaton {RUN} --states 0", "states=0", "more than 0"),
+    (f"automaton {RUN} --seconds 0.00001", "before the first hypothesis"),
+    (f"automaton {RUN} --epoch 999", "no weights of epoch 999"),
+    (f"give {RUN} new --as gpt2", "positions='none'", "positions='learned'"),
+    (f"{BUDGET} 1x", "--budget 1x", "as 4x"),
+    (f"{BUDGET} x", "--budget x", "as 4x"),
+    (f"{BUDGET} 1", "--budget 1", "more epochs than 30"),
+    (f"{BUDGET} 900000", "900000", "expected less"),
+    (f"{BUDGET} 4x --name walkthrough", "'walkthrough' already"),
+    ([*f"{BUDGET} 4x --name".split(), " "], "name=' '"),
+    ("more walktrough --budget 4x", "'walktrough'", "did you mean 'walkthrough'"),
+    ([*SEEDS.split(), "share ± 0 %"], "± 0 %", "± 50 %"),
+    (f"{SEEDS} many", "until='many'", "'share ± 10 %'"),
+    ([*SEEDS.split(), "share ± 5 %", "--most", "0"], "most_seeds=0"),
+    (["seeds", "walktrough", "--until", "share ± 5 %"], "'walktrough'"),
+    ("draw dyck.toml -n 0", "-n 0", "at least 1"),
+    ("draw dyck.toml --part dev", "dev", "train, validation"),
+    ("draw dyck.toml --label right", "right", "positive or negative"),
+    ("draw copy.toml --label positive", "only strings of languages have labels"),
+    ("draw two.toml", "2 ways", "bracket_types=1"),
+    ("draw dyck.toml --where brackets=1", "did you mean 'bracket_types'?"),
+    ("draw dyck.toml --where max_depth=3", "max_depth=3", "none of the 1 configurations"),
+    *(
+        (f"{command} {name}.toml", "='near': not read by", NEAR)
+        for command in ("draw", "shortcuts", "submit")
+        for name in SPECS
+        if "_of_" in name
+    ),
+    (["dashboard", "--host", "no such host"], "no such host", "address of this machine"),
+    *(
+        (f"report walkthrough -o {place}", place)
+        for place in ("x" * 260, "no/out.html", "loop/out.html", "loop", "/dev/null", "/dev/full")
+    ),
+    *(
+        (f"report walkthrough -o {place} {force}", f"'{place}' is there")
+        for place in ("runs.db", "link.db")
+        for force in ("", "--force")
+    ),
+]
+"""Command lines, and what has to be named."""
+
+NOTHING: tuple[Any, ...] = (None, 1.5, True, ["nope"], [10**6])
+
+CALLS: list[tuple[Callable[[api.Store], object], *tuple[str, ...]]] = [
+    (lambda x: api.predict(x, RUN, ["xyz"]), "'x'"),
+    (lambda x: api.causes(x, "nosuch"), "'nosuch'"),
+    (lambda x: api.causes(x, "walkthrough", outcome=1), "outcome", "1"),
+    (lambda x: api.causes(x, "walkthrough", hidden_sise=3), "did you mean 'hidden_size'"),
+    (lambda x: api.runs(x, outcome=1), "outcome", "1"),
+    (lambda x: api.runs(x, hidden_sise=3), "did you mean 'hidden_size'"),
+    (lambda x: api.errors_of_run(x, RUN, sort="lenght"), "did you mean 'length'"),
+    (lambda x: api.ablate(x, RUN, ["hed"]), "'hed'", "head, feed-forward, unit"),
+    (lambda x: api.ablate(x, RUN, how="off"), "'off'", "zero or mean"),
+    (lambda x: api.stop(x, "walktrough"), "did you mean 'walkthrough'"),
+    (lambda x: api.report(x, "walktrough"), "did you mean 'walkthrough'"),
+    (lambda x: api.more(x, "walkthrough", "4", learned_at=2.0), "learned_at=2.0", "from 0 to 1"),
+    (lambda x: api.more(x, "walkthrough", True), "budget=True"),  # type: ignore[arg-type]
+    (lambda x: api.more(x, "walkthrough", 4.0), "budget=4.0"),  # type: ignore[arg-type]
+    (lambda x: api.more(x, "walkthrough", "-4"), "budget='-4'"),
+    *((lambda x, own=own: api.stop(x, own), "") for own in NOTHING),
+    *((lambda x, own=own: api.submit(x, own), "no specification") for own in (None, 5, [1])),
+    *(
+        (lambda x, own=own: api.model(x, RUN).answer(own), "")
+        for own in (None, 5, {"a"}, ["a", "x"], (7,))
+    ),
+]  # fmt: skip
+"""Calls from Python."""
+
+ESTIMATE = 'name = "x"\nmodel_seeds = [0]\n[fixed]\n'
+
+ASKED: list[tuple[str, dict[str, Any], *tuple[str, ...]]] = [
+    ("errors", {"run": "nix"}, "no run 'nix'"),
+    ("runs", {"outcome": "well"}, "outcome"),
+    ("runs", {"where": ["hiden_size=2"]}, "hidden_size"),
+    ("predict", {"run": "1", "strings": ["xyz"]}, "xyz"),
+    ("estimate", {"specification": "/etc/passwd"}, "known/tomita"),
+    ("estimate", {"specification": "known/../../x"}, "known/tomita"),
+    ("estimate", {"specification": "name = ["}, "no TOML"),
+    ("estimate", {"specification": f'{ESTIMATE}path = "/etc/passwd"'}, "no file of this machine"),
+    ("estimate", {"specification": {"name": "x"}}, "specification={"),
+    ("estimate", {"specification": "x = " + "[" * 5000}, "nested too deep"),
+    ("theory", {"task": "party"}, "parity"),
+    ("errors", {}, "run is missing", "text"),
+    ("errors", {"run": None}, "run=null", "text"),
+    ("lengths", {"run": True}, "run=true", "text"),
+    ("verdict", {"run": [1]}, "run=[1]", "text"),
+    ("causes", {"run": 1.5}, "run=1.5", "text"),
+    ("errors", {"run": 1, "rows": 500}, "rows=500", "at least 1 and at"),
+    ("errors", {"run": 1, "first": "x"}, 'first="x"', "at least 0"),
+    ("runs", {"first": True}, "first=true", "whole number"),
+    ("runs", {"learned_at": 2}, "learned_at=2", "above 0 and at most 1"),
+    ("runs", {"where": "hiden_size=2"}, "where='hiden_size=2'"),
+    ("runs", {"sweep": ["a"]}, 'sweep=["a"]', "text"),
+    ("runs", {"sweeps": "a"}, "'sweeps'", "did you mean 'sweep'?"),
+    ("predict", {"run": 1, "strings": [None]}, "strings=[null]", "a list of texts"),
+    ("predict", {"run": 1, "strings": {"a": 1}}, "a list of texts", "200"),
+    ("compare", {"a": "walkthrough", "b": {}}, "b={}", "text"),
+]
+"""What an agent asks of a tool."""
+
+FIELDS: list[tuple[dict[str, Any], *tuple[str, ...]]] = [
+    ({**EVEN, "alphabet": "cafe\u0301"}, "U+0065 and U+0301", "U+00E9"),
+    ({**EVEN, "alphabet": "a\u212b"}, "U+212B", "U+00C5"),
+    ({**EVEN, "alphabet": "cafe\u0301 b"}, "U+0063 U+0061 U+0066 U+00E9"),
+]
+"""Fields of a configuration."""
+
+
+def check(said: str, words: tuple[str, ...]) -> None:
+    """A refusal is a short line of words for a user, with these among them."""
+    assert "\n" not in said
+    assert "Traceback" not in said
+    assert len(said.partition(": known are ")[0]) < MOST_CHARACTERS, said
+    for word in words:
+        assert word in said
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a copy of the shipped database, and specifications."""
+    folder = tmp_path_factory.mktemp("refusals")
+    shutil.copy(ROOT / "runs.db", folder)
+    (folder / "link.db").symlink_to("runs.db")
+    (folder / "loop").symlink_to("loop")
+    (folder / "rows.csv").write_text(
+        "tokens,label\n" + "".join(f"{x:b},{x % 2}\n" for x in range(60))
+    )
+    for name, (fixed, axes) in SPECS.items():
+        spec = {"name": "asked", "model_seeds": [0], "fixed": fixed, "axes": axes}
+        (folder / f"{name}.toml").write_text(tomli_w.dumps(spec))
+    return folder
+
+
+@pytest.fixture
+def unchanged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder, as the working directory of a test that writes nothing there."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SEQCLS_DB", "runs.db")
+    files, content = sorted(folder.iterdir()), (folder / "runs.db").read_bytes()
+    yield folder
+    assert sorted(folder.iterdir()) == files
+    assert (folder / "runs.db").read_bytes() == content
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("row", COMMANDS, ids=lambda row: str(row[0])[:60])
+def test_a_command_refuses_what_is_typed_wrongly(row: tuple[Any, ...]) -> None:
+    line, *words = row
+    said = run_main(*(line.split() if isinstance(line, str) else line))
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr.startswith("seqcls: ")
+    check(said.stderr.removesuffix("\n"), tuple(words))
+
+
+@pytest.mark.parametrize("place", range(len(CALLS)))
+def test_python_refuses_what_is_asked_wrongly(unchanged: Path, place: int) -> None:
+    call, *words = CALLS[place]
+    with pytest.raises(SeqclsError) as refused:
+        call(api.open_store(unchanged / "runs.db"))
+    check(str(refused.value), tuple(words))
+
+
+def test_an_agent_is_refused_what_it_asks_wrongly(unchanged: Path) -> None:
+    answers: list[Any] = []
+
+    async def talk() -> None:
+        async with Client(server_of(api.open_reader(str(unchanged / "runs.db")), 0)) as client:
+            answers.extend([await client.call_tool(tool, asked) for tool, asked, *_ in ASKED])
+
+    # Where a browser was opened, this thread has a loop that runs already.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(talk())).result()
+    for (_, _, *words), answer in zip(ASKED, answers, strict=True):
+        (content,) = answer.content
+        assert answer.is_error, content
+        check(content.text, tuple(words))
+
+
+@pytest.mark.parametrize("row", FIELDS, ids=lambda row: ascii(row[0])[:60])
+def test_a_specification_refuses_a_field_by_its_value(row: tuple[Any, ...]) -> None:
+    fields, *words = row
+    with pytest.raises(SeqclsError) as refused:
+        parse_spec({"name": "s", "model_seeds": [0], "fixed": fields}).configs()
+    check(str(refused.value), tuple(words))
+
+
+NO_LETTERS: list[tuple[Any, int, str]] = [
+    ([2], 1, "2"),
+    ([0, -1], 2, "-1"),
+    ([0, 255], 2, "255"),
+    ([2**70], 1, f"{2**70}"),
+    ([1.7], 1, "1.7"),
+    ([0.0], 1, "0.0"),
+    ([True], 1, "True"),
+    ([None], 1, "None"),
+    (np.array([0, 2], dtype=np.uint8), 2, "2"),
+    (np.array([1.0]), 1, "1.0"),
+    ([[0, 1]], 1, "[0, 1]"),
+]
+"""Strings by numbers, the place of one that no letter has, and how it is written."""
+
+
+def test_a_number_that_no_letter_has_is_refused_wherever_strings_are_given() -> None:
+    problem = resolve(configuration({"task": "parity", "hidden_size": 4}))
+    weights = {name: x.numpy() for name, x in initial_parameters(problem.network, 0).items()}
+    model = RunModel(problem, weights)
+    asks: tuple[Callable[[Any], object], ...] = (
+        lambda x: model.logits(["01", x]),
+        lambda x: model.ask_all(["01", x]),
+        lambda x: model.answer(x),
+        lambda x: TokenStrings.of_lists(2, [x]),
+    )
+    for string, place, number in NO_LETTERS:
+        for ask in asks:
+            with pytest.raises(SeqclsError) as refused:
+                ask(string)
+            words = (f"token {place}", f"no letter number {number};", "from 0 to 1")
+            check(str(refused.value), words)
+    with pytest.raises(SeqclsError, match="over 3 letters: the model reads 2"):
+        model.ask(TokenStrings.of_lists(3, [[0]]))
+
+
+def test_a_mistake_of_a_process_of_its_own_leaves_nothing_behind(tmp_path: Path) -> None:
+    said = run("runs", "--db", str(tmp_path / "x.db"))
+    assert (said.returncode, said.stdout) == (2, "")
+    check(said.stderr.removesuffix("\n"), ("x.db' does not exist", "seqcls sweep report --db"))
+    said = run_main("sweep", "nope", "--db", str(tmp_path / "x.db"))
+    assert said.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@settings(max_examples=10)
+@given(st.text(min_size=1, max_size=20).filter(lambda text: not text.startswith("-")))
+def test_any_argument_is_answered_without_a_traceback(text: str) -> None:
+    for arguments in (["errors", text], ["runs", "--where", text]):
+        said = run_main(*arguments, "--db", str(ROOT / "runs.db"))
+        assert said.returncode in (0, 2)
+        assert "Traceback" not in said.stderr

@@ -1,0 +1,96 @@
+"""Tables of the command on a narrow terminal, help, and what is said of a slip of the pen."""
+
+import re
+import shlex
+import socket
+
+import pytest
+from typer.testing import CliRunner
+
+from dashboard.cli import app
+from sweeps.cli.app import main as _  # noqa: F401 (the command as a whole is loaded)
+from sweeps.cli.printing import fitting_columns
+from tests.commands import run_main, shown_commands
+from tests.conftest import ROOT
+
+DB = ["--db", str(ROOT / "runs.db")]
+COLORS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_a_terminal(*arguments: str, columns: int = 80) -> str:
+    """What the command prints on a terminal of so many columns."""
+    terminal = {"FORCE_COLOR": "1", "COLUMNS": str(columns), "TERM": "xterm"}
+    return COLORS.sub("", run_main(*arguments, *DB, **terminal).stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["runs", "--failing"], ["configuration", "id", "model_seed", "outcome", "accuracy"]),
+        (["status"], ["name", "state", "done", "failed"]),
+        (["errors", "5"], ["string", "kind", "length", "logit"]),
+    ],
+    ids=["runs", "status", "errors"],
+)
+def test_tables_fit_eighty_columns_and_show_what_answers(
+    arguments: list[str], shown: list[str]
+) -> None:
+    lines = on_a_terminal(*arguments).splitlines()
+    assert max(len(line.rstrip()) for line in lines if not line.startswith("not shown")) <= 80
+    heading = next(line for line in lines if line.split()[:1] == shown[:1])
+    assert heading.split()[: len(shown)] == shown
+    assert not [line for line in lines if re.match(r"^\s+\S{1,12}$", line)], "no name is broken"
+
+
+def test_all_columns_or_those_named_are_shown() -> None:
+    wide = on_a_terminal("runs", "--seed", "2", "--wide")
+    assert "best_epoch" in wide
+    assert "all_initializations, generalization_errors" in wide
+    heading = on_a_terminal("runs", "--seed", "2", "--columns", "accuracy,id").splitlines()
+    assert next(line.split() for line in heading if "accuracy" in line) == ["accuracy", "id"]
+    said = run_main("runs", "--columns", "acuracy", *DB)
+    assert said.returncode == 2
+    assert "did you mean 'accuracy'?" in said.stderr
+
+
+def test_errors_are_sorted_and_cut() -> None:
+    said = CliRunner().invoke(app, ["errors", "5", "--limit", "3", *DB]).stdout
+    assert "697 in the test set; the first 3 by length" in " ".join(said.split())
+    lengths = re.findall(r"false (?:positive|negative)\s+(\d+)", said)
+    assert len(lengths) == 3
+    assert lengths == sorted(lengths, key=int)
+    assert lengths[0] == "69", "its solved length is 68"
+    rows = CliRunner().invoke(app, ["errors", "5", "--sort", "logit", "-n", "2", "-j", *DB]).stdout
+    logits = [float(x) for x in re.findall(r'"logit": (-?[\d.]+)', rows)]
+    assert len(logits) == 2
+    assert logits == sorted(logits)
+
+
+def test_columns_that_do_not_fit_are_left_out_from_the_last() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"id": [1], "name": ["x" * 30], "value": ["y" * 30], "more": [1]})
+    assert fitting_columns(frame, 80) == ["id", "name", "value", "more"]
+    assert fitting_columns(frame, 60) == ["id", "name"]
+    assert fitting_columns(frame, 1) == ["id"], "one is shown in any case"
+
+
+def test_every_command_has_an_example_that_it_takes() -> None:
+    for name, command in shown_commands().items():
+        assert command.epilog is not None, name
+        example = command.epilog.removeprefix("Example: ")
+        words = shlex.split(example)
+        named = words.index(name)
+        assert words[:named] in (["seqcls"], ["seqcls", "db"]), name
+        command.make_context(name, words[named + 1 :])  # refuses what it does not take
+
+
+def test_a_taken_port_is_said_first_and_the_next_free_one_is_offered() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = run_main("dashboard", "--port", str(port), *DB)
+    assert said.stdout == "", "no address is printed that is not served"
+    assert f"port {port} is taken" in said.stderr
+    assert re.search(r"--port \d+", said.stderr)

@@ -1,0 +1,87 @@
+"""No command that writes a file writes over one that is not its own."""
+
+import resource
+import shutil
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from tests.commands import SEQCLS, refused, run_main, shown_commands
+from tests.conftest import ROOT
+from tests.databases import load_parity
+
+RUN = "lower_magnitude_initializations/2"
+WRITING = {
+    "report": ("report", "walkthrough", "-o", "out/report.html"),
+    "site": ("site", "out", "--sweep", "walkthrough"),
+    "figures": ("figures", RUN, "baac", "-o", "out"),
+    "export": ("export", "out"),
+    "give": ("give", RUN, "out"),
+    "prove": ("prove", "hand/0", "--certificate", "out/proof.json"),
+    "remedies": ("remedies", RUN, "--save", "out"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the shipped database."""
+    shutil.copy(ROOT / "runs.db", tmp_path / "runs.db")
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEQCLS_DB", "runs.db")
+    return tmp_path / "out"
+
+
+def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
+    """A place is a parameter of the type `Path`: its command has `--force` and a row above."""
+    found = {}
+    for name, command in shown_commands().items():
+        assert command.callback is not None
+        kinds = get_type_hints(command.callback)
+        if {Path, Path | None} & set(kinds.values()):
+            found[name] = "force" in kinds
+    assert found == dict.fromkeys(WRITING, True)
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("command", WRITING)
+def test_what_a_command_writes_it_replaces_by_force_and_nothing_else(
+    folder: Path, command: str
+) -> None:
+    arguments = WRITING[command]
+    if command == "prove":
+        load_parity(folder.parent / "runs.db")
+    assert run_main(*arguments).returncode == 0
+    path, *others = sorted(folder.iterdir())
+    before = {own: own.read_bytes() for own in others}
+    assert "is there; move it or name another, or replace it with --force" in refused(*arguments)
+    assert run_main(*arguments, "--force").returncode == 0
+    for content in (path.read_bytes() + b"\n# mine", (ROOT / "runs.db").read_bytes()):
+        path.write_bytes(content)
+        for forced in ((), ("--force",)):
+            assert "' is there; " in refused(*arguments, *forced)
+        assert path.read_bytes() == content
+    path.unlink()
+    path.symlink_to("elsewhere")
+    assert f"{path.name}' is there" in refused(*arguments, "--force")
+    assert path.is_symlink()
+    assert not (folder / "elsewhere").exists()
+    assert {own: own.read_bytes() for own in others} == before
+
+
+def test_of_an_export_for_which_there_is_no_room_nothing_is_left(folder: Path) -> None:
+    export = ("export", "out", "--format", "parquet")
+    assert run_main(*export).returncode == 0
+    size = max(path.stat().st_size for path in folder.iterdir())
+    for path in folder.iterdir():
+        path.unlink()
+    # What is written last is missing: closing the file fails.
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size - 1, size - 1))
+    said = subprocess.run([*SEQCLS, *export], capture_output=True, text=True, preexec_fn=limit)
+    assert (said.returncode, said.stdout, said.stderr.count("\n")) == (3, "", 1)
+    assert said.stderr.startswith("seqcls: cannot write 'out': ")
+    assert "(ulimit -f)" in said.stderr
+    assert list(folder.iterdir()) == []

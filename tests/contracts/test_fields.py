@@ -1,0 +1,217 @@
+"""What holds of every field of a configuration, and the keys under which databases name runs."""
+
+import datetime
+import math
+import re
+import tomllib
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from dashboard.launch.fields import GROUPS, meanings
+from seqcls.config import ABOUT, PARTS, RunConfig, default_fields
+from seqcls.errors import ConfigError, SpecError
+from seqcls.fields import READERS, fields_unread, strings_read
+from seqcls.fields import test_set_key as key_of_test
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import configuration, resolve
+from sweeps.grid.spec import load_specs, parse_spec
+from tests.conftest import ROOT, asset
+from tests.databases import rows
+
+# Keys are stored in databases: a change of these orphans every run that anybody has trained.
+KEY_OF_THE_DEFAULTS = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+KEY_OF_THE_REPORT = "80b3222e31b7654ea7a90d22950515fe375141d7679b78d94887d0a7a61ad2ee"
+
+CHANGES: dict[str, Any] = {
+    "ignore_share": 0.5,
+    "test_ignore_share": 0.5,
+    "num_letters": 4,
+    "required_letters": "ac",
+    "train_sampler": "fixed_length",
+    "validation_sampler": "balanced_strings",
+    "test_sampler": "balanced_strings",
+    "dropout_rate": 0.5,
+    "architecture": "gru",
+    "positions": "rotary",
+    "alphabet": "xy",
+    "pattern": "(ab)*",
+    "formula": "a > b",
+    "replacement": "ba",
+    "dataset": "0" * 64,
+    "imported": "{}",
+    "layers": "ga",
+    "train_lengths": [[4, 0.5], [10, 1.0]],
+    "freeze": [["embeddings", 0.5]],
+    "plugins": "somebodys-languages==1.0",
+}
+
+
+def another_value(name: str) -> Any:
+    """A value of a field that is not its default."""
+    default, annotation = default_fields()[name], RunConfig.model_fields[name].annotation
+    if name in CHANGES:
+        return CHANGES[name]
+    if isinstance(default, bool):
+        return not default
+    if get_origin(annotation) is Literal:
+        return next(value for value in get_args(annotation) if value != default)
+    return default * 2 if default else 1
+
+
+def test_every_field_is_an_axis_that_changes_the_key() -> None:
+    for name in set(default_fields()) - {"task"}:
+        changed = RunConfig(**{name: another_value(name)})
+        assert changed.key != RunConfig().key, name
+        assert list(changed.changed) == [name]
+
+
+def test_keys_stay_what_they_were() -> None:
+    assert RunConfig().key == KEY_OF_THE_DEFAULTS
+    assert RunConfig(no_attend_cls=True, layer_norm_eps=0.0).key == KEY_OF_THE_REPORT
+    for known in asset("keys.json")["configurations"]:
+        config = configuration(known["fields"])
+        assert (config.key, key_of_test(config)) == (known["key"], known["test_set"]), known
+
+
+def test_the_shipped_runs_have_the_keys_that_their_specifications_give() -> None:
+    specified = {
+        (config.key, seed)
+        for spec in load_specs("report")
+        for config, seeds in spec.members()
+        for seed in seeds
+    }
+    known = asset("keys.json")["runs"]
+    assert {(run["key"], run["model_seed"]) for run in known} == specified
+    query = "SELECT run.id, key, model_seed FROM run JOIN config ON config.id = config_id"
+    stored = [(run["run"], run["key"], run["model_seed"]) for run in known]
+    assert sorted(rows(ROOT / "runs.db", query)) == stored
+
+
+def test_the_key_hashes_only_what_differs_from_the_defaults() -> None:
+    assert RunConfig(**default_fields()).changed == {}
+    assert RunConfig(hidden_size=16).changed == {"hidden_size": 16}
+    assert RunConfig(layer_norm_eps=0).key == RunConfig(layer_norm_eps=0.0).key
+    assert RunConfig(layer_norm_eps=-0.0).key == RunConfig(layer_norm_eps=0.0).key
+    assert RunConfig(required_letters="ba").key == RunConfig(required_letters="ab").key
+
+
+def test_a_configuration_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="Instance is frozen"):
+        RunConfig().hidden_size = 3  # type: ignore[misc]
+
+
+def test_only_initial_values_may_differ_within_a_group() -> None:
+    own: dict[str, Any] = {
+        "embeddings_init_strategy": "linear_like",
+        "attention_init_strategy": "output_fan_out",
+    }
+    assert RunConfig(**own).group_key == RunConfig().group_key
+    assert RunConfig(hidden_size=3).group_key != RunConfig().group_key
+    assert RunConfig(train_seed=1).group_key != RunConfig().group_key
+
+
+def test_languages_alone_read_how_the_negatives_of_their_tests_are_drawn() -> None:
+    parity, copy = (configuration({"task": task}) for task in ("parity", "copy"))
+    assert {"negatives", "test_negatives"} <= {*strings_read(parity, "test")}
+    for part in ("train", "validation"):
+        assert "negatives" in strings_read(parity, part)
+        assert "test_negatives" not in strings_read(parity, part)
+    for other in (copy, RunConfig()):
+        assert {"negatives", "test_negatives"} <= fields_unread(other)
+    near = configuration({"task": "parity", "test_negatives": "near"})
+    drawn = [vars(resolve(near).sampler(part))["negatives"] for part in PARTS]
+    assert drawn == ["mixed", "mixed", "near"]
+
+
+def test_tests_that_are_drawn_alike_are_one_test_whatever_was_trained_on() -> None:
+    def key(**fields: Any) -> str:
+        return key_of_test(configuration({"task": "parity", **fields}))
+
+    for train in ("uniform", "edits", "mixed", "near"):
+        for test in ("uniform", "edits", "mixed", "near"):
+            assert key(negatives=train, test_negatives=test) == key(negatives=test)
+            # What is kept out of the test depends on how training strings are drawn.
+            apart = key(negatives=train, test_negatives=test, disjoint=True)
+            assert apart != key(negatives=test)
+            if train != test:
+                assert apart != key(negatives=test, disjoint=True)
+    assert key(test_negatives="as_trained") == key()
+
+
+@given(st.dictionaries(st.sampled_from(sorted(default_fields())), st.integers() | st.text()))
+def test_any_fields_are_accepted_or_refused_in_one_line(fields: dict[str, Any]) -> None:
+    try:
+        configuration(fields)
+    except ConfigError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+
+
+UNFIT = [
+    math.nan, math.inf, 10**400, True, "\ud800", datetime.datetime(2026, 1, 1), {"a": 1}, [], [[1]],
+    -1,
+]  # fmt: skip
+
+
+def test_no_value_that_a_field_cannot_have_is_refused_without_the_fields_name() -> None:
+    for number, field in enumerate(RunConfig.model_fields):
+        for place, value in enumerate(UNFIT):
+            tables: list[dict[str, Any]] = [
+                {"fixed": {field: value}},
+                {"axes": {field: [value]}},
+                {"configurations": [{field: value}]},
+            ]
+            try:
+                parse_spec({"name": "s", "model_seeds": [0], **tables[(number + place) % 3]})
+            except SpecError as error:
+                refused = str(error)
+            else:
+                continue
+            assert field in refused
+            assert len(refused.splitlines()) == 1
+            refused.encode()
+
+
+def test_every_field_has_a_group_a_place_of_its_own_and_a_line_on_the_form() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(set(RunConfig.model_fields) - {"plugins", "imported"})
+    places = [(about.group, about.place) for about in ABOUT.values() if about.group is not None]
+    assert len(set(places)) == len(places)
+    assert {group for group, _ in places} == set(GROUPS)
+    lines = meanings()
+    assert set(grouped) <= set(lines)
+    assert all(len(line) > 10 and line.endswith((".", "off.")) for line in lines.values())
+
+
+def table_of(page: str) -> dict[str, list[str]]:
+    """The cells of tables' rows whose first is one name."""
+    text = (ROOT / "docs" / page).read_text()
+    found = re.findall(r"^\| `(\w+)` \|(.*)\|$", text, re.MULTILINE)
+    return {name: [cell.strip() for cell in rest.split("|")] for name, rest in found}
+
+
+def test_every_field_and_every_choice_is_described_in_the_docs() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+    for field in READERS:
+        assert f"`{field}`" in pages or f"`{field} = " in pages, field
+    table = table_of("models.md")
+    choices = {
+        name: get_args(field.annotation)
+        for name, field in RunConfig.model_fields.items()
+        if get_origin(field.annotation) is Literal and name != "precision"
+    }
+    choices |= {"architecture": tuple(MODELS), "positions": tuple(POSITIONS)}
+    described = choices.keys() & table.keys()
+    assert {"attention_mask", "readout", "activation", "position_draw"} <= described
+    for field in described:
+        assert {*re.findall(r"`(\w+)`", table[field][0])} == {*choices[field]}, field
+
+
+def test_the_specifications_in_the_docs_can_be_trained() -> None:
+    text = (ROOT / "docs" / "languages.md").read_text()
+    shown = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert [parse_spec(tomllib.loads(text)).num_runs() for text in shown] == [5, 5]

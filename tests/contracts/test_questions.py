@@ -1,0 +1,399 @@
+"""Questions about the inside of a model: what holds of every answer, for every network.
+
+Of the zoo, once judging strings and once writing outputs. What is computed of letter counts is held
+against models that are run.
+"""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.ablation import ablate, backend_of, prune, rank, running
+from seqcls.interpretability.attribution import direct_logit_attribution, logit_steps
+from seqcls.interpretability.backends import Ablation, Counts
+from seqcls.interpretability.backends_by_strings import Strings
+from seqcls.interpretability.patching import patch
+from seqcls.interpretability.readable_model import Output, ids_of, plain_model
+from seqcls.interpretability.states_by_counts import activations
+from seqcls.interpretability.states_by_strings import (
+    attention_patterns,
+    has_attention,
+    prefix_logits,
+    recurrent_units,
+)
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.models.parts import PART_KINDS, Part, Site
+from seqcls.problem import resolve
+from tests.patching import outputs_patched_everywhere
+from tests.unit.explained import FIELDS, patched_logits, random_network, true_logits
+from tests.zoo import JUDGES, WRITERS, model, untrained
+
+EVERY = [*((name, False) for name in JUDGES), *((name, True) for name in WRITERS)]
+models = pytest.mark.parametrize(
+    ("name", "writes"), EVERY, ids=[f"{name}{', writing' * own}" for name, own in EVERY]
+)
+judges = pytest.mark.parametrize("name", JUDGES)
+
+BASE = {False: (0, 1, 1, 0, 1), True: (0, 2, 1)}
+SOURCE = {False: (0, 1, 0, 0, 1), True: (0, 1, 1)}
+"""They differ in one token."""
+SAID = Output((1, 0))
+
+
+def given_by_head(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
+    """What the head gives of a string, or of an input and a part of an output."""
+    with torch.no_grad():
+        ids = ids_of(own, [letters], [SAID] if own.problem.writes else None)
+        return plain_model(own)(ids).numpy()
+
+
+@models
+def test_what_is_patched_with_itself_stays_and_with_everything_is_the_other(
+    name: str, writes: bool
+) -> None:
+    own = model(name, writes=writes)
+    base, source = BASE[writes], SOURCE[writes]
+    found = patch(own, base, base)
+    # A side's states are there at its own tokens alone.
+    there = ~np.isnan(found.logits)
+    assert there.all() or own.config.architecture in ("encoder_decoder", "recurrent_attention")
+    np.testing.assert_allclose(found.logits[there], found.base_logit, rtol=1e-9, atol=1e-9)
+    assert there.any(axis=1).all()
+    assert found.base_logit == found.source_logit
+    assert not found.flips.any()
+    if not writes:
+        assert found.base_logit == pytest.approx(own.answer(base).logit)
+    other = patch(own, base, source)
+    if other.sites[0].name == "embedding":
+        differs = [
+            one != two for one, two in zip(other.base_tokens, other.source_tokens, strict=True)
+        ]
+        expected = np.where(differs, other.source_logit, other.base_logit)
+        np.testing.assert_allclose(other.logits[0][there[0]], expected[there[0]], atol=1e-9)
+    last = own.config.num_blocks - 1
+    whole = {Site(x, last, side=side) for x in ("block", "layer") for side in ("", "decoder")}
+    whole |= {Site("embedding")} | {Site("state", 0)} if last == 0 else {Site("embedding")}
+    tried = whole & {*plain_model(own).sites()}
+    # A memory's layer lies within a block.
+    for site in tried - ({Site("layer", last), Site("state", 0)} if name == "slstm" else set()):
+        given = outputs_patched_everywhere(own, base, source, site, SAID if writes else None)
+        np.testing.assert_allclose(given, given_by_head(own, source), atol=1e-9)
+    assert tried
+
+
+def weights_without(own: TrainedModel, part: Part, state: str) -> TrainedModel:
+    """The model with zeros where the weights read this part, or of a feed-forward all it adds."""
+    weights = {name: value.copy() for name, value in own.weights.items()}
+    size = own.config.attention_head_size
+    if part.kind == "feed-forward":
+        for name in weights:
+            if name.startswith(f"{state}."):
+                weights[name][:] = 0
+    elif part.kind == "head":
+        of_mixer = state.removesuffix("mixed_value")
+        outputs = (f"{of_mixer}{within}output.weight" for within in ("", "attention."))
+        output = next(name for name in outputs if name in weights)
+        weights[output][:, size * part.number : size * (part.number + 1)] = 0
+    elif part.of_layer:
+        layer = state.removesuffix(".state")
+        after = f"layers.{part.block + 1}.input_weight"
+        read = after if after in weights else "classifier.weight"
+        for name in (f"{layer}.state_weight", read):
+            weights[name][:, part.number] = 0
+    else:
+        output = state.replace(".activation", ".output").replace("mixed_value", "output")
+        weights[f"{output}.weight"][:, part.number] = 0
+    return TrainedModel(own.problem, weights)
+
+
+@models
+def test_a_part_at_zero_is_one_whose_weights_are_zero(name: str, writes: bool) -> None:
+    own = model(name, writes=writes)
+    states = plain_model(own).parts()
+    backend = running(own, 20)
+    lasts = {(part.kind, part.side, part.which): part for part in states}  # the last ones
+    moved = []
+    for part in lasts.values():
+        # What such a unit writes is read in several places.
+        if part.kind == "unit" and name in ("slstm", "recurrent_attention"):
+            continue
+        changed = running(weights_without(own, part, states[part]), 20)
+        found = backend.outputs({part: "zero"})
+        np.testing.assert_allclose(found, changed.outputs({}), atol=1e-9, err_msg=part.text)
+        moved.append(np.abs(backend.score({part: "zero"}).margins - backend.before).max())
+    assert max(moved, default=1) > 1e-3
+
+
+@models
+def test_without_no_part_the_sample_is_answered_as_in_the_test(name: str, writes: bool) -> None:
+    own = model(name, writes=writes)
+    backend = running(own, 40)
+    answers = (own.outputs if writes else own.ask)(backend.tested.strings)
+    whole = ablate(backend, {})
+    assert whole.logit_change == 0
+    assert whole.errors == int(answers.wrong.sum())
+    assert whole.strings.sum() == len(backend.tested.texts)
+    assert whole.right.sum() == whole.strings.sum() - whole.errors
+    assert whole.lengths.tolist() == sorted({*backend.tested.strings.lengths.tolist()})
+    np.testing.assert_allclose(backend.before, answers.score, rtol=1e-8, atol=1e-8)
+    if writes:
+        assert whole.confusion is None
+        assert whole.loss == pytest.approx(-answers.score.mean(), rel=1e-9)
+
+
+@judges
+def test_what_every_part_adds_sums_to_the_logit(name: str) -> None:
+    own = model(name)
+    if own.config.architecture != "transformer":
+        with pytest.raises(ConfigError, match=own.config.architecture):
+            logit_steps(own, BASE[False])
+        return
+    for string in (BASE[False], (), (1,) * 9):
+        steps = logit_steps(own, string)
+        logit = float(given_by_head(own, string)[0])
+        assert sum(step.adds for step in steps) == pytest.approx(logit, rel=1e-9, abs=1e-9)
+        assert steps[-1].logit == pytest.approx(logit, rel=1e-9, abs=1e-9)
+    heads = [(step.block, step.head) for step in steps if step.part == "head"]
+    assert heads == [(x.block, x.number) for x in plain_model(own).parts() if x.kind == "head"]
+
+
+@judges
+def test_every_prefix_and_everything_that_is_kept_is_what_the_model_makes_of_it(name: str) -> None:
+    own = model(name)
+    prefixes = prefix_logits(own, BASE[False])
+    expected = [own.answer(BASE[False][:end]) for end in range(6)]
+    assert prefixes.labels.tolist() == [answer.label for answer in expected]
+    np.testing.assert_allclose(prefixes.logits, [answer.logit for answer in expected])
+    names, letters = [], [own.tokenizer.alphabet[x] for x in BASE[False]]
+    if has_attention(own):
+        found = attention_patterns(own, BASE[False])
+        seen = found.weights.sum(axis=3)[..., int(own.config.no_attend_cls) :]
+        np.testing.assert_allclose(seen, 1)
+        if own.config.attention_mask == "causal":
+            assert not np.triu(found.weights, 1).any()
+        names = [*found.tokens]
+    else:
+        with pytest.raises(ConfigError, match="no attention"):
+            attention_patterns(own, BASE[False])
+    if own.config.architecture == "lstm":
+        units = recurrent_units(own, BASE[False])
+        gates = units.gates
+        assert np.tanh(gates["cell"]) * gates["output_gate"] == pytest.approx(units.states)
+        read = units.states[-1, -1] @ own.weights["classifier.weight"][0]
+        logit = own.answer(BASE[False]).logit
+        assert read + own.weights["classifier.bias"][0] == pytest.approx(logit)
+        names = [*units.tokens]
+    elif own.config.architecture == "transformer":
+        with pytest.raises(ConfigError, match="'transformer' is not recurrent"):
+            recurrent_units(own, BASE[False])
+    assert not names or [x for x in names if x in letters] == letters
+
+
+def test_what_cannot_be_asked_says_why() -> None:
+    own = model("lstm")
+    with pytest.raises(ConfigError, match="'block 0' is none of the model's sites"):
+        outputs_patched_everywhere(own, (0, 1), (1, 1), Site("block", 0))
+    for ask, words in (
+        (lambda: patch(own, BASE[False], (0, 1)), ("5 tokens", "'01' 2")),
+        (lambda: prefix_logits(own, (0,) * 600), ("600", "512")),
+        (lambda: attention_patterns(model("learned"), (0,) * 600), ("600",)),
+    ):
+        with pytest.raises(InvalidStringError) as refused:
+            ask()
+        assert all(word in str(refused.value) for word in words)
+    with pytest.raises(ConfigError, match="output token by token"):
+        prefix_logits(model("lstm", writes=True), (0, 1))
+
+
+# Rankings and pruning, by strings and by letter counts.
+
+
+def network_to_ablate() -> Counts:
+    small = {"num_attention_heads": 3, "attention_head_size": 2, "test_size": 512}
+    return Counts(random_network(5, hidden_size=4, test_max_length=40, **small))
+
+
+@pytest.mark.parametrize("by", ["strings", "counts"])
+def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest(by: str) -> None:
+    backend = Strings(model("two blocks"), 60) if by == "strings" else network_to_ablate()
+    heads = backend.parts(["head"])
+    for how in ("zero", "mean"):
+        ranked = rank(backend, heads, how)
+        assert {own.parts[0] for own in ranked} == {*heads}
+        costs = [(own.errors, own.logit_change) for own in ranked]
+        assert costs == sorted(costs, reverse=True)
+        assert len({*costs}) > 1
+        for own in ranked:
+            scores = backend.score({own.parts[0]: how})
+            change = np.abs(scores.margins - backend.before)
+            counted = backend.tested.occurrences
+            assert own.errors == counted[scores.wrong].sum()
+            assert own.logit_change == pytest.approx(np.average(change, weights=counted))
+            assert own.loss == pytest.approx(scores.loss)
+    several = (*heads, *(backend.parts(["dimension"]) if by == "counts" else ()))
+    steps, off = list(prune(backend, several)), rank(backend, several)
+    assert [len(own.parts) for own in steps] == [*range(len(several) + 1)]
+    cheapest = min(off, key=lambda own: (own.errors, own.loss))
+    assert (steps[1].parts, steps[1].errors) == (cheapest.parts, cheapest.errors)
+    for before, after in pairwise(steps):
+        assert {*before.parts} < {*after.parts}
+        assert after.errors == ablate(backend, dict.fromkeys(after.parts, "zero")).errors
+
+
+def test_more_parts_than_pruning_is_for_are_refused() -> None:
+    backend = Strings(untrained(feed_forward_size=30), 10)
+    with pytest.raises(ConfigError, match="at most 24"):
+        list(prune(backend, backend.parts(PART_KINDS)))
+
+
+def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
+    """All tokens look alike, so every part is the same in all strings."""
+    own = model("two blocks")
+    embedding = own.weights["embedding.weight"]
+    weights = {**own.weights, "embedding.weight": np.tile(embedding[2], (len(embedding), 1))}
+    config = own.config.model_copy(update={"positions": "none"})
+    backend = Strings(TrainedModel(resolve(config), weights), 60)
+    for part in backend.parts(PART_KINDS):
+        np.testing.assert_allclose(backend.outputs({part: "mean"}), backend.before, atol=1e-10)
+    assert np.abs(backend.outputs({Part(0, "head", 0): "zero"}) - backend.before).max() > 1e-6
+
+
+# What is computed of letter counts.
+
+
+def test_all_test_strings_by_letter_counts_are_answered_as_when_run_one_by_one() -> None:
+    counts = network_to_ablate()
+    strings = Strings(counts.model, 10**6)
+    assert isinstance(backend_of(counts.model), Counts)
+    # Every test string, as often as it occurs.
+    rows = np.repeat(np.arange(len(counts.tested.texts)), counts.tested.occurrences)
+    rows = rows[np.argsort(counts.tested.strings.lengths[rows], kind="stable")]
+    every = counts.tested.take(rows)
+    strings.tested = replace(every, occurrences=np.ones_like(every.occurrences))
+    assert len(rows) == 512
+    parts = counts.parts(PART_KINDS)
+    assert parts == strings.parts(PART_KINDS)
+    assert {part.kind for part in parts} == {*PART_KINDS}
+    unlike = 0
+    for some in ((), *((part,) for part in parts), parts[1:5]):
+        ablation: Ablation = dict.fromkeys(some, "zero")
+        exact, run = ablate(counts, ablation), ablate(strings, ablation)
+        assert (exact.errors, exact.accuracy, exact.confusion) == (
+            run.errors, run.accuracy, run.confusion,
+        )  # fmt: skip
+        assert exact.loss == pytest.approx(run.loss, rel=1e-10)
+        assert exact.logit_change == pytest.approx(run.logit_change, rel=1e-10, abs=1e-10)
+        for name in ("lengths", "strings", "right"):
+            np.testing.assert_array_equal(getattr(exact, name), getattr(run, name))
+        unlike += exact.errors != ablate(counts, {}).errors
+    assert unlike > 2
+
+
+@pytest.mark.parametrize(
+    ("part", "state", "of_part"),
+    [
+        (Part(0, "head", 0), "attention.mixed_value", np.s_[:, 0, 0]),
+        (Part(0, "feed-forward"), "feed_forward.output", np.s_[:, 0]),
+        (Part(0, "unit", 1), "feed_forward.activation", np.s_[:, 0, 1]),
+    ],
+)
+def test_what_is_frozen_has_its_mean_over_the_test_set(
+    part: Part, state: str, of_part: tuple[slice | int, ...]
+) -> None:
+    backend = network_to_ablate()
+    counts, found = backend.tested.strings.counts, list[np.ndarray]()
+
+    def freeze(states: np.ndarray) -> np.ndarray:
+        found.append(states[of_part].copy())
+        states[of_part] = np.average(found[0], axis=0, weights=backend.tested.occurrences)
+        return states
+
+    truth = patched_logits(backend.model, counts, {f"blocks.0.{state}": freeze})
+    ablation: Ablation = {part: "mean"}
+    np.testing.assert_allclose(backend.outputs(ablation), truth, atol=1e-10)
+    # Strings of which there is none in the test set have no part in its means.
+    np.testing.assert_allclose(backend.logits(counts[:3], ablation), truth[:3], atol=1e-10)
+    assert np.abs(truth - backend.before).max() > 1e-3
+
+
+def test_a_dimension_that_is_off_is_zero_throughout() -> None:
+    def hide(state: np.ndarray) -> np.ndarray:
+        state[..., [0, 3]] = 0
+        return state
+
+    for norm in ({"layer_norm_eps": 0.0}, {"layer_norm": "rms"}):
+        backend = Counts(random_network(5, hidden_size=4, test_size=256, **norm))
+        cut: Ablation = {Part(0, "dimension", 0): "zero", Part(0, "dimension", 3): "zero"}
+        stream = ("embedding", "blocks.0.attention.output", "blocks.0.feed_forward.output")
+        counts = backend.tested.strings.counts
+        truth = patched_logits(backend.model, counts, dict.fromkeys(stream, hide))
+        np.testing.assert_allclose(backend.outputs(cut), truth, atol=1e-10)
+
+
+def test_an_ablation_counts_every_test_string_and_loses_what_training_would() -> None:
+    backend = network_to_ablate()
+    none: Ablation = dict.fromkeys(backend.parts(["head"]), "zero")
+    found, whole = ablate(backend, none), ablate(backend, {})
+    test = distinct_test_strings(backend.model.problem.test)
+    # Without heads all strings are the same to it.
+    assert len({*backend.outputs(none).tolist()}) == 1
+    logits = true_logits(backend.model, test.strings.counts)
+    np.testing.assert_allclose(backend.before, logits)
+    for ablated, outputs in ((found, backend.outputs(none)), (whole, logits)):
+        right = (outputs > 0) == test.labels
+        confusion = ablated.confusion
+        assert confusion is not None
+        assert confusion.tn + confusion.tp == test.occurrences[right].sum() == ablated.right.sum()
+        assert confusion.fp == test.occurrences[(outputs > 0) & ~right].sum()
+        assert confusion.fn + confusion.fp == ablated.errors == 512 - ablated.right.sum()
+    losses = torch.nn.functional.binary_cross_entropy_with_logits(
+        torch.from_numpy(logits), torch.from_numpy(test.labels).double(), reduction="none"
+    )
+    assert whole.loss == pytest.approx(np.average(losses, weights=test.occurrences))
+
+
+BLOCK_STATES = ("attention_norm", "after_attention", "feed_forward_norm", "after_feed_forward")
+FEED_FORWARD_STATES = ("input", "activation", "output")
+KINDS = {
+    "embedding": "embedding",
+    "attention_output": "blocks.0.attention.output",
+    **{name: f"blocks.0.{name}" for name in BLOCK_STATES},
+    **{f"feed_forward_{name}": f"blocks.0.feed_forward.{name}" for name in FEED_FORWARD_STATES},
+}
+"""States of each kind of token by letter counts, and of each place where the string is run."""
+
+
+@given(FIELDS, st.integers(0, 100), st.lists(st.text("abc", max_size=8), min_size=1, max_size=4))
+def test_every_state_by_letter_counts_is_that_of_the_string_that_is_run(
+    fields: dict[str, object], seed: int, texts: list[str]
+) -> None:
+    network = random_network(seed, **fields)
+    found = activations(network, texts)
+    close = {"rtol": 1e-9, "atol": 1e-9}
+    for row, text in enumerate(texts):
+        letters = network.letters(text)
+        kept = plain_model(network).activations(ids_of(network, [letters]))
+        truth = {name: value.detach().numpy()[0] for name, value in kept.items()}
+        kinds = [0, *(1 + letter for letter in letters)]
+        for name, theirs in KINDS.items():
+            ours = getattr(found, name)
+            np.testing.assert_allclose(
+                (ours if ours.ndim == 2 else ours[row])[kinds], truth[theirs], err_msg=name, **close
+            )
+        pairs = np.ix_(range(len(found.scores)), kinds, kinds)
+        attended = np.where(found.attended[row], found.weights_each[row], 0)
+        np.testing.assert_allclose(attended[pairs], truth["blocks.0.attention.weights"], **close)
+        np.testing.assert_allclose(found.scores[pairs], truth["blocks.0.attention.scores"], **close)
+        np.testing.assert_allclose(found.logit[row], truth["logit"], **close)
+        own = direct_logit_attribution(network, text)
+        added = [sum(step.adds for step in own.steps), own.steps[-1].logit, own.logit]
+        np.testing.assert_allclose(added, truth["logit"], **close)
+        assert sum(own.units) == pytest.approx(own.steps[-1].adds, rel=1e-9, abs=1e-9)
+        assert (own.steps[0].text, own.steps[-1].text) == ("embedding", "feed-forward")

@@ -1,0 +1,145 @@
+"""What cannot be trained is refused in one line, which names the value and what was expected."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError, SpecError
+from seqcls.problem import configuration
+from sweeps.grid.spec import parse_spec
+
+LONGEST = 400
+"""Letters that a refusal may have."""
+
+Row = tuple[Mapping[str, Any], str]
+"""What is wrong, and the words that must occur: the value, and what is expected in its place."""
+
+FIELDS: tuple[Row, ...] = (
+    ({"hiden_size": 2}, "unknown field 'hiden_size': did you mean 'hidden_size'?"),
+    ({"hidden_size": 0}, "hidden_size=0: expected greater than or equal to 1"),
+    ({"hidden_size": 2.5}, "hidden_size=2.5: expected a valid integer"),
+    ({"hidden_size": "2"}, "hidden_size='2': expected a valid integer"),
+    ({"hidden_size": True}, "hidden_size=True: expected a valid integer"),
+    ({"hidden_size": 10**9}, "hidden_size=1000000000: expected less than or equal to 4096"),
+    ({"num_attention_heads": -1}, "num_attention_heads=-1: expected greater than"),
+    ({"attention_head_size": 0}, "attention_head_size=0: expected greater than"),
+    ({"feed_forward_size": -1}, "feed_forward_size=-1: expected greater than"),
+    ({"num_letters": 27}, "num_letters=27: expected less than or equal to 26"),
+    ({"layer_norm": "batch"}, "layer_norm='batch': expected 'rms' or 'nn'"),
+    ({"layer_norm_eps": -1e-5}, "layer_norm_eps=-1e-05: expected greater than or equal to 0"),
+    ({"layer_norm_eps": math.nan}, "layer_norm_eps=NaN: expected a finite number"),
+    ({"dropout_rate": 1.0}, "dropout_rate=1.0: expected less than 1"),
+    ({"test_alpha": 0.01}, "test_alpha=0.01: expected greater than or equal to 0.05"),
+    ({"learning_rate": math.inf}, "learning_rate=inf: expected a finite number"),
+    (
+        {"task": "contains_al", "train_sampler": "variable_length"},
+        "task='contains_al': did you mean 'contains_all'?",
+    ),
+    ({"task": "9"}, "task='9': expected text that matches '^"),
+    ({"task": ""}, "task='': expected at least 1 character"),
+    ({"layers": "a" * 65}, "': expected at most 64 characters"),
+    ({"train_sampler": "fixed"}, "train_sampler='fixed': did you mean 'fixed_length'?"),
+    ({"required_letters": ""}, "expected distinct letters"),
+    ({"required_letters": "aa"}, "expected distinct letters"),
+    ({"required_letters": "az"}, "'z' is outside the alphabet 'abc'"),
+    ({"required_letters": "abc"}, "leaves no other letters of the alphabet 'abc'"),
+    ({"train_max_length": 1}, "train_max_length=1: no string of that length holds all"),
+    ({"train_size": 63}, "train_size=63 is less than one batch of train_batch_size=64"),
+    ({"train_seed": 2**32}, "train_seed=4294967296: expected less than"),
+    ({"decay": "matrices", "weight_decay": 0.0}, "decay='matrices': with weight_decay=0.0"),
+    ({"decay": "biases"}, "decay='biases': expected 'all' or 'matrices'"),
+    (
+        {"learning_rate_interval": "step", "final_learning_rate_factor": 1.0},
+        "learning_rate_interval='step': with final_learning_rate_factor=1.0 the learning rate",
+    ),
+    (
+        {"train_sampler": "fixed_length", "sequence_length": 20},
+        "sequence_length=20: fixed_length would train on all 3^19 strings",
+    ),
+    ({"hidden_size": 0, "dropout_rate": 2.0}, "; dropout_rate=2.0: "),
+    ({"task": "parity", "bracket_types": 2}, "bracket_types=2: not read by task 'parity'"),
+)
+"""Fields of configurations that cannot be trained."""
+
+FEW = "expected at most 100,000"
+SPECIFICATIONS: tuple[Row, ...] = (
+    ({"configurations": [{"model_seeds": [1, 1]}]}, "model_seeds=[1, 1] of a configuration: "),
+    ({"configurations": [{"model_seeds": "7"}]}, "model_seeds='7' of a configuration: expect"),
+    ({"configurations": [{"model_seeds": [-1]}]}, "model_seed=-1: expected a whole number"),
+    ({"model_seed": [0]}, "unknown key 'model_seed': did you mean 'model_seeds'?"),
+    ({"name": ""}, "name='': expected text"),
+    ({"name": 3}, "name=3: expected text"),
+    ({"model_seeds": None}, "model_seeds=None: expected a range such as '0..7'"),
+    ({"model_seeds": []}, "model_seeds=[]: expected a range"),
+    ({"model_seeds": "7..0"}, "model_seeds='7..0': expected a range"),
+    ({"model_seeds": "0-7"}, "model_seeds='0-7': expected a range"),
+    ({"model_seeds": [1, 1]}, "distinct whole numbers"),
+    ({"model_seeds": [-1]}, "model_seed=-1: expected a whole number from 0"),
+    ({"model_seeds": [2**63]}, "model_seed=9223372036854775808: expected a whole number from 0"),
+    ({"model_seeds": [True]}, "model_seed=True: expected a whole number"),
+    ({"model_seeds": "0..99999999999999999999"}, "expected a range"),
+    ({"model_seeds": f"0..{2**63 - 1}"}, f"{FEW} seeds"),
+    ({"verdict": 1}, "verdict=1: expected true or false"),
+    ({"checkpoints": "all"}, "expected 'best_epoch' or 'every_epoch'"),
+    ({"fixed": {"hiden_size": 2}}, "unknown field 'hiden_size': did you mean 'hidden_size'?"),
+    ({"axes": {"hiden_size": [2]}}, "unknown field 'hiden_size'"),
+    ({"configurations": [{"hiden_size": 2}]}, "unknown field 'hiden_size'"),
+    ({"fixed": {"model_seed": 2}}, "write model_seeds = [0, 1] or '0..7' at the top"),
+    ({"axes": {"seed": [0, 1]}}, "'seed' is no field: write model_seeds = [0, 1]"),
+    ({"seeds": [0, 1]}, "unknown key 'seeds': did you mean 'model_seeds'? write model_seeds ="),
+    ({"grid": {"hidden_size": [2]}}, "unknown key 'grid': did you mean 'axes'?"),
+    ({"hidden_size": 2}, "fields stand in a table, hidden_size = … in [fixed] or"),
+    ({"lr": 1}, "unknown key 'lr': fields stand in a table, learning_rate = …"),
+    ({"fixed": {"lr": 0.1}}, "unknown field 'lr': did you mean 'learning_rate'?"),
+    ({"fixed": {"n_layers": 2}}, "unknown field 'n_layers': did you mean 'num_blocks'?"),
+    ({"axes": {"epochs": [2]}}, "unknown field 'epochs': did you mean 'max_num_epochs'?"),
+    ({"fixed": {"model": "gru"}}, "unknown field 'model': did you mean 'architecture'?"),
+    ({"verdict": math.inf}, "verdict=inf: expected a finite number"),
+    ({"fixed": []}, "fixed=[]: expected a table"),
+    ({"axes": {"hidden_size": 2}}, "axes: hidden_size=2: expected a list"),
+    ({"axes": {"hidden_size": []}}, "axes: hidden_size=[]: expected a list"),
+    ({"axes": {"train_seed": "6..3"}}, "train_seed='6..3': a range that ends before it begins"),
+    ({"axes": {"train_seed": "0-3"}}, "axes: train_seed='0-3': expected a list of values, or a"),
+    (
+        {"axes": {"train_seed": f"0..{2**63}"}},
+        f"axes: train_seed='0..9223372036854775808': {FEW}; take fewer",
+    ),
+    ({"axes": {"hidden_size": [2, 2]}}, "stands in it twice"),
+    ({"axes": {"hidden_size": [0]}}, "sweep 's': hidden_size=0: expected greater"),
+    ({"configurations": {}}, "expected tables, each written [[configurations]]"),
+    (
+        {"fixed": {"hidden_size": 2}, "axes": {"hidden_size": [2]}},
+        "'hidden_size' stands both in [fixed] and in [axes]",
+    ),
+    ({"base": "big"}, "base='big': expected 'report' or 'small_transformer'"),
+)
+"""Tables of specifications that say no sweep."""
+
+
+def make_spec(changes: Mapping[str, Any]) -> object:
+    """The specification of one run, with some of its keys changed."""
+    return parse_spec({"name": "s", "model_seeds": [0], **changes})
+
+
+SURFACES: tuple[tuple[Callable[[Any], object], tuple[Row, ...]], ...] = (
+    (configuration, FIELDS),
+    (make_spec, SPECIFICATIONS),
+)
+
+
+def test_what_cannot_be_trained_is_refused_by_name() -> None:
+    for ask, refused in SURFACES:
+        for given, words in refused:
+            with pytest.raises((ConfigError, SpecError)) as said:
+                ask(given)
+            assert words in str(said.value), given
+            assert "\n" not in str(said.value)
+            assert len(str(said.value)) < LONGEST, given
+
+
+def test_several_mistakes_are_named_at_once() -> None:
+    with pytest.raises(ConfigError, match=r"hidden_size=0: .*; dropout_rate=2\.0: "):
+        RunConfig(hidden_size=0, dropout_rate=2.0)

@@ -1,0 +1,476 @@
+"""Samplers: their labels, lengths, streams and epochs; negatives by every way to draw them."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from itertools import combinations, islice, pairwise, product
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError
+from seqcls.kinds import Examples, examples_of
+from seqcls.problem import configuration, resolve
+from seqcls.results import DRAWN
+from seqcls.sampling import SAMPLERS, Sampler, balanced, near
+from seqcls.sampling.balanced import BalancedStrings, edit
+from seqcls.sampling.distinct import fingerprints
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.base import LanguageTask, texts
+from tests.tasks import LANGUAGES, SMALL, positives, strings_of
+
+
+def sampler(part: str = "train", **fields: Any) -> Sampler:
+    return resolve(RunConfig.from_mapping({"task": "parity", **fields})).sampler(part)
+
+
+def epochs(drawn: Sampler, number: int = 1) -> list[Examples]:
+    return list(islice(drawn.epochs(), number))
+
+
+def spelled(drawn: Examples) -> list[str]:
+    return texts("0123456789+="[: drawn.strings.num_letters], drawn.strings)
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_strings_of_every_language_are_balanced_and_rightly_labelled(name: str) -> None:
+    """Of `near` negatives a third are uniform and a third edited, as all of `mixed` are."""
+    fields: dict[str, Any] = {"task": name, **SMALL.get(name, {}), "negatives": "near"}
+    lengths = {"train_min_length": 3, "train_max_length": 30, "train_size": 1_000}
+    drawn = sampler(train_sampler="balanced_strings", **fields, **lengths)
+    (epoch,) = epochs(drawn)
+    assert (examples_of(drawn.task, epoch.strings).labels == epoch.labels).all()
+    assert abs(epoch.labels.mean() - 0.5) < 0.1
+    assert epoch.strings.lengths.min() >= 3
+    assert epoch.strings.lengths.max() <= 30
+
+
+@pytest.mark.parametrize("name", sorted({*SAMPLERS} - {"dataset_rows"}))
+def test_a_sampler_knows_its_lengths_and_how_many_strings_its_epochs_have(name: str) -> None:
+    """Its strings have their labels or targets, one seed gives one stream, and another another."""
+    task = {"uniform_inputs": "copy", "balanced_strings": "parity"}.get(name, "contains_all")
+    fields = {"train_size": 150, "sequence_length": 5, "task": task}
+    drawn, again, other = (
+        resolve(configuration({**fields, "train_sampler": name, **more})).train
+        for more in ({}, {"hidden_size": 4}, {"train_seed": 7})
+    )
+    made = [epochs(x, 2) for x in (drawn, again, other)]
+    assert [len(epoch) for epoch in made[0]] == [drawn.epoch_size] * 2
+    for epoch in made[0]:
+        assert {*epoch.strings.lengths.tolist()} <= {*drawn.lengths}
+        told = examples_of(drawn.task, epoch.strings)
+        assert (told.targets == epoch.targets).all()
+    first, same, unlike = ([x.strings.counts.tolist() for x in own] for own in made)
+    assert first == same
+    assert first[0] != first[1]
+    assert name == "fixed_length" or first != unlike
+
+
+def test_positive_lengths_are_uniform_among_those_that_have_a_positive_string() -> None:
+    (epoch,) = epochs(sampler(task="repeat_01", train_max_length=9, train_size=5_000))
+    lengths = np.bincount(epoch.strings.lengths[epoch.labels], minlength=10)
+    assert (lengths[1::2] == 0).all()
+    expected = lengths.sum() / 5
+    assert (np.abs(lengths[0::2] - expected) < 6 * expected**0.5).all()
+
+
+def test_negatives_by_edits_are_near_a_positive_string() -> None:
+    fields: dict[str, Any] = {"task": "repeat_01", "train_min_length": 20, "train_max_length": 20}
+
+    def distance(negatives: str) -> float:
+        (drawn,) = epochs(sampler(**fields, negatives=negatives, train_size=400))
+        negative = spelled(drawn.take(np.flatnonzero(~drawn.labels)))
+        unlike = [[x != y for x, y in zip(text, "01" * 10, strict=True)] for text in negative]
+        return float(np.mean(np.sum(unlike, axis=1)))
+
+    assert distance("edits") < 0.8 * distance("uniform")
+
+
+RARELY_NEGATIVE: dict[str, Any] = {
+    "task": "regular",
+    "alphabet": "ab",
+    "pattern": "(a|b)*a(a|b)*",
+}
+
+
+def negative_lengths(**fields: Any) -> np.ndarray:
+    """How many negative strings of an epoch have each length from 0 on."""
+    drawn = sampler(**fields)
+    (epoch,) = epochs(drawn)
+    assert (examples_of(drawn.task, epoch.strings).labels == epoch.labels).all()
+    return np.bincount(epoch.strings.lengths[~epoch.labels], minlength=drawn.lengths[-1] + 1)
+
+
+def test_negatives_that_are_drawn_again_length_and_all_are_mostly_short() -> None:
+    fields: dict[str, Any] = {**RARELY_NEGATIVE, "negatives": "uniform", "train_max_length": 40}
+    lengths = negative_lengths(**fields, train_size=3_000)
+    assert abs(lengths[0] / lengths.sum() - 0.5) < 0.07
+    assert lengths[12:].sum() < 5
+
+
+@pytest.mark.parametrize("negatives", ["uniform", "edits", "near"])
+def test_lengths_of_negatives_are_uniform_among_those_that_have_one(negatives: str) -> None:
+    fields: dict[str, Any] = {"negatives": negatives, "negative_lengths": "uniform"}
+    lengths = negative_lengths(**RARELY_NEGATIVE, **fields, train_max_length=19, train_size=2_000)
+    expected = lengths.sum() / 20
+    assert (np.abs(lengths - expected) < 5 * expected**0.5).all()
+    for language, have_one in (
+        ({"task": "regular", "alphabet": "a", "pattern": "(aa)*"}, {1, 3, 5, 7, 9}),
+        # No length but 3 has a positive string, so most lengths are out of the reach of edits.
+        ({"task": "regular", "alphabet": "ab", "pattern": "aba"}, set(range(10))),
+        ({"task": "counting", "alphabet": "ab", "formula": "a + b <= 4 or a > 2"}, {5, 6, 7, 8, 9}),
+        ({"task": "even_pairs"}, set(range(2, 10))),
+    ):
+        lengths = negative_lengths(**language, **fields, train_max_length=9, train_size=1_000)
+        assert set(np.flatnonzero(lengths).tolist()) == have_one, language
+        assert lengths[sorted(have_one)].min() > 250 / len(have_one), language
+
+
+def test_negatives_by_edits_of_kept_lengths_are_near_a_positive_string() -> None:
+    fields: dict[str, Any] = {"task": "repeat_01", "train_min_length": 19, "train_max_length": 20}
+    drawn = sampler(**fields, negatives="edits", negative_lengths="uniform", train_size=2_000)
+    (epoch,) = epochs(drawn)
+    odd = epoch.take(np.flatnonzero(~epoch.labels & (epoch.strings.lengths == 19)))
+    assert 400 < len(odd) < 600
+    # By one edit (01)^9 and (01)^10 become the same strings of 19 tokens; else it takes three.
+    once = {("01" * 10)[:place] + ("01" * 10)[place + 1 :] for place in range(20)}
+    assert np.mean([text in once for text in spelled(odd)]) > 0.5
+
+
+def test_one_seed_gives_one_stream_and_the_parts_have_streams_of_their_own() -> None:
+    names = ("train", "validation", "test")
+    same: dict[str, Any] = {"test_seed": 0, **{f"{part}_size": 100 for part in names}}
+    same |= {f"{part}_max_length": 12 for part in names}
+    parts = [spelled(epochs(sampler(part, **same))[0]) for part in names]
+    assert len({*map(tuple, parts)}) == 3
+    once, again = (spelled(epochs(sampler(**same))[0]) for _ in range(2))
+    assert once == again == parts[0]
+
+
+def test_a_stream_is_what_it_was_when_it_was_first_written() -> None:
+    (epoch,) = epochs(sampler(task="dyck", train_max_length=6, train_size=8))
+    assert texts("()", epoch.strings) == ["", "()(())", "()()", "((", "))()", "(", "()((()", "))"]
+
+
+PINNED = {
+    "parity": ("5ca43c09b80da308", "986d56a877a2aef6"),
+    "dyck": ("52f554305dd997cb", "bd1129bd6209c420"),
+    "regular": ("4c68dcf45e6b32c8", "0ec370be1d26b74e"),
+    "counting": ("1fb273162c902852", "e6751bb8714303a1"),
+    "modular_arithmetic": ("cfcacbacdd23de84", "a595c18c7153cf8c"),
+    "marked_reversal": ("6b01d0b34aff5910", "14cd055b44761c56"),
+}
+"""Digests of strings by the first three ways to draw negatives, of lengths redrawn and uniform."""
+
+
+@pytest.mark.parametrize("task", PINNED)
+def test_strings_with_the_first_ways_to_draw_negatives_are_what_they_were(task: str) -> None:
+    for lengths, digest in zip(("redrawn", "uniform"), PINNED[task], strict=True):
+        fields: dict[str, Any] = {"task": task, **SMALL.get(task, {}), "negative_lengths": lengths}
+        whole = hashlib.sha256()
+        for negatives in ("uniform", "edits", "mixed"):
+            drawn = sampler(**fields, negatives=negatives, train_max_length=12, train_size=200)
+            (epoch,) = epochs(drawn)
+            whole.update(epoch.strings.letters.tobytes() + epoch.labels.tobytes())
+        assert whole.hexdigest()[:16] == digest, lengths
+
+
+def test_a_fixed_training_set_is_shuffled() -> None:
+    first, second, third = (
+        spelled(x) for x in epochs(sampler(train_set="fixed", train_size=300), 3)
+    )
+    assert first != second != third
+    assert sorted(first) == sorted(second) == sorted(third)
+
+
+def test_disjoint_test_strings_occur_in_no_epoch_of_training() -> None:
+    fields: dict[str, Any] = {
+        "train_max_length": 12,
+        "train_size": 500,
+        "max_num_epochs": 3,
+        "test_max_length": 14,
+        "test_size": 500,
+    }
+    trained = {text for epoch in epochs(sampler(**fields), 3) for text in spelled(epoch)}
+    (plain,) = epochs(sampler("test", **fields))
+    (disjoint,) = epochs(sampler("test", **fields, disjoint=True))
+    assert set(spelled(plain)) & trained
+    assert not set(spelled(disjoint)) & trained
+    assert (disjoint.labels == plain.labels).all()
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"task": "addition", "base": 10, "digit_order": "least_first"},
+        {"task": "copy", "num_tokens": 2},
+        {"task": "modular_sum"},
+    ],
+)
+@pytest.mark.parametrize("train_set", ["fresh", "fixed"])
+def test_disjoint_inputs_of_transductions_occur_in_no_epoch_of_training(
+    task: dict[str, Any], train_set: str
+) -> None:
+    lengths = {"train_max_length": 8, "validation_max_length": 8, "test_max_length": 14}
+    sizes = {"train_size": 400, "test_size": 300, "max_num_epochs": 3, "train_set": train_set}
+    plain = resolve(configuration({**task, **lengths, **sizes}))
+    disjoint = resolve(configuration({**task, **lengths, **sizes, "disjoint": True}))
+    trained = {text for epoch in epochs(plain.train, 3) for text in spelled(epoch)}
+    (tested,) = epochs(disjoint.test)
+    assert {text for epoch in epochs(plain.test) for text in spelled(epoch)} & trained
+    assert not set(spelled(tested)) & trained
+    assert len(tested) == 300
+    targets = disjoint.kind.targets(disjoint.task, tested.strings)
+    assert (tested.targets == targets).all()
+    # Runs whose tests are not kept apart are what they were.
+    assert "disjoint" not in plain.config.changed
+    assert plain.config.key != disjoint.config.key
+
+
+@pytest.mark.parametrize("task", ["parity", "copy"])
+def test_tests_that_cannot_be_disjoint_end_in_one_line(task: str) -> None:
+    few = {"train_max_length": 3, "validation_max_length": 3, "test_max_length": 3}
+    fields = {"task": task, **few, "train_size": 200, "test_size": 50, "disjoint": True}
+    drawn = resolve(configuration(fields)).test
+    with pytest.raises(ConfigError, match=r"disjoint=True.*raise test_max_length") as caught:
+        next(drawn.epochs())
+    assert "\n" not in str(caught.value)
+
+
+def test_edits_change_lengths_and_tokens_alike_often() -> None:
+    strings = TokenStrings.of_letters(3, np.zeros((6_000, 10), dtype=np.uint8))
+    once = edit(np.random.default_rng(1), strings, np.ones(6_000, dtype=np.int64))
+    sizes = np.bincount(once.lengths, minlength=12)
+    assert sizes[[9, 10, 11]].sum() == 6_000
+    assert (np.abs(sizes[[9, 10, 11]] - 2_000) < 200).all()
+    replaced = once.take(np.flatnonzero(once.lengths == 10))
+    # A replacement puts another letter there.
+    assert ((replaced.letters[:, :10] != 0).sum(axis=1) == 1).all()
+    assert (replaced.letters[:, :10] < 3).all()
+
+
+def test_the_empty_string_grows_by_insertions_alone() -> None:
+    empty = TokenStrings.of_lists(2, [[]] * 300)
+    once = edit(np.random.default_rng(1), empty, np.ones(300, dtype=np.int64))
+    assert set(once.lengths.tolist()) == {0, 1}
+
+
+def test_fingerprints_tell_strings_apart_whatever_the_arrays_width() -> None:
+    rows = [[], [0], [1], [0, 0], [0, 1], [1, 0], [0, 0, 0]]
+    narrow = TokenStrings.of_lists(2, rows)
+    wide = TokenStrings.of_lists(2, [*rows, [0] * 50])
+    assert len(set(fingerprints(narrow.letters).tolist())) == len(rows)
+    assert (fingerprints(wide.letters)[:-1] == fingerprints(narrow.letters)).all()
+
+
+POSITIVE, UNIFORM, EDITED, NEAR, _ = range(len(DRAWN))
+
+
+def ends_included(text: str) -> set[tuple[str, str]]:
+    """The pairs of neighbors of a string; `^` begins it and `$` ends it."""
+    return set(pairwise(f"^{text}$"))
+
+
+def are_positive(task: LanguageTask, rows: list[str]) -> list[bool]:
+    labels: list[bool] = task.labels(strings_of(task, rows)).tolist()
+    return labels
+
+
+def occurring(task: LanguageTask, longest: int) -> set[tuple[str, str]]:
+    """The pairs of neighbors of all positive strings of up to so many tokens."""
+    return set().union(*map(ends_included, positives(task, *range(longest + 1))))
+
+
+def near_by_hand(task: LanguageTask, length: int, longest: int) -> set[str]:
+    """All near negatives of a length: an exchange replaces two tokens, too."""
+    allowed, found = occurring(task, longest), set()
+    for text in positives(task, length):
+        for places in combinations(range(length), min(2, length)):
+            for letters in product(task.alphabet, repeat=len(places)):
+                changed = list(text)
+                for place, letter in zip(places, letters, strict=True):
+                    changed[place] = letter
+                found.add("".join(changed))
+    rows = sorted(row for row in found if ends_included(row) <= allowed)
+    return {row for row, label in zip(rows, are_positive(task, rows), strict=True) if not label}
+
+
+def drawn_so(task: LanguageTask, epoch: Examples, way: int) -> list[str]:
+    assert epoch.drawn is not None
+    return texts(task.alphabet, epoch.strings.take(np.flatnonzero(epoch.drawn == way)))
+
+
+@dataclass(frozen=True)
+class AsMany:
+    """As many a as b, among other letters, as somebody else would write it: without automaton."""
+
+    order_sensitive: ClassVar[bool] = False
+    reads: ClassVar[frozenset[str]] = frozenset()
+    alphabet: str = "ab"
+
+    def labels(self, strings: TokenStrings) -> np.ndarray:
+        return np.asarray(strings.counts[:, 0] == strings.counts[:, 1])
+
+    def has(self, length: int, positive: bool) -> bool:
+        return length > 0 if not positive else len(self.alphabet) > 2 or length % 2 == 0
+
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> np.ndarray:
+        others = len(self.alphabet) - 2
+        pairs = int(rng.integers(length // 2 + 1)) if others else length // 2
+        letters = np.arange(length) % 2
+        letters[2 * pairs :] = 2 + rng.integers(max(1, others), size=length - 2 * pairs)
+        if not positive:
+            letters[: max(1, pairs)] = rng.integers(2)
+            letters[max(1, pairs) :][letters[max(1, pairs) :] < 2] = letters[0]
+        return np.asarray(rng.permutation(letters), dtype=np.uint8)
+
+    def features(self, strings: TokenStrings) -> dict[str, np.ndarray]:
+        return {"a's": strings.counts[:, 0]}
+
+    def describe(self) -> str:
+        return "Strings of as many a as b are positive."
+
+
+def near_sampler(**fields: Any) -> BalancedStrings:
+    small = {"task": "parity", "train_max_length": 8, "train_size": 4_000, "negatives": "near"}
+    drawn = sampler(**{**small, **fields})
+    assert isinstance(drawn, BalancedStrings)
+    return drawn
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "parity"},
+        {"task": "even_pairs"},
+        {"task": "dyck"},
+        {"task": "unmarked_reversal"},
+        {"task": "majority", "negative_lengths": "uniform"},
+        {"task": "counting", "alphabet": "ab", "formula": "a == 2 * b"},
+        {"task": "regular", "alphabet": "abc", "pattern": "a(b|c)*a(b|c)*", "train_max_length": 5},
+        {"task": "AsMany"},
+        {"task": "AsMany", "negative_lengths": "uniform"},
+    ],
+)
+def test_near_negatives_are_all_those_that_there_are_and_no_others(fields: dict[str, Any]) -> None:
+    own = fields["task"] == "AsMany"
+    drawn = near_sampler(**{**fields, "task": "parity" if own else fields["task"]})
+    if own:
+        drawn = replace(drawn, task=AsMany())
+    assert drawn.near_obstacle is None
+    (epoch,) = epochs(drawn)
+    found = drawn_so(drawn.task, epoch, NEAR)
+    longest = 8 if len(drawn.task.alphabet) > 2 else 10
+    wanted = [near_by_hand(drawn.task, x, longest) for x in range(drawn.max_length + 1)]
+    assert set(found) <= set().union(*wanted)
+    # Of few strings every one is drawn; there may be none of some lengths.
+    for length in range(5):
+        assert {text for text in found if len(text) == length} == wanted[length]
+    assert (epoch.labels == (epoch.drawn == POSITIVE)).all()
+    assert are_positive(drawn.task, spelled_of(drawn, epoch)) == epoch.labels.tolist()
+
+
+def spelled_of(drawn: BalancedStrings, epoch: Examples) -> list[str]:
+    return texts(drawn.task.alphabet, epoch.strings)
+
+
+def test_negatives_are_uniform_edited_and_near_alike_often() -> None:
+    (epoch,) = epochs(near_sampler(task="modular_arithmetic", train_max_length=20))
+    assert epoch.drawn is not None
+    shares = np.bincount(epoch.drawn, minlength=len(DRAWN)) / len(epoch)
+    assert shares == pytest.approx([1 / 2, 1 / 6, 1 / 6, 1 / 6, 0], abs=0.02)
+
+
+def test_near_negatives_of_kept_lengths_are_of_uniform_lengths() -> None:
+    (epoch,) = epochs(near_sampler(negative_lengths="uniform"))
+    near_ones = epoch.take(np.flatnonzero(epoch.drawn == NEAR))
+    lengths = np.bincount(near_ones.strings.lengths, minlength=9)
+    # No positive string of parity is empty, so nothing near has no tokens.
+    assert lengths[0] == 0
+    assert lengths[1:].min() > 0.75 * lengths[1:].mean()
+
+
+def test_near_negatives_are_drawn_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balanced, "BLOCK_TOKENS", 64)
+    drawn = near_sampler(task="dyck", train_size=300)
+    (epoch,) = epochs(drawn)
+    by_hand = set().union(*(near_by_hand(drawn.task, x, 10) for x in range(9)))
+    found = drawn_so(drawn.task, epoch, NEAR)
+    assert len(found) > 20
+    assert set(found) <= by_hand
+    assert are_positive(drawn.task, spelled_of(drawn, epoch)) == epoch.labels.tolist()
+
+
+def test_near_negatives_of_disjoint_tests_are_near_and_new() -> None:
+    fields: dict[str, Any] = {"train_size": 100, "max_num_epochs": 2, "disjoint": True}
+    fields |= {"test_size": 300, "test_max_length": 9}
+    trained = {text for epoch in epochs(near_sampler(**fields), 2) for text in spelled(epoch)}
+    tested = sampler("test", negatives="near", train_max_length=8, **fields)
+    (epoch,) = epochs(tested)
+    found = drawn_so(tested.task, epoch, NEAR)  # type: ignore[arg-type]
+    by_hand = set().union(*(near_by_hand(tested.task, x, 10) for x in range(10)))  # type: ignore[arg-type]
+    assert len(found) > 20
+    assert set(found) <= by_hand
+    assert not set(spelled(epoch)) & trained
+    assert (epoch.labels == (epoch.drawn == POSITIVE)).all()
+
+
+def test_near_negatives_come_from_their_seed() -> None:
+    once, again, other = (
+        epochs(near_sampler(task="dyck", train_size=200, train_seed=seed), 2) for seed in (0, 0, 5)
+    )
+    for one, same in zip(once, again, strict=True):
+        assert np.array_equal(one.strings.letters, same.strings.letters)
+        assert one.drawn is not None
+        assert one.drawn.tolist() == list(same.drawn if same.drawn is not None else [])
+    assert len({tuple(spelled(x)) for x in (*once, other[0])}) == 3
+
+
+WITHOUT_NEAR: list[dict[str, Any]] = [
+    {"task": "first"},
+    {"task": "repeat_01", "negative_lengths": "uniform"},
+    {"task": "regular", "alphabet": "a", "pattern": "(aa)*", "negative_lengths": "uniform"},
+    {"task": "regular", "alphabet": "ab", "pattern": "a?"},
+]
+
+
+def test_a_language_without_near_negatives_is_drawn_as_mixed_and_says_why() -> None:
+    for fields in WITHOUT_NEAR:
+        drawn = near_sampler(**fields, train_size=300)
+        assert str(drawn.near_obstacle).endswith("negatives are drawn as mixed")
+        (own,), (other,) = epochs(drawn), epochs(replace(drawn, negatives="mixed"))
+        assert np.array_equal(own.strings.letters, other.strings.letters), fields
+        assert own.drawn is not None
+        assert NEAR not in own.drawn
+
+
+def test_nothing_is_near_to_empty_strings_or_to_none() -> None:
+    task = near_sampler(task="dyck").task
+    none: list[list[int]] = []
+    empty: list[list[int]] = [[], []]
+    for rows in (none, empty):
+        found, strings = near.change(np.random.default_rng(0), task, TokenStrings.of_lists(2, rows))
+        assert len(found) == len(strings) == 0
+
+
+@pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
+def test_near_negatives_may_be_of_many_tokens(lengths: str) -> None:
+    many = AsMany("".join(chr(256 + number) for number in range(200)))
+    drawn = replace(near_sampler(negative_lengths=lengths, train_size=300), task=many)
+    (epoch,) = epochs(drawn)
+    near_ones = epoch.take(np.flatnonzero(epoch.drawn == NEAR))
+    assert len(near_ones) > 30
+    assert not many.labels(near_ones.strings).any()
+    assert len(np.unique(near_ones.strings.letters)) > 50
+
+
+def test_which_kinds_of_negatives_there_are_is_known_of_any_way_to_draw_them() -> None:
+    for negatives, ways in (
+        ("uniform", {POSITIVE, UNIFORM}),
+        ("edits", {POSITIVE, EDITED}),
+        ("mixed", {POSITIVE, UNIFORM, EDITED}),
+    ):
+        (epoch,) = epochs(near_sampler(negatives=negatives, train_size=300))
+        assert epoch.drawn is not None
+        assert set(epoch.drawn.tolist()) == ways

@@ -1,0 +1,696 @@
+"""Every statistic: against published tables, SciPy, simulations, and slower ways to the same."""
+
+import math
+import re
+import tracemalloc
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from sweeps.api.comparisons import QUESTIONS, Compared, ask, chance_of, sentence_of
+from sweeps.results import Outcome
+from sweeps.statistics.chance import Difference, compare_shares, compare_values
+from sweeps.statistics.differences import (
+    Outcomes,
+    by_length,
+    failing_difference,
+    median_difference,
+    string_differences,
+)
+from sweeps.statistics.intervals import (
+    CONFIDENCE,
+    FEWEST,
+    RESAMPLES,
+    PairTable,
+    clustered_wilson,
+    fisher,
+    mcnemar,
+    median_intervals,
+    medians,
+    newcombe,
+    paired_newcombe,
+    wilson,
+)
+from sweeps.statistics.populations import (
+    class_named,
+    language_shares,
+    median_accuracies,
+    settings_apart,
+)
+
+
+def test_differences_of_shares_are_those_published() -> None:
+    # Newcombe (1998a), Statistics in Medicine 17: 873, table II, method 10.
+    for first, second, low, high in (
+        ((56, 70), (48, 80), 0.0524, 0.3339),
+        ((9, 10), (3, 10), 0.1705, 0.8090),
+    ):
+        found = newcombe(first, second)
+        assert found.value == pytest.approx(first[0] / first[1] - second[0] / second[1])
+        assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
+    # Newcombe (1998b), Statistics in Medicine 17: 2635, method 10.
+    for pairs, low, high in (
+        ((36, 12, 2, 0), 0.0569, 0.3404),
+        ((18, 12, 2, 18), 0.0562, 0.3290),
+        ((53, 0, 0, 1), -0.0729, 0.0729),
+        ((0, 30, 0, 0), 0.8395, 1.0000),
+    ):
+        found = paired_newcombe(PairTable(*pairs))
+        assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
+
+
+def test_the_draws_of_many_seeds_stay_small() -> None:
+    values = np.random.default_rng(7).random(3_000)
+    tracemalloc.start()
+    found = Outcomes(tuple(range(3_000)), values).medians
+    kept, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) > 500
+    # All draws at once are 48 MB.
+    assert most < 25e6
+    assert kept < 1e6
+
+
+def score_limits(count: int, n: int) -> list[float]:
+    """The shares whose own standard error reaches the one that was observed: Wilson's limits."""
+    z2, share = stats.chi2.ppf(0.95, 1), count / n
+    roots = np.roots([1 + z2 / n, -(2 * share + z2 / n), share**2])
+    return sorted(float(root.real) for root in roots)
+
+
+def test_differences_of_shares_square_and_add_the_score_limits() -> None:
+    for first, second in (
+        *(((6, 7), (2, 7)), ((5, 56), (0, 29)), ((0, 10), (0, 20)), ((10, 10), (0, 10))),
+        *(((7, 8), (3, 8)), ((0, 8), (8, 8))),
+    ):
+        one, other, found = first[0] / first[1], second[0] / second[1], newcombe(first, second)
+        (low, high), (other_low, other_high) = score_limits(*first), score_limits(*second)
+        down, up = (
+            math.hypot(one - low, other_high - other),
+            math.hypot(high - one, other - other_low),
+        )
+        ends = one - other - down, one - other + up
+        assert (found.low, found.high) == pytest.approx(ends, abs=1e-7), (first, second)
+
+
+def test_without_correlation_pairs_are_as_independent_samples() -> None:
+    found = paired_newcombe(PairTable(both=6, only_first=6, only_second=4, none=4))
+    free = newcombe((12, 20), (10, 20))
+    assert (found.low, found.high) == pytest.approx((free.low, free.high))
+
+
+def test_agreement_of_pairs_narrows_the_interval() -> None:
+    wide = paired_newcombe(PairTable(both=25, only_first=25, only_second=25, none=25))
+    narrow = paired_newcombe(PairTable(both=49, only_first=1, only_second=1, none=49))
+    assert narrow.high - narrow.low < (wide.high - wide.low) / 3
+
+
+def test_shares_have_wilsons_interval() -> None:
+    z = stats.norm.ppf(0.975)
+    for count, n in ((0, 5), (5, 5), (3, 8), (484, 600)):
+        p, found = count / n, wilson(count, n)
+        middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+        reach = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        assert (found.low, found.high) == pytest.approx((middle - reach, middle + reach), abs=1e-9)
+        assert found.low <= found.value <= found.high
+
+
+def test_mcnemar_counts_the_pairs_that_disagree() -> None:
+    assert mcnemar(PairTable(5, 0, 0, 5)) == 1
+    assert mcnemar(PairTable(0, 5, 0, 0)) == pytest.approx(2 / 32)
+    assert mcnemar(PairTable(9, 1, 9, 3)) == pytest.approx(2 * 11 / 1024)
+
+
+def seeds_of(values: Iterable[float], first: int = 0) -> Outcomes:
+    known = np.array([*values], dtype=float)
+    return Outcomes(tuple(range(first, first + len(known))), known)
+
+
+def noisy(seeds: int, mean: float, spread: float, stream: int) -> list[float]:
+    drawn = np.random.default_rng(stream).normal(mean, spread, seeds).clip(0, 1).round(4)
+    return [float(value) for value in drawn]
+
+
+NAN = math.nan
+PARITY = [0.5249, 0.52, 0.531, 0.518, 0.5233]
+START = noisy(12, 0.8, 0.05, 1)
+"""What seeds have in common where they are pairs."""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "paired", "p_value", "is_more"),
+    [
+        # Effects, which are there.
+        pytest.param(PARITY, [1.0] * 5, False, 2 / 252, True, id="coin against right, 5 and 5"),
+        pytest.param([0.9] * 4, [1.0] * 4, False, 2 / 70, True, id="4 and 4 apart"),
+        pytest.param([*PARITY, 0.53], [1.0] * 6, True, 2 / 64, True, id="6 pairs, all one way"),
+        pytest.param(START, [x - 0.01 for x in START], True, 2 / 4096, True, id="small, in pairs"),
+        pytest.param(START, [x - 0.01 for x in START], False, None, False, id="small, unpaired"),
+        # Nothing but chance.
+        pytest.param([1, 1, 1, 0.9999], [1.0] * 4, True, 1.0, False, id="one error in 10,000"),
+        # Too few to tell, whatever they come to.
+        pytest.param([0.856] * 3, [0.977] * 3, False, 0.1, False, id="forest against GRU, 3 and 3"),
+        pytest.param(PARITY, [1.0] * 5, True, 0.0625, False, id="5 pairs, all one way"),
+        pytest.param([0.5], [1.0], False, 1.0, False, id="1 and 1"),
+        # Equal values, of which there are many where models are right on every string.
+        pytest.param([1.0] * 12, [1.0] * 6 + [0.7] * 6, True, 2 / 64, True, id="half of pairs tie"),
+        pytest.param([1.0] * 7, [1.0] * 5 + [0.7] * 2, False, None, False, id="most are tied"),
+        # What is not known does not count.
+        pytest.param([NAN, *PARITY], [1.0] * 5 + [NAN], False, 2 / 252, True, id="NaN, unpaired"),
+        pytest.param([*PARITY, 0.5, NAN], [1.0] * 6 + [NAN], True, 2 / 64, True, id="NaN in both"),
+    ],
+)
+def test_whether_accuracies_differ_by_more_than_chance_is_answered_rightly(
+    first: list[float], second: list[float], paired: bool, p_value: float | None, is_more: bool
+) -> None:
+    found = compare_values(seeds_of(first), seeds_of(second), paired=paired)
+    assert found.is_decided == is_more
+    interval = found.interval
+    # No interval contradicts its verdict.
+    assert is_more == (interval.low > 0 or interval.high < 0)
+    assert not interval.value < interval.low
+    assert not interval.value > interval.high
+    if p_value is not None:
+        assert found.p_value == pytest.approx(p_value, abs=1e-9 if p_value > 2e-4 else 2e-4)
+    assert found.p_value is not None
+    assert found.p_value >= found.least_p
+    # The other way around it is the same, with its sign changed.
+    other = compare_values(seeds_of(second), seeds_of(first), paired=paired)
+    if "exact" in found.method:
+        assert other.p_value == pytest.approx(found.p_value)
+        ends = (-other.interval.high, -other.interval.low)
+        assert (interval.low, interval.high) == pytest.approx(ends, abs=1e-8, nan_ok=True)
+
+
+def test_whether_shares_differ_by_more_than_chance_is_answered_rightly() -> None:
+    for first, second, paired, p_value in (
+        ((0, 5), (5, 5), False, 2 / 252),
+        ((0, 5), (5, 5), True, 0.0625),
+        ((0, 6), (6, 6), True, 2 / 64),
+        ((1, 8), (8, 8), True, 2 / 128),
+        ((1, 8), (8, 8), False, 0.0014),
+        ((0, 3), (3, 3), False, 0.1),
+        ((8, 8), (7, 8), False, 1.0),
+        ((4, 8), (4, 8), True, 1.0),
+        ((10, 40), (30, 40), False, 1.5e-5),
+    ):
+        found = of_shares(first, second, paired)
+        assert found.p_value == pytest.approx(p_value, abs=1e-4)
+        assert found.is_decided == (p_value <= 0.05)
+        assert found.counts == (first, second)
+
+
+def of_shares(first: tuple[int, int], second: tuple[int, int], paired: bool) -> Difference:
+    sides = [seeds_of([1.0] * count + [0.0] * (n - count)) for count, n in (first, second)]
+    return compare_shares(sides[0], sides[1], paired=paired)
+
+
+def test_no_interval_of_a_difference_of_shares_contradicts_its_exact_test() -> None:
+    for n, m in ((4, 4), (4, 8), (2, 12)):
+        for count, other in product(range(n + 1), range(m + 1)):
+            for paired in (True, False):
+                found = of_shares((count, n), (other, m), paired)
+                is_more = found.interval.low > 0 or found.interval.high < 0
+                assert found.is_decided == is_more == ((found.p_value or 1) <= 0.05)
+
+
+def scipys(a: Any, b: Any, alternative: str, *, paired: bool) -> float:
+    """SciPy's p-value by all permutations; sums of whole numbers are exact."""
+
+    def unlike(x: Any, y: Any, axis: int) -> Any:
+        return x.sum(axis) * len(b) - y.sum(axis) * len(a)
+
+    sides, statistic = ((a, b), unlike) if not paired else ((a - b,), lambda x, axis: x.sum(axis))
+    kind = "samples" if paired else "independent"
+    how: dict[str, Any] = {"permutation_type": kind, "alternative": alternative}
+    test = stats.permutation_test(sides, statistic, n_resamples=np.inf, vectorized=True, **how)
+    return float(test.pvalue)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_a_permutation_test_is_scipys_and_its_interval_what_it_does_not_rule_out(
+    paired: bool,
+) -> None:
+    rng = np.random.default_rng(8)
+    for n in (5, 6, 7):
+        # Whole numbers of hundredths, of which many are equal.
+        a, b = rng.integers(90, 100, n), rng.integers(80, 100, n if paired else n + 1)
+        found = compare_values(seeds_of(a / 100), seeds_of(b / 100), paired=paired)
+        one = [scipys(a, b, side, paired=paired) for side in ("greater", "less")]
+        assert found.p_value == pytest.approx(min(1, 2 * min(one)))
+        if math.isnan(found.interval.low):
+            continue
+        # Moved by a little more or less than its ends; by sixty-fourths, sums are exact again.
+        ends = ("greater", 100 * found.interval.low, -1), ("less", 100 * found.interval.high, 1)
+        for side, end, outwards in ends:
+            last = (math.floor if outwards < 0 else math.ceil)(64 * end)
+            inner = (math.ceil if outwards < 0 else math.floor)(64 * end)
+            beyond, within = (
+                scipys(a - x / 64, b, side, paired=paired)
+                for x in (last + outwards, inner - outwards)
+            )
+            assert beyond <= 0.025 < within
+
+
+def test_of_unequal_groups_a_permutation_test_is_twice_the_smaller_side_as_scipys() -> None:
+    rng = np.random.default_rng(3)
+    for n, m in ((2, 5), (3, 3), (4, 6), (6, 3)):
+        a, b = rng.integers(80, 99, n), rng.integers(80, 99, m)
+        found = compare_values(seeds_of(a / 100), seeds_of(b / 100), paired=False)
+        assert found.p_value == pytest.approx(scipys(a, b, "two-sided", paired=False))
+        assert "by doubling" in found.method
+        apart = seeds_of(np.arange(n) + 90), seeds_of(np.arange(m) + 80)
+        least = compare_values(*apart, paired=False)
+        assert least.p_value == pytest.approx(min(1, 2 / math.comb(n + m, n)))
+        assert least.p_value == pytest.approx(least.least_p)
+
+
+def test_of_many_seeds_permutations_are_drawn_and_the_same_each_time() -> None:
+    a, b = (seeds_of(noisy(60, mean, 0.05, int(100 * mean))) for mean in (0.8, 0.82))
+    for paired, true in ((True, stats.ttest_rel), (False, stats.ttest_ind)):
+        found = compare_values(a, b, paired=paired)
+        assert found == compare_values(a, b, paired=paired)
+        assert "9,999 draws" in found.method
+        other = true(a.values, b.values)
+        assert found.p_value == pytest.approx(other.pvalue, abs=0.01)
+        ends = other.confidence_interval(0.95)
+        assert (found.interval.low, found.interval.high) == pytest.approx(ends, abs=2e-3)
+
+
+@pytest.mark.parametrize(("paired", "pairs"), [(True, 6), (False, 4)])
+def test_it_is_said_what_so_few_seeds_can_show_and_how_many_would_decide(
+    paired: bool, pairs: int
+) -> None:
+    few = pairs - 1
+    for compared in (compare_values, compare_shares):
+        found = compared(seeds_of([0.0] * few), seeds_of([1.0] * few), paired=paired)
+        assert not found.can_decide
+        assert (found.enough, found.to_decide) == (pairs, pairs)
+        assert found.least_p == found.p_value
+        text = chance_of(found)
+        assert f"p = {found.least_p:.3g}" in text
+        assert f"about {pairs}" in text
+        decided = compared(seeds_of([0.0] * pairs), seeds_of([1.0] * pairs), paired=paired)
+        assert decided.is_decided
+        assert decided.to_decide is None
+
+
+def test_so_many_seeds_decide_in_four_of_five_studies() -> None:
+    few = seeds_of([1.0] * 5 + [0.0] * 3), seeds_of([1.0] * 2 + [0.0] * 6)
+    found = compare_shares(*few, paired=False)
+    assert found.to_decide is not None
+    assert 15 < found.to_decide < 60
+    rng = np.random.default_rng(3)
+
+    def decided(seeds: int) -> float:
+        counts = rng.binomial(seeds, [5 / 8, 2 / 8], size=(400, 2))
+        p_values = [fisher((int(k), seeds), (int(x), seeds)) for k, x in counts]
+        return float(np.mean(np.array(p_values) <= 0.05))
+
+    assert 0.7 < decided(found.to_decide) < 0.9
+    assert decided(found.to_decide // 3) < 0.6
+
+
+def test_pairs_of_few_seeds_leave_no_others_out() -> None:
+    some, more = seeds_of([0.5] * 8), seeds_of([1.0] * 8, first=5)
+    assert compare_values(some, more, paired=True).seeds == (8, 8)
+    assert not compare_values(some, more, paired=True).paired
+    assert compare_values(some, seeds_of([1.0] * 8, first=2), paired=True).seeds == (6, 6)
+    alone = compare_values(some, seeds_of([]), paired=True)
+    assert (alone.p_value, alone.is_decided) == (None, False)
+    assert math.isnan(alone.interval.value)
+
+
+def test_medians_are_drawn_pair_by_pair() -> None:
+    values = np.random.default_rng(1).normal(size=20)
+    seeds = tuple(range(40))
+    own, better = Outcomes(seeds[:20], values), Outcomes(seeds[:20], values + 0.1)
+    paired = median_difference([better], [own], paired=True)
+    assert (paired.low, paired.value, paired.high) == pytest.approx((0.1, 0.1, 0.1))
+    alone = median_difference([better], [Outcomes(seeds[20:], values)], paired=True)
+    strangers = median_difference([better], [own], paired=False)
+    assert alone.low < 0 < alone.high
+    assert strangers.low < 0 < strangers.high
+    five, six = (Outcomes(seeds[:n], values[:n]) for n in (5, 6))
+    assert math.isnan(median_difference([five], [five], paired=True).low)
+    assert not math.isnan(median_difference([six], [six], paired=True).low)
+
+
+def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:
+    for n in (8, 9):
+        values = np.random.default_rng(n).normal(size=n)
+        found = np.quantile(Outcomes(tuple(range(n)), values).medians, [0.025, 0.25, 0.75, 0.975])
+        drawn = stats.bootstrap(
+            (values,), np.median, n_resamples=20_000, rng=np.random.default_rng(1)
+        ).bootstrap_distribution
+        expected = np.quantile(drawn, [0.025, 0.25, 0.75, 0.975])
+        # Medians of so few are steps: a quantile is one of them, or the next.
+        assert found == pytest.approx(expected, abs=0.15)
+
+
+def test_configurations_that_weigh_the_same_are_compared_as_one_pool_where_seeds_are_as_many() -> (
+    None
+):
+    def outcomes_of(failing: int) -> Outcomes:
+        return Outcomes(tuple(range(8)), (np.arange(8) < failing).astype(float))
+
+    bad, good = ([outcomes_of(x) for x in own] for own in ((8, 6), (3, 1)))
+    found = failing_difference(bad, good, paired=False)
+    pooled = newcombe((14, 16), (4, 16))
+    assert (found.low, found.high) == pytest.approx((pooled.low, pooled.high))
+    paired = failing_difference(bad, good, paired=True)
+    table = paired_newcombe(PairTable(both=4, only_first=10, only_second=0, none=2))
+    assert (paired.low, paired.high) == pytest.approx((table.low, table.high))
+
+
+def test_accuracy_by_length_has_the_difference_and_its_band() -> None:
+    a, b = (
+        pd.DataFrame(
+            [
+                {"model_seed": seed, "length": length, "tested": 10, "wrong": wrong}
+                for seed, wrong in enumerate(errors)
+                for length in (1, 2, 3)
+            ]
+        )
+        for errors in ([0, 1, 2], [4, 4, 4])
+    )
+    found = by_length(a, b, paired=True)
+    assert found["length"].tolist() == [1, 2, 3]
+    assert found["seeds"].tolist() == [3, 3, 3]
+    expected = stats.ttest_rel([1, 0.9, 0.8], [0.6, 0.6, 0.6]).confidence_interval(0.95)
+    assert found["difference"].tolist() == pytest.approx([0.3] * 3)
+    assert found["low"].tolist() == pytest.approx([expected.low] * 3)
+    assert found["high"].tolist() == pytest.approx([expected.high] * 3)
+    free = by_length(
+        a, b[b["model_seed"] < 2].assign(wrong=lambda x: 4 + x["model_seed"]), paired=False
+    )
+    assert free["low"].isna().all()
+    free = by_length(a, b.assign(wrong=lambda x: 4 + x["model_seed"] % 2), paired=False)
+    expected = stats.ttest_ind([1, 0.9, 0.8], [0.6, 0.5, 0.6], equal_var=False)
+    ends = expected.confidence_interval(0.95)
+    assert free["low"].tolist() == pytest.approx([ends.low] * 3)
+    assert free["high"].tolist() == pytest.approx([ends.high] * 3)
+
+
+def test_an_interval_of_a_difference_of_accuracies_stays_within_what_there_can_be() -> None:
+    for wrong in ([0, 10], [0, 10, 10]):
+        rows = {"model_seed": range(len(wrong)), "length": 5, "tested": 10}
+        a, b = (pd.DataFrame({**rows, "wrong": some}) for some in (wrong, 2))
+        (row,) = by_length(a, b, paired=True).to_dict("records")
+        assert row["seeds"] == len(wrong)
+        if len(wrong) == 2:
+            assert math.isnan(row["low"]), "of two seeds there is none"
+            assert math.isnan(row["high"])
+        else:
+            assert row["low"] == -1 < row["difference"] < row["high"] <= 1
+
+
+def test_strings_that_one_gets_wrong_more_often_are_listed() -> None:
+    a, b = (
+        pd.DataFrame({"string": own, "length": [len(x) for x in own], "label": 1})
+        for own in (["ab", "ab", "b", "ba"], ["b", "abab", "ba", "ba", "ba"])
+    )
+    found = string_differences(a, b)
+    assert found["string"].tolist() == ["ab", "ba", "abab"]
+    assert found[["wrong_a", "wrong_b"]].to_numpy().tolist() == [[2, 0], [1, 3], [0, 1]]
+
+
+def planted(within: Iterable[float], beyond: Iterable[float], first: int = 0) -> pd.DataFrame:
+    """Finished runs of one configuration, by their accuracies on trained and on longer lengths."""
+    runs = pd.DataFrame({"accuracy_within": [*within], "accuracy_beyond": [*beyond]}, dtype=float)
+    runs["model_seed"], learned = range(first, first + len(runs)), runs["accuracy_within"] >= 0.99
+    came_to = np.where(runs["accuracy_beyond"] < 1, "fails beyond", "generalizes")
+    runs["outcome"] = np.where(learned, came_to, "not learned")
+    runs["accuracy"] = (runs["accuracy_within"] + runs["accuracy_beyond"]) / 2
+    return runs
+
+
+def elsewhere(accuracies: Iterable[float]) -> pd.DataFrame:
+    """Runs of which nobody knows what they were trained on."""
+    known = [*accuracies]
+    runs = planted([NAN] * len(known), [NAN] * len(known))
+    return runs.assign(accuracy=known, outcome="not known")
+
+
+def right(seeds: int, first: int = 0) -> pd.DataFrame:
+    return planted([1.0] * seeds, [1.0] * seeds, first)
+
+
+def failing(seeds: int, mean: float = 0.6, spread: float = 0.03, stream: int = 9) -> pd.DataFrame:
+    return planted([1.0] * seeds, noisy(seeds, mean, spread, stream))
+
+
+def some_right(right_seeds: int, seeds: int, stream: int = 9) -> pd.DataFrame:
+    wrong = noisy(seeds - right_seeds, 0.7, 0.05, stream)
+    return planted([1.0] * seeds, [1.0] * right_seeds + wrong)
+
+
+def steady(less: float) -> pd.DataFrame:
+    return planted([1.0] * 12, [x - less for x in START])
+
+
+BEYOND, WITHIN, LEARNED = "accuracy on longer strings", "accuracy on trained", "share that learned"
+GENERALIZES, ALL_STRINGS, FAILS = "share that generalizes", "accuracy on all", "share that fails"
+NOTHING, CHANCE, FEW = "No difference", "Chance alone may explain", "Too few seeds to tell"
+UNLEARNED = planted(noisy(8, 0.7, 0.05, 3), noisy(8, 0.6, 0.05, 4))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "paired", "truth"),
+    [
+        pytest.param(right(8), right(8), True, NOTHING, id="all right, pairs"),
+        pytest.param(failing(8), failing(8, stream=10), False, CHANCE, id="the same, 8 and 8"),
+        pytest.param(right(8), planted([1] * 8, [0.9999] + [1] * 7), True, CHANCE, id="1 error"),
+        pytest.param(steady(0), steady(0.01), False, CHANCE, id="1% apart, not paired"),
+        pytest.param(steady(0), steady(0.01), True, {BEYOND: 0}, id="1% apart, 12 pairs"),
+        pytest.param(failing(3), right(3), False, FEW, id="3 and 3, all apart"),
+        pytest.param(failing(5), right(5), True, FEW, id="5 pairs, all apart"),
+        pytest.param(failing(6), right(6), True, {GENERALIZES: 1, BEYOND: 1}, id="6 pairs"),
+        pytest.param(failing(4), right(4), False, {GENERALIZES: 1, BEYOND: 1}, id="4 and 4"),
+        pytest.param(
+            some_right(10, 40), some_right(30, 40, 5), True, {GENERALIZES: 1, BEYOND: 1}, id="40"
+        ),
+        pytest.param(UNLEARNED, right(8), True, {LEARNED: 1, WITHIN: 1}, id="none learned"),
+        pytest.param(failing(8), UNLEARNED, False, {LEARNED: 0, WITHIN: 0}, id="learned no more"),
+        pytest.param(
+            pd.concat([failing(6), planted([0.5] * 6, [0.0] * 6, first=6)]), failing(12), True,
+            {LEARNED: 1, WITHIN: 1}, id="half learned, of pairs those of which both did",
+        ),
+        pytest.param(
+            elsewhere([0.9] * 8), elsewhere([1.0] * 8), False, {ALL_STRINGS: 1, FAILS: 0},
+            id="trained elsewhere",
+        ),
+    ],
+)  # fmt: skip
+def test_a_verdict_on_planted_seeds_is_true_and_no_interval_contradicts_it(
+    first: pd.DataFrame, second: pd.DataFrame, paired: bool, truth: str | dict[str, int]
+) -> None:
+    found = compared((first, second), paired)
+    said, sides = found.verdict(), ("a", "b")
+    if isinstance(truth, str):
+        assert said.startswith(truth)
+    else:
+        named = [f"{name}.* \\({sides[side]} has more\\)" for name, side in truth.items()]
+        assert re.fullmatch(f"More than chance explains: {'; '.join(named)}\\.", said)
+    more = [] if isinstance(truth, str) else [*truth]
+    for name, question in found.questions.items():
+        is_more = any(QUESTIONS[name].startswith(x) for x in more)
+        interval = question.interval
+        assert is_more == (interval.low > 0 or interval.high < 0)
+        told = sentence_of(name, question)
+        assert is_more == ("more than chance explains" in told)
+        assert is_more == (question.p_value is not None and question.p_value <= 0.05)
+    # The other way around it is the same, with the sides exchanged.
+    other = compared((second, first), paired).verdict(("b", "a"))
+    assert other == said or not isinstance(truth, dict)
+
+
+def compared(sides: tuple[pd.DataFrame, pd.DataFrame], paired: bool) -> Compared:
+    """What is said of two configurations of which the seeds alone are known."""
+    none = pd.DataFrame()
+    return Compared(
+        ("a", "b"), ("a", "b"), (1, 2), {}, (len(sides[0]), len(sides[1])),
+        None if paired else "their sizes differ", ask(sides, 1.0, paired=paired),
+        none, None, none, {},
+    )  # fmt: skip
+
+
+def slow_interval(values: list[float]) -> tuple[float, float]:
+    """The same draws, each with its own median."""
+    generator = np.random.default_rng(0)
+    draws = generator.integers(len(values), size=(RESAMPLES, len(values)))
+    medians = [float(np.median([values[place] for place in draw])) for draw in draws]
+    low, high = np.quantile(medians, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def test_a_median_interval_is_the_middle_of_the_medians_of_many_draws() -> None:
+    groups = {
+        "even": [0.3, 0.9, 0.5, 0.8, 0.2, 0.4],
+        "odd": [1.0, 0.2, 0.7, 0.9, 0.1, 0.3, 0.8],
+        "more": [0.1, 0.4, 0.6, 0.6, 0.2, 0.5],
+    }
+    frame = pd.DataFrame(
+        [(name, value) for name, values in groups.items() for value in values],
+        columns=["group", "value"],
+    )
+    found = median_intervals(frame, "value", ["group"]).set_index("group")
+    for name, values in groups.items():
+        row = found.loc[name]
+        assert row["n"] == len(values)
+        assert row["median"] == pytest.approx(np.median(values))
+        # The draws are of ranks, so the slow way has to draw from the sorted values.
+        assert (row["low"], row["high"]) == pytest.approx(slow_interval(sorted(values)))
+
+
+def test_a_few_seeds_have_a_median_and_no_interval() -> None:
+    few = pd.DataFrame({"g": [1, 2, 2, 2, 2, 2], "v": [0.5, 0.1, 0.2, 0.3, 0.4, 0.5]})
+    found = median_intervals(few, "v", ["g"])
+    assert found["median"].tolist() == [0.5, 0.3]
+    assert found[["low", "high"]].isna().all(axis=None)
+    # The range of five covers the median 15 times in 16, that of six 31 times in 32.
+    assert 1 - 2 ** (1 - (FEWEST - 1)) < CONFIDENCE <= 1 - 2 ** (1 - FEWEST)
+
+
+def test_an_interval_depends_on_the_values_of_its_group_alone() -> None:
+    alone = pd.DataFrame({"g": 1, "v": [0.2, 0.4, 0.9, 0.1, 0.5, 0.7]})
+    others = pd.DataFrame({"g": 2, "v": np.linspace(0, 1, 300)})
+    missing = pd.DataFrame({"g": [1, 3], "v": [math.nan, math.nan]})
+    one = median_intervals(alone, "v", ["g"])
+    among = median_intervals(pd.concat([alone, others, missing]), "v", ["g"])
+    assert among[["g", "n"]].to_numpy().tolist() == [[1, 6], [2, 300]]
+    pd.testing.assert_frame_equal(among.head(1), one)
+    assert median_intervals(pd.DataFrame({"g": [], "v": []}), "v", ["g"]).empty
+
+
+def test_a_configuration_is_the_median_of_its_seeds_and_never_their_pooled_strings() -> None:
+    accuracies = pd.DataFrame({"config_id": 1, "accuracy": [1.0] * 4 + [0.4] * 2})
+    (summary,) = median_intervals(accuracies, "accuracy", ["config_id"]).to_dict("records")
+    # Pooled it would be 0.8.
+    assert (summary["n"], summary["median"]) == (6, 1.0)
+    assert (summary["low"], summary["high"]) == (0.4, 1.0)
+
+
+def test_solved_lengths_are_of_the_models_that_learned() -> None:
+    outcomes = [Outcome.NOT_LEARNED] * 3 + [Outcome.FAILS_BEYOND] * 2
+    runs = {"config_id": 1, "model_seed": range(5), "outcome": [x.value for x in outcomes]}
+    counts = {"accuracy": 0.5, "failing": 1, "solved_length": [0, 1, 2, 30, 41]}
+    (found,) = medians(pd.DataFrame({**runs, **counts}), 9).to_dict("records")
+    assert found["median_solved_length"] == 35.5
+
+
+SEEDS = 3
+
+
+@pytest.mark.parametrize("languages", [5, 20])
+@pytest.mark.parametrize("alike", ["all seeds", "some", "none"])
+def test_the_interval_over_languages_holds_the_share_however_alike_their_seeds_are(
+    languages: int, alike: str
+) -> None:
+    rng, held, pooled = np.random.default_rng(0), [], []
+    for share in rng.uniform(0.1, 0.9, 600):
+        own = {
+            "all seeds": (rng.random(languages) < share).astype(float),
+            "some": rng.beta(share, 1 - share, languages),
+            "none": np.full(languages, share),
+        }[alike]
+        counts = rng.binomial(SEEDS, own).tolist()
+        found = clustered_wilson(counts, [SEEDS] * languages)
+        held.append(found.low <= share <= found.high)
+        of_seeds = wilson(sum(counts), SEEDS * languages)
+        pooled.append(of_seeds.low <= share <= of_seeds.high)
+    assert np.mean(held) >= 0.94
+    if alike == "all seeds":
+        assert np.mean(pooled) < 0.85, "an interval over seeds would say too much"
+
+
+def test_seeds_that_agree_tell_no_more_than_one_and_those_that_do_not_no_more_than_all() -> None:
+    agree = clustered_wilson([3, 3, 0, 3, 0, 3], [3] * 6)
+    of_languages = wilson(4, 6)
+    assert agree.value == pytest.approx(4 / 6)
+    assert agree.low == pytest.approx(of_languages.low)
+    assert agree.high == pytest.approx(of_languages.high)
+    assert clustered_wilson([3] * 6, [3] * 6) == wilson(6, 6)
+    assert clustered_wilson([1] * 6, [2] * 6) == wilson(6, 12)
+    assert clustered_wilson([2], [4]) == wilson(0.5, 1)
+    # A language counts by its share, however many seeds it has.
+    assert clustered_wilson([9, 0], [9, 1]).value == 0.5
+
+
+def models_of(network: str, **languages: str) -> list[dict[str, Any]]:
+    """Models by their language: g generalizes, b fails beyond, n not learned, ? not known."""
+    words = {
+        "g": Outcome.GENERALIZES,
+        "b": Outcome.FAILS_BEYOND,
+        "n": Outcome.NOT_LEARNED,
+        "?": Outcome.NOT_KNOWN,
+    }
+    return [
+        {
+            "network": network,
+            "language": language,
+            "outcome": words[letter].value,
+            "learned": {"n": 0, "?": None}.get(letter, 1),
+        }
+        for language, letters in languages.items()
+        for letter in letters
+    ]
+
+
+def test_a_language_counts_by_the_share_of_its_seeds() -> None:
+    models = pd.DataFrame(
+        [
+            *models_of("lstm", a="ggg", b="gbn", c="nnn", d="???"),
+            *models_of("rnn", a="nn", b="nn"),
+            *models_of("alone", a="gg"),
+        ]
+    )
+    lstm, rnn = language_shares(models, ["network"]).to_dict("records")
+    assert (lstm["network"], lstm["languages"], lstm["seeds"]) == ("lstm", 4, 12)
+    assert (lstm["learned"], lstm["learned_languages"]) == (pytest.approx((1 + 2 / 3) / 3), 3)
+    assert (lstm["generalize"], lstm["generalize_languages"]) == (pytest.approx((1 + 1 / 2) / 2), 2)
+    assert lstm["learned_low"] < lstm["learned"] < lstm["learned_high"]
+    # Of what is not learned, nothing is said of longer strings.
+    assert (rnn["learned"], rnn["generalize_languages"]) == (0, 0)
+    assert np.isnan(rnn["generalize"])
+
+
+def test_populations_are_told_apart_by_the_fewest_settings() -> None:
+    settings = pd.DataFrame(
+        {
+            "hidden_size": [8, 8, 16, 16],
+            "architecture": ["rnn", "rnn", "lstm", "lstm"],
+            "pattern": ["a*", "b*", "a*", "b*"],
+            "readout": [None, None, "mean", "mean"],
+        }
+    )
+    assert settings_apart(settings, ["regular"]) == ["architecture"]
+    settings["language_class"] = ["SL", "SP", "SL", "SP"]
+    assert settings_apart(settings, ["regular"]) == ["language_class", "architecture"]
+    settings["architecture"] = "rnn"
+    assert settings_apart(settings, ["regular"]) == ["language_class", "hidden_size"]
+
+
+def test_a_file_of_the_benchmark_names_its_class() -> None:
+    assert class_named("04.03.TcoSL.2.1.0_Train.txt") == "TcoSL"
+    assert class_named("64.64.Zp.5.1.9.att") == "Zp"
+    assert class_named("words.csv") is None
+
+
+def test_accuracy_at_the_border_is_a_median_over_languages() -> None:
+    counts = pd.DataFrame(
+        [
+            {"name": "models", "language": language, "run_id": run, "drawn": drawn}
+            | {"network": "rnn", "tested": 10, "right": right}
+            for language, run, right in (("a", 1, 10), ("a", 2, 8), ("a", 3, 2), ("b", 4, 6))
+            for drawn in ("positive", "uniform", "border", "edited")
+        ]
+    )
+    found = median_accuracies(counts, ["network"]).set_index("strings")
+    assert found["median"].to_dict() == {"border": pytest.approx(0.7), "random": pytest.approx(0.7)}
+    assert found["n"].tolist() == [2, 2]

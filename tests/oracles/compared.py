@@ -1,0 +1,290 @@
+"""Numbers that were shown, printed or written, held against what SQL alone says."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.oracles.facts import Facts, fails
+from tests.world import CONFIGURATIONS
+
+COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
+OF_RUNS = {
+    *COUNTS, "errors", "accuracy", "solved_length", "false_positives", "false_negatives",
+}  # fmt: skip
+"""Names under which a run's numbers are shown, printed and exported."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The database, and the folder with the files of its kinds."""
+
+    folder: Path
+
+    @property
+    def db(self) -> Path:
+        return self.folder / "kinds.db"
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What SQL says of it, read once: whoever changes anything has a copy of the database."""
+        return Facts(self.db)
+
+    def facts_of(self, copy: Path) -> Facts:
+        """What SQL says of a copy, which need not be as it was."""
+        beside = copy.with_name(f"{copy.name}-wal")
+        is_changed = beside.exists() and beside.stat().st_size > 0
+        if is_changed or copy.read_bytes() != self.db.read_bytes():
+            return Facts(copy)
+        return self.facts
+
+
+@dataclass
+class Compared:
+    """Numbers that were shown, held against those of SQL."""
+
+    facts: Facts
+    sweep: str
+    run_id: int | None = None
+    """The run that is looked at, where its rows do not name it."""
+    number: int = 0
+    """How many were compared."""
+    of_all: bool = True
+    """Whether lines are shares of all strings, and not of those of one label, or of tokens."""
+    seed: int | None = None
+    """The only seed of which the numbers are."""
+    below: float = 1.0
+    """The accuracy below which a model fails."""
+
+    def equal(self, what: str, shown: Any, true: Any) -> None:
+        """Holds one number against the truth; one that is missing has to be missing there too."""
+        if is_none(shown):
+            shown = None
+        elif isinstance(shown, str):
+            number = shown.replace(",", "").strip()
+            share = number.endswith("%")
+            shown = float(number.rstrip("%")) / (100 if share else 1)
+        else:
+            shown = float(shown)
+        if true is not None:
+            true = pytest.approx(float(true), abs=6e-5)
+        assert shown == true, f"{what} is shown as {shown}, and is {true}"
+        self.number += 1
+
+    def rows(self, rows: Iterable[Mapping[Any, Any]], what: str) -> None:
+        """Rows that are shown, printed or exported: those of whose columns SQL knows the truth."""
+        rows = list(rows)
+        for row in rows:
+            if {"questions", "pairing"} <= set(row):
+                self._pair(row, what)
+            else:
+                self._row(row, what)
+        self._wrong_strings(rows, what)
+
+    def _row(self, row: Mapping[str, Any], what: str) -> None:
+        run_id = self._run_of(row)
+        if run_id is None:
+            if "mechanism" in row:
+                return
+            if {"sweep", "submitted"} <= set(row):
+                self._sweep_of_report(row, what)
+            elif (
+                "failing" in row and ({"seeds", "median_accuracy"} & set(row)) and "name" not in row
+            ):
+                self._configuration(row, what)
+            elif {"models", "of", "string"} <= set(row):
+                self._breaking(row, what)
+            elif {"name", "state"} <= set(row):
+                self._sweep(row, what)
+            elif self.run_id is not None and {"first_length", "strings", "tested"} <= set(row):
+                self._errors_of_lengths(self.run_id, row, what)
+        elif {"lengths", "strings", "middle"} <= set(row):
+            if not self.of_all:
+                return
+            ends = [int(x) for x in re.findall(r"\d+", row["lengths"].replace("up to", "0 to"))]
+            strings = self.facts.at(run_id, "tested", ends[0], ends[-1])
+            said = f"{what}: run {run_id}, strings of {row['lengths']}"
+            self.equal(said, row["strings"], strings)
+        elif "length" in row and "string" not in row and "tested" in row:
+            true = self.facts.lengths[run_id][int(row["length"])]
+            for name in COUNTS & set(row):
+                said = f"{what}: run {run_id}, length {row['length']}, {name}"
+                self.equal(said, row[name], true[name])
+        elif {"accuracy", "errors"} & set(row):
+            for name in OF_RUNS & set(row):
+                run = self._true(run_id)
+                if name == "solved_length" and not run["is_solved"] and is_none(row[name]):
+                    continue
+                self.equal(f"{what}: run {run_id}, {name}", row[name], run[name])
+
+    def _run_of(self, row: Mapping[str, Any]) -> int | None:
+        for name in ("run_id", "run") + (("id",) if "model_seed" in row else ()):
+            if str(found := row.get(name)).isdigit() and int(str(found)) in self.facts.runs:
+                return int(str(found))
+        return None
+
+    def _runs(self, sweep: str) -> list[dict[str, Any]]:
+        runs = self.facts.sweeps[sweep]
+        return [run for run in runs if self.seed is None or run["model_seed"] == self.seed]
+
+    def _failing(self, runs: Iterable[dict[str, Any]]) -> int:
+        return sum(fails(run, self.below) for run in runs)
+
+    def _true(self, run_id: int) -> dict[str, Any]:
+        return self.facts.runs[run_id]
+
+    def _configuration(self, row: Mapping[str, Any], what: str) -> None:
+        # On the index of a site there are those of several sweeps.
+        named = row.get("sweep", self.sweep)
+        runs = [run for run in self._runs(named) if self._is_of(run, row)]
+        done = [run for run in runs if run["state"] == "done"]
+        failing, *of = re.findall(r"\d+", str(row["failing"]))
+        said = f"{what}: configuration {sorted({run['config_id'] for run in runs})}, "
+        self.equal(said + "failing", failing, self._failing(done))
+        true: dict[str, Any] = {"seeds": len(done), "failed": len(runs) - len(done)}
+        for name in ("false_positives", "false_negatives"):
+            counts = [run[name] for run in done if run[name] is not None]
+            true[name] = sum(counts) if counts else None
+        true["median_accuracy"] = median(run["accuracy"] for run in done) if done else None
+        # Seeds that solve no tested length come before all that do.
+        solved = [run["solved_length"] if run["is_solved"] else -math.inf for run in done]
+        middle = median(solved) if solved else -math.inf
+        true["median_solved_length"] = middle if middle > -math.inf else None
+        seeds = [row["seeds"]] if "seeds" in row else []
+        for shown in (*of, *seeds):
+            self.equal(said + "seeds", shown, true["seeds"])
+        for name in (set(true) & set(row)) - {"seeds"}:
+            self.equal(said + name, row[name], true[name])
+
+    def _is_of(self, run: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+        if "config_id" in row:
+            return bool(run["config_id"] == row["config_id"])
+        fields = self.facts.configs[run["config_id"]]
+        known = {**CONFIGURATIONS[0], **fields}
+        own = [name for name in ("learning_rate", "config.d") if row.get(name) not in (None, "")]
+        assert own, f"no configuration is named by {sorted(row)}"
+        return all(float(row[name]) == known[name] for name in own)
+
+    def _errors_of_lengths(self, run_id: int, row: Mapping[str, Any], what: str) -> None:
+        """Errors of one kind in a span of lengths: of a language, among strings of one label."""
+        first, last = int(row["first_length"]), int(row["last_length"])
+        of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
+        cells = of.get(row.get("kind", ""), ())
+        tested = sum(self.facts.at(run_id, name, first, last) for name in cells or ("tested",))
+        self.equal(f"{what}: tested from {first} to {last}", row["tested"], tested)
+        if cells:
+            wrong = self.facts.at(run_id, cells[0], first, last)
+            self.equal(f"{what}: {row['kind']}s", row["strings"], wrong)
+
+    def _pair(self, row: Mapping[str, Any], what: str) -> None:
+        """The first and the last configuration of the sweep, compared."""
+        runs = self.facts.sweeps[self.sweep]
+        done: list[list[dict[str, Any]]] = []
+        for end in (runs[0], runs[-1]):
+            own = [run for run in runs if run["config_id"] == end["config_id"]]
+            done.append([run for run in own if run["state"] == "done"])
+        for place, own in enumerate(done):
+            self.equal(f"{what}: runs", row["runs"][place], len(own))
+        for name, found in row["questions"].items():
+            sides = self.facts.question(name, done[0], done[1])
+            if found["paired"]:
+                seeds = set(sides[0]) & set(sides[1])
+                sides = ({x: sides[0][x] for x in seeds}, {x: sides[1][x] for x in seeds})
+            for value, side in zip(found["values"], sides, strict=True):
+                true = sum(side.values()) / len(side) if side else None
+                self.equal(f"{what}: {name}", value, true)
+        wrong = [[self.facts.wrong_strings(run["run_id"]) for run in own] for own in done]
+        for found in row["strings"]:
+            for name, own in zip(("wrong_a", "wrong_b"), wrong, strict=True):
+                models = sum(found["string"] in strings for strings in own)
+                self.equal(f"{what}: {name} of {found['string']!r}", found[name], models)
+
+    def _breaking(self, row: Mapping[str, Any], what: str) -> None:
+        done = [run for run in self._runs(self.sweep) if run["state"] == "done"]
+        wrong = [map(spelled_out, self.facts.wrong_strings(run["run_id"])) for run in done]
+        models = sum(spelled_out(row["string"]) in strings for strings in wrong)
+        self.equal(f"{what}: models wrong on {row['string']!r}", row["models"], models)
+        self.equal(f"{what}: models asked", row["of"], len(done))
+
+    def _sweep(self, row: Mapping[str, Any], what: str) -> None:
+        runs = self._runs(row["name"])
+        done = [run for run in runs if run["state"] == "done"]
+        said = f"{what}: sweep {row['name']}, "
+        if "failed" in row:
+            failed = sum(run["state"] == "failed" for run in runs)
+            self.equal(said + "failed", row["failed"], failed)
+        if "models" in row:
+            self.equal(said + "models", row["models"], len(runs))
+            share = self._failing(done) / len(done) if done else None
+            self.equal(said + "failing", row["failing"], share)
+            middle = median(run["accuracy"] for run in done) if done else None
+            self.equal(said + "median", row["median"], middle)
+            self.equal(said + "done", row["done"], len(done) / len(runs))
+        elif "done" in row:
+            self.equal(said + "done", row["done"], len(done))
+
+    def _sweep_of_report(self, row: Mapping[str, Any], what: str) -> None:
+        done = [run for run in self._runs(row["sweep"]) if run["state"] == "done"]
+        failing, of = re.findall(r"\d+", row["failing"])
+        said = f"{what}: sweep {row['sweep']}, "
+        self.equal(said + "failing", failing, self._failing(done))
+        self.equal(said + "finished", of, len(done))
+        middle = median(run["accuracy"] for run in done)
+        self.equal(said + "median", row["median_accuracy"], middle)
+
+    def _wrong_strings(self, rows: list[Mapping[str, Any]], what: str) -> None:
+        """All strings that runs get wrong, each with how often it occurs."""
+        found: dict[int, list[Mapping[str, Any]]] = {}
+        for row in rows:
+            run_id = self._run_of(row) or self.run_id
+            if run_id is not None and {"string", "occurrences"} <= set(row):
+                found.setdefault(run_id, []).append(row)
+        for run_id, own in found.items():
+            shown = {spelled_out(row["string"]): int(row["occurrences"]) for row in own}
+            wrong = self.facts.wrong_strings(run_id).items()
+            true = {spelled_out(string): times for string, times in wrong}
+            assert shown == true, f"{what}: strings of run {run_id}"
+            occurring = sum(shown.values())
+            self.equal(f"{what}: wrong of run {run_id}", occurring, self._true(run_id)["wrong"])
+
+
+def is_none(shown: Any) -> bool:
+    """Whether something is shown as missing."""
+    return bool(pd.isna(shown)) or str(shown).strip() in ("", "none")
+
+
+def spelled_out(string: str) -> str:
+    """A string without repetitions, which pages may write otherwise than they are stored, and
+    without spaces between its words.
+    """
+    written = "" if string == '""' else string
+    token = r"(\S+)" if " " in written else "(.)"
+    for repeated in (r"<([^<>]*)>", token):
+        written = re.sub(repeated + r"\{(\d+)\}", lambda x: x[1] * int(x[2]), written)
+    return written.replace(" ", "")
+
+
+def stored_counts_agree(facts: Facts) -> None:
+    """In every run's own row stands what its lengths and its strings come to."""
+    for row in facts.ask("SELECT * FROM run"):
+        run = facts.runs[row["id"]]
+        if run["state"] == "done":
+            for name in ("tested", "wrong", "tn", "fp", "fn", "tp", "solved_length"):
+                assert row[name] == run[name], f"run {row['id']}: {name}"
+            assert run.get("occurring", 0) == run["wrong"], f"run {row['id']}: its strings"
+
+
+def records(found: Any) -> Iterator[Mapping[str, Any]]:
+    """Every object within a JSON text."""
+    if isinstance(found, dict):
+        yield found
+    for inner in found.values() if isinstance(found, dict) else found:
+        if isinstance(inner, dict | list):
+            yield from records(inner)

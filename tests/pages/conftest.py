@@ -1,0 +1,27 @@
+"""What tests of pages share: the database of all kinds, and what SQL says of it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.inside import inside
+from tests.oracles.compared import stored_counts_agree
+from tests.oracles.facts import Facts
+from tests.world import kinds
+
+__all__ = ["inside", "kinds"]
+
+
+@pytest.fixture(scope="module")
+def db(kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy for a file of tests: pages may note what they find, and change no result."""
+    return Path(shutil.copy(kinds / "kinds.db", tmp_path_factory.mktemp("kinds")))
+
+
+@pytest.fixture(scope="module")
+def facts(db: Path) -> Facts:
+    """What SQL says of all kinds."""
+    found = Facts(db)
+    stored_counts_agree(found)
+    return found

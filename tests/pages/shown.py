@@ -1,0 +1,105 @@
+"""What a page shows, by label and value: the only place that knows how the screen is built."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from streamlit.testing.v1 import AppTest
+
+from tests.app import markdown_of, rerun
+from tests.app import said as said_on
+from tests.shown import charts_of
+
+CONTENT = ("vega_lite_chart", "arrow_data_frame", "dataframe", "metric", "image")
+"""Elements of which any is content."""
+
+TYPED_LIVE = "live"
+"""The element that answers while a string is typed; others belong to every page."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a user sees of a page."""
+
+    title: str
+    headings: list[str]
+    tabs: list[str]
+    numbers: dict[str, str]
+    """The numbers at a glance, by their labels."""
+    tables: list[pd.DataFrame]
+    charts: list[list[pd.DataFrame]]
+    """The data sets of each chart."""
+    pictures: int
+    said: str
+    """All that stands as text."""
+    codes: list[str]
+    """Texts to be copied, as strings are."""
+    plain: list[str]
+    """Texts in elements that know no markup."""
+    errors: list[str]
+    notes: list[str]
+    """Warnings and what stands in place of content."""
+    markup: list[str]
+    """Texts of which a browser makes more than text."""
+    links: list[str]
+    """Labels of links to other pages."""
+    pressable: list[str]
+    """Labels of buttons that can be pressed."""
+    refused: dict[str, str]
+    """The others, and why they cannot."""
+    typed_into: list[str]
+    """Labels of boxes into which may be typed."""
+    has_content: bool
+
+    def rows(self, *columns: str) -> pd.DataFrame:
+        """The rows of the first data set of a chart that has these columns."""
+        sets = [frame for chart in self.charts for frame in chart]
+        return next(frame for frame in sets if set(columns) <= set(frame))
+
+    @property
+    def run(self) -> int | None:
+        """The model that the page is about."""
+        found = [re.fullmatch(r"Model (\d+)", heading) for heading in self.headings]
+        return next((int(named[1]) for named in found if named), None)
+
+
+def shown(app: AppTest) -> Shown:
+    """Everything that a page shows."""
+    codes = [str(code.value) for code in app.code]
+    boxes = [*app.text_input, *app.text_area]
+    return Shown(
+        title="".join(str(own.value) for own in app.title),
+        headings=[str(own.value) for own in app.subheader],
+        tabs=[tab.label for tab in app.tabs],
+        numbers={own.label: own.value for own in app.metric},
+        tables=[own.value for own in app.dataframe],
+        charts=charts_of(app),
+        pictures=len(app.image),
+        said=_plain("\n".join([said_on(app), *(own.value for own in app.subheader)])),
+        codes=codes,
+        plain=[str(own.value) for own in app.text],
+        # What is wrong stands below the error that says so.
+        errors=[_plain("\n".join([str(own.value), *codes])) for own in app.error],
+        notes=[_plain(str(own.value)) for own in (*app.warning, *app.info)],
+        markup=[*markdown_of(app), *(str(x.value) for x in app.markdown if x.allow_html)],
+        links=[link.proto.label for link in app.main.get("page_link")],
+        pressable=[own.label for own in app.button if not own.disabled],
+        refused={own.label: own.help for own in app.button if own.disabled},
+        typed_into=[own.label for own in boxes if not own.disabled],
+        has_content=any(len(app.get(part)) for part in CONTENT),
+    )
+
+
+def look(app: AppTest, **state: Any) -> Shown:
+    """The page after something was chosen, by the names that links have too."""
+    for name, value in state.items():
+        app.session_state[name] = value
+        if name in app.query_params:
+            app.query_params[name] = str(value)
+    return shown(rerun(app))
+
+
+def _plain(text: str) -> str:
+    """A text without the signs that keep a browser from interpreting it."""
+    return text.replace("\\", "")

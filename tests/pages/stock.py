@@ -1,0 +1,78 @@
+"""Databases in every state in which a page may meet one."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import text
+
+from benchmarks.large import make_database
+from sweeps.grid.grouping import make_groups
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer
+from sweeps.store.reads import workers
+from sweeps.store.reads.sweep_queries import NamedView
+from tests.conftest import ASSETS, ROOT
+from tests.databases import spec
+
+HOSTILE = (
+    "**bold** [link](javascript:alert(1)) <script>alert(1)</script> :red[x] $x^2$ [red]y[/red]"
+)
+"""A text that means something to a browser, to Markdown and to a terminal."""
+
+LARGE = {"hidden_size": [2, 4, 8, 16, 32], "num_attention_heads": list(range(1, 11))}
+LARGE_SEEDS = 6
+MANY = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
+MANY_SEEDS = 150
+
+
+def make_states(folder: Path) -> None:
+    """Makes a file of every state, by its name."""
+    (folder / "empty.db").touch()
+    (folder / "damaged.db").write_bytes(b"\x00garbage" * 1000)
+    torn = bytearray((ROOT / "runs.db").read_bytes())
+    torn[40_000:] = b"\xff" * (len(torn) - 40_000)
+    (folder / "torn.db").write_bytes(torn)
+    with closing(sqlite3.connect(folder / "foreign.db")) as connection, connection:
+        connection.execute("CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT)")
+    open_writer(str(folder / "new.db"))
+    _versioned(Path(shutil.copy(folder / "new.db", folder / "newer.db")), "9999")
+    older = ASSETS / "databases" / "0004.db"
+    shutil.copyfile(older, folder / "older.db")
+    _versioned(Path(shutil.copyfile(older, folder / "oldest.db")), "0003")
+    store = open_writer(str(folder / "queued.db"))
+    writer.submit(store, spec(name="<b>*new*</b>", model_seeds="0..3"))
+    make_database(str(folder / "large.db"), LARGE, LARGE_SEEDS, errors=20)
+    make_database(str(folder / "many.db"), MANY, MANY_SEEDS, errors=4)
+    _make_hostile(make_database(str(folder / "hostile.db"), MANY, seeds=2, errors=8))
+
+
+def begin(db: Path) -> None:
+    """Has a worker begin with what is queued in a database, now."""
+    store = open_writer(str(db))
+    group, *_ = make_groups(workers.queued_runs(store, [1]))
+    writer.claim(store, writer.register_worker(store), group)
+
+
+def _versioned(path: Path, version: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
+
+
+def _make_hostile(store: Store) -> None:
+    """Writes the text into everything that somebody else may have written."""
+    writer.submit(store, spec(name=HOSTILE, description=HOSTILE))
+    with store.begin() as connection:
+        for change in (
+            "UPDATE sweep SET state = 'done', description = :said",
+            "UPDATE sweep SET name = name || :said WHERE id = 1",
+            "UPDATE run SET state = 'failed', error = :said WHERE state = 'queued'",
+            "INSERT INTO failure SELECT id, 1, '2026-01-01T00:00:00+00:00', :said FROM run "
+            "WHERE state = 'failed'",
+        ):
+            connection.execute(text(change), {"said": HOSTILE})
+    for sweep_id in (1, 2):
+        writer.write_note(store, sweep_id, title=HOSTILE, note=HOSTILE, tags=[HOSTILE, "plain"])
+    writer.save_view(store, NamedView(HOSTILE, "map", ""))

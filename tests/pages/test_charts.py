@@ -1,0 +1,370 @@
+"""Charts show the rows of their frames: which marks, in which colors, and what is pointed at."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import pytest
+
+from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, HATCH
+from dashboard.charts.legend import deduplicate_legends, legend, split_panels
+from dashboard.charts.parts import at_own_size
+from dashboard.charts.scales import (
+    BLANK,
+    outcome_colors,
+    outcome_shapes,
+    rows,
+    title_params,
+    token_colors,
+)
+from dashboard.charts.state_points import with_places
+from dashboard.charts.themes import describe_chart
+from dashboard.charts.token_states import last_turn, prefix_logits, rounded_up
+from dashboard.figures.whole_model import matrix
+from dashboard.views.accuracy_by_length import CLICKED as CLICKED_LINE
+from dashboard.views.accuracy_by_length import (
+    LIFT,
+    PLOT_HEIGHT,
+    SPAN,
+    accuracy_by_length,
+    lift_apart,
+    zoomed_by_length,
+)
+from dashboard.views.configurations import count_outcomes, outcome_bars
+from dashboard.views.error_places import feature_plane
+from dashboard.views.heat_map import heat_map, outcome_map
+from dashboard.views.losses import FINISHED, IN_TRAINING, loss_curves
+from dashboard.views.output_errors import errors_by_length
+from dashboard.views.scores import name_bins
+from dashboard.views.seeds import CLICKED_CELL, CLICKED_POINT, every_seed, seed_grid
+from tests.pages.chart_data import (
+    CELLS,
+    COLORS,
+    CURVES,
+    LIMITS,
+    MEDIANS,
+    MODELS,
+    PAIRS,
+    READERS,
+    SEEDS,
+    many_columns,
+)
+
+Spec = dict[str, Any]
+
+
+def marks(spec: Spec, kind: str) -> Iterator[Spec]:
+    """Every mark of a kind, wherever it is in a chart."""
+    mark = spec.get("mark")
+    if mark is not None and kind == (mark if isinstance(mark, str) else mark["type"]):
+        yield spec
+    for name in ("layer", "vconcat", "hconcat", "spec"):
+        inner = spec.get(name, [])
+        for part in inner if isinstance(inner, list) else [inner]:
+            yield from marks(part, kind)
+
+
+def shown(spec: Spec, layer: Spec) -> list[Spec]:
+    """The rows that a mark shows."""
+    found: list[Spec] = spec["datasets"][layer.get("data", spec.get("data"))["name"]]
+    return found
+
+
+def of_column(spec: Spec, kind: str, column: str) -> list[Spec]:
+    """Marks of a kind whose rows have such a column."""
+    return [x for x in marks(spec, kind) if column in {*shown(spec, x)[0]}]
+
+
+def colors_of(layer: Spec) -> dict[str, str]:
+    scale = layer["encoding"]["color"]["scale"]
+    return dict(zip(scale["domain"], scale["range"], strict=True))
+
+
+def titles(layer: Spec) -> list[str]:
+    return [tip["title"] for tip in layer["encoding"].get("tooltip", [])]
+
+
+def by_length(**changed: Any) -> Spec:
+    given = {"seeds": SEEDS, "medians": MEDIANS, "limits": LIMITS, **changed}
+    spec: Spec = accuracy_by_length(
+        given["seeds"], given["medians"], given["limits"], "Accuracy", *given.get("more", ())
+    ).to_dict()
+    return spec
+
+
+def test_every_seed_is_a_line_and_every_configuration_a_median_with_its_band() -> None:
+    spec = by_length()
+    lines = of_column(spec, "line", "run_id")
+    (median,) = of_column(spec, "line", "median")
+    thin, *_, wide = sorted(lines, key=lambda x: x["mark"]["strokeWidth"])
+    assert [row["run_id"] for row in shown(spec, thin)] == [1, 2, 3, 4]
+    assert thin["encoding"]["detail"]["field"] == "run_id"
+    assert [row["median"] for row in shown(spec, median)] == [0.95, 0.75]
+    assert thin["mark"]["strokeWidth"] < median["mark"]["strokeWidth"]
+    # What is hit of a line is wider than it, and says whose it is.
+    assert wide["mark"]["strokeWidth"] > 3 * thin["mark"]["strokeWidth"]
+    assert titles(wide) == ["Configuration", "Model seed"]
+    # The order is that of the table, and all layers color a configuration alike.
+    (band,) = marks(spec, "area")
+    for layer in (band, thin, median):
+        assert layer["encoding"]["color"]["scale"]["domain"] == ["b", "a"]
+    assert len(shown(spec, band)) == 1, "a median of one seed has no band"
+    (limits,) = of_column(spec, "rule", "length")
+    assert [row["length"] for row in shown(spec, limits)] == [10, 50]
+    named = [x["encoding"]["text"]["field"] for x in marks(spec, "text")]
+    assert {"label", "configuration"} <= {*named}, "few lines are named at their ends"
+
+
+@pytest.mark.parametrize("draw", [accuracy_by_length, zoomed_by_length])
+def test_the_best_shortcut_is_a_dashed_line_that_the_title_names(draw: Any) -> None:
+    one = READERS[READERS["configuration"] == "b"].assign(configuration=None)
+    spec = draw(SEEDS, MEDIANS, LIMITS, "Accuracy", COLORS, one).to_dict()
+    assert "the bigrams that occur, linear" in " ".join(spec["title"]["subtitle"])
+    (dashed,) = [x for x in marks(spec, "line") if "strokeDash" in x["mark"]]
+    assert "color" not in dashed["encoding"], "it belongs to no configuration alone"
+    assert dashed["encoding"]["y"]["scale"]["domain"][0] <= 0.5, "it is in sight"
+    plain = draw(SEEDS, MEDIANS, LIMITS, "Accuracy", COLORS).to_dict()
+    assert "Dashed" not in " ".join(plain["title"]["subtitle"])
+
+
+def test_dashes_of_configurations_with_one_test_take_turns() -> None:
+    spec = by_length(more=(None, READERS))
+    found = [x["mark"] for x in marks(spec, "line") if "strokeDashOffset" in x["mark"]]
+    ((drawn, left), other) = (mark["strokeDash"] for mark in found)
+    assert [drawn, left] == other
+    starts = sorted(-mark["strokeDashOffset"] % (drawn + left) for mark in found)
+    assert starts[1] - starts[0] >= drawn
+    assert starts[1] + drawn <= starts[0] + drawn + left
+
+
+def test_configurations_that_would_hide_each_other_lie_beside_each_other() -> None:
+    perfect = MEDIANS.assign(median=1.0, low=1.0, high=1.0)
+    spec = by_length(seeds=SEEDS.assign(value=1.0), medians=perfect)
+    (median,) = of_column(spec, "line", "median")
+    assert [row["lift"] for row in shown(spec, median)] == [0, -LIFT]
+    assert median["mark"]["strokeWidth"] < LIFT
+    low, high = median["encoding"]["y"]["scale"]["domain"]
+    assert (high - 1) / (high - low) * PLOT_HEIGHT >= LIFT, "there is room for them"
+    medians = pd.DataFrame(
+        {"configuration": ["a", "a", "b", "b"], "middle": [5.0, 15.0, 5.0, 15.0],
+         "median": [0.8, 0.7, 0.8, 0.5], "lift": 0.0}
+    )  # fmt: skip
+    assert lift_apart(medians)["lift"].tolist() == [-LIFT / 2, 0, LIFT / 2, 0]
+
+
+def test_lengths_are_zoomed_by_a_strip_and_configurations_pointed_at_in_a_legend_beside() -> None:
+    spec = zoomed_by_length(SEEDS, MEDIANS, LIMITS, "Accuracy", COLORS).to_dict()
+    chart, strip = spec["vconcat"]
+    (span,) = [param for param in spec["params"] if param["name"] == SPAN]
+    assert span["select"] == {"type": "interval", "encodings": ["x"]}
+    lines = [x["encoding"] for x in marks(chart, "line")]
+    assert {"param": SPAN} in [x["x"]["scale"].get("domain") for x in lines]
+    assert "domain" not in strip["encoding"]["x"]["scale"], "the strip has all lengths"
+    beside = legend(COLORS).to_dict()
+    held = [param["bind"] for s in (spec, beside) for param in s["params"] if "bind" in param]
+    assert len(held) == 2
+    assert held[0] == held[1], "what is pointed at in the one is pointed at in the other"
+    pointed = {x["opacity"]["condition"]["param"] for x in lines if "opacity" in x}
+    assert pointed <= {param["name"] for param in beside["params"]}
+    assert pointed
+
+
+def test_a_click_tells_which_model_was_meant() -> None:
+    for spec, selection in (
+        (by_length(), CLICKED_LINE),
+        (every_seed(MODELS, ["b", "a"]).to_dict(), CLICKED_POINT),
+        (seed_grid(MODELS, ["b", "a"]).to_dict(), CLICKED_CELL),
+    ):
+        (clicked,) = [param for param in spec["params"] if param["name"] == selection]
+        assert clicked["select"] == {"type": "point", "fields": ["run_id"]}
+
+
+def test_a_model_has_the_color_of_its_outcome_and_the_shape_of_its_errors() -> None:
+    (points,) = marks(every_seed(MODELS, ["b", "a"]).to_dict(), "point")
+    assert colors_of(points)["not learned"] == GREY
+    listed = points["encoding"]["color"]["legend"]["values"]
+    assert listed == ["generalizes", "fails beyond", "not learned"]
+    shapes = points["encoding"]["shape"]["scale"]["domain"]
+    assert [word.rpartition(" ")[2] for word in shapes] == ["error", "positives", "negatives"]
+    assert points["encoding"]["y"]["sort"] == ["b", "a"]
+    neither = MODELS.assign(false_positives=None, false_negatives=None)
+    (points,) = marks(every_seed(neither, ["b", "a"]).to_dict(), "point")
+    assert points["encoding"]["shape"]["scale"]["domain"] == ["no error", "some errors"]
+    # In the grid, whether a model fails at all is seen at once, also where it nearly does not.
+    grid = seed_grid(MODELS, ["b", "a"]).to_dict()
+    assert [row["run_id"] for row in shown(grid, grid)] == [1, 2, 3, 4]
+    color = grid["encoding"]["color"]
+    assert color["scale"]["domain"] == [0.7, 1]
+    assert color["condition"]["value"] == GREY
+    assert "not learned" in color["condition"]["test"]
+
+
+def test_what_has_not_learned_is_gray_among_the_lines_and_trained_lengths_are_shaded() -> None:
+    learned = MODELS["outcome"].ne("not learned").astype(float).to_numpy()
+    limits = LIMITS.assign(first=[1.0, float("nan")])
+    spec = by_length(seeds=SEEDS.assign(learned=learned), limits=limits)
+    said, plain = (" ".join(x["title"]["subtitle"]) for x in (spec, by_length()))
+    for word in ("Gray", "Shaded"):
+        assert word in said
+        assert word not in plain
+    (area,) = marks(spec, "rect")
+    assert [(row["first"], row["length"]) for row in shown(spec, area)] == [(1, 10)]
+    colors = [x["encoding"].get("color", {}) for x in marks(spec, "line")]
+    assert GREY in [color.get("condition", {}).get("value") for color in colors]
+
+
+def test_outcomes_are_stacked_to_a_whole_and_each_has_its_color_and_not_learned_its_hatch() -> None:
+    table = pd.DataFrame(
+        {"seeds": [5, 4, 3], "judged": [5, 4, 0], "learned": [4, 0, 0],
+         "judged_beyond": [3, 0, 0], "generalize": [2, 0, 0], "proved": [0, 0, 0]}
+    )  # fmt: skip
+    counted = [[0, 2, 1, 1, 1], [0, 0, 0, 4, 0], [0, 0, 0, 0, 3]]
+    assert count_outcomes(table).to_numpy().tolist() == counted
+    proved = count_outcomes(table.assign(proved=[1, 0, 0])).iloc[0]
+    assert proved.tolist() == [1, 1, 1, 1, 1]
+    spec = outcome_bars(table, ["c", "b", "a"]).to_dict()
+    frame = pd.DataFrame(shown(spec, spec))
+    assert frame.groupby("configuration_number")["share"].sum().tolist() == [1, 1, 1]
+    ends = [0, 0.4, 0.4, 0.6, 0.6, 0.8, 0.8, 1]
+    assert frame[["start", "end"]].head(4).to_numpy().ravel().tolist() == pytest.approx(ends)
+    color, dash = (spec["encoding"][x]["scale"] for x in ("color", "strokeDash"))
+    assert color["domain"] == dash["domain"]
+    assert dash["range"][color["range"].index(GREY)] == list(HATCH)
+    assert len({*color["range"]}) == 5
+
+
+def test_maps_have_one_scale_and_a_line_for_each_setting_that_differs() -> None:
+    def cells(value: str, *more: str, frame: pd.DataFrame = CELLS, **named: Any) -> Spec:
+        spec: Spec = heat_map(frame, "hidden_size", "heads", value, *more, **named).to_dict()
+        return spec
+
+    def scale(value: str) -> Spec:
+        found: Spec = next(marks(cells(value), "rect"))["encoding"]["color"]["scale"]
+        return found
+
+    assert scale("median") == scale("worst") == scale("best")
+    assert (scale("median")["domain"], scale("failing_share")["domain"]) == ([0.5, 1], [0, 1])
+    assert (scale("median")["reverse"], scale("failing_share")["reverse"]) == (False, True)
+    others = CELLS.assign(dropout_rate=["0", "0, 0.1", "0"])
+    rectangle = next(marks(cells("median", frame=others, others=["dropout_rate"]), "rect"))
+    # Values stand in the order of the frame: as text, 16 would come before 2.
+    assert rectangle["encoding"]["x"]["sort"] == ["2", "16"]
+    said = titles(rectangle)
+    assert said[:3] == ["width (hidden_size)", "heads", "dropout rate"]
+    assert {"95% interval of the median", "95% interval of the share", "Configurations"} <= {*said}
+    beside = cells("median", "sampler")
+    assert (beside["facet"]["field"], beside["facet"]["sort"]) == ("sampler", ["x", "y"])
+
+
+def test_columns_of_a_map_whose_names_do_not_fit_beside_each_other_have_them_upright() -> None:
+    def turned(frame: pd.DataFrame) -> tuple[int, int]:
+        spec = outcome_map(frame, "class", "width").to_dict()
+        return next(marks(spec, "rect"))["encoding"]["x"]["axis"]["labelAngle"], spec["height"]
+
+    cells = many_columns(10)
+    level, upright = (
+        turned(cells),
+        turned(cells.assign(**{"class": "transformer " + cells["class"]})),
+    )
+    assert (level[0], upright[0]) == (0, -90)
+    assert upright[1] > level[1] + 50, "the cells stay as high"
+
+
+def test_errors_have_the_colors_of_their_kinds_and_lie_where_their_letters_say() -> None:
+    errors = pd.DataFrame(
+        {"first_length": 1, "last_length": 5, "lengths": "1 to 5", "strings": [2, 3],
+         "kind": ["false positive", "false negative"], "tested": [10, 12], "rate": [0.2, 0.25]}
+    )  # fmt: skip
+    spec = errors_by_length(errors).to_dict()
+    assert spec["encoding"]["y"]["stack"] is True
+    kinds = {"false positive": FALSE_POSITIVE, "false negative": FALSE_NEGATIVE}
+    assert colors_of(spec) == kinds
+    places = pd.DataFrame(
+        {"string": ["b", "b{2}"], "kind": "false positive", "length": [1, 2], "logit": 1.0,
+         "occurrences": 1, "first": [0, 0], "second": [1, 2]}
+    )  # fmt: skip
+    spec = feature_plane(places, "a's", "nesting depth").to_dict()
+    axes = [(spec["encoding"][x]["title"], spec["encoding"][x]["scale"]["domain"]) for x in "xy"]
+    assert axes == [("a's", [0, 1]), ("Nesting depth", [0, 2])]
+    assert "String" in titles(spec)
+    assert [*colors_of(spec)] == [*kinds]
+    spec = feature_plane(places.assign(kind="no answer"), "a's", "nesting depth").to_dict()
+    assert [*colors_of(spec)] == [*kinds, "no answer"]
+    assert len({*colors_of(spec).values()}) == 3
+
+
+def test_a_loss_curve_is_a_line_a_model_dashed_and_ending_in_a_point_while_it_trains() -> None:
+    spec = loss_curves(CURVES, COLORS).to_dict()
+    lines = next(marks(spec, "line"))
+    assert lines["encoding"]["detail"]["field"] == "run_id"
+    assert colors_of(lines) == COLORS
+    assert len(shown(spec, lines)) == 3, "a logarithm needs more than zero"
+    training = CURVES.assign(state=[FINISHED, FINISHED, IN_TRAINING, IN_TRAINING])
+    spec = loss_curves(training, COLORS).to_dict()
+    dashes = [x["encoding"] for x in marks(spec, "line") if "strokeDash" in x["encoding"]]
+    assert dashes[0]["strokeDash"]["scale"]["domain"] == [FINISHED, IN_TRAINING]
+    ends = [(x, shown(spec, x)) for x in marks(spec, "point")]
+    (end, (last,)) = next((x, own) for x, own in ends if len(own) == 1)
+    assert (last["run_id"], last["epoch"]) == (2, 1), "the last that is drawn"
+    assert dashes[0]["color"] == end["encoding"]["color"], "one color a configuration"
+
+
+def test_a_name_is_one_line_in_a_row_of_its_own() -> None:
+    names = ["parity, Transformer, sinusoidal positions, 2 blocks, width 64", BLANK, "another"]
+    found: Any = rows(names).to_dict()
+    assert found["sort"] == found["scale"]["domain"] == names, "a blank one parts two groups"
+
+
+def test_legends_that_stand_above_all_charts_are_told_once() -> None:
+    frame = pd.DataFrame({"x": [0.0], "token": ["a"], "outcome": ["true positive"]})
+    base = alt.Chart(frame).mark_point().encode(x="x:Q")
+    tokens = base.encode(token_colors(["CLS", "a"]))
+    strings = alt.layer(base, base.encode(outcome_colors(), outcome_shapes()))
+    made = [deduplicate_legends(chart.to_dict()) for chart in (tokens, strings)]
+    keys = [key for _, keys_of_chart in made for key in keys_of_chart]
+    assert [key.title for key in keys] == ["Token", "String"]
+    assert keys[0].names == ("CLS", "a")
+    assert {*keys[1].shapes} == {"triangle-down", "triangle-up"}
+    for spec, _ in made:
+        assert "'legend': None" in str(spec)
+    amounts = alt.Color("x:Q", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(title="x"))
+    spec = alt.Chart(frame).mark_rect().encode(color=amounts).to_dict()
+    assert deduplicate_legends(spec) == (spec, []), "a scale of amounts keeps its own"
+
+
+def test_panels_apart_share_one_scale_and_other_charts_are_left_whole() -> None:
+    panels = split_panels(matrix(PAIRS, "ab", ("row", "column"), "score", 1.0, "column").to_dict())
+    first, second = (next(marks(panel, "rect"))["encoding"]["color"] for panel in panels)
+    assert first["scale"]["domain"] == second["scale"]["domain"] == [-1.0, 1.0]
+    single = {"mark": "point", "encoding": {}}
+    assert split_panels(single) == [single]
+    # What a chart shows is said in one sentence, however its title is broken.
+    long = title_params("Losses", subtitle="One. " * 30).to_dict()
+    assert describe_chart({"title": long}) == f"Losses. {'One. ' * 30}".strip().rstrip(".")
+    point = pd.DataFrame({"x": [2.0], "y": [0.0], "name": ["classifier"]})
+    (placed,) = with_places(point, [(-5.0, 5.0)] * 2, 300).to_dict("records")
+    assert abs(placed["name_y"]) * 30 > 7, "beside the line through zero, in pixels"
+
+
+def test_strings_of_one_length_differ_in_their_data_alone() -> None:
+    made = []
+    for string, logits in (("01", [0.0, 1.0, 2.0]), ("10", [5.0, -1.0, 2.0])):
+        frame = pd.DataFrame({"letter": range(3), "prefix": "x", "logit": logits, "label": 1})
+        spec = at_own_size(prefix_logits(frame, ["", *string]))
+        made.append((spec.pop("datasets"), spec))
+    assert made[0][1] == made[1][1]
+    assert made[0][0]["tokens"]["name"].tolist() == ["", "0", "1"]
+    assert made[1][0]["prefixes"]["answer"].tolist()[1] == "false negative"
+    given = (1.0, 0.61, 0.3, 3.2, 0.0101)
+    assert [rounded_up(value) for value in given] == [1.0, 0.7, 0.3, 4.0, 0.02], "scales are shared"
+    turns = [
+        ([1.0, -1.0, 2.0, 3.0], ["sign last changes at 2"]),
+        ([1.0, 2.0], []),
+        ([-1.0, 0.0], []),
+    ]
+    for logits, expected in turns:
+        prefixes = pd.DataFrame({"letter": range(len(logits)), "logit": logits})
+        assert last_turn(prefixes)["said"].tolist() == expected
+    bins = pd.DataFrame({"first_length": [0, 1, 0, 11], "last_length": [0, 1, 10, 20]})
+    assert name_bins(bins) == ["0", "1", "0 to 10", "11 to 20"]

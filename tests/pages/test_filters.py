@@ -1,0 +1,253 @@
+"""What pages, reports and commands say under the same filters: what SQL says of the same runs."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from seqcls.config import default_fields
+from seqcls.errors import SeqclsError
+from sweeps import api
+from sweeps.grid.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.opening import open_reader, open_writer
+from tests.app import open_app, rerun, said
+from tests.commands import run_main
+from tests.conftest import ROOT
+from tests.databases import file_of
+from tests.oracles.drawn import Drawn, Selection
+from tests.oracles.facts import Facts, done, fails, outcome
+from tests.oracles.ledger import Ledger
+from tests.shown import charts_of
+
+DB = ROOT / "runs.db"
+FACTS = Facts(DB)
+FILTERS = {
+    "all": Selection(),
+    "seeds": Selection(("all_initializations",), seeds=(0, 1, 2, 3), failing=True),
+    "below": Selection(below=0.95, failing=True),
+    "beyond": Selection(outcomes=("fails beyond",), learned_at=0.85, below=0.97),
+    "width": Selection(outcomes=("generalizes", "not learned"), width=16, learned_at=1.0),
+    "kind": Selection(kind="false positives", seeds=(2, 4)),
+}
+filtered = pytest.mark.parametrize("chosen", FILTERS.values(), ids=FILTERS)
+
+
+def plain(app: AppTest) -> str:
+    return said(app).replace("\\", "")
+
+
+def picked(chosen: Selection) -> list[dict[str, Any]]:
+    return [run for run in chosen.scope(FACTS) if chosen.picks(run)]
+
+
+def agrees(drawn: Drawn, least: int) -> None:
+    """Asserts that all numbers that were compared are those of SQL."""
+    assert not drawn.ledger.differences
+    assert drawn.ledger.compared.total() >= least
+
+
+@pytest.mark.parametrize(
+    ("page", "chosen"),
+    [
+        pytest.param(page, FILTERS[name], id=f"{page}-{name}")
+        for page, names in (
+            ("compare", FILTERS),
+            ("failing", ("seeds", "below", "beyond", "kind")),
+            ("map", ("all", "below", "width")),
+            ("sweeps", ("all", "seeds", "beyond")),
+        )
+        for name in names
+    ],
+)
+def test_every_page_obeys_its_link(
+    monkeypatch: pytest.MonkeyPatch, page: str, chosen: Selection
+) -> None:
+    app = open_app(monkeypatch, DB, page, **chosen.query)
+    drawn = Drawn(FACTS, Ledger(page), f"page {page}", chosen)
+    drawn.page(app)
+    # Of one value of every setting there is no map.
+    agrees(drawn, 0 if page == "map" else 9)
+    text = plain(app)
+    assert f"{len(picked(chosen))} of 43 runs match the filters." in text
+    if page == "failing":
+        found = [x for x in picked(chosen) if fails(x, chosen.below)]
+        assert len(app.dataframe[0].value) == len(found)
+        if chosen.kind:
+            assert f"are among the {len(done(chosen.scope(FACTS)))} tested models" in text
+            assert set(app.dataframe[1].value["kind"]) == {"false positive"}
+    if chosen.outcomes:
+        assert "count each of its models, whatever its outcome." in text
+
+
+@filtered
+def test_commands_give_what_sql_says(chosen: Selection) -> None:
+    sweeps = [f"--sweep={x}" for x in chosen.sweeps]
+    if chosen.kind:
+        return
+    asked = run_main("runs", "--json", *sweeps, *chosen.options, SEQCLS_DB=str(DB))
+    found = json.loads(asked.stdout)
+    judged = (chosen.learned_at, chosen.below)
+    true = {run["run_id"]: outcome(run, *judged) for run in picked(chosen)}
+    assert {run["id"]: run["outcome"] for run in found} == true
+    assert [run["id"] for run in found] == sorted(true)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_files_give_what_sql_says(tmp_path: Path) -> None:
+    chosen = FILTERS["seeds"]
+    out = ("all_initializations", "-o", str(tmp_path / "r.html"))
+    done_ = run_main("report", *out, *chosen.options, SEQCLS_DB=str(DB))
+    assert done_.returncode == 0, done_.stderr
+    text = (tmp_path / "r.html").read_text()
+    scope, own = chosen.scope(FACTS), picked(chosen)
+    assert f"{sum(map(fails, scope))} of {len(scope)} models" in text
+    listed = {int(x) for x in re.findall(r'<details id="run-(\d+)"', text)}
+    assert listed == {run["run_id"] for run in own if fails(run)}
+    given = (str(tmp_path / "out"), "--sweep=all_initializations", *chosen.options)
+    assert run_main("export", *given, SEQCLS_DB=str(DB)).returncode == 0
+    assert len((tmp_path / "out" / "runs.csv").read_text().splitlines()) == len(own) + 1
+
+
+def test_the_last_line_of_status_is_judged_by_its_thresholds() -> None:
+    chosen = Selection(("lower_magnitude_initializations",), learned_at=0.85, below=0.97)
+    came_to = [outcome(x, 0.85, 0.97) for x in chosen.scope(FACTS)]
+    text = run_main("status", *chosen.sweeps, *chosen.options, SEQCLS_DB=str(DB)).stdout
+    assert f"of these {came_to.count('generalizes')} generalize" in text
+
+
+@pytest.mark.parametrize("chosen", [FILTERS["seeds"], FILTERS["beyond"]], ids=["usual", "beyond"])
+def test_pages_of_what_their_link_names_obey_its_thresholds(
+    monkeypatch: pytest.MonkeyPatch, chosen: Selection
+) -> None:
+    run_id = min(run["run_id"] for run in picked(chosen))
+    app = open_app(monkeypatch, DB, "model", run=str(run_id), **chosen.query)
+    drawn = Drawn(FACTS, Ledger("model"), "page model", chosen)
+    drawn.model(app, run_id)
+    agrees(drawn, 1)
+    assert "Thresholds, and filters for other pages" in [panel.label for panel in app.expander]
+    # Its seeds that are filtered are those of other pages.
+    assert app.multiselect(key="seed").value == list(chosen.seeds)
+    pair = (2, 5)
+    app = open_app(monkeypatch, DB, "compare_two", config=list(map(str, pair)), **chosen.query)
+    judged = Selection(learned_at=chosen.learned_at, below=chosen.below)
+    drawn = Drawn(FACTS, Ledger("two"), "page compare_two", judged, pair=pair)
+    drawn.page(app)
+    agrees(drawn, 100)
+
+
+ASKED = {
+    "hidden_size": "999", "hiden_size": "2", "weight_decay": "0.5", "tag": "nowhere",
+    "kind": "sideways", "failing": "perhaps", "below": "200", "learned": "-1",
+    "outcome": "sideways", "seed": "77", "sweeps": "heads", "sweep": "nope",
+}  # fmt: skip
+ASKED_OF = {
+    "map": {"x": "nothing", "facet": "nowhere"},
+    "compare": {"config": "999", "measure": "Beauty"},
+    "sweeps": {"sweep_id": "999"},
+    "failing": {"run": "999"},
+    "compare_two": {"run": "999"},
+}
+"""What no database has, and what no page offers."""
+
+
+@pytest.mark.parametrize("page", ASKED_OF)
+def test_what_a_link_asks_for_and_nothing_offers_is_said_by_name(
+    monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    named = ASKED_OF[page] | (ASKED if page in ("map", "compare", "failing") else {})
+    app = open_app(monkeypatch, DB, page, **named)
+    warned = [warning.value.replace("\\", "") for warning in app.main.warning]
+    for name, value in named.items():
+        assert any(value in x and (name in x or "Model" in x) for x in warned), name
+    if page == "compare":
+        # Half of a link may be known.
+        assert "43 of 43 runs match the filters." in said(app)
+        app.button("clear_filters").click()
+        rerun(app)
+        assert "hiden_size" not in app.query_params
+        decay = str(default_fields()["weight_decay"])
+        half = {"seed": ["2", "77"], "hidden_size": ["999", "2"], "weight_decay": decay}
+        app = open_app(monkeypatch, DB, page, **half)
+        warned = [warning.value for warning in app.main.warning]
+        assert len(warned) == 2
+        assert "77" in " ".join(warned)
+        assert "999" in " ".join(warned)
+        assert app.multiselect(key="seed").value == [2]
+        assert app.multiselect(key="hidden_size").value == [2]
+
+
+def test_filters_are_chosen_on_the_page_and_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, DB, "failing")
+    for key, value, number in (
+        ("outcome", ["not learned", "fails beyond"], 16),
+        ("seed", [2, 3], len([x for x in picked(Selection(seeds=(2, 3))) if fails(x)])),
+        ("hidden_size", [2], None),
+    ):
+        app.multiselect(key=key).set_value(value)
+        rerun(app)
+        if number is not None:
+            assert f"{number} of 43 runs match the filters." in said(app)
+    own = [x for x in picked(Selection(seeds=(2, 3), width=2)) if fails(x)]
+    assert f"{len(own)} of 43 runs match the filters." in said(app)
+    app.button("clear_filters").click()
+    assert "43 of 43 runs match the filters." in said(rerun(app))
+    assert not app.multiselect(key="outcome").value
+
+
+NONE = {
+    "failing": {"seed": "5", "sweep": "all_initializations"},
+    "compare": {"seed": "5", "failing": "true", "sweep": "all_initializations"},
+}
+
+
+@pytest.mark.parametrize("page", NONE)
+def test_where_no_model_is_left_the_pages_say_so(
+    monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    app = open_app(monkeypatch, DB, page, **NONE[page])
+    assert app.success[0].value
+    assert not app.get("vega_lite_chart")
+
+
+def test_a_clicked_cell_of_a_map_is_compared_with_the_models_that_it_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A cell of one weight decay and one head; a recurrent network has no heads at all."""
+    store = open_writer(str(tmp_path / "cells.db"))
+    axes = {"weight_decay": [0.1, 1, 10], "num_attention_heads": [1, 2]}
+    spec = {"name": "a", "model_seeds": [0, 1], "axes": axes}
+    writer.submit(store, parse_spec({**spec, "fixed": {"hidden_size": 4}}))
+    recurrent = {"architecture": "lstm", "readout": "last", "weight_decay": 1}
+    writer.submit(store, parse_spec({"name": "b", "model_seeds": [0], "fixed": recurrent}))
+    with store.begin() as connection:
+        connection.exec_driver_sql(
+            "UPDATE run SET state = 'done', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10, wrong = 1,"
+            " tested_within = 5, wrong_within = 0, within_from = 'test', tested_beyond = 5,"
+            " wrong_beyond = 1"
+        )
+    app = open_app(monkeypatch, file_of(store), "map", x="weight_decay", y="num_attention_heads")
+    frames = [x for chart in charts_of(app) for x in chart if "cell" in x and "seeds" in x]
+    cells = frames[0].astype({"weight_decay": float, "num_attention_heads": int})
+    one = cells[(cells["weight_decay"] == 1) & (cells["num_attention_heads"] == 1)]
+    (cell,) = one["cell"]
+    assert one["seeds"].tolist() == [2]
+
+    def clicked(*_: Any, click: str, **__: Any) -> dict[str, Any]:
+        """As the browser answers once the cell is clicked."""
+        return {"selection": {click: [{"cell": int(cell)}]}}
+
+    monkeypatch.setattr("dashboard.placement.show", clicked)
+    assert "2 of 13 runs match" in said(rerun(app))
+
+
+def test_what_is_no_setting_is_refused_in_a_line() -> None:
+    done_ = run_main("populations", "--where=heads=2", SEQCLS_DB=str(DB))
+    assert done_.returncode == 2
+    (line,) = done_.stderr.splitlines()
+    assert "--where heads=2" in line
+    with pytest.raises(SeqclsError, match="from 0 to 1"):
+        api.causes(open_reader(str(DB)), "all_initializations", below=95)

@@ -1,0 +1,202 @@
+"""Every section of the page Model, and every page, on models of every kind there is.
+
+Sections come from the page itself: one that is added is tried here, without a line of this file.
+What a page shows is content whose numbers are those of SQL and whose answers are those of Python;
+or it refuses in one line, for a reason that follows from the kind.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from seqcls.problem import resolve
+from seqcls.text import count
+from sweeps import api
+from sweeps.api import configs, predict
+from sweeps.api.naming import names_of
+from sweeps.api.presentation import display_strings
+from sweeps.api.protocols import protocol
+from sweeps.store.opening import open_reader
+from tests.app import open_app, rerun
+from tests.conftest import LONG
+from tests.oracles.facts import Facts
+from tests.oracles.reasons import Models, natures
+from tests.pages.checks import check_page
+from tests.pages.shown import shown
+from tests.world import KINDS, UNKNOWN, Kind, spelled
+
+OF_FILES = [kind for kind in KINDS if kind.letters is not None and not kind.imported]
+
+
+def choose(app: AppTest, tab: str) -> AppTest:
+    app.session_state["view"] = tab
+    return rerun(app)
+
+
+def asks(app: AppTest, run: int, string: str) -> Any:
+    """The first row of the answers to a string that is typed."""
+    app.text_input(f"asked {run}").set_value(string)
+    return shown(rerun(app)).tables[0].iloc[0]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_every_section_of_a_model_has_content(
+    monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, kind: Kind
+) -> None:
+    models = Models(kind, facts)
+    query = {"run": str(models.run_id), "string": models.string, "ablate": "true"}
+    app = open_app(monkeypatch, db, "model", **query)
+    page = shown(app)
+    check_page(models, page)
+    assert page.has_content == (not kind.fails)
+    assert bool(page.tabs) == (not kind.fails and not kind.imported)
+    for tab in page.tabs:
+        choose(app, tab)
+        for box in (box for box in app.text_input if box.label == "Source string"):
+            box.set_value(models.string)
+            rerun(app)
+        page = shown(app)
+        check_page(models, page)
+        of_numbers = kind.overflows and tab not in ("Answers", "Why")
+        assert page.has_content or page.codes or tab == "Live" or of_numbers, tab
+        if tab == "Answers":
+            check_answers(app, db, models)
+        if LONG:
+            check_controls(app, models)
+
+
+def check_answers(app: AppTest, db: Path, models: Models) -> None:
+    """What is typed is answered as Python and the commands answer it."""
+    # So many letters are counted, not spelled out.
+    string = "0{2000000}1" if models.kind.name == "counted" else models.string
+    store = open_reader(str(db))
+    asked = predict(store, str(models.run_id), [string])
+    config = configs(store)[models.runs[0]["config_id"]]
+    row = asks(app, models.run_id, string)
+    (answer,) = display_strings(asked, config).to_dict("records")
+    for name, value in answer.items():
+        if isinstance(value, float) and name in row:
+            assert row[name] == pytest.approx(value, nan_ok=True), name
+        elif isinstance(value, str) and name in row:
+            assert row[name] == value, name
+
+
+def check_controls(app: AppTest, models: Models) -> None:
+    """Tries every option of the controls that a page offers."""
+    for key, options in [(str(x.key), x.options) for x in app.segmented_control]:
+        for option in options:
+            app.segmented_control(key=key).set_value(option)
+            check_page(models, shown(rerun(app)), of_all=False)
+
+
+NAMED = [kind for kind in OF_FILES if any(len(x) > 1 for x in (kind.letters or {}).values())]
+"""Kinds of whose strings the oracle cannot tell where a token of several signs begins."""
+
+EVERY = {"failing": 1, "compare": 3, "compare_two": 3, "map": 6, "sweeps": 12}
+"""Pages, and one kind of how many each is tried on, but where all are."""
+
+
+@pytest.mark.parametrize(
+    ("page", "kind"),
+    [
+        (page, kind)
+        for page, every in EVERY.items()
+        for place, kind in enumerate(KINDS)
+        if LONG or place % every == 0
+    ],
+    ids=str,
+)
+def test_every_page_shows_every_kind(
+    monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, page: str, kind: Kind
+) -> None:
+    models = Models(kind, facts)
+    (sweep,) = facts.ask("SELECT id FROM sweep WHERE name = ?", kind.name)
+    links: dict[str, dict[str, Any]] = {
+        "sweeps": {"sweep_id": str(sweep["id"])},
+        "compare_two": {"config": [str(models.runs[place]["config_id"]) for place in (0, -1)]},
+    }
+    app = open_app(monkeypatch, db, page, **links.get(page, {"sweep": kind.name}))
+    found = shown(app)
+    if page == "failing" and kind in NAMED:
+        assert found.has_content
+        return
+    numbers = check_page(models, found)
+    if page not in ("map", "compare_two") and "untrained" not in natures(models):
+        assert numbers, "no number was held against SQL"
+        assert found.has_content
+    if LONG:
+        check_controls(app, models)
+
+
+@pytest.mark.parametrize("kind", OF_FILES, ids=str)
+def test_of_strings_that_are_not_in_the_file_nobody_knows_what_is_right(
+    monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, kind: Kind
+) -> None:
+    assert kind.letters is not None
+    run, string = Models(kind, facts).run_id, spelled(UNKNOWN, kind.letters)
+    writes = kind.task["task"] == "pairs"
+    app = open_app(monkeypatch, db, "model", run=str(run), string=string)
+    row = asks(app, run, string)
+    assert row["target" if writes else "label"] == "not known"
+    assert row["output" if writes else "predicted"] not in ("not known", None)
+    for tab in ("States", "Minimal and nearest", *(["Writing"] if writes else [])):
+        page = shown(choose(app, tab))
+        assert page.has_content or page.codes
+        assert not page.errors
+        assert "is not in the file" not in page.said
+        assert tab != "Minimal and nearest" or "not known, predicted" in page.said
+    if kind.name in ("own_file", "pairs"):
+        app = open_app(monkeypatch, db, "compare_two", run=[str(run), str(run)])
+        (asked,) = (box for box in app.text_input if str(box.key).startswith("two_asked"))
+        asked.set_value(string)
+        said = shown(rerun(app)).said
+        assert "The correct answer is not known" in said
+        assert "**wrong**" not in said
+
+
+def test_whoever_asks_about_nothing_gets_nothing(db: Path, facts: Facts) -> None:
+    store = open_reader(str(db))
+    for kind in KINDS:
+        run = str(Models(kind, facts).run_id)
+        if kind.fails:
+            continue
+        assert predict(store, run, []).empty, kind
+        assert api.figures(store, run, []) == [], kind
+        # Code from outside is asked for the targets of no string, which it cannot give here.
+        if not kind.imported and kind.task["task"] != "ones_modulo":
+            assert len(api.model(store, run).ask_all([]).strings) == 0, kind
+    for asked in (api.errors, api.lengths, api.by_drawn):
+        assert asked(store, []).empty
+    assert len(api.runs(store, state="failed")) == 4
+
+
+def test_configurations_of_every_kind_have_names_of_their_own(db: Path) -> None:
+    store = open_reader(str(db))
+    named = names_of(store, list(configs(store)))
+    assert len({*named.values()}) == len(named) >= len(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_the_protocol_of_every_kind_says_what_is_stored(db: Path, facts: Facts, kind: Kind) -> None:
+    store, models = open_reader(str(db)), Models(kind, facts)
+    if kind.fails:
+        return
+    (run,) = facts.ask("SELECT * FROM run WHERE id = ?", models.run_id)
+    problem = resolve(configs(store, [run["config_id"]])[run["config_id"]])
+    text = " ".join(protocol(store, str(models.run_id)))
+    assert f"It answered {run['tested']:,} test" in text
+    assert run["digest"].rpartition(":")[2][:16] in text
+    assert run["finished_at"][:10] in text
+    assert f"Tested on {problem.test.epoch_size:,} " in text
+    if problem.is_imported:
+        assert "Trained elsewhere as " in text
+        return
+    epochs = count(run["epochs"], "epoch")
+    assert f"was trained for {epochs}, and epoch {run['best_epoch']:,} was kept, " in text
+    assert f"ends after {count(problem.config.max_num_epochs, 'epoch')}" in text
+    assert f"Trained on {problem.train.epoch_size:,} " in text
+    longest = problem.validation.lengths[-1], problem.train.lengths[-1]
+    assert ("They are longer than those trained on" in text) == (longest[0] > longest[1])
+    assert problem.writes == ("Outputs are written by" in text)

@@ -1,0 +1,196 @@
+"""What is answered while a string is typed: the model's own numbers, within bounds."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.types import Message, Scope
+
+from dashboard.live import route
+from dashboard.live.route import MOST_TOKENS, look
+from dashboard.server.serving import OwnPages
+from seqcls.interpretability.states_by_strings import attention_patterns
+from sweeps.api.models import trained_model
+from sweeps.store.opening import open_reader
+from tests.conftest import ROOT
+from tests.databases import rows
+from tests.inside import ADDITIVE, BLOCKS, LSTM, STREAMS, WRITING, WRITING_LSTM
+
+SHIPPED = str(ROOT / "runs.db")
+
+
+HOST = "127.0.0.1:8501"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server answers."""
+
+    status: int
+    body: bytes
+
+    @property
+    def found(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.body)
+        return found
+
+
+class Client:
+    """Asks the server's application itself."""
+
+    app = Starlette(routes=route.ROUTES, middleware=[Middleware(OwnPages)])
+
+    def post(self, question: Any, origin: str | None = None, address: str = "127.0.0.1") -> Answer:
+        headers = [(b"host", HOST.encode())]
+        headers += [(b"origin", origin.encode())] if origin else []
+        scope: Scope = {
+            "type": "http", "method": "POST", "path": "/live", "query_string": b"",
+            "headers": headers, "client": (address, 1),
+        }  # fmt: skip
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": json.dumps(question).encode()}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        # In a thread of its own: where a browser was driven before, this one has a loop.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(self.app(scope, receive, send))).result()
+        return Answer(sent[0]["status"], b"".join(x.get("body", b"") for x in sent[1:]))
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setenv("SEQCLS_DB", SHIPPED)
+    return Client()
+
+
+def asked(client: Client, **question: Any) -> dict[str, Any]:
+    return client.post(question).found
+
+
+def test_the_logit_after_each_prefix_and_every_head_are_those_of_the_model(inside: Path) -> None:
+    model = trained_model(open_reader(str(inside)), int(BLOCKS))
+    found = look(model, "0110")
+    line = found["line"]
+    assert line is not None
+    assert line["tokens"] == ["", "0", "1", "1", "0"]
+    for end, value in enumerate(line["values"]):
+        assert value == pytest.approx(model.answer(model.letters("0110"[:end])).logit, abs=1e-3)
+    patterns = attention_patterns(model, model.letters("0110")).weights
+    shown = [np.array(each["cells"]).reshape(5, 5) / 1_000 for each in found["maps"]]
+    np.testing.assert_allclose(shown, patterns.reshape(-1, 5, 5), atol=6e-4)
+    assert f"(logit {line['values'][-1]:.4f})" in found["said"]
+
+
+def test_a_recurrent_model_shows_its_units(inside: Path) -> None:
+    found = look(trained_model(open_reader(str(inside)), int(LSTM)), "0110")
+    assert [each["name"] for each in found["maps"]] == ["Layer 0, units"]
+    assert found["maps"][0]["signed"]
+    assert len(found["maps"][0]["cells"]) == len(found["maps"][0]["rows"]) * 5
+
+
+@pytest.mark.parametrize("run", [WRITING, WRITING_LSTM])
+def test_a_model_that_writes_shows_what_it_writes(inside: Path, run: str) -> None:
+    found = look(trained_model(open_reader(str(inside)), int(run)), "ab")
+    assert found["line"] is not None
+    assert found["line"]["name"] == "Probability of each token that it writes"
+    assert all(0 <= (share or 0) <= 1 for share in found["line"]["values"])
+    assert found["maps"][0]["columns"][:4] == ["CLS", "a", "b", "SEP"]
+
+
+def test_of_a_long_string_the_logit_is_shown_and_why_nothing_else(client: Client) -> None:
+    found = asked(client, run=5, string="ab{99}")
+    assert len(found["line"]["values"]) == 101
+    assert found["maps"] == []
+    assert "drawn up to 64 tokens" in found["absent"][0]
+    found = asked(client, run=5, string="a{500}")
+    assert f"up to {MOST_TOKENS} are answered" in found["error"]
+
+
+def test_a_file_that_takes_the_place_of_the_database_answers_with_its_own_models(
+    client: Client, monkeypatch: pytest.MonkeyPatch, inside: Path, tmp_path: Path
+) -> None:
+    path, other = (Path(shutil.copy(inside, tmp_path / name)) for name in ("one.db", "other.db"))
+    ((revision,),) = rows(path, "SELECT runs FROM revision")
+    with closing(sqlite3.connect(other)) as connection, connection:
+        connection.execute("UPDATE checkpoint SET run_id = -1 WHERE run_id = 1")
+        connection.execute("UPDATE checkpoint SET run_id = 1 WHERE run_id = 2")
+        connection.execute("UPDATE revision SET runs = ?", (revision,))
+    monkeypatch.setenv("SEQCLS_DB", str(path))
+    before = asked(client, run=2, string="0110")
+    assert "logit" in before["said"]
+    other.replace(path)
+    assert asked(client, run=2, string="0110") != before
+
+
+def test_epochs_differ_and_the_best_is_answered_where_none_is_named(client: Client) -> None:
+    untrained, second, best = (
+        asked(client, run=5, epoch=epoch, string="baac")["line"]["values"] for epoch in (0, 2, None)
+    )
+    assert untrained != second == best
+
+
+@pytest.mark.parametrize(
+    ("question", "status", "says"),
+    [
+        ({"run": 5, "string": "xy"}, 422, "unknown letter 'x'"),
+        ({"run": 999, "string": "a"}, 422, "no run '999'"),
+        ({"run": 5, "epoch": 77, "string": "a"}, 422, "77"),
+        ({"run": "5", "string": "a"}, 400, "cannot be read: expected"),
+        ({"run": True, "string": "a"}, 400, "cannot be read"),
+        ({"string": "a"}, 400, "cannot be read"),
+        ([], 400, "cannot be read"),
+        ({"run": 5, "string": "a" * 9_000}, 400, "more than 8,192 bytes"),
+    ],
+)
+def test_a_bad_question_gets_a_line(client: Client, question: Any, status: int, says: str) -> None:
+    answer = client.post(question)
+    assert answer.status == status
+    assert says in answer.found["error"]
+    assert "\n" not in answer.found["error"]
+
+
+def test_pages_of_other_servers_are_not_answered(client: Client) -> None:
+    question = {"run": 5, "string": "a"}
+    assert client.post(question, "http://127.0.0.1:9").status == 403
+    assert client.post(question, f"http://{HOST}").status == 200
+
+
+def test_visitors_of_a_read_only_page_have_so_much_computed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "1e-9")
+    question = {"run": 5, "string": "ab"}
+    for _ in range(2):
+        assert client.post(question).status == 200
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    # A question that has begun is answered.
+    assert client.post(question, address="10.0.0.1").status == 200
+    refused = client.post(question, address="10.0.0.1")
+    assert refused.status == 429
+    assert "Try again in" in refused.found["error"]
+    assert client.post(question, address="10.0.0.2").status == 200
+
+
+@pytest.mark.parametrize(("run", "maps"), [(STREAMS, 4), (ADDITIVE, 1)])
+def test_what_a_decoder_attends_to_follows_what_is_typed(inside: Path, run: str, maps: int) -> None:
+    found = look(trained_model(open_reader(str(inside)), int(run)), "abca")
+    assert found["maps"][0]["name"] == "Cross-attention, block 0, head 0"
+    assert len(found["maps"]) == maps
+    for each in found["maps"]:
+        assert each["columns"] == ["CLS", *"abca"]
+        assert each["rows"][0] == "SEP"
+        assert len(each["cells"]) == len(each["rows"]) * len(each["columns"])

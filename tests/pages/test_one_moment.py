@@ -1,0 +1,325 @@
+"""A page is of one moment of its database, and what one session has computed is given to all."""
+
+import os
+import shutil
+import sqlite3
+import threading
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import pytest
+from sqlalchemy import Engine, event
+from streamlit.testing.v1 import AppTest
+
+from dashboard import data, placement
+from dashboard.server.shared_answers import SharedAnswers
+from dashboard.text import UNSEEN, verbatim
+from seqcls.errors import StoreBusyError, StoreError
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store, as_of_now, one_moment
+from sweeps.store.opening import open_reader, open_writer, pack
+from sweeps.store.reads import queries
+from sweeps.store.reads.selection import View
+from tests.app import metrics, open_app, rerun
+from tests.conftest import ROOT
+from tests.databases import rows, spec
+from tests.pages.shown import shown
+from tests.stock import copy_of
+
+SHIPPED = ROOT / "runs.db"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(monkeypatch, SharedAnswers())
+
+
+def remember(monkeypatch: pytest.MonkeyPatch, answers: SharedAnswers) -> None:
+    for module in (data, placement):
+        monkeypatch.setattr(module, "ANSWERS", answers, raising=False)
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The database that pages show, which holds nothing."""
+    path = copy_of("made", "made.db", tmp_path)
+    monkeypatch.setenv("SEQCLS_DB", str(path))
+    return open_writer(str(path))
+
+
+def test_what_is_read_is_of_one_moment(any_db: str) -> None:
+    store = open_writer(any_db)
+    writer.submit(store, spec(name="first"))
+    reader = open_reader(any_db)
+    with one_moment():
+        assert len(queries.runs(reader)) == 3
+        # It holds up no writer.
+        writer.submit(store, spec(name="second", model_seeds=[7]))
+        assert len(queries.runs(reader)) == 3
+        assert len(queries.runs(open_reader(any_db))) == 3
+        with as_of_now():
+            assert len(queries.runs(reader)) == 4
+        with pytest.raises(StoreError), reader.begin() as connection:
+            connection.exec_driver_sql("SELECT 1 FROM nowhere")
+        assert len(queries.runs(reader)) == 4, "an error ends the moment"
+    assert len(queries.runs(reader)) == 4
+
+
+@pytest.mark.parametrize("page", ["failing", "compare"])
+def test_a_page_that_is_drawn_while_results_change_agrees_with_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    db = Path(shutil.copy(SHIPPED, tmp_path))
+    store, answer, changed = open_writer(str(db)), SharedAnswers.answer, list[int]()
+
+    def storing(self: SharedAnswers, key: Any, make: Any) -> Any:
+        if "count" in str(key[0]) or "failing" in str(key[0]):
+            with store.change() as connection:
+                written = connection.exec_driver_sql(
+                    "UPDATE run SET wrong = 1, wrong_beyond = 1, fn = 1, tp = tp - 1 WHERE id = "
+                    "(SELECT min(id) FROM run WHERE wrong = 0)"
+                )
+            changed.append(written.rowcount)
+        return answer(self, key, make)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SharedAnswers, "answer", storing)
+        found = shown(open_app(monkeypatch, db, page, failing="true"))
+    assert len(changed) > 1, "results are stored between the questions of a page"
+    if page == "failing":
+        assert f"{len(found.tables[0])} models misclassify" in found.said
+    else:
+        matching = found.numbers["Match the filters"]
+        assert f"{matching} of 43 runs match" in found.said
+        # Such as "0..3, 5", and nothing of none.
+        table = found.tables[0]
+        listed = ", ".join(filter(None, [*table["beyond_seeds"], *table["unlearned_seeds"]]))
+        spans = [list(map(int, each.split(".."))) for each in listed.split(", ")]
+        assert sum(span[-1] - span[0] + 1 for span in spans) == int(matching)
+    # No answer is kept under the revision before that which it is of.
+    ((failing,),) = rows(db, "SELECT count(*) FROM run WHERE wrong > 0")
+    assert f"{failing} of 43 runs match" in shown(open_app(monkeypatch, db, failing="true")).said
+
+
+def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_drawn_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = Path(shutil.copy(SHIPPED, tmp_path))
+    store, settings, deleted = open_writer(str(db)), data.settings, list[int]()
+
+    def deleting() -> pd.DataFrame:
+        if not deleted:
+            deleted.append(writer.delete(store, 1))
+        return settings()
+
+    monkeypatch.setattr(data, "settings", deleting)
+    found = shown(open_app(monkeypatch, db))
+    assert not found.errors
+    assert deleted[0] > 0
+    assert found.numbers["Models tested"] == str(43 - deleted[0])
+
+
+def test_a_page_holds_up_no_writer_of_a_packed_file(asked: Store) -> None:
+    writer.submit(asked, spec(name="first"))
+    pack(str(asked.path))
+    with data.at_one_revision():
+        assert data.count_runs(View()) == 3
+        writer.submit(open_writer(str(asked.path)), spec(name="second", model_seeds=[7]))
+        # What is of another revision than the page's is not shown, and the page drawn anew.
+        with pytest.raises(StoreBusyError, match="written while it was read"):
+            data.count_runs(View(failing=True))
+        assert data.is_outdated()
+    assert data.count_runs(View()) == 4
+
+
+def test_a_change_makes_an_answer_old_but_not_within_a_page(asked: Store) -> None:
+    def sweeps_seen(store: Store) -> int:
+        with store.begin() as connection:
+            return int(connection.exec_driver_sql("SELECT count(*) FROM sweep").scalar() or 0)
+
+    remembered, calls = data.cached(sweeps_seen), list[int]()
+    others = data.cached(lambda _, number: calls.append(number))
+    for number in range(100):
+        others(number)
+    assert remembered() == 0
+    writer.submit(asked, spec())
+    assert remembered() == 1
+    with data.at_one_revision():
+        assert remembered() == 1
+        writer.submit(asked, spec(name="t"))
+        assert remembered() == 1, "the page is of one state"
+    assert remembered() == 2
+
+
+@contextmanager
+def computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What is computed in the block: questions to the database, sums of frames, charts."""
+    found: list[str] = []
+
+    def noted(*arguments: Any) -> None:
+        if arguments[2] != "BEGIN" and "FROM revision" not in arguments[2]:
+            found.append(arguments[2])
+
+    with monkeypatch.context() as patched:
+        for owner, name in ((pd.DataFrame, "groupby"), (alt.Chart, "to_dict")):
+            real = getattr(owner, name)
+
+            def counted(*args: Any, real: Any = real, name: str = name, **kwargs: Any) -> Any:
+                found.append(name)
+                return real(*args, **kwargs)
+
+            patched.setattr(owner, name, counted)
+        event.listen(Engine, "before_cursor_execute", noted)
+        yield found
+        event.remove(Engine, "before_cursor_execute", noted)
+
+
+def elements(app: AppTest) -> list[bytes]:
+    """All that is sent to a browser, in order."""
+
+    def walk(node: Any) -> Iterator[bytes]:
+        if hasattr(node, "children"):
+            for child in node.children.values():
+                yield from walk(child)
+        elif hasattr(node, "proto"):
+            if hasattr(node.proto, "deferred_file_id"):
+                node.proto.deferred_file_id = ""  # Drawn anew for each session.
+            yield node.proto.SerializeToString(deterministic=True)
+
+    return [sent for part in (app.main, app.sidebar) for sent in walk(part)]
+
+
+def test_a_second_session_computes_nothing_and_sees_the_same_to_the_last_character(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seeds = ["0", "1"]
+    with computed(monkeypatch) as first:
+        one = elements(open_app(monkeypatch, SHIPPED, seed=seeds))
+    other = elements(open_app(monkeypatch, SHIPPED, seed=["2"]))
+    with computed(monkeypatch) as second:
+        two = elements(open_app(monkeypatch, SHIPPED, seed=seeds))
+    assert {"groupby", "to_dict"} <= set(first)
+    assert second == []
+    remember(monkeypatch, SharedAnswers(most_bytes=0))
+    assert elements(open_app(monkeypatch, SHIPPED, seed=seeds)) == one == two != other
+    assert len(one) > 20
+
+
+def test_a_change_is_seen_by_every_session_at_once(
+    monkeypatch: pytest.MonkeyPatch, asked: Store
+) -> None:
+    assert asked.path is not None
+    writer.submit(asked, spec())
+    sessions = [open_app(monkeypatch, asked.path) for _ in range(2)]
+    assert {metrics(own)["Queued or in training"] for own in sessions} == {"3"}
+    writer.submit(asked, spec(name="more", model_seeds=[7, 8]))
+    assert {metrics(rerun(own))["Queued or in training"] for own in sessions} == {"5"}
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_two_databases_of_the_same_revision_are_not_taken_for_one_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, replaced: bool
+) -> None:
+    paths = [Path(shutil.copy(SHIPPED, tmp_path / f"{number}.db")) for number in (0, 1)]
+    ((revision,),) = rows(paths[0], "SELECT runs FROM revision")
+    with closing(sqlite3.connect(paths[1])) as connection, connection:
+        connection.execute("UPDATE run SET fp = fp + 1, tn = tn - 1, wrong = wrong + 1")
+        connection.execute("UPDATE revision SET runs = ?", (revision,))
+    wrong = "SELECT sum(fp + fn) FROM run"
+    known = [rows(path, wrong) for path in paths]
+    assert known[0] != known[1]
+    for path, true in zip(paths, known, strict=True):
+        at = path
+        if replaced:
+            # The second is moved to where the first was, while the server goes on.
+            at = tmp_path / "shown.db"
+            os.replace(shutil.copy(path, tmp_path / "moved.db"), at)
+        monkeypatch.setenv("SEQCLS_DB", str(at))
+        found = data.configurations(View())
+        counted = int(found[["false_positives", "false_negatives"]].to_numpy().sum())
+        assert [(counted,)] == true
+
+
+@pytest.mark.usefixtures("asked")
+def test_neither_an_error_nor_what_is_newly_damaged_is_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problems, calls = [StoreError("busy")], list[int]()
+
+    def answer() -> str:
+        calls.append(1)
+        if problems:
+            raise problems.pop()
+        return "answer"
+
+    shared = data.shared(answer)
+    with pytest.raises(StoreError, match="busy"):
+        shared()
+    assert [shared(), shared()] == ["answer"] * 2
+    assert len(calls) == 2
+    store = open_reader()
+    survey = type("Found", (), {"lines": ["run 1: damaged"]})()
+    left_out = type(store)(store.name, store.engine, store.path, survey)
+    monkeypatch.setattr(data, "open_reader", lambda: left_out)
+    assert [shared(), shared()] == ["answer"] * 2
+    assert len(calls) == 3
+
+
+def test_what_is_asked_by_many_at_once_is_computed_once_and_copied() -> None:
+    answers, made, start = SharedAnswers(), [], threading.Barrier(8)
+
+    def make() -> list[int]:
+        made.append(1)
+        return [1, 2]
+
+    def ask(_: int) -> list[int]:
+        start.wait(10)
+        return answers.answer("key", make)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(ask, range(8)))
+    found[0].append(3)
+    assert (len(made), found[1]) == (1, [1, 2])
+    assert answers.answer("key", make) == [1, 2]
+
+
+def test_answers_take_no_more_memory_than_they_may() -> None:
+    answers, made = SharedAnswers(most_bytes=10_000), []
+
+    def ask(key: int) -> None:
+        def make() -> bytes:
+            made.append(key)
+            return bytes(3_000)
+
+        assert answers.answer(key, make) == bytes(3_000)
+
+    for key in (0, 1, 2, 0, 3, 0, 2, 1):
+        ask(key)
+    assert made == [0, 1, 2, 3, 1], "those used last stay"
+    assert len(answers.answer("large", lambda: bytes(20_000))) == 20_000
+    ask(1)
+    assert made[-1] == 1, "what is larger than all may be is not kept, nor does it stay"
+
+
+def test_a_server_looks_for_no_garbage_after_every_page_and_for_no_changed_source() -> None:
+    config = tomllib.loads((ROOT / "dashboard" / ".streamlit" / "config.toml").read_text())
+    assert config["runner"]["postScriptGC"] is False
+    assert config["server"]["fileWatcherType"] == "none"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["http://evil.example", "see https://evil.example/x", "www.evil.example", "me@evil.example"],
+)
+def test_what_looks_like_an_address_is_no_link(text: str) -> None:
+    written = verbatim(text).replace("\\", "")
+    assert written.replace(UNSEEN, "") == text
+    assert text not in written
+    assert "://" not in written
+    assert "www." not in written

@@ -1,0 +1,169 @@
+"""Pages and files on models that write outputs: each shown number and text is that of SQL."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboard.views.error_places import alignment_table
+from sweeps.api import errors, export, lengths, report
+from sweeps.api.comparisons import compare_runs
+from sweeps.store.opening import open_reader
+from tests.app import open_app
+from tests.inside import ALL_PLACES, SOME_PLACES, WRITING
+from tests.oracles.facts import Facts
+from tests.pages.shown import Shown, shown
+from tests.shown import kept_in
+
+COPYING = "copying"
+MEASURES = {
+    "Exact match": "1.0 * (tested - wrong) / tested",
+    "Exact match, length given": "1.0 * right_length_given / tested",
+    "Token error rate": "1.0 * edits / target_tokens",
+}
+"""What is measured of outputs, and how it is counted."""
+
+
+@pytest.fixture(scope="module")
+def told(inside: Path) -> Facts:
+    """What SQL says of these models."""
+    return Facts(inside)
+
+
+def stored(told: Facts, query: str, *given: Any) -> Iterator[tuple[Any, ...]]:
+    return (tuple(row.values()) for row in told.ask(query, *given))
+
+
+def doubled(string: str) -> str:
+    """A stored string as it is shown: two letters in a row are written out, more are counted."""
+    return re.sub(r"(\w)\{2\}", r"\1\1", string)
+
+
+def test_wrong_outputs_stand_beside_their_targets(
+    monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts
+) -> None:
+    page = shown(open_app(monkeypatch, inside, "failing", sweep=COPYING, run=WRITING))
+    wrong = told.runs[int(WRITING)]["wrong"]
+    assert page.numbers["Wrongly answered"] == f"{wrong:,}"
+    assert "5 models get test inputs wrong" in page.said
+    assert "misclassif" not in page.said
+    (table,) = [own for own in page.tables if "output" in own]
+    query = "SELECT string, output, error_kind, first_wrong FROM wrong_output WHERE run_id = ?"
+    known = {
+        (doubled(string), doubled(output), *others)
+        for string, output, *others in stored(told, query, int(WRITING))
+    }
+    rows = table[["string", "output", "error_kind", "first_wrong"]]
+    assert set(rows.itertuples(index=False, name=None)) == known
+    kinds = {kind for *_, kind, _ in known}
+    assert kinds <= set(page.rows("kind", "strings")["kind"])
+
+
+def test_the_first_wrong_token_is_marked(
+    monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts
+) -> None:
+    query = """SELECT run_id, string, target, output, first_wrong FROM wrong_output
+        WHERE run_id BETWEEN 3 AND 7 AND error_kind = 'wrong token' AND output NOT LIKE '%{%'
+        AND target NOT LIKE '%{%' AND length(output) > first_wrong + 1 ORDER BY length LIMIT 1"""
+    ((run, string, target, output, first_wrong),) = stored(told, query)
+    app = open_app(monkeypatch, inside, "failing", sweep=COPYING, run=str(run), string=string)
+    (block,) = [
+        own.proto.body for own in app.get("html") if "aligned" in own.proto.body.split(">")[0]
+    ]
+    rows = re.findall(r"<tr>(.*?)</tr>", block)
+    cells = [re.findall(r"<td.*?>(.*?)</td>", row) for row in rows]
+    assert cells[:2] == [list(string), [*target, "END"]]
+    assert cells[2] == [
+        f"<mark>{x}</mark>" if i == first_wrong else x for i, x in enumerate(output)
+    ]
+    long = alignment_table({"Input": ["<b>"], "Output": ["x"] * 400 + ["<i>"]}, 400, 380, "#FFFFFF")
+    assert "<b>" not in long
+    assert "<td><mark>&lt;i&gt;</mark></td>" in long
+    assert long.count("<td>x</td>") == 20, "it begins before the first wrong one"
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_measures_of_outputs_are_drawn_by_length_and_mapped(
+    monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts, measure: str
+) -> None:
+    query: dict[str, Any] = {"sweep": COPYING, "seed": ["0"]}
+    page = shown(open_app(monkeypatch, inside, "compare", measure=measure, **query))
+    assert "false_positives" not in page.tables[0]
+    drawn = page.rows("run_id", "middle", "value")
+    own = drawn[drawn["run_id"].astype(str) == WRITING].set_index("middle")["value"]
+    sql = f"SELECT length, {MEASURES[measure]} FROM length_score WHERE run_id = ? AND length > 0"
+    assert own.to_dict() == pytest.approx(dict(stored(told, sql, int(WRITING))))
+    assert measure in page.said
+    page = shown(open_app(monkeypatch, inside, "map", mapped=measure, language="copy"))
+    assert f"{measure}: " in page.said
+
+
+def test_beside_languages_only_what_holds_of_both_is_said(
+    monkeypatch: pytest.MonkeyPatch, inside: Path
+) -> None:
+    page = shown(open_app(monkeypatch, inside, "failing", run=WRITING))
+    assert "models get test strings wrong" in page.said
+    assert "different wrongly answered inputs" in page.said
+    page = shown(open_app(monkeypatch, inside, "failing", run="2"))
+    assert "different misclassified strings" in page.said
+    assert "Marked:" not in page.said
+
+
+def models_of(page: Shown) -> set[str]:
+    return {str(run) for table in page.tables if "run_id" in table for run in table["run_id"]}
+
+
+def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
+    monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts, tmp_path: Path
+) -> None:
+    store = open_reader(str(inside))
+    tested = int(lengths(store, [SOME_PLACES])["tested"].sum())
+    times = told.test_strings(int(SOME_PLACES))
+    assert 0 < tested < sum(times.values()), "of some lengths not all strings were tested"
+    (path,) = export(store, tmp_path / "out", "jsonl")
+    answers = [json.loads(line) for line in path.read_text().splitlines()]
+    for run, of in ((SOME_PLACES, tested), (ALL_PLACES, sum(times.values()))):
+        own = [row for row in answers if row["run"] == int(run)]
+        assert sum(times[row["input"]] for row in own) == of
+        wrong = {row["input"] for row in own if not row["correct"]}
+        assert wrong == set(errors(store, [run])["string"])
+    both = compare_runs(store, SOME_PLACES, ALL_PLACES)
+    assert both.table is not None
+    asked = {row["input"] for row in answers if row["run"] == int(SOME_PLACES)}
+    assert both.table.pairs == len(asked) < len(times)
+    assert both.strings is not None
+    assert set(both.strings["string"]) <= asked
+    said = shown(open_app(monkeypatch, inside, "model", run=SOME_PLACES)).said
+    assert f"of {tested} test strings" in said
+    assert f"{sum(times.values()) - tested} more were not tested" in said
+    page = shown(open_app(monkeypatch, inside, "failing", sweep="sums", run=SOME_PLACES))
+    assert "Solved length" not in page.numbers, "it has not learned the trained lengths"
+    page = shown(
+        open_app(monkeypatch, inside, "failing", sweep="sums", run=SOME_PLACES, learned="0")
+    )
+    assert page.numbers["Solved length"] == "none"
+    page = shown(open_app(monkeypatch, inside, "compare", sweep="sums"))
+    (solved,) = [table for table in page.tables if "median_solved_length" in table]
+    assert solved["median_solved_length"].isna().all()
+
+
+def test_a_report_has_every_wrong_output_beside_its_target(
+    inside: Path, told: Facts, undrawn: None
+) -> None:
+    del undrawn
+    page = report(open_reader(str(inside)), COPYING, "any")
+    listed = {name: table for name, table in kept_in(page).items() if "strings-" in name}
+    assert {f"strings-{run}" for run in (WRITING, "1")} <= set(listed)
+    for name, table in listed.items():
+        if "Target" not in table["columns"]:
+            continue
+        query = "SELECT target, output FROM wrong_output WHERE run_id = ?"
+        known = stored(told, query, int(name.removeprefix("strings-")))
+        places = [table["columns"].index(column) for column in ("Target", "Output")]
+        given = [tuple(row[place] for place in places) for row in table["rows"]]
+        assert sorted(given) == sorted((doubled(a), doubled(b)) for a, b in known)
+    assert "<summary>copying</summary>" in page
+    assert "<summary>any</summary>" in page

@@ -1,0 +1,201 @@
+"""A dashboard for the public: it writes nothing, whatever is called, and only it lets others in."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from sqlalchemy.exc import SQLAlchemyError
+
+from dashboard import actions
+from seqcls.errors import ReadOnlyError, StoreError
+from sweeps import api
+from sweeps.api import failures
+from sweeps.grid.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.databases import postgres
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import locate, open_reader, open_writer, pack, to_write
+from sweeps.store.reads import queries
+from sweeps.work import background_worker
+from tests.commands import refused
+from tests.conftest import ROOT
+from tests.pages.read_only import reads
+
+SPEC = parse_spec({"name": "new", "model_seeds": [0]})
+
+
+@pytest.fixture
+def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The shipped database, alone in a folder, for a process that only reads."""
+    folder = tmp_path / "public"
+    folder.mkdir()
+    copied = Path(shutil.copy(ROOT / "runs.db", folder / "runs.db"))
+    monkeypatch.setenv("SEQCLS_DB", str(copied))
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    return copied
+
+
+@pytest.fixture
+def before(db: Path) -> bytes:
+    return db.read_bytes()
+
+
+def unchanged(db: Path, before: bytes) -> bool:
+    return db.read_bytes() == before and [x.name for x in db.parent.iterdir()] == ["runs.db"]
+
+
+def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_path: Path) -> None:
+    store = open_reader()
+    attempts: tuple[Callable[[], object], ...] = (
+        open_writer,
+        lambda: open_writer(str(tmp_path / "new.db")),
+        lambda: to_write(store),
+        store.without_waiting,
+        pack,
+        lambda: api.delete(store, "all_initializations"),
+        lambda: api.stop(store, ["all_initializations"]),
+        lambda: api.resume(store, ["all_initializations"]),
+        lambda: api.retry(store, ["all_initializations"]),
+        lambda: api.submit(store, [SPEC]),
+        lambda: api.merge(store, store),
+        lambda: api.upgrade(),
+        lambda: api.log_results(str(db), sweep="theirs", task="xor"),
+    )
+    for attempt in attempts:
+        with pytest.raises(StoreError):
+            attempt()
+    assert not (tmp_path / "new.db").exists()
+    assert unchanged(db, before)
+
+
+def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes) -> None:
+    store = open_reader()
+    writes: tuple[Callable[[], object], ...] = (
+        lambda: writer.submit(store, SPEC),
+        lambda: writer.stop(store, [1]),
+        lambda: writer.delete(store, 1),
+        lambda: writer.record_causes(store, 1, []),
+        lambda: writer.register_worker(store),
+        lambda: writer.write_note(store, 1, "title", "note", ["tag"]),
+        lambda: writer.archive(store, 1, True),
+        lambda: writer.resume(store, [1]),
+        lambda: writer.retry(store, [1]),
+        # No process is started either.
+        lambda: background_worker.start_worker(store, {1: "heads"}),
+        lambda: failures.start_cause_search(store, [1]),
+    )
+    for write in writes:
+        with pytest.raises((StoreError, SQLAlchemyError, ReadOnlyError)):
+            write()
+    assert unchanged(db, before)
+
+
+def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) -> None:
+    writing: tuple[Callable[[], object], ...] = (
+        lambda: actions.launch([SPEC], "token"),
+        lambda: actions.stop(1),
+        lambda: actions.resume(1, "heads"),
+        lambda: actions.retry(1, "heads"),
+        lambda: actions.delete_later(1, "heads"),
+        lambda: actions.write(lambda store: writer.archive(store, 1, True)),
+    )
+    for act in writing:
+        st.session_state.pop(actions.PROBLEM, None)
+        act()
+        assert "is refused: SEQCLS_READ_ONLY is set" in st.session_state[actions.PROBLEM]
+    assert unchanged(db, before)
+
+
+def labels_of(label: ast.expr) -> list[str]:
+    """What a button may say, as its source has it."""
+    either = [label.body, label.orelse] if isinstance(label, ast.IfExp) else [label]
+    return [ast.unparse(one).lstrip("f").strip("'") for one in either]
+
+
+CONTROLS = {
+    *("button", "form_submit_button", "file_uploader", "data_editor"),
+    *("camera_input", "audio_input", "chat_input", "feedback"),
+}
+
+
+def test_every_button_of_every_page_either_reads_or_asks_whether_it_may_write() -> None:
+    """A new one must say which it is."""
+    asked, unknown = 0, []
+    for path in (ROOT / "dashboard").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            if call.func.attr not in CONTROLS:
+                continue
+            spread = [ast.unparse(x.value) for x in call.keywords if x.arg is None]
+            if any(text.startswith("control(") for text in spread):
+                asked += 1
+            elif not all(map(reads, labels_of(call.args[0]))):
+                unknown.append(f"{path.name}:{call.lineno}")
+    assert unknown == []
+    assert asked > 8
+
+
+def test_a_file_in_write_ahead_mode_is_read_without_files_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+    store = open_writer(str(file))
+    with store.change():
+        pass
+    assert file.read_bytes()[18:20] == b"\2\2", "in write-ahead mode"
+    assert [x.name for x in tmp_path.iterdir()] == ["runs.db"]
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    made: list[str] = []
+    reader = open_reader(str(file))
+    with reader.begin() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM run").scalar() == 43
+        made += [x.name for x in tmp_path.iterdir()]
+    assert made == ["runs.db"]
+
+
+def test_what_a_sweep_writes_meanwhile_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+    store = open_writer(str(file))
+    with store.kept_open():
+        with store.change():
+            pass
+        monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+        first = queries.revision(open_reader(str(file)))
+        with store.change():
+            pass
+        assert queries.revision(open_reader(str(file))) != first
+
+
+def test_postgresql_refuses_writes_too(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_writer(postgres_url)
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    store: Store = open_reader(postgres_url)
+    with pytest.raises(StoreError, match="read-only"):
+        writer.submit(store, SPEC)
+    with pytest.raises(ReadOnlyError):
+        postgres.connect(locate(postgres_url), read_only=False)  # type: ignore[arg-type]
+
+
+def test_only_what_cannot_write_listens_beyond_this_machine() -> None:
+    for host in ("0.0.0.0", "::"):
+        said = refused("dashboard", "--host", host, "--port", "8599", "--db", str(ROOT / "runs.db"))
+        assert f"--host {host}: others could launch" in said
+        assert "--read-only" in said
+
+
+def test_a_server_started_by_streamlit_itself_refuses_likewise() -> None:
+    app = str(ROOT / "dashboard" / "app.py")
+    command = [sys.executable, "-m", "streamlit", "run", app, "--server.address=0.0.0.0"]
+    said = subprocess.run(
+        [*command, "--server.port=0"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert said.returncode == 2
+    assert "set SEQCLS_READ_ONLY=1" in said.stderr

@@ -1,0 +1,402 @@
+"""What visitors reach of a published dashboard: real servers, asked by browsers and by others."""
+
+import os
+import re
+import shutil
+import signal
+import site
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from itertools import cycle, islice
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
+
+from benchmarks.served import Server, running, serve
+from benchmarks.visitors import visitor
+from dashboard.server.first_page import PAGES
+from sweeps.serve import NAMES_VARIABLE, answers_to
+from sweeps.store.opening import open_writer
+from tests.app import markdown_of, open_app, said
+from tests.commands import refused
+from tests.conftest import ROOT
+
+BROKE = b"Something on this page broke"
+FOLDER, PASSWORD = "folder-of-the-server", "pass-of-the-server"
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "[x](javascript:alert(1)) <img src=x onerror=alert(1)>",
+    "../../../../etc/passwd",
+    "1' OR '1'='1' --",
+    "\0\x1b[31m\u202e{{7*7}}${7*7}",
+    "9" * 5_000,
+)
+PARAMETERS = (
+    *("run", "config", "sweep", "seed", "tag", "below", "kind", "failing", "view", "epoch"),
+    *("beside", "beside_epoch", "string", "strings", "family", "columns", "find", "lengths"),
+    *("hidden_size", "heads_off", "group", "automaton_states", "mechanism", "measure", "x", "y"),
+    *("models_page", "strings_page", "models_axis", "show_archived", "language"),
+)
+SECRETS = (b"root:x:0", b"SQLite format", b"import streamlit", b"enableCORS")
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A read-only dashboard below a path, as behind a reverse proxy."""
+    folder = tmp_path_factory.mktemp("db") / FOLDER
+    folder.mkdir()
+    shutil.copy(ROOT / "runs.db", folder / "runs.db")
+    with serve(folder / "runs.db", "--read-only", base_path="/lab/models") as server:
+        yield server
+        assert [x.name for x in folder.iterdir()] == ["runs.db"]
+
+
+def answer(
+    server: Server, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+) -> tuple[int, bytes]:
+    """Status and content, of a path that is sent as it is."""
+    address = urlsplit(server.url)
+    with closing(HTTPConnection(address.netloc, timeout=60)) as connection:
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in {"Content-Length": str(len(body or b"")), **headers}.items():
+            connection.putheader(name, value)
+        connection.endheaders(body)
+        found = connection.getresponse()
+        return found.status, found.read()
+
+
+def test_every_page_is_below_the_path_and_carries_no_folder_of_the_server(public: Server) -> None:
+    for page in PAGES:
+        status, html = answer(public, f"/lab/models/{page}")
+        assert status == 200
+        assert b"stMainBlockContainer" in html, "with room for what is to come"
+        assert answer(public, f"/{page}")[0] == 404
+        with visitor(public) as own:
+            assert own.open(page) > 1_000
+            assert BROKE not in own.received
+            assert FOLDER.encode() not in own.received
+            # Streamlit itself tells every browser which script it runs.
+            sent = own.received.replace(str(ROOT / "dashboard" / "app.py").encode(), b"")
+            assert str(ROOT).encode() not in sent
+    named = re.findall(r'(?:src|href)="\./(static/[^"]+)"', html.decode())
+    assert len(named) > 3
+    for path in (*named, "_stcore/health"):
+        assert answer(public, f"/lab/models/{path}")[0] == 200
+
+
+def test_a_link_may_carry_anything(public: Server) -> None:
+    # On some page every parameter has every text.
+    assert len(PAGES) >= len(HOSTILE)
+    for number, page in enumerate(PAGES):
+        query = urlencode(list(zip(PARAMETERS, islice(cycle(HOSTILE), number, None), strict=False)))
+        with visitor(public) as own:
+            own.open(page, query)
+            for inside in (BROKE, FOLDER.encode(), SECRETS[0]):
+                assert inside not in own.received, page
+
+
+def test_no_file_is_taken_from_a_visitor(public: Server) -> None:
+    for method in ("PUT", "POST", "DELETE"):
+        path = "/lab/models/_stcore/upload_file/session/file"
+        status, content = answer(public, path, method, b"x" * 1_000)
+        assert status == 403
+        assert b"read-only" in content
+
+
+FILES = (
+    *("/runs.db", "/lab/models/runs.db", "/lab/models/app.py", "/lab/models/dashboard/app.py"),
+    *("/lab/models/.streamlit/config.toml", "/lab/models/app/static/app.py"),
+    "/lab/models/static/../../../../../../../../etc/passwd",
+    "/lab/models/static/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+    "/lab/models/static/..%2f..%2f..%2f..%2f..%2f..%2fetc/passwd",
+    *("/lab/models/media/../../../etc/passwd", "/lab/models/component/../../etc/passwd"),
+    *("/lab/models//etc/passwd", "//etc/passwd", "/lab/models/_stcore/script-health-check"),
+)
+
+
+def test_no_file_of_the_server_is_given_away(public: Server) -> None:
+    for path in FILES:
+        _, content = answer(public, path)
+        assert [inside for inside in SECRETS if inside in content] == [], path
+
+
+def test_another_sites_page_is_not_answered(public: Server) -> None:
+    assert answer(public, "/lab/models/", Origin="https://elsewhere.example")[0] == 403
+
+
+ENTRANCES = ("", "model", "live", "_stcore/health", "_stcore/host-config", "_stcore/stream")
+
+
+@pytest.mark.parametrize("host", ["rebound.example", "127.0.0.1.nip.example", "localhost.example"])
+def test_a_name_that_was_made_to_lead_here_is_answered_nowhere(public: Server, host: str) -> None:
+    """A page of that name would have the origin that its requests ask for."""
+    port = urlsplit(public.url).port
+    static = re.findall(r'src="\./(static/[^"]+)"', answer(public, "/lab/models/")[1].decode())[0]
+    there = {"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}"}
+    for path in (*ENTRANCES, static):
+        method = "POST" if path == "live" else "GET"
+        status, content = answer(public, f"/lab/models/{path}", method, **there)
+        assert status == 403, path
+        assert f"'{host}:{port}'".encode() in content
+        assert b"--name NAME" in content
+    stream = f"ws://{host}:{port}/lab/models/_stcore/stream"
+    with (
+        socket.create_connection(("127.0.0.1", port)) as plain,
+        pytest.raises(InvalidStatus, match="403"),
+        connect(stream, sock=plain, origin=Origin(f"http://{host}:{port}")),
+    ):
+        pass
+
+
+def test_names_of_this_machine_and_of_a_proxy_are_answered(
+    public: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for host in ("localhost", "LOCALHOST.", "127.0.0.1", "[::1]", "127.0.0.1:9", "localhost:9000"):
+        assert answer(public, "/lab/models/", Host=host)[0] == 200, host
+    machine = socket.gethostname()
+    for address in ("0.0.0.0", "::", None, "192.0.2.7"):
+        for host in ("192.0.2.7:8501", "[2001:db8::1]:8501", machine, f"{machine}:8501"):
+            assert answers_to(host, address), (address, host)
+        for host in ("rebound.example", "192.0.2.7.example", f"{machine}.example", "a@127.0.0.1"):
+            assert not answers_to(host, address), (address, host)
+    assert answers_to("lab.example", "lab.example"), "the name that it listens at"
+    assert not answers_to("192.0.2.7", "127.0.0.1"), "nobody reaches it there"
+    monkeypatch.setenv(NAMES_VARIABLE, "models.example.org, Bücher.example")
+    for host in ("models.example.org", "Models.Example.Org:443", "xn--bcher-kva.example"):
+        assert answers_to(host, "127.0.0.1"), host
+    for host in ("example.org", "a.models.example.org", "models.example.org.evil.example", ""):
+        assert not answers_to(host, "127.0.0.1"), host
+
+
+REFUSED = {
+    "--name": ("https://example.org", "example.org:443", "a b", "*", "a/b", ""),
+    "--base-path": ("a b", "../x", "a//b", "/%2e", "<x>", "."),
+}
+"""What no browser could ask for, and no proxy serve."""
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_names_and_paths_that_lead_nowhere_are_refused(option: str) -> None:
+    for value in REFUSED[option]:
+        told = refused("dashboard", option, value, "--db", str(ROOT / "runs.db"))
+        assert f"{option} {value}: expected " in told
+
+
+BREAKS = """
+import dashboard.views.guide
+
+def breaks(*_):
+    raise ValueError("inside of the server")
+
+dashboard.views.guide.find = breaks
+"""
+STREAMLIT = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py"]
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
+    """A dashboard that Streamlit starts, behind a name of a proxy, whose guide breaks."""
+    folder = tmp_path_factory.mktemp("broken") / FOLDER
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(BREAKS)
+    db = Path(shutil.copy(ROOT / "runs.db", folder / "x.db"))
+    environment = {
+        **os.environ, "SEQCLS_READ_ONLY": "1", "SEQCLS_DB": str(db),
+        "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
+        NAMES_VARIABLE: "models.example.org",
+    }  # fmt: skip
+    with running(lambda port: [*STREAMLIT, f"--server.port={port}"], environment) as server:
+        yield server, db
+
+
+def test_a_page_that_breaks_shows_no_traceback(broken: tuple[Server, Path]) -> None:
+    """Of a server that by itself would show one."""
+    server, _ = broken
+    with visitor(server) as own:
+        own.open("guide")
+        assert BROKE in own.received
+        for inside in (b"inside of the server", b"Traceback", b"sitecustomize"):
+            assert inside not in own.received
+    assert answer(server, "/", Host="models.example.org")[0] == 200
+    for path in ("/", "/_stcore/stream"):
+        assert answer(server, path, Host="rebound.example")[0] == 403
+
+
+def shows_no_inside(server: Server) -> None:
+    """Asserts that pages neither break nor name a folder."""
+    with visitor(server) as own:
+        for page in ("", "sweeps", "model", "guide"):
+            own.open(page)
+            for inside in (BROKE, FOLDER.encode()):
+                assert inside not in own.received, page
+
+
+def test_what_is_wrong_with_the_database_is_said_without_folders_and_passwords(
+    broken: tuple[Server, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, db = broken
+    db.write_bytes(b"no database " * 1_000)
+    shows_no_inside(server)
+    db.unlink()
+    shows_no_inside(server)
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    for page in ("compare", "model"):
+        app = open_app(monkeypatch, f"postgresql://reader:{PASSWORD}@127.0.0.1:1/results", page)
+        texts = [said(app), *markdown_of(app)]
+        assert any("127.0.0.1" in text for text in texts) or app.error
+        assert [text for text in texts if PASSWORD in text] == []
+
+
+def test_it_runs_from_the_repository_where_it_is_not_installed() -> None:
+    """As on the Community Cloud: the packages of requirements.txt, of which `seqcls` is none."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ.get("HOME", "/"),
+        "PYTHONPATH": os.pathsep.join(site.getsitepackages()),
+        "SEQCLS_READ_ONLY": "1",
+    }
+    # Without `site`, no editable installation is known; -P leaves out the working directory.
+    python = [sys.executable, "-S", "-P"]
+    absent = subprocess.run(
+        [*python, "-c", "import importlib.util as x; raise SystemExit(not x.find_spec('seqcls'))"],
+        cwd=ROOT, env=environment, capture_output=True,
+    )  # fmt: skip
+    if absent.returncode == 0:
+        pytest.skip("seqcls is installed among the packages")
+    command = [*python, *STREAMLIT[1:]]
+    with (
+        running(lambda port: [*command, f"--server.port={port}"], environment) as server,
+        visitor(server) as own,
+    ):
+        for page in ("", "model"):
+            assert own.open(page) > 10_000
+            assert BROKE not in own.received
+            assert b"launch_button" not in own.received
+
+
+def test_the_community_cloud_is_given_what_the_project_asks_for_at_tested_versions() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pinned = _versions((ROOT / "constraints.txt").read_text())
+    asked = {_name(line) for line in project["dependencies"]}
+    given = _versions((ROOT / "dashboard" / "requirements.txt").read_text())
+    assert given == {name: pinned[name] for name in asked}
+
+
+def _name(line: str) -> str:
+    return re.split(r"[^\w.-]", line)[0].replace("_", "-").lower()
+
+
+def _versions(text: str) -> dict[str, str]:
+    pairs = (line.split("==") for line in text.splitlines() if not line.startswith("#"))
+    return {_name(name): version for name, version in pairs}
+
+
+def test_the_container_starts_a_read_only_dashboard() -> None:
+    """Its file is read here; no test builds it."""
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    (command,) = (line for line in lines if line.startswith("CMD"))
+    assert '"--read-only"' in command
+    assert "USER visitor" in lines
+
+
+NAMESPACE = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount"]
+AS_MEDIUM = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+
+
+def test_it_stands_on_a_read_only_medium(tmp_path: Path) -> None:
+    """Root may write whatever modes say, so that the folder is mounted read-only, for it alone."""
+    folder = tmp_path / "medium"
+    folder.mkdir()
+    db = Path(shutil.copy(ROOT / "runs.db", folder / "runs.db"))
+    with open_writer(str(db)).change():
+        pass
+    assert db.read_bytes()[18:20] == b"\2\2", "in write-ahead mode, which wants files beside it"
+    mounted = [*NAMESPACE, "sh", "-c", AS_MEDIUM, "sh", str(folder)]
+    tried = subprocess.run(
+        [*mounted, "touch", str(folder / "new")], capture_output=True, text=True, check=False
+    )
+    if "Read-only file system" not in tried.stderr:
+        pytest.skip(f"NOT TESTED: nothing can be mounted here: {tried.stderr}")
+    command = [*mounted, sys.executable, "-m", "sweeps", "dashboard", "--read-only", f"--db={db}"]
+    with running(lambda port: [*command, f"--port={port}"]) as server, visitor(server) as own:
+        assert own.open("model", "view=Why") > 1_000
+        assert BROKE not in own.received
+        assert b"cannot be shown" not in own.received
+    assert [x.name for x in folder.iterdir()] == ["runs.db"]
+
+
+def test_every_promise_to_those_who_publish_names_a_test_that_is_there() -> None:
+    _, _, section = (ROOT / "SECURITY.md").read_text().partition("## A read-only dashboard")
+    rows = [line for line in section.partition("## ")[0].splitlines() if line.startswith("| ")]
+    code = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    for row in rows[1:]:
+        named = re.findall(r"`(test_\w+)`", row)
+        assert named, row
+        assert [name for name in named if f"def {name}(" not in code] == []
+
+
+SERVER = """
+import asyncio
+
+import uvicorn
+
+import dashboard.server.serving
+from dashboard.app import app
+
+dashboard.server.serving.END_SECONDS = 0.5
+
+
+async def also_never(scope, receive, send):
+    if scope["type"] == "http" and scope["path"] == "/never":
+        print("asked", flush=True)
+        await asyncio.Event().wait()
+    await app(scope, receive, send)
+
+
+async def begin():
+    server = uvicorn.Server(uvicorn.Config(also_never, port=0, log_level="error"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    print(server.servers[0].sockets[0].getsockname()[1], flush=True)
+    await serving
+
+
+asyncio.run(begin())
+"""
+"""The dashboard, and one path more that is never answered."""
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"), [(signal.SIGINT, False), (signal.SIGTERM, True)], ids=["INT", "TERM"]
+)
+def test_a_dashboard_that_is_asked_to_end_does(asked: signal.Signals, waits: bool) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER],
+        cwd=ROOT,
+        env={**os.environ, "SEQCLS_DB": "runs.db"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as server:
+        assert server.stdout is not None
+        try:
+            assert server.stdout.readline() == b"Showing runs.db.\n"
+            with socket.create_connection(("127.0.0.1", int(server.stdout.readline()))) as browser:
+                if waits:
+                    browser.sendall(b"GET /never HTTP/1.1\r\nHost: here\r\n\r\n")
+                    assert server.stdout.readline() == b"asked\n"
+                server.send_signal(asked)
+                status = server.wait()
+        finally:
+            server.kill()
+    # What nobody waits for ends by itself.
+    assert (status == 128 + asked) == waits

@@ -1,0 +1,277 @@
+"""Every page of the navigation on a database in every state: it shows what is there, or says why
+not; its numbers are those of SQL, and nothing that others wrote is interpreted.
+"""
+
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit
+
+from benchmarks.large import make_database
+from dashboard.server import first_page
+from sweeps.access import REASON
+from tests.app import INSIDE, PAGES, open_app
+from tests.conftest import ROOT
+from tests.databases import new_database
+from tests.oracles.facts import Facts
+from tests.pages.checks import check_numbers
+from tests.pages.read_only import reads
+from tests.pages.shown import Shown, shown
+from tests.pages.stock import HOSTILE, LARGE_SEEDS, MANY, begin
+from tests.stock import stock
+
+SHIPPED = ROOT / "runs.db"
+ALL = (*PAGES, *INSIDE, "launch")
+OF_ONE_SWEEP = "all_initializations"
+NUMBERS_ON = {"compare", "sweeps"}
+
+EXPLAINED = {
+    "damaged": "no SQLite database",
+    "foreign": "of another program",
+    "torn": "damaged",
+    "newer": "upgrade seqcls",
+    "older": "seqcls db upgrade --db",
+    "oldest": "'0003'",
+}
+"""Files that cannot be shown, and what is said of each."""
+
+WAITING = (
+    "None of these runs has finished yet",
+    "wait for the first",
+    "No model is trained yet",
+    "none of the report's models",
+)
+"""What may stand on a page in place of results that are not there yet."""
+
+GUIDE_ELSEWHERE = "none of the report's models"
+NO_WEIGHTS = ("the weights of run", "no weights of epoch")
+"""What is said of results without weights, as those of large databases here."""
+
+
+def opened(
+    monkeypatch: pytest.MonkeyPatch, db: Path | str, page: str, **query: str | list[str]
+) -> Shown:
+    """What a page shows; it interprets nothing that somebody else wrote."""
+    found = shown(open_app(monkeypatch, db, page, **query))
+    for text in found.markup:
+        for sign in ("**bold**", "[link](", "<script>", ":red[x]", "<b>", "*new*"):
+            assert sign not in text, text
+    return found
+
+
+@pytest.mark.parametrize("page", ALL)
+@pytest.mark.parametrize("state", ["missing", "empty", "new"])
+def test_without_models_it_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
+) -> None:
+    db = tmp_path / "none.db"
+    if state != "missing":
+        shutil.copy(stock("states") / f"{state}.db", db)
+    found = opened(monkeypatch, db, page)
+    assert not found.errors
+    assert db.exists() == (state != "missing"), "a page that is looked at makes nothing"
+    if page == "launch":
+        assert "Launch 8 models" in found.pressable
+    elif page == "guide" and state == "new":
+        assert GUIDE_ELSEWHERE in found.said
+    else:
+        # In a narrow window the sidebar, which has such a link too, is folded.
+        assert "Launch a sweep" in (found.links if state == "new" else found.markup)
+        (said,) = found.notes
+        assert ("No sweeps yet" if state == "new" else "no models to show yet") in said
+        assert (f"seqcls sweep report --db {db}" in found.said) == (state != "new")
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_a_file_that_cannot_be_shown_is_explained(
+    monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    for state, says in EXPLAINED.items():
+        found = opened(monkeypatch, stock("states") / f"{state}.db", page)
+        (said,) = found.errors
+        assert says in said, state
+        assert f"{state}.db" in said
+        assert not found.has_content
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str
+) -> None:
+    for state in ("queued", "running"):
+        db = Path(shutil.copy(stock("states") / "queued.db", tmp_path / f"{state}.db"))
+        if state == "running":
+            begin(db)
+        found = opened(monkeypatch, db, page)
+        assert not found.errors
+        assert "<b>*new*</b>" in found.plain, "its progress is seen on every page"
+        assert ("Stop" if state == "running" else "Resume") in found.pressable
+        if page == "sweeps":
+            assert "0 of 4 models" in found.said
+        elif page != "launch":
+            assert any(reason in found.said for reason in WAITING)
+        if page == "compare":
+            assert found.numbers["Queued or in training"] == "4"
+
+
+def check_content(page: str, found: Shown, *, has_weights: bool) -> None:
+    """Refuses what stands on a page of a database with results, but content and its reasons."""
+    if page == "launch":
+        assert "Launch 8 models" in (*found.pressable, *found.refused)
+    elif page == "guide" and not has_weights:
+        assert GUIDE_ELSEWHERE in found.said
+    else:
+        assert found.has_content or not has_weights
+    said = [text for text in (*found.errors, *found.notes) if GUIDE_ELSEWHERE not in text]
+    expected = ("but the model predicts",) if has_weights else NO_WEIGHTS
+    for text in said:
+        assert page in ("model", "compare_two"), text
+        assert any(reason in text for reason in expected), text
+
+
+@pytest.mark.parametrize("page", ALL)
+@pytest.mark.parametrize("state", ["large", "hostile"])
+def test_a_large_database_and_one_of_hostile_texts_are_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
+) -> None:
+    db = Path(shutil.copy(stock("states") / f"{state}.db", tmp_path))
+    found = opened(monkeypatch, db, page)
+    check_content(page, found, has_weights=False)
+    facts = Facts(db)
+    if page in NUMBERS_ON and state == "large":
+        assert check_numbers(facts, "large", found) > 0
+    if page == "failing" and state == "large":
+        failing = sum(run["wrong"] > 0 for run in facts.runs.values())
+        assert f"{failing} models misclassify test strings" in found.said
+        assert max(map(len, found.tables)) == 100 < failing, "only a part is read at once"
+    if page == "compare" and state == "large":
+        assert len(found.tables[0]) == len(facts.runs) / LARGE_SEEDS == 50
+        assert "first 7 of 50 configurations" in found.said
+    if page == "sweeps" and state == "hostile":
+        # Name, description, title and note.
+        assert "\n".join([found.said, *found.plain]).count(HOSTILE) >= 4
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_a_database_of_a_server_is_shown(
+    monkeypatch: pytest.MonkeyPatch, server: str, page: str
+) -> None:
+    found = opened(monkeypatch, server, page, seed=["1", "2"])
+    check_content(page, found, has_weights=False)
+    if page in PAGES:
+        assert "8 of 16 runs match the filters." in found.said
+    if page == "sweeps":
+        assert check_numbers(Facts(server), "large", found) > 0
+
+
+@pytest.fixture(scope="module")
+def server(postgres_server: str) -> str:
+    """The URL of a server's database with results."""
+    url = new_database(postgres_server, "template1")
+    make_database(url, MANY, seeds=4)
+    return url
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped database, alone in a folder."""
+    return Path(shutil.copy(SHIPPED, tmp_path_factory.mktemp("public")))
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_the_shipped_database_is_shown_to_visitors_who_can_write_nothing(
+    monkeypatch: pytest.MonkeyPatch, public: Path, page: str
+) -> None:
+    links: dict[str, dict[str, str | list[str]]] = {
+        "compare": {"sweep": OF_ONE_SWEEP}, "model": {"run": "5"},
+        "compare_two": {"config": ["2", "5"]},
+    }  # fmt: skip
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    found = opened(monkeypatch, public, page, **links.get(page, {}))
+    check_content(page, found, has_weights=True)
+    if page in NUMBERS_ON:
+        assert check_numbers(Facts(SHIPPED), OF_ONE_SWEEP, found) > 0
+    assert "Read-only: 43 models of runs.db." in found.said
+    assert [label for label in found.pressable if not reads(label)] == []
+    assert {found.refused[label] for label in found.refused if not reads(label)} <= {REASON}
+    assert {"Title", "Note", "Name for this view"}.isdisjoint(found.typed_into)
+    writes = {"sweeps": ("Save", "Archive", "Delete these"), "launch": ("Launch",)}
+    for name in writes.get(page, ()):
+        assert any(label.startswith(name) for label in found.refused), name
+    assert public.read_bytes() == SHIPPED.read_bytes()
+    assert [path.name for path in public.parent.iterdir()] == ["runs.db"]
+
+
+NONSENSE = ["no such", "9" * 20, "-1"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_link_of_nonsense_is_named_and_as_good_as_none(
+    monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    names = (
+        *("run", "config", "sweep_id", "seed", "sweep", "below"),
+        *("kind", "x", "facet", "models_page"),
+    )
+    query: dict[str, str | list[str]] = dict.fromkeys(names, NONSENSE)
+    found = opened(monkeypatch, SHIPPED, page, **query)
+    assert found.has_content
+    assert not found.errors
+    said = " ".join(found.notes)
+    for name in ("seed", "sweep"):
+        assert all(f"{name} {value}" in said or value in said for value in NONSENSE), name
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+    found = opened(monkeypatch, SHIPPED, page, seed="5", sweep="generalization_errors")
+    assert "0 of 43 runs match the filters." in found.said
+    if page != "sweeps":
+        assert re.search("No (run|model) (that )?match", found.said)
+
+
+def test_every_page_of_the_navigation_is_walked_and_served_by_its_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paths: list[str] = []
+    navigation = streamlit.navigation
+
+    def noted(pages: list[Any], **how: Any) -> Any:
+        paths.extend(page.url_path for page in pages)
+        return navigation(pages, **how)
+
+    monkeypatch.setattr(streamlit, "navigation", noted)
+    open_app(monkeypatch, stock("states") / "new.db", "guide")
+    assert set(paths) == set(first_page.PAGES), "name its path in dashboard/server/first_page.py"
+    assert {path or "compare" for path in paths} == set(ALL)
+
+
+def test_a_page_holds_no_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    db = Path(shutil.copy(stock("states") / "queued.db", tmp_path))
+    for page in PAGES:
+        open_app(monkeypatch, db, page)
+    with closing(sqlite3.connect(db, timeout=0, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("ROLLBACK")
+
+
+def test_large_charts_below_others_wait_until_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, stock("states") / "many.db")
+    folded = [own.label for own in app.expander if "grid" in own.label]
+    assert folded == ["Accuracy of each seed as a grid"]
+    assert "An empty cell" not in shown(app).said
+
+
+def test_what_moves_the_failing_share_is_told_of_all_seeds_whichever_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = opened(monkeypatch, SHIPPED, "compare", failing="true", moves="Failing share")
+    (moves,) = [line for line in found.said.splitlines() if "the failing share most" in line]
+    assert "(difference 0%" not in moves

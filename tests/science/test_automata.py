@@ -1,0 +1,216 @@
+"""The automaton that a model has become: models that are automata, and models that are none."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.errors import ConfigError
+from seqcls.interpretability.automaton import (
+    LearnedAutomaton,
+    LearningBudget,
+    dfa,
+    dot,
+    inside_text,
+    learned_text,
+    record,
+)
+from seqcls.interpretability.automaton_answers import EndedError, ModelAnswers
+from seqcls.interpretability.automaton_inside import look_inside
+from seqcls.interpretability.automaton_learning import learn, shortest_difference
+from seqcls.interpretability.causes import attributions, summed_up
+from seqcls.interpretability.domains import all_strings
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.problem import configuration, resolve
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.automaton import Automaton, language_automaton
+from seqcls.tasks.regular import minimal_automaton
+from tests.science.test_causes import saying
+from tests.zoo import LSTM, untrained
+
+SMALL = LearningBudget(strings=2**10, states=20)
+FEW: dict[str, Any] = {"test_size": 200, "test_max_length": 40}
+SEVEN = minimal_automaton("(00|11|(01|10)(00|11)*(01|10))*(0|1(0|1)(0|1)1)?", "01")
+
+
+def follows(automaton: Automaton) -> Callable[[TokenStrings], np.ndarray]:
+    return lambda strings: automaton.accepting[automaton.states(strings)]
+
+
+def learned(says: Callable[[TokenStrings], np.ndarray], **fields: Any) -> LearnedAutomaton:
+    # It has no weights, so it cannot be stepped.
+    return learn(saying(says, **fields)[0], SMALL, stepped=False)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["1*", "0*1*0*1*", "(01|(1|00)(10)*(0|11))*", "(0|1)*1(0|1){3}"]
+)
+def test_a_model_that_is_an_automaton_is_found(pattern: str) -> None:
+    language = minimal_automaton(pattern, "01")
+    found = learned(follows(language), task="regular", alphabet="01", pattern=pattern)
+    assert found.found
+    assert shortest_difference(found.automaton, language) is None
+    assert found.states == len(language.table)
+    said = " ".join(learned_text(found))
+    assert "of up to 9 tokens" in said
+    assert f"the same as the minimal automaton of the language ({found.states} states)" in said
+
+
+def test_where_it_differs_from_the_language_the_model_is_wrong() -> None:
+    found = learned(lambda strings: strings.counts[:, 1] > 0)
+    assert (found.found, found.states) == (True, 2)
+    assert found.error is not None
+    assert (found.error.string, found.error.is_wrong) == ("1{2}", True)
+    assert found.wrong == found.explained > 0
+    assert "an error of the model" in learned_text(found)[1]
+
+
+def test_a_model_that_counts_is_no_finite_machine() -> None:
+    found = learned(lambda strings: strings.counts[:, 1] > strings.counts[:, 0])
+    assert not found.found
+    assert found.states <= SMALL.states
+    assert "beyond 20 states" in learned_text(found)[0]
+    sizes = [made.states for made in found.rounds]
+    assert sizes == sorted(sizes), "the line does not fall here"
+    assert all(made.counterexample is not None for made in found.rounds)
+
+
+def test_a_difference_beyond_the_short_strings_is_found_in_the_test() -> None:
+    found = learned(lambda strings: (strings.counts[:, 1] % 2 == 1) ^ (strings.lengths > 12))
+    assert not found.found or found.states > 12
+    assert found.rounds[1].states == 2
+    assert found.rounds[1].agreement < 1
+
+
+@pytest.mark.parametrize("fields", [LSTM, {**LSTM, "architecture": "rnn", "num_blocks": 2}])
+def test_stepped_answers_are_those_of_whole_strings(fields: dict[str, Any]) -> None:
+    model = untrained(**fields, **FEW)
+    stepped, whole = (
+        ModelAnswers(model, LearningBudget(strings=500), stepped=x) for x in (True, False)
+    )
+    for one, other in zip(stepped.levels, whole.levels, strict=True):
+        assert (one == other).all()
+    rng = np.random.default_rng(0)
+    for length in (9, 20, 21):
+        letters = tuple(rng.integers(2, size=length).tolist())
+        assert stepped.of(letters) == whole.of(letters) == model.answer(letters).predicted
+
+
+def test_answers_to_prefixes_are_those_to_strings() -> None:
+    answers = ModelAnswers(untrained(**LSTM, **FEW), LearningBudget(strings=30))
+    string = (0, 1, 1, 0, 1, 0, 0, 1, 1, 1)
+    said = [answers.of(string[:end]) for end in range(len(string) + 1)]
+    assert answers.prefixes(string).tolist() == said
+
+
+LANGUAGES: list[dict[str, Any]] = [
+    *({"task": task} for task in ("parity", "even_pairs", "first", "repeat_01")),
+    {"task": "contains_all", "num_letters": 3, "required_letters": "ab"},
+    {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"},
+]
+
+
+@pytest.mark.parametrize("fields", LANGUAGES)
+def test_the_automaton_of_a_language_is_its_own_and_minimal(fields: dict[str, Any]) -> None:
+    task = resolve(configuration(fields)).language
+    automaton = language_automaton(task)
+    assert automaton is not None
+    for strings in all_strings(len(task.alphabet), 7, empty=True):
+        assert (follows(automaton)(strings) == task.labels(strings)).all()
+    assert len(dfa(automaton, task.alphabet).minify().states) == len(automaton.table)
+    assert language_automaton(resolve(configuration({"task": "majority"})).task) is None
+
+
+def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
+    one, other = minimal_automaton("(0|1)*1(0|1){3}", "01"), minimal_automaton("0*1000|10*", "01")
+    found = shortest_difference(one, other)
+    assert found is not None
+    for strings in all_strings(2, 6, empty=True):
+        differ = np.flatnonzero(follows(one)(strings) != follows(other)(strings))
+        if len(differ):
+            assert tuple(strings.letters[differ[0]].tolist()) == found
+            break
+
+
+def test_what_cannot_be_learned_says_why() -> None:
+    for bounds, message in (
+        ({"states": 0}, "states=0: expected more than 0"),
+        ({"seconds": float("nan")}, "seconds=nan: expected more than 0"),
+        ({"length": -1}, "length=-1: expected more than 0"),
+        ({"strings": 2**30}, "expected at most 1,048,576"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            LearningBudget(**bounds)
+    for fields, message in (
+        ({"task": "contains_all", "num_letters": 9}, "9 tokens"),
+        ({"task": "reverse"}, "is no language"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            learn(TrainedModel(resolve(configuration(fields)), {}))
+    with pytest.raises(ConfigError, match="seconds are over"):
+        learn(untrained(**FEW), LearningBudget(seconds=1e-9))
+
+
+def test_longer_strings_are_counted_and_end_the_learning() -> None:
+    answers = ModelAnswers(untrained(**LSTM, **FEW), LearningBudget(strings=30, single=2))
+    for letter in (0, 1):
+        answers.of((letter,) * answers.longest)
+    with pytest.raises(EndedError, match="2 strings have been asked one by one"):
+        answers.of((0, 1) + (0,) * (answers.longest - 2))
+
+
+def test_a_model_is_asked_about_no_string_that_it_has_no_places_for() -> None:
+    places: dict[str, Any] = {"positions": "learned", "train_max_length": 12, "test_max_length": 30}
+    model = untrained(**places, validation_max_length=12)
+    found = learn(model, LearningBudget(strings=200))
+    assert found.longest <= 30
+    answers = ModelAnswers(model, LearningBudget(strings=200))
+    assert answers.longest < 60, "it would be twice the longest test string"
+
+
+def test_edges_between_the_same_states_are_one() -> None:
+    automaton = Automaton(np.array([[1, 1, 0], [0, 1, 1]]), np.array([False, True]))
+    drawn = dot(automaton, ("a", '"', "c\\"), "blue")
+    assert drawn.count("->") == 5
+    assert '0 -> 1 [label="a, \\""];' in drawn
+    assert '1 -> 1 [label="\\", c\\\\"];' in drawn
+    assert "1 [shape=doublecircle]" in drawn
+    assert "0 [shape=doublecircle]" not in drawn
+    assert record(automaton, "abc")["transitions"][1] == {"a": 0, "b": 1, "c": 1}
+    assert dfa(automaton, "abc").accepts_input("aab")
+
+
+def test_a_small_other_language_is_a_cause() -> None:
+    model, wrong = saying(follows(SEVEN), task="regular", alphabet="01", pattern=TOMITA_5)
+    (cause,) = summed_up(attributions(model, wrong))
+    assert cause.mechanism == "another language"
+    assert cause.tokens.startswith("an automaton of ")
+    assert cause.tokens.endswith("first wrong on 0")
+    assert (cause.share, cause.agreement) == (1.0, 1.0)
+
+
+TOMITA_5 = "(00|11|(01|10)(00|11)*(01|10))*"
+
+
+def test_a_state_that_is_there_is_read() -> None:
+    """Which token was the last is in every state of a model."""
+    last = minimal_automaton("(0|1)*1", "01")
+    model = untrained(**LSTM, hidden_size=8, train_max_length=12, **FEW)
+    found = look_inside(model, last)
+    for probe in found.probes:
+        assert probe.trained > 0.9
+        assert probe.beyond is not None
+        assert len(probe.by_position) == len(probe.positions)
+    assert found.clusters is not None
+    assert f"{found.commonest:.1%}".replace(".0%", "%") in inside_text(found)[0]
+    # Where all strings of trained lengths are few, too.
+    lengths = {"train_max_length": 2, "validation_max_length": 2}
+    (probe,) = look_inside(untrained(**LSTM, hidden_size=8, **{**FEW, **lengths}), last).probes
+    assert 0 <= probe.trained <= 1
+
+
+def test_the_empty_string_of_a_test_without_one_is_the_languages() -> None:
+    model = untrained(**LSTM, **FEW, task="parity", test_min_length=1)
+    assert ModelAnswers(model, SMALL).empty_given
+    assert not ModelAnswers(model, SMALL).of(())

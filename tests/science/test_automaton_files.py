@@ -1,0 +1,582 @@
+"""Automata of files: what they are read as, however they are written, and what is refused."""
+
+import itertools
+import json
+import random
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.errors import ConfigError, DatasetError, SpecError
+from seqcls.interpretability.automaton import dot, record
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.strings.automata import StoredAutomaton
+from seqcls.strings.datasets import remember, unpack
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.automaton import minimize
+from seqcls.tasks.files import FromAutomaton
+from seqcls.tasks.regular import Regular
+from sweeps.api import theory
+from sweeps.datasets import read_content, read_dataset
+from sweeps.datasets.summary import summary
+from sweeps.grid.spec import parse_spec
+from tests.tasks import every_string, strings_of
+
+AB = "0\t1\ta\ta\n1\t0\tb\tb\n0\n"
+"""(ab)*, as OpenFst prints it."""
+
+WRITTEN = {
+    "AT&T": ("lang.att", AB),
+    "an acceptor": ("lang.att", "0 1 a\n1 0 b\n0\n"),
+    "weights of zero": ("lang.att", "0 1 a a 0\n1 0 b b 0.0\n0 0\n"),
+    "an acceptor's weights of zero": ("lang.att", "0 1 a\n1 0 b 0\n0 -0.0\n"),
+    "other numbers": ("lang.att", "7 30 a a\n30 007 b b\n7\n"),
+    "line ends of Windows": ("lang.att", AB.replace("\n", "\r\n")),
+    "an empty line at the end": ("lang.att", AB + "\n \n"),
+    "a BOM": ("lang.att", "\ufeff" + AB),
+    "tabs and spaces": ("lang.att", "0 1\ta  a\n 1\t0 b\tb \n0\n"),
+    "lines twice": ("lang.att", AB + AB),
+    "a final state without a way to it": ("lang.att", AB + "99\n"),
+    "a state that accepts nothing": ("lang.att", AB + "0 5 b b\n5 5 a a\n"),
+    "epsilon": ("lang.att", "0 2 <eps> <eps>\n2 1 a a\n1 0 b b\n0\n"),
+    "a cycle of epsilon": ("lang.att", "0 2 ε ε\n2 0 ε ε\n2 1 a a\n1 0 b b\n2\n"),
+    "two ways": ("lang.att", "0 1 a a\n0 2 a a\n1 0 b b\n2 0 b b\n0\n"),
+    "JSON": ("lang.json", json.dumps(record(Regular("ab", "(ab)*").automaton, "ab"), indent=1)),
+    "JSON with a BOM": (
+        "lang.json",
+        "\ufeff" + json.dumps(record(Regular("ab", "(ab)*").automaton, "ab")),
+    ),
+    "DOT": ("lang.dot", dot(Regular("ab", "(ab)*").automaton, "ab", "white")),
+}
+
+
+def written(folder: Path, name: str, content: str | bytes) -> Path:
+    """A file with this content."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def automaton_of(path: Path) -> StoredAutomaton:
+    """What is read of a file."""
+    content = read_content(path)
+    assert isinstance(content.dataset, StoredAutomaton), content.problems
+    return content.dataset
+
+
+def task_of(path: Path, alphabet: str = "") -> FromAutomaton:
+    """The task of a file."""
+    return FromAutomaton(remember(automaton_of(path)), alphabet)
+
+
+def problem_of(path: Path, **fields: Any) -> Problem:
+    """The problem of a file."""
+    digest = remember(automaton_of(path))
+    return resolve(configuration({"task": "automaton", "dataset": digest, **fields}))
+
+
+def test_a_language_has_one_digest_however_it_is_written(tmp_path: Path) -> None:
+    plain = automaton_of(written(tmp_path, "plain.att", AB))
+    for way, (name, content) in WRITTEN.items():
+        path = written(tmp_path, name, content)
+        read, task = automaton_of(path), task_of(path)
+        assert (read.digest, read.alphabet, read.name) == (plain.digest, "ab", path.name), way
+        again = unpack(read.to_bytes(), "again")
+        assert (again.digest, again.name, len(again)) == (read.digest, "again", 3), way
+        rows = every_string(task, *range(6))
+        wanted = [re.fullmatch("(ab)*", text) is not None for text in rows]
+        assert task.labels(strings_of(task, rows)).tolist() == wanted, way
+
+
+def test_a_nondeterministic_automaton_accepts_what_one_of_its_paths_accepts(
+    tmp_path: Path,
+) -> None:
+    for seed in range(12):
+        assert_accepts_by_paths(random.Random(seed), tmp_path)
+
+
+def assert_accepts_by_paths(rng: random.Random, folder: Path) -> None:
+    states = rng.randint(1, 7)
+    arcs = [
+        (rng.randrange(states), rng.randrange(states), rng.choice(["a", "b", "c", "<eps>"]))
+        for _ in range(rng.randint(1, 14))
+    ]
+    arcs += [(0, 0, "a")]
+    final = {rng.randrange(states), arcs[0][0]}
+
+    def closed(reached: set[int]) -> set[int]:
+        more = reached | {y for x, y, symbol in arcs if x in reached and symbol == "<eps>"}
+        return reached if more == reached else closed(more)
+
+    def accepts(text: str, start: int) -> bool:
+        reached = closed({start})
+        for letter in text:
+            reached = closed({y for x, y, symbol in arcs if x in reached and symbol == letter})
+        return bool(reached & final)
+
+    lines = [f"{x}\t{y}\t{symbol}\t{symbol}" for x, y, symbol in arcs] + [str(x) for x in final]
+    task = task_of(written(folder, "lang.att", "\n".join(lines)))
+    rows = every_string(task, *range(5))
+    wanted = [accepts(text, arcs[0][0]) for text in rows]
+    assert task.labels(strings_of(task, rows)).tolist() == wanted, lines
+
+
+def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 1 a a\n0 0 a a\n0 0 b b\n1 2 <eps> <eps>\n2\n")
+    said = summary(path)
+    assert said.states == 2
+    assert said.rows == 0
+    because = "nondeterministic (ε and several transitions for one symbol)"
+    sizes = "determinized from 3 states to 2"
+    assert any(because in each and sizes in each for each in said.sentences)
+    assert any(each.startswith("regular, star-free") for each in said.sentences)
+    made = automaton_of(path)
+    stored = unpack(made.to_bytes(), made.name)
+    assert stored.digest == made.digest
+    # What comes out of a database says it, too, for all that describes the language.
+    for content in (made, stored):
+        words = FromAutomaton(remember(content), "").describe()
+        assert because in words
+        assert sizes in words
+    assert "missing transitions reject" in " ".join(summary(written(tmp_path, "b.att", AB)).read_as)
+
+
+def test_symbols_of_several_characters_are_named_tokens(tmp_path: Path) -> None:
+    task = task_of(written(tmp_path, "lang.att", "0\t1\tpush\tpush\n1\t0\tpop\tpop\n0\n"))
+    assert task.alphabet == ("pop", "push")
+    assert problem_of(tmp_path / "lang.att").tokenizer.encode("push pop") == [0, 3, 2]
+    words = task.describe()
+    assert "'lang.att'" in words
+    assert "3 states over 2 tokens" in words
+
+
+def test_a_table_of_symbols_names_them(tmp_path: Path) -> None:
+    for name, language in (("lang.syms", "lang.att"), ("alph3.txt", "03.lang.att")):
+        written(tmp_path, name, "<none>\t0\na\t7\nb\t8\nc\t9\n")
+        for lines in (
+            "0 1 7 7\n1 0 8 8\n1 1 0 0\n0\n",
+            "0 1 a a\n1 0 b b\n1 1 <none> <none>\n0\n",
+            "0 1 a a\n1 0 b b\n1 1 <eps> <eps>\n0\n",
+        ):
+            path = written(tmp_path, language, lines)
+            task = task_of(path)
+            # c is a token, though no line has it.
+            assert task.alphabet == "abc"
+            found = task.labels(strings_of(task, ["abab", "abc", ""])).tolist()
+            assert found == [True, False, True], lines
+            assert any(f"table {name}" in each for each in summary(path).sentences)
+
+
+def test_a_table_that_lacks_a_symbol_is_named(tmp_path: Path) -> None:
+    table = written(tmp_path, "lang.syms", "<eps> 0\na 1\n")
+    path = written(tmp_path, "lang.att", AB)
+    (problem,) = read_content(path).problems
+    assert "symbol 'b'" in problem
+    assert "'lang.syms'" in problem
+    table.write_text("a\n")
+    (problem,) = read_content(path).problems
+    assert problem.startswith("table 'lang.syms', line 1: 'a', expected a symbol")
+
+
+def test_an_alphabet_adds_tokens_that_no_line_has(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 0 b b\n0\n")
+    with pytest.raises(ConfigError, match="no string of 0 to 10 tokens is negative"):
+        problem_of(path)
+    task = problem_of(path, alphabet="ab").language
+    assert task.alphabet == "ab"
+    assert task.labels(strings_of(task, ["bb", "ba", ""])).tolist() == [True, False, True]
+    assert problem_of(path, alphabet="a push").language.alphabet == ("a", "b", "push")
+
+
+def test_all_that_regular_languages_have_an_automaton_of_a_file_has(tmp_path: Path) -> None:
+    problem = problem_of(written(tmp_path, "lang.att", AB), negatives="near")
+    plain = resolve(
+        configuration(
+            {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", "negatives": "near"}
+        )
+    )
+    ours, theirs = next(problem.train.epochs()), next(plain.train.epochs())
+    assert (ours.strings.letters == theirs.strings.letters).all()
+    assert (ours.targets == theirs.targets).all()
+    ours_by, theirs_by = (x.language.features(ours.strings) for x in (problem, plain))
+    assert {name: values.tolist() for name, values in ours_by.items()} == {
+        name: values.tolist() for name, values in theirs_by.items()
+    }
+
+
+def test_theory_reads_the_automaton_of_a_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", AB)
+    said = theory("automaton", path=str(path))
+    assert said.language == theory("regular", alphabet="ab", pattern="(ab)*").language
+    assert "'lang.att'" in said.task
+
+
+def test_rows_and_automata_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", AB)
+    with pytest.raises(DatasetError, match=r"lang\.att': it is an automaton, expected rows"):
+        read_dataset(path)
+    with pytest.raises(ConfigError, match=r"'lang\.att': it is an automaton; use task='auto"):
+        configuration({"task": "file", "dataset": remember(automaton_of(path))})
+    rows = read_dataset(written(tmp_path, "rows.csv", "tokens,label\nab,1\nba,0\n"))
+    with pytest.raises(ConfigError, match=r"'rows\.csv': its rows have labels; use task='file'"):
+        configuration({"task": "automaton", "dataset": remember(rows)})
+
+
+def test_a_path_may_be_all_files_that_match(tmp_path: Path) -> None:
+    for number in range(3):
+        written(tmp_path, f"{number}.att", AB + "0 0 c c\n" * (number > 0) + f"{number % 2}\n")
+    spec = {"name": "all", "fixed": {"task": "automaton"}, "model_seeds": [0]}
+    plan = parse_spec({**spec, "axes": {"path": str(tmp_path / "[01].att")}})
+    names = [resolve(config).task.describe().split("'")[1] for config in plan.configs()]
+    assert names == ["0.att", "1.att"]
+    with pytest.raises(SpecError, match="no file matches it"):
+        parse_spec({**spec, "axes": {"path": str(tmp_path / "*.dot")}})
+    written(tmp_path, "copy.att", AB)
+    with pytest.raises(SpecError, match=r"copy.att': has the content of .*0.att'; keep one"):
+        parse_spec({**spec, "axes": {"path": [str(tmp_path / "*.att")]}})
+
+
+REFUSED: list[tuple[str | bytes, str]] = [
+    ("", "no lines"),
+    ("0\n", "no line has a symbol"),
+    ("0 1 a a\n", "it accepts no string"),
+    ("0 1 a a\n2\n", "it accepts no string"),
+    ("0 1 a a 0.5\n1\n", "line 1: weight '0.5'"),
+    ("0 1 a\n0 0 b 3\n1\n", "line 2: weight '3'"),
+    ("0 1 a a\n1 NaN\n", "line 2: weight 'NaN'"),
+    ("0 1 a b\n1\n", "line 1: symbol 'a' has the output 'b'"),
+    ("0 -1 a a\n", "line 1: state '-1'"),
+    ("0 q a a\n", "line 1: state 'q'"),
+    ("0 " + "9" * 5000 + " a a\n", "line 1: state '99999"),
+    ("0 1 a a 0 0\n", "line 1: 6 cells"),
+    ("0\t0\t\t\n", "has an empty cell at a tab"),
+    ("0 0 \x07 \x07\n0\n", r"symbol '\x07'"),
+    ("0 0 CLS CLS\n0\n", "symbol 'CLS'"),
+    ("0 0 " + "x" * 41 + " " + "x" * 41 + "\n0\n", "symbol 'xxx"),
+    # What may stand for other symbols: any symbol and flags of HFST, names of the empty string.
+    *(
+        (f"0 1 a a\n1 0 {x} {x}\n0\n", f"symbol '{x}' may stand for")
+        for x in ("@_IDENTITY_SYMBOL_@", "@P.X.Y@", "eps", "Epsilon", "\u03bb", "<sigma>")
+    ),
+    ("0 1 a a\n\0\n", "line 2 has a zero byte"),
+    (AB.encode("utf-16"), "line 1 has a zero byte"),
+    ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is no text in UTF-8"),
+    (b"\x1f\x8b\x08\0", "gzip"),
+    ("".join(f"0 0 s{x} s{x}\n" for x in range(256)) + "0\n", "256 symbols"),
+    ("".join(f"{x} {x + 1} a a\n" for x in range(10_001)), "line 10000: more than 10,000 states"),
+    ("".join(f"{x} {x + 1} a\n" for x in range(9_999)) + "9999\n", "that of missing transitions"),
+    (
+        "0 0 a\n0 0 b\n0 1 a\n"
+        + "".join(f"{x} {x + 1} {y}\n" for x in range(1, 15) for y in "ab")
+        + "15\n",
+        "nondeterministic, and its automaton has more than 10,000 states",
+    ),
+]
+"""What stands in a file, and what has to be named of it."""
+
+
+def assert_refused(path: Path, word: str) -> None:
+    """A file is refused in one line that has a word."""
+    (problem,) = read_content(path).problems
+    assert word in problem
+    assert "\n" not in problem
+    assert len(problem) < 300
+
+
+def test_what_is_no_language_is_refused_in_one_line(tmp_path: Path) -> None:
+    for content, word in REFUSED:
+        assert_refused(written(tmp_path, "lang.att", content), word)
+
+
+AS_JSON = record(Regular("ab", "(ab)*").automaton, "ab")
+AS_DOT = dot(Regular("ab", "(ab)*").automaton, "ab")
+
+
+CHANGED: list[tuple[str, str, str]] = [
+    ("a.json", json.dumps({**AS_JSON, "start": 3}), "start is 3"),
+    ("a.json", json.dumps({**AS_JSON, "start": True}), "start is True"),
+    ("a.json", json.dumps({**AS_JSON, "accepting": [7]}), "accepting is 7"),
+    ("a.json", json.dumps({**AS_JSON, "accepting": [0, 0]}), "accepting has the state 0 twice"),
+    ("a.json", json.dumps({**AS_JSON, "transitions": [{"c": 0}]}), "state 0 has the token 'c'"),
+    ("a.json", json.dumps({**AS_JSON, "transitions": [{"a": 1}]}), "transition 'a' of state 0"),
+    ("a.json", json.dumps({**AS_JSON, "transitions": [0]}), "transitions of state 0 are 0"),
+    ("a.json", json.dumps({**AS_JSON, "alphabet": ["a", "a"]}), "alphabet is ['a', 'a']"),
+    ("a.json", json.dumps(AS_JSON)[:-3], "no JSON"),
+    ("a.dot", AS_DOT.replace("start -> 0", "start -> 9"), "state '9'"),
+    ("a.dot", AS_DOT.replace("  start -> 0;\n", ""), "0 arrows from start"),
+    ("a.dot", AS_DOT.replace("0 [shape", "5 [shape"), "state '5'"),
+    ("a.dot", AS_DOT.replace('1 [label="a"]', "1"), "line 6: an edge from '0' has no label"),
+    ("a.dot", AS_DOT[:-1], "line 11: the end of the file"),
+    ("a.dot", "graph { 0 -- 1 }", "line 1: 'graph'"),
+    ("a.gv", 'digraph { 0 -> 1 [label="a }', "line 1: '\"a }'"),
+]
+
+
+def test_an_export_that_was_changed_is_refused_in_one_line(tmp_path: Path) -> None:
+    for name, content, word in CHANGED:
+        assert_refused(written(tmp_path, name, content), word)
+
+
+def test_tokens_that_separate_are_read_back_from_dot(tmp_path: Path) -> None:
+    automaton = Regular(',"\\a', '[,"]*').automaton
+    path = written(tmp_path, "lang.dot", dot(automaton, ',"\\a'))
+    task = task_of(path)
+    assert sorted(task.alphabet) == sorted(',"\\a')
+    assert task.labels(strings_of(task, [',"', "a", ""])).tolist() == [True, False, True]
+
+
+DRAWN = """digraph {
+  start [shape=point];
+  start -> 0;
+  1 [shape=doublecircle];
+  0 -> 1 [label="a"];
+  0 -> 0 [label="b"];
+  1 -> 1 [label="a, b"];
+}
+"""
+"""b*a(a|b)*."""
+
+MEANING_THE_SAME = {
+    "letters without a space": DRAWN.replace("a, b", "a,b"),
+    "several lines": DRAWN.replace("a, b", r"a\nb"),
+    "lines that end at one side": DRAWN.replace("a, b", r"a,\lb\l"),
+    "a line end": DRAWN.replace("a, b", "a\nb"),
+    "texts in parts": DRAWN.replace('"a, b"', '"a" + ", b"'),
+    "parallel edges": DRAWN.replace('1 -> 1 [label="a, b"]', "1 -> 1 [label=a] 1 -> 1 [label=b]"),
+    "quotation marks": DRAWN.replace("=doublecircle", '="doublecircle"'),
+    "blanks": DRAWN.replace("=doublecircle", " =  doublecircle "),
+    "peripheries": DRAWN.replace("shape=doublecircle", "shape=circle; peripheries=2"),
+    "peripheries in quotation marks": DRAWN.replace("shape=doublecircle", 'peripheries="2"'),
+    "a default of nodes": DRAWN.replace(
+        "  1 [shape=doublecircle];", "node [shape=doublecircle] 1 node [shape=circle];"
+    ),
+    "a cluster": DRAWN.replace(
+        "  1 [shape", "  subgraph cluster_a { node [peripheries=2]; 1 }\n  1 [shape"
+    ),
+    "chains and blocks": DRAWN.replace('0 -> 1 [label="a"]', 'edge [label="a"]; 0 -> {1}'),
+    "lists of nodes": DRAWN.replace("  1 [", "  1, 2 [").replace("1 -> 1", "1, 2 -> 2"),
+    "a block that goes on": DRAWN.replace(
+        "  1 [shape=doublecircle];",
+        "subgraph s { node [shape=doublecircle] } subgraph s { subgraph s { 1 } }",
+    ),
+    "a default of a block around one that goes on": DRAWN.replace(
+        "  1 [shape=doublecircle];",
+        "{ subgraph s { 0 } node [peripheries=2] subgraph s { 1 } }",
+    ),
+    "a comment behind an edge": DRAWN.replace("start -> 0;", "start -> 0 # -> 1"),
+    "comments": "// a -> b\n# c -> d\n" + DRAWN.replace("start -> 0", "start -> /* 9 */ 0"),
+    "ports": DRAWN.replace("0 -> 1 ", '"0":ne -> 1:w:c '),
+    "a start that is invisible": DRAWN.replace("[shape=point]", '[style="filled,invis"]'),
+    "a start of another name": DRAWN.replace("start", "__start0"),
+    "states with names": DRAWN.replace("0", "q0").replace("1", '"q 1"'),
+    "capitals": DRAWN.replace("digraph", "DIGRAPH G"),
+    "strict": "strict " + DRAWN,
+}
+
+
+def test_a_drawing_means_what_graphviz_draws(tmp_path: Path) -> None:
+    for way, drawn in MEANING_THE_SAME.items():
+        task = task_of(written(tmp_path, "lang.dot", drawn))
+        assert task.alphabet == "ab", way
+        rows = every_string(task, *range(5))
+        assert task.labels(strings_of(task, rows)).tolist() == ["a" in x for x in rows], way
+
+
+EDGE = "line 5: the edge from '0' to '1'"
+MEANING_ANYTHING: list[tuple[str, str, str]] = [
+    ('"a"', "<a<br/>b>", "line 5: '<a<br/>b>];'"),
+    ('"a"', '"a-c"', f"{EDGE}: label 'a-c'"),
+    ('"a"', '"[ac]"', f"{EDGE}: label '[ac]'"),
+    ('"a"', '"{a,c}"', f"{EDGE}: label '{{a,c}}'"),
+    ('"a"', '"a|c"', f"{EDGE}: label 'a|c'"),
+    ('"a"', "\"'a'\"", f"{EDGE}: label \"'a'\""),
+    ('"a"', '"a,,c"', f"{EDGE}: label 'a,,c' has nothing between"),
+    ('"a"', r'"\N"', f"{EDGE}: label"),
+    ('"a"', '"a", bold', "'bold'"),
+    ('"a"', '"a", taillabel=c', f"{EDGE} has 'taillabel'"),
+    ('"a"', '"a", dir=back', f"{EDGE} has dir='back'"),
+    ("=doublecircle", "=doubleoctagon", "state '1' has shape='doubleoctagon'"),
+    ("=doublecircle", "=circle peripheries=3", "state '1' has shape=circle and peripheries='3'"),
+    ("  0 -> 0", "  1 [shape=circle];\n  0 -> 0", "line 6: node '1' has shape='circle'"),
+    ("  1 ->", "  s [shape=none] s -> 1 1 ->", "2 arrows from start"),
+    ("0 -> 0", "0 -> start", "line 6: 'start' is not drawn as a state"),
+    ("0 -> 1", "0 -- 1", "line 5: '--'"),
+    ("digraph", "strict digraph", "line 7: a second edge from '0' to '0'"),
+]
+
+
+def test_what_a_drawing_may_mean_otherwise_is_refused(tmp_path: Path) -> None:
+    drawn = DRAWN.replace('  0 -> 0 [label="b"];', '  0 -> 0 [label="b"];\n  0 -> 0 [label="c"];')
+    for old, new, word in MEANING_ANYTHING:
+        assert_refused(written(tmp_path, "lang.dot", drawn.replace(old, new)), word)
+
+
+@pytest.mark.parametrize("tokens", [("a,b", "[x]", "a-c"), ("'n'", "&lt;", "\\n"), ("{", "}", ",")])
+def test_tokens_that_look_like_several_are_read_back_from_dot(
+    tokens: tuple[str, ...], tmp_path: Path
+) -> None:
+    automaton = minimize(
+        np.array([[1, 0, 2], [1, 2, 0], [2, 2, 2]]), np.array([False, True, False])
+    )
+    path = written(tmp_path, "lang.dot", dot(automaton, tokens))
+    assert sorted(task_of(path).alphabet) == sorted(tokens)
+
+
+EMPTY = {
+    "lang.dot": DRAWN.replace('0 [label="b"]', '1 [label="%s"]'),
+    "lang.att": "0 1 a\n0 1 %s\n1 1 a\n1 1 b\n1\n",
+    "lang.json": json.dumps(
+        {
+            "alphabet": ["a", "b", "%s"],
+            "start": 0,
+            "accepting": [1],
+            "transitions": [{"a": 1, "%s": 1}, {"a": 1, "b": 1}],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_the_empty_string_is_none_of_the_letters(name: str, tmp_path: Path) -> None:
+    for symbol in ("ε", "<eps>", "<epsilon>", "@0@"):
+        path = written(tmp_path, name, EMPTY[name].replace("%s", symbol))
+        task = task_of(path)
+        assert task.alphabet == "ab"
+        assert task.labels(strings_of(task, ["", "ba"])).tolist() == [True, True]
+        assert any("nondeterministic (ε" in said for said in summary(path).sentences)
+    # A letter is one in whatever form it is written, in a table of symbols, too.
+    path = written(tmp_path, name, EMPTY[name].replace("%s", "e\u0301"))
+    assert task_of(path).alphabet == "ab\u00e9"
+    if name == "lang.att":
+        written(tmp_path, "lang.syms", "<eps> 0\na 1\nb 2\ne\u0301 3\n")
+        assert task_of(path).alphabet == "ab\u00e9"
+
+
+def test_letters_that_are_another_one_side_by_side_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 0 e\n0 1 \u0301\n1\n")
+    assert_refused(path, "U+0065 and U+0301: side by side they are U+00E9")
+
+
+def test_a_table_of_symbols_has_one_number_for_each(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 1 1 1\n1 0 2 2\n1\n")
+    table = written(tmp_path, "lang.syms", "<eps> 0\na 1\nb 1\nc 2\n")
+    assert_refused(path, "table 'lang.syms', line 3: 'b' has the number 1, which 'a' has")
+    written(tmp_path, "lang.isyms", "<eps> 0\nb 1\na 2\n")
+    table.write_text("<eps> 0\na 1\nb 2\n")
+    assert_refused(path, "'lang.syms' and 'lang.isyms'")
+
+
+def test_the_start_of_att_is_said_where_it_is_assumed(tmp_path: Path) -> None:
+    said = "the start is state 1, which the first line names"
+    made = automaton_of(written(tmp_path, "lang.att", "1 1 b b\n0 1 a a\n1\n"))
+    assert said in summary(tmp_path / "lang.att").sentences
+    assert said in FromAutomaton(remember(unpack(made.to_bytes(), "again")), "").describe()
+    assert not any("start" in each for each in automaton_of(written(tmp_path, "b.att", AB)).read_as)
+
+
+def test_what_numbers_of_symbols_mean_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 1 0 0\n1 1 1 1\n1\n")
+    assert "'0' is a symbol, and not ε" in summary(path).read_as[0]
+    table = written(tmp_path, "lang.syms", "<eps> 0\n0 1\n1 2\n")
+    assert "'0' is a name there, and not its number" in summary(path).read_as[0]
+    table.write_text("<eps> 0\na 1\n")
+    assert summary(path).tokens == ["a"]
+
+
+def test_a_symbol_and_its_output_may_have_two_forms(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 1 e\u0301 \u00e9\n0 0 <eps> @0@\n1\n")
+    assert summary(path).tokens == ["\u00e9"]
+
+
+def hostile(rng: random.Random) -> Iterator[bytes]:
+    """Files that were damaged, or never meant well, without end."""
+    lines: list[Callable[[], str]] = [
+        lambda: f"{rng.randrange(4)}\t{rng.randrange(4)}\ta\ta",
+        lambda: f"{rng.randrange(4)} {rng.randrange(4)} b",
+        lambda: f"{rng.randrange(4)}",
+        lambda: f"{rng.randrange(4)} {rng.choice(['0', '0.0', 'NaN', '-inf', '1e999', 'x', '٣'])}",
+        lambda: f"{rng.choice(['-1', '1e3', '0x1', '9' * 400, '٣', '', ' '])}\t1\ta\ta",
+        lambda: f"0\t1\t{rng.choice(['<eps>', 'ε', '0', '@0@', 'CLS', '{', '<'])}\ta",
+        lambda: f"0 0 {(name := rng.choice(['<eps>', 'ε', '0', 'push', chr(0xA0), '{}']))} {name}",
+        lambda: "0 0 " + "x" * rng.choice([1, 40, 41, 100_000]),
+        lambda: rng.choice(["", "#", "a b c", "0 1 a b", "\t\t\t", "0\t1\t\ta", "\ufeff0"]),
+    ]
+    while True:
+        text = "\n".join(rng.choice(lines)() for _ in range(rng.randint(0, 6)))
+        content = text.replace("\n", rng.choice(["\n", "\r\n", "\r"])).encode(
+            rng.choice(["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16"])
+        )
+        damage = rng.randrange(6)
+        if damage == 0:
+            content = content[: rng.randint(0, len(content))]
+        elif damage == 1 and content:
+            place = rng.randrange(len(content))
+            content = content[:place] + rng.randbytes(1) + content[place + 1 :]
+        yield content
+
+
+def test_hostile_files_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    outcomes = set[bool]()
+    for number, content in enumerate(itertools.islice(hostile(rng), 60)):
+        name = rng.choice(["x.att", "x.att", "x.att.gz", "x.dot", "x.json"])
+        path = written(tmp_path, f"{number}{name}", content)
+        if name == "x.json":
+            path.write_bytes(b'{"accepting": [0], "transitions": ' + content)
+        read = read_content(path)
+        outcomes.add(read.dataset is None)
+        if read.dataset is None:
+            (problem,) = read.problems
+            assert "\n" not in problem
+            assert 0 < len(problem) < 400
+        else:
+            assert unpack(read.dataset.to_bytes()).digest == read.dataset.digest
+    assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
+    from automata.fa.dfa import DFA
+
+    rng = np.random.default_rng(seed)
+    states, letters = int(rng.integers(1, 30)), int(rng.integers(1, 4))
+    # Most are reached in few ways, so that some are alike and some are never reached.
+    table = np.minimum(rng.integers(states, size=(states, letters)), rng.integers(2, 9))
+    table = np.minimum(table, states - 1)
+    accepting = rng.random(states) < 0.3
+    made = minimize(table, accepting)
+    other = DFA(
+        states=set(range(states)),
+        input_symbols=set("abc"[:letters]),
+        transitions={
+            x: dict(zip("abc", row, strict=False)) for x, row in enumerate(table.tolist())
+        },
+        initial_state=0,
+        final_states=set(np.flatnonzero(accepting).tolist()),
+    ).minify()
+    assert len(made.table) == len(other.states)
+    met = [0]
+    for state in met:
+        met += [x for x in dict.fromkeys(made.table[state].tolist()) if x not in met]
+    assert met == list(range(len(made.table)))
+    strings = TokenStrings.of_letters(
+        letters, rng.integers(letters, size=(50, 12)).astype(np.uint8)
+    )
+    wanted = [other.accepts_input("".join("abc"[x] for x in row)) for row in strings.letters]
+    assert made.accepting[made.states(strings)].tolist() == wanted
+
+
+def test_a_damaged_automaton_is_not_unpacked(tmp_path: Path) -> None:
+    line, _, cells = automaton_of(written(tmp_path, "lang.att", AB)).content.partition(b"\n")
+    for damage in (
+        *({"states": 99}, {"states": "3"}, {"alphabet": []}, {"alphabet": ["a", "a"]}),
+        *({"version": 2}, {"read_as": ["one\ntwo"]}),
+    ):
+        head = json.dumps({**json.loads(line), **damage}).encode()
+        with pytest.raises(DatasetError, match="cannot be unpacked"):
+            unpack(zlib.compress(head + b"\n" + cells))

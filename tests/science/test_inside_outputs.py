@@ -1,0 +1,245 @@
+"""Models that write, looked into: what they read, and what their outputs' probabilities are.
+
+What holds of every model stands in `tests/contracts/test_questions.py`.
+"""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.ablation import running
+from seqcls.interpretability.minimal import minimal_failing, nearest_right, shortest_failing
+from seqcls.interpretability.patching import patch
+from seqcls.interpretability.readable_model import (
+    Output,
+    ids_of,
+    plain_model,
+    target,
+    token_ids,
+    token_names,
+    write_output,
+)
+from seqcls.interpretability.states_by_strings import (
+    Kind,
+    attention_kinds,
+    attention_patterns,
+    has_attention,
+    recurrent_units,
+)
+from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tokens
+from seqcls.interpretability.trained_model import TrainedModel
+from tests import zoo
+
+INPUT, SOURCE = (0, 2, 1), (0, 1, 1)
+ONE_STREAM = ("rotary", "relative", "gpt2", "lstm", "deltanet")
+SELF: Kind = "self-attention"
+
+
+def writer(name: str) -> TrainedModel:
+    return zoo.model(name, writes=True)
+
+
+@torch.no_grad()
+def forced(model: TrainedModel, letters: tuple[int, ...], output: Output) -> float:
+    """The log-probability of an output, step by step: CLS, the input, SEP, and what is written."""
+    end = model.problem.network.vocabulary_size - 1
+    read = [0, *(letter + 2 for letter in letters), end - 1]
+    total = 0.0
+    for token in [*(letter + 2 for letter in output.letters), *([end] if output.ended else [])]:
+        outputs: Tensor = plain_model(model)(torch.tensor([read]))
+        total += float(outputs[0, -1].log_softmax(dim=0)[token])
+        read.append(token)
+    return total
+
+
+@pytest.mark.parametrize("name", ONE_STREAM)
+def test_states_are_those_of_the_input_sep_and_what_is_written(name: str) -> None:
+    model = writer(name)
+    said = write_output(model, INPUT)
+    given = [model.tokenizer.alphabet[letter] for letter in said.read]
+    assert token_names(model, INPUT) == ["CLS", "a", "c", "b", "SEP", *given]
+    expected = ["CLS", "a", "c", "b", "SEP", "a", "c", "b"]
+    assert token_names(model, INPUT, target(model, INPUT)) == expected
+    wide = ids_of(model, [INPUT, (1,)], [target(model, INPUT), target(model, (1,))])
+    assert (wide != 1).sum(dim=1).tolist() == [8, 4]
+    kept = plain_model(model).activations(ids_of(model, [INPUT], [Output((1, 0))]))
+    if has_attention(model):
+        found = attention_patterns(model, INPUT, Output((1, 0)))
+        ours, theirs, tokens = found.weights[0], kept["blocks.0.attention.weights"][0], found.tokens
+    elif name == "lstm":
+        units = recurrent_units(model, INPUT, Output((1, 0)))
+        state = kept[plain_model(model).units()[0]["state"]][0]
+        ours, theirs, tokens = units.states[0], state, units.tokens
+    else:
+        return
+    assert tokens == ("CLS", "a", "c", "b", "SEP", "b", "a")
+    assert torch.equal(torch.from_numpy(ours), theirs)
+
+
+@pytest.mark.parametrize("name", ONE_STREAM)
+def test_outputs_and_patches_have_the_probabilities_that_steps_multiply_to(name: str) -> None:
+    model = writer(name)
+    right, said = target(model, INPUT), write_output(model, INPUT)
+    for output in (said, right, Output(())):
+        tokens = output_tokens(model, INPUT, output)
+        assert len(tokens) == len(token_ids(model, output))
+        together = np.log([token.probability for token in tokens]).sum()
+        assert together == pytest.approx(forced(model, INPUT, output), rel=1e-9)
+        assert all(0 < x.runner_up_probability <= 1 - x.probability + 1e-12 for x in tokens)
+        assert all(x.runner_up not in (x.token, "SEP") for x in tokens)
+    greedy = output_tokens(model, INPUT)
+    assert all(x.probability >= x.runner_up_probability for x in greedy)
+    assert not said.ended or greedy[-1].token == "END"
+    assert 1 <= len(likeliest_outputs(model, INPUT, 5)) <= 5
+    # What is moved by a patch is the target's, less that of what is written instead.
+    found = patch(model, INPUT, SOURCE)
+    assert found.base_tokens == ("CLS", "a", "c", "b", "SEP")
+    assert found.source_tokens == ("CLS", "a", "b", "b", "SEP")
+    for read, number in ((INPUT, found.base_logit), (SOURCE, found.source_logit)):
+        expected = forced(model, read, right) - (forced(model, read, said) if said != right else 0)
+        assert number == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert ("minus" in found.number) == (said != right)
+    backend = running(model, 20)
+    strings = backend.tested.strings
+    letters = tuple(strings.letters[3, : strings.lengths[3]].tolist())
+    before = forced(model, letters, target(model, letters))
+    assert backend.before[3] == pytest.approx(before, rel=1e-9)
+
+
+def decoder_weights(
+    model: TrainedModel, read: list[int], written: list[int]
+) -> dict[Kind, np.ndarray]:
+    """Both attention weights of a decoder, block by block, of nothing but the stored arrays."""
+    stored = {name: value.astype(np.float64) for name, value in model.weights.items()}
+
+    def linear(name: str, x: np.ndarray) -> np.ndarray:
+        found: np.ndarray = x @ stored[f"{name}.weight"].T + stored[f"{name}.bias"]
+        return found
+
+    def norm(name: str, x: np.ndarray) -> np.ndarray:
+        mean_square = (x**2).mean(1, keepdims=True) + model.config.layer_norm_eps
+        found: np.ndarray = x / np.sqrt(mean_square) * stored[f"{name}.weight"]
+        return found
+
+    def attended(
+        name: str, x: np.ndarray, others: np.ndarray, *, causal: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        query, key, value = (
+            linear(f"{name}.{part}", y).reshape(len(y), 2, 4).transpose(1, 0, 2)
+            for part, y in (("query", x), ("key", others), ("value", others))
+        )
+        scores = query @ key.transpose(0, 2, 1) / 2
+        scores = np.exp(scores - scores.max(2, keepdims=True))
+        weights = np.tril(scores) if causal else scores
+        weights = weights / weights.sum(2, keepdims=True)
+        mixed = (weights @ value).transpose(1, 0, 2).reshape(len(x), 8)
+        return linear(f"{name}.output", mixed), weights
+
+    def fed(name: str, x: np.ndarray) -> np.ndarray:
+        normed = norm(f"{name}.feed_forward_norm", x)
+        inner = torch.from_numpy(linear(f"{name}.feed_forward.input", normed))
+        active = torch.nn.functional.gelu(inner).numpy()
+        found: np.ndarray = x + linear(f"{name}.feed_forward.output", active)
+        return found
+
+    def embedded(side: str, ids: list[int]) -> np.ndarray:
+        places = stored[f"{side}.positions.table.weight"][: len(ids)]
+        found: np.ndarray = stored["embedding.weight"][ids] + places
+        return found
+
+    memory, states = embedded("encoder", read), embedded("decoder", written)
+    found: dict[Kind, list[np.ndarray]] = {"cross-attention": [], SELF: []}
+    for block in ("blocks.0", "blocks.1"):
+        name = f"encoder.{block}"
+        normed = norm(f"{name}.attention_norm", memory)
+        memory = fed(name, memory + attended(f"{name}.attention", normed, normed)[0])
+    for block in ("blocks.0", "blocks.1"):
+        name = f"decoder.{block}"
+        normed = norm(f"{name}.attention_norm", states)
+        added, weights = attended(f"{name}.attention", normed, normed, causal=True)
+        found[SELF].append(weights)
+        states = states + added
+        normed = norm(f"{name}.cross_attention_norm", states)
+        added, weights = attended(f"{name}.cross_attention", normed, memory)
+        found["cross-attention"].append(weights)
+        states = fed(name, states + added)
+    return {kind: np.stack(weights) for kind, weights in found.items()}
+
+
+def test_weights_of_an_encoder_decoder_are_those_of_a_forward_pass_of_its_own() -> None:
+    model = writer("encoder_decoder")
+    expected = decoder_weights(model, [0, *(x + 2 for x in INPUT)], [5, 3, 2])
+    for kind in attention_kinds(model):
+        found = attention_patterns(model, INPUT, Output((1, 0)), kind)
+        np.testing.assert_allclose(found.weights, expected[kind], atol=1e-6)
+        np.testing.assert_allclose(found.weights.sum(axis=3), 1)
+    assert found.tokens == found.rows == ("SEP", "b", "a")
+    assert not np.triu(found.weights, 1).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "before"),
+    [("encoder_decoder", (2, 2, 3, 4), 1), ("recurrent_attention", (1, 1, 3, 4), 2)],
+)
+def test_what_is_written_attends_to_the_inputs_tokens(
+    name: str, shape: tuple[int, ...], before: int
+) -> None:
+    """The state before a token decides what a recurrent decoder reads; of a block, the token."""
+    model = writer(name)
+    found = attention_patterns(model, INPUT, Output((1, 0)))
+    assert (found.rows, found.tokens) == (("SEP", "b", "a"), ("CLS", "a", "c", "b"))
+    assert found.weights.shape == shape
+    np.testing.assert_allclose(found.weights.sum(axis=3), 1)
+    other = attention_patterns(model, INPUT, Output((2, 0)))
+    np.testing.assert_allclose(other.weights[:, :, :before], found.weights[:, :, :before])
+    assert not np.allclose(other.weights[:, :, before], found.weights[:, :, before])
+
+
+def test_minimal_strings_are_inputs_of_the_task() -> None:
+    model = zoo.model("shifted", writes=True, seed=3)
+    test = distinct_test_strings(model.problem.test)
+    answers = model.ask(test.strings)
+    row = int(np.flatnonzero(answers.wrong)[-1])
+    found = minimal_failing(model, model.letters(test.texts[row]))
+    assert found.found.is_wrong
+    assert found.given.predicted != found.given.label
+    smaller = model.letters(found.found.string)
+    ones = [(*smaller[:place], *smaller[place + 1 :]) for place in range(len(smaller))]
+    assert not any(model.answer(one).is_wrong for one in ones if one)
+    assert shortest_failing(model, 200).tried > 0
+    near = nearest_right(model, (0,), other_answer=True, same_length=True)
+    assert near.answer is not None
+    assert near.answer.label == near.answer.predicted != model.answer((0,)).predicted
+
+
+def test_strings_that_are_no_inputs_are_not_tried() -> None:
+    problem = zoo.problem("rotary", writes=True, distinct=True)
+    model = TrainedModel(problem, zoo.random_weights(problem))
+    assert [model.is_input(x) for x in ((0, 1), (0, 0))] == [True, False]
+    # Of three tokens there are 3 + 6 + 6 inputs.
+    assert shortest_failing(model).tried in (3, 9, 15)
+    with pytest.raises(InvalidStringError, match="token twice"):
+        write_output(model, (0, 0))
+
+
+def test_what_is_too_long_or_not_there_is_refused() -> None:
+    learned, lstm = writer("learned"), writer("lstm")
+    places = learned.weights["positions.table.weight"].shape[0]
+    deaf = zoo.problem("recurrent_attention", writes=True, attention="none")
+    silent = TrainedModel(deaf, zoo.random_weights(deaf))
+    assert not has_attention(silent)
+    for ask, words in (
+        (lambda: attention_patterns(learned, (0,) * places), (f"{places - 1} places",)),
+        (lambda: attention_patterns(learned, (0,) * 7, target(learned, (0,) * 7)), ("output",)),
+        (lambda: attention_patterns(writer("rotary"), (0,) * 600), ("more than the 512",)),
+        (lambda: output_tokens(zoo.model("lstm"), (0, 1)), ("write no outputs",)),
+        (lambda: attention_patterns(silent, INPUT), ("attention='none'", "cross-attention")),
+        (lambda: attention_patterns(writer("recurrent_attention"), INPUT, kind=SELF), (SELF,)),
+        (lambda: attention_patterns(lstm, INPUT), ("'lstm'", "no attention")),
+    ):
+        with pytest.raises((ConfigError, InvalidStringError)) as refused:
+            ask()
+        assert all(word in str(refused.value) for word in words), refused.value

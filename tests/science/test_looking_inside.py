@@ -1,0 +1,365 @@
+"""Commands that look into models, as sums, definitions and each other have it."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from seqcls.interpretability.causes import attributions
+from seqcls.interpretability.mechanisms import NOT_LEARNED, OUTPUT_BEHAVIOURS
+from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tree
+from seqcls.interpretability.verdicts import OutputVerdict
+from seqcls.results import ErrorKind
+from seqcls.strings.tokenizer import FIRST_LETTER
+from sweeps import api
+from sweeps.api.models import trained_model
+from sweeps.cli.app import app
+from sweeps.store.opening import open_reader
+from sweeps.store.reads import string_queries
+from tests.errors_of_runs import check_runs
+from tests.inside import (
+    ADDITIVE,
+    BLOCKS,
+    LSTM,
+    NEXT_SYMBOLS,
+    NO_ATTENTION,
+    PREFIXES,
+    STATES,
+    STREAMS,
+    WRITING,
+    WRITING_LSTM,
+    inside,
+)
+from tests.oracles.facts import Facts
+from tests.world import kinds
+
+__all__ = ["inside", "kinds"]
+
+STRING = "abca"
+
+
+def invoke(db: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, [*arguments, "--db", str(db)])
+
+
+def data(db: Path, *arguments: str) -> Any:
+    result = invoke(db, *arguments, "--json")
+    assert result.exit_code == 0, (result.output, result.exception)
+    return json.loads(result.stdout)
+
+
+def test_what_parts_add_sums_to_the_logit(inside: Path) -> None:
+    found = data(inside, "states", BLOCKS, "0110")
+    assert found["steps"][-1]["logit"] == pytest.approx(found["logit"], abs=1e-5)
+    assert sum(own["adds"] for own in found["steps"]) == pytest.approx(found["steps"][-1]["logit"])
+    assert found["prefix_logits"][-1] == pytest.approx(found["logit"])
+    assert len(found["attention"]) == 2
+    assert all(sum(row) == pytest.approx(1) for row in found["attention"][1][1])
+    assert "what each part adds to the logit" in invoke(inside, "states", BLOCKS, "0110").output
+    found = data(inside, "states", LSTM, "0110")
+    gates = {"input_gate", "forget_gate", "candidate", "output_gate", "cell"}
+    assert set(found["gates"]) == gates
+    assert "steps" not in found
+    assert len(found["path"]) == len(found["tokens"])
+
+
+@pytest.mark.parametrize("run", [WRITING, WRITING_LSTM])
+def test_states_of_what_writes_are_those_of_input_and_output(inside: Path, run: str) -> None:
+    found = data(inside, "states", run, STRING)
+    assert found["tokens"][:6] == ["CLS", *STRING, "SEP"]
+    read = found["output"] if found["output"][-1]["token"] == "END" else found["output"][:-1]
+    written = [token["token"] for token in read if token["token"] != "END"]
+    assert found["tokens"][6:] == written
+    assert "prefix_logits" not in found
+    assert "the output, token by token" in invoke(inside, "states", run, STRING).stdout
+
+
+@pytest.mark.parametrize("run", [BLOCKS, LSTM])
+def test_patching_a_string_with_itself_turns_nothing(inside: Path, run: str) -> None:
+    found = data(inside, "patch", run, "0110", "--source", "0110")
+    for row in found["logits"]:
+        assert row == pytest.approx([found["base"]["logit"]] * len(row), abs=1e-5)
+    assert not any(any(row) for row in found["flips"])
+
+
+@pytest.mark.parametrize("run", [WRITING, WRITING_LSTM, STREAMS, ADDITIVE])
+def test_patches_of_what_writes_are_of_the_input_and_sep(inside: Path, run: str) -> None:
+    found = data(inside, "patch", run, STRING, "--source", "abda")
+    assert found["tokens"] == {
+        "base": ["CLS", *STRING, "SEP"], "source": ["CLS", *"abda", "SEP"]
+    }  # fmt: skip
+    assert found["number"].startswith("log-probability of the target")
+    given = np.array(found["logits"], dtype=float)
+    told = api.patch(open_reader(str(inside)), run, STRING, "abda").patched
+    np.testing.assert_array_equal(given, told.logits)
+    # An encoder has no state at SEP, and a decoder none before it.
+    nowhere = np.zeros(given.shape, dtype=bool)
+    for row, site in enumerate(found["sites"]):
+        nowhere[row] = [site.startswith("decoder")] * 5 + [site.startswith("encoder")]
+    np.testing.assert_array_equal(np.isnan(given), nowhere)
+    assert nowhere.any() == (run in (STREAMS, ADDITIVE))
+
+
+def test_ablation_names_every_part_and_counts_errors(inside: Path) -> None:
+    found = data(inside, "ablate", BLOCKS, "--sample", "50")
+    assert [own["without"] for own in found["parts"][:1]] == [[]]
+    assert len(found["parts"]) == 1 + 2 * (2 + 1)
+    assert found["strings"] == sum(found["parts"][0]["strings"]) == 50
+    pruned = data(inside, "ablate", BLOCKS, "--sample", "50", "--prune", "--part", "head")
+    assert [len(own["without"]) for own in pruned["steps"]] == [0, 1, 2, 3, 4]
+    units = data(inside, "ablate", LSTM, "--sample", "50", "--how", "mean")["parts"]
+    assert ["layer 0, unit 3"] in [own["without"] for own in units]
+    for run in (WRITING, WRITING_LSTM, ADDITIVE):
+        whole = (found := data(inside, "ablate", run))["parts"][0]
+        assert (whole["without"], whole["logit_change"]) == ([], 0)
+        assert whole["misclassified"] <= found["strings"] <= 60
+        assert whole["loss"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("patch", BLOCKS, "0110", "--source", "011"), "expected as many"),
+        (("patch", WRITING, STRING, "--source", "abd"), "expected as many"),
+        (("ablate", LSTM, "--part", "head"), "has no such part"),
+        (("ablate", BLOCKS, "--part", "hed"), "expected head, feed-forward, unit"),
+        (("ablate", BLOCKS, "--how", "off"), "expected zero or mean"),
+        (("states", BLOCKS, "012"), "unknown letter '2'"),
+        (("family", LSTM, "01"), "expected one or two"),
+        (("family", WRITING, "x{n}"), "unknown letter"),
+        (("family", WRITING, "ab"), "free counts"),
+        (("rules", WRITING), "task='copy' is no language"),
+        (("sensitive", WRITING), "--precision float64"),
+        (("explain", PREFIXES, "ab"), "asked at every place, answers more than yes or no"),
+        (("rules", PREFIXES), "asked at every place, answers more than yes or no"),
+        (("predict", NEXT_SYMBOLS, "aa"), "expected a string of the language"),
+        (("predict", WRITING, "ab", "--beam", "0"), "beam 0: expected 1 to 1,000 outputs"),
+        (("predict", WRITING, "ab", "--beam", "1000000"), "expected 1 to 1,000 outputs"),
+        (("predict", BLOCKS, "01", "--beam", "2"), "is no transduction"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_in_a_line(
+    inside: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    result = invoke(inside, *arguments)
+    assert result.exit_code != 0
+    assert says in str(result.exception)
+
+
+def test_families_with_groups_and_two_counts_are_run(inside: Path) -> None:
+    found = data(inside, "family", LSTM, "<01>{n}")
+    assert found["n"][-1] == 2000
+    assert len(found["logit"]) == len(found["label"]) == len(found["n"])
+    grid = data(inside, "family", LSTM, "0{m}1{n}")
+    assert len(grid["logit"]) == len(grid["m"]) == len(grid["changes"])
+
+
+def test_a_family_of_inputs_is_asked_with_targets_beside_outputs(inside: Path) -> None:
+    outputs = data(inside, "family", WRITING, "ab{n}")["outputs"]
+    assert [each["n"] for each in outputs][:16] == list(range(1, 17))
+    for each in outputs:
+        assert each["target"] == each["input"].replace("{1}", "")
+        assert each["right"] == (each["output"] == each["target"])
+        assert each["right"] == (each["error_kind"] is None)
+        assert each["right_tokens"] <= each["target_tokens"] == each["n"] + 1
+    predicted = data(inside, "predict", WRITING, *[each["input"] for each in outputs[:8]])
+    assert [each["output"] for each in predicted] == [each["output"] for each in outputs[:8]]
+    wrong = sum(not each["right"] for each in outputs)
+    said = invoke(inside, "family", WRITING, "ab{n}").stdout
+    assert f"Tried: {len(outputs)} inputs" in said
+    assert "Every output is" in said or f"Wrong outputs: {wrong}" in said
+    outputs = data(inside, "family", WRITING_LSTM, "a{m}b{n}")["outputs"]
+    failing = [each["m"] for each in outputs if not each["right"]]
+    lines = invoke(inside, "family", WRITING_LSTM, "a{m}b{n}").stdout.splitlines()
+    for m in {each["m"] for each in outputs} if 0 < len(failing) < len(outputs) else ():
+        assert any(line.startswith(f"m = {m}: {failing.count(m)} of") for line in lines)
+
+
+def test_every_input_up_to_a_length_is_tried(inside: Path) -> None:
+    found = data(inside, "verdict", WRITING)
+    # Tested on up to 7 tokens: 4 + 16 + ... inputs, and the next length is too long.
+    assert [each["inputs"] for each in found["by_length"]] == [4**n for n in range(1, 8)]
+    assert found["inputs"] == sum(4**n for n in range(1, 8))
+    assert found["wrong"] == sum(sum(each["wrong"].values()) for each in found["by_length"])
+    predicted = data(inside, "predict", WRITING, *"abcd")
+    wrong = [each["string"] for each in predicted if each["output"] != each["target"]]
+    assert sum(found["by_length"][0]["wrong"].values()) == len(wrong)
+    assert not wrong or found["shortest"][0]["string"] == wrong[0]
+
+
+def test_beams_are_ordered_by_what_they_are_worth(inside: Path) -> None:
+    beams = data(inside, "predict", WRITING, "ab", "c", "--beam", "4")
+    for string in ("ab", "c"):
+        sure = [row["log_probability"] for row in beams if row["string"] == string]
+        assert sure == sorted(sure, reverse=True)
+        assert 1 <= len(sure) <= 4
+    assert all(isinstance(row["ended"], bool) for row in beams)
+    rows = data(inside, "predict", WRITING, "ab", "c")
+    assert [row["target"] for row in rows] == ["ab", "c"]
+
+
+def test_the_tree_of_outputs_shares_what_they_begin_with(inside: Path) -> None:
+    opened = api.model(open_reader(str(inside)), WRITING)
+    letters = opened.letters(STRING)
+    tree = output_tree(opened, letters, 5)
+    best = likeliest_outputs(opened, letters, 5)
+    assert {leaf.text for leaf in tree.leaves} == {
+        opened.text([token - FIRST_LETTER for token in output.tokens]) for output in best
+    }
+    cells = {(token.row, token.place): token for token in tree.tokens}
+    for leaf in tree.leaves:
+        # What stands before a branch is drawn in the row above that it leaves.
+        own = [cells[leaf.row, place] for place in range(leaf.branch, leaf.tokens)]
+        assert (leaf.row, leaf.branch - 1) not in cells
+        before = 0.0
+        if leaf.branch:
+            row = leaf.parent
+            while (row, leaf.branch - 1) not in cells:
+                row = tree.leaves[row].parent
+            before = cells[row, leaf.branch - 1].log_probability
+        whole = before + sum(math.log(token.probability) for token in own)
+        assert whole == pytest.approx(leaf.log_probability)
+    starts = [token.probability for token in tree.tokens if token.place == 0]
+    assert sum(starts) <= 1 + 1e-9
+    assert all(leaf.right == (leaf.ended and leaf.text == STRING) for leaf in tree.leaves)
+
+
+@pytest.mark.parametrize(
+    ("run", "maps", "units"),
+    [
+        (WRITING, 4, 0),
+        (WRITING_LSTM, 0, 1),
+        (STREAMS, 8, 1),
+        (ADDITIVE, 1, 1),
+        (NO_ATTENTION, 0, 1),
+    ],
+)
+def test_figures_show_what_is_attended_to_and_kept(
+    inside: Path, run: str, maps: int, units: int, tmp_path: Path, undrawn: None
+) -> None:
+    del undrawn
+    result = invoke(inside, "figures", run, STRING, "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    names = [path.name for path in tmp_path.glob("*.svg")]
+    assert sum(name.startswith("attention_weights") for name in names) == maps
+    assert any(name.startswith("units") for name in names) == bool(units)
+    assert not any("prefix" in name for name in names)
+
+
+def test_causes_remedies_and_comparisons_speak_of_outputs(inside: Path) -> None:
+    said = {}
+    for arguments in (
+        *(("causes", "copying"), ("remedies", WRITING), ("compare", WRITING, WRITING_LSTM)),
+        ("ablate", WRITING),
+    ):
+        result = invoke(inside, *arguments)
+        assert result.exit_code == 0, (arguments, result.output)
+        assert "classif" not in result.output
+        said[arguments[0]] = result.output
+    causes = data(inside, "causes", "copying")["causes"]
+    known = {*get_args(ErrorKind), *OUTPUT_BEHAVIOURS, NOT_LEARNED}
+    for run in (int(WRITING), int(WRITING_LSTM)):
+        own = [cause for cause in causes if cause["run_id"] == run]
+        assert {cause["mechanism"] for cause in own} <= known
+        assert math.isclose(sum(cause["share"] for cause in own), 1)
+        assert all(cause["mechanism"] in said["causes"] for cause in own)
+        assert own[0]["mechanism"] == NOT_LEARNED, "neither has copied what it was trained on"
+    assert "has not learned the trained lengths: wrong on" in said["remedies"]
+    # What helps with longer inputs is not tried on a model that has not learned the short ones.
+    assert "Position Coupling" not in said["remedies"]
+
+
+def test_answers_at_every_place_are_stored_and_asked(inside: Path) -> None:
+    store = open_reader(str(inside))
+    for run, first in ((PREFIXES, "0"), (NEXT_SYMBOLS, "b"), (STATES, "0")):
+        wrong = api.errors(store, [run])
+        assert set(wrong["error_kind"]) <= {"too much", "too little", "wrong answer"}
+        assert (wrong["first_wrong"] <= wrong["length"]).all()
+        assert wrong["target"].str.contains(first, regex=False).any()
+        scores = api.lengths(store, [run])
+        assert (scores["target_tokens"] == scores["tested"] * (scores["length"] + 1)).all()
+        assert (scores["edits"] >= scores["wrong"]).all()
+        tried = api.verdict(store, run)
+        assert isinstance(tried, OutputVerdict)
+        assert tried.wrong == sum(tried.error_kinds.values()) > 0
+        shortest = wrong.iloc[0]
+        prefixes = api.states(store, run, shortest["string"]).prefixes
+        assert prefixes is not None
+        right = [x == y for x, y in zip(prefixes.labels, prefixes.answers, strict=True)]
+        assert right.index(False) == shortest["first_wrong"]
+        assert prefixes.logits.min() == pytest.approx(shortest["logit"], abs=1e-4)
+        learned = api.automaton(store, run, strings=64, seconds=20)
+        assert learned.names
+        assert learned.error is None or learned.error.is_wrong
+    for arguments in (
+        *(("minimal", PREFIXES), ("family", PREFIXES, "<ab>{n}"), ("compare", PREFIXES, STATES)),
+        ("predict", NEXT_SYMBOLS, "abab"),
+    ):
+        assert invoke(inside, *arguments).exit_code == 0, arguments
+
+
+def test_names_of_tokens_are_read_and_written(kinds: Path, tmp_path: Path) -> None:
+    db = tmp_path / "kinds.db"
+    db.write_bytes((kinds / "kinds.db").read_bytes())
+    store, facts = open_reader(str(db)), Facts(db)
+    for sweep in ("named_tokens", "tokens_from_outside"):
+        run = str(facts.sweeps[sweep][0]["run_id"])
+        wrong = [own["string"] for own in data(db, "errors", run)]
+        assert all(map(is_written, [*wrong, *facts.test_strings(int(run))]))
+        string = max(wrong, key=len)
+        (answer,) = data(db, "predict", run, string)
+        (spaced,) = data(db, "predict", run, f"  {string.replace(' ', '   ')} ")
+        (stored,) = [own for own in data(db, "errors", run) if own["string"] == string]
+        assert answer["logit"] == spaced["logit"] == pytest.approx(stored["logit"], abs=1e-5)
+        found = data(db, "minimal", run, string)
+        assert is_written(found["minimal"]["string"])
+        assert found["minimal"]["length"] <= found["given"]["length"]
+        rules = [own["text"] for own in data(db, "rules", run)["rules"]]
+        assert "positive iff more push than pop" in rules
+        refused = str(invoke(db, "predict", run, "pusk pop").exception)
+        assert "unknown token 'pusk'" in refused
+        assert "did you mean 'push'?" in refused
+    run = str(facts.sweeps["named_tokens"][0]["run_id"])
+    states = data(db, "states", run, "push a pop pop")
+    assert [x for x in states["tokens"] if x in TOKENS] == ["push", "a", "pop", "pop"]
+    patched = data(db, "patch", run, "push a pop pop", "--source", "push a push pop")
+    assert patched["base"]["string"] == "push a pop{2}"
+    wrong = string_queries.string_errors(store, int(run))["string"].tolist()
+    edits = [x for x in attributions(trained_model(store, int(run)), wrong) if x.tokens]
+    assert all(is_edit(cause.tokens) for cause in edits if cause.mechanism == "one edit away")
+
+
+TOKENS = {"push", "pop", "a"}
+
+
+def is_written(text: str) -> bool:
+    """Whether a text is tokens and groups with exactly one space between them."""
+    for sign in "<>{}0123456789":
+        text = text.replace(sign, "")
+    return text == "" or all(token in TOKENS for token in text.split(" "))
+
+
+def is_edit(text: str) -> bool:
+    """Whether a text names one edit of tokens by their names."""
+    match text.split():
+        case ["insert" | "delete", token]:
+            return token in TOKENS
+        case ["replace", token, "by", other]:
+            return {token, other} <= TOKENS
+    return False
+
+
+def test_what_is_said_of_errors_holds_for_each_of_them(inside: Path, tmp_path: Path) -> None:
+    db = tmp_path / "any.db"
+    db.write_bytes(inside.read_bytes())
+    store = api.open_store(db)
+    for sweep in ("copying", "places", "sums"):
+        api.delete(store, sweep)
+    checked = check_runs(open_reader(str(db)), 10)
+    assert min(checked.values()) >= 5
+    assert {"the parts sum to the logit", "with any one token less it does not"} <= set(checked)
+    assert sum("patched" in what for what in checked) == 5

@@ -1,0 +1,236 @@
+"""Minimal, shortest and nearest strings, against trying every string there is."""
+
+import itertools
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqcls.errors import InvalidStringError
+from seqcls.interpretability.domains import affordable_length, all_strings, num_strings
+from seqcls.interpretability.minimal import (
+    delta_debug,
+    edits_of,
+    minimal_failing,
+    nearest_right,
+    shortest_failing,
+)
+from seqcls.interpretability.network import obstacle
+from seqcls.interpretability.states_by_strings import check_length
+from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.kinds.transduction import edits
+from seqcls.strings.datasets import remember
+from sweeps.api.presentation import how_near, said_of
+from sweeps.datasets import read_dataset
+from tests.zoo import LSTM, TWO_BLOCKS, untrained
+
+ADDING = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 6}
+models = pytest.mark.parametrize("name", ["blocks", "lstm"])
+
+
+@cache
+def model_of(name: str) -> TrainedModel:
+    return untrained(**{"blocks": TWO_BLOCKS, "lstm": LSTM}[name])
+
+
+@cache
+def every(name: str) -> dict[Letters, bool]:
+    """Every string of up to six tokens, and whether the model gets it wrong."""
+    model = model_of(name)
+    letters = range(model.num_letters)
+    strings = [own for n in range(7) for own in itertools.product(letters, repeat=n)]
+    return dict(zip(strings, model.ask_all(strings).wrong.tolist(), strict=True))
+
+
+def failing(name: str, length: int) -> list[Letters]:
+    """The strings of a length that the model gets wrong."""
+    return [own for own, wrong in every(name).items() if wrong and len(own) == length]
+
+
+def test_delta_debugging_finds_what_is_needed_and_nothing_else() -> None:
+    def fails(string: Letters) -> bool:
+        return 3 in string and string.count(7) >= 2
+
+    string = (1, 7, 2, 3, 4, 7, 7, 5, 3)
+    found = delta_debug(string, lambda strings: [fails(own) for own in strings])
+    assert sorted(found) == [3, 7, 7]
+
+
+@models
+def test_a_minimal_failing_string_fails_and_no_single_deletion_does(name: str) -> None:
+    model = model_of(name)
+    rows = [(0, 1, 1, 0, 1, 0, 0, 1) * 3, (1, 0) * 7, (0, 0, 0, 1) * 4 + (1,), (1,) * 9 + (0,)]
+    wrong = [row for row in rows if model.answer(row).is_wrong]
+    assert wrong
+    for row in wrong[:2]:
+        found = minimal_failing(model, row)
+        assert found.given.is_wrong
+        assert found.found.is_wrong
+        left = model.letters(found.found.string)
+        smaller = [(*left[:place], *left[place + 1 :]) for place in range(len(left))]
+        assert not model.ask_all(smaller).wrong.any()
+    right = next(own for own, is_wrong in every(name).items() if not is_wrong)
+    with pytest.raises(InvalidStringError, match="is correctly classified"):
+        minimal_failing(model, right)
+
+
+def test_a_string_that_was_never_in_a_test_is_not_looked_at() -> None:
+    model = untrained(task="contains_all", test_sampler="variable_length", **LSTM)
+    assert not model.problem.tries_empty
+    strings = itertools.product(range(3), repeat=3)
+    row = next(own for own in strings if model.answer(own).is_wrong)
+    assert minimal_failing(model, row).found.length >= 1
+
+
+@models
+def test_the_shortest_failing_strings_are_all_of_that_length(name: str) -> None:
+    found = shortest_failing(model_of(name), 100)
+    least = min(len(own) for own, wrong in every(name).items() if wrong)
+    assert (found.length, found.max_length) == (least, 5)
+    expected = [model_of(name).text(own) for own in failing(name, least)]
+    assert [answer.string for answer in found.answers] == expected
+    assert found.count == len(expected)
+
+
+def test_all_strings_are_there_once_the_shortest_first() -> None:
+    found = [tuple(row[row < 3]) for own in all_strings(3, 4, empty=True) for row in own.letters]
+    expected = [own for n in range(5) for own in itertools.product(range(3), repeat=n)]
+    assert found == expected
+    assert num_strings(3, 4) == len(expected) - 1
+
+
+def test_as_many_are_tried_as_fit() -> None:
+    assert affordable_length(2) == 16
+    assert affordable_length(3) == 10
+    assert num_strings(2, 16) <= 200_000 < num_strings(2, 17)
+
+
+def test_every_string_one_edit_away_is_there_once() -> None:
+    string = (0, 1, 1)
+    found = list(edits_of(string, 2))
+    expected = set()
+    for place in range(4):
+        for letter in range(2):
+            expected.add((*string[:place], letter, *string[place:]))
+            expected.add((*string[:place], letter, *string[place + 1 :]))
+        expected.add((*string[:place], *string[place + 1 :]))
+    assert len(found) == len(set(found))
+    assert set(found) == expected - {string} | {(0, 1, 1, 0), (0, 1, 1, 1)} - {string}
+
+
+@models
+@pytest.mark.parametrize("other_answer", [False, True])
+def test_the_nearest_right_string_is_right_and_none_is_nearer(
+    name: str, other_answer: bool
+) -> None:
+    model = model_of(name)
+    assert failing(name, 5), "an untrained model misclassifies something"
+    for string in failing(name, 5)[:3]:
+        found = nearest_right(model, string, other_answer=other_answer)
+        once = list(edits_of(string, 2))
+        answers = model.ask_all(once)
+        meant = answers.right
+        if other_answer:
+            meant = meant & (answers.predicted != model.answer(string).predicted)
+        if found.edits == 1:
+            assert meant[once.index(found.letters)]
+        else:
+            assert not meant.any()
+            assert found.answer is None or not found.answer.is_wrong
+
+
+@models
+def test_of_strings_as_near_one_with_the_failing_strings_label_is_preferred(name: str) -> None:
+    model, kinds = model_of(name), set()
+    for string in failing(name, 6)[:12]:
+        given = model.answer(string)
+        found = nearest_right(model, string, prefer_other_answer=True)
+        assert found.edits == nearest_right(model, string).edits
+        assert found.answer is not None
+        once = model.ask_all(list(edits_of(string, 2)))
+        flips = bool((once.right & (once.targets == given.label)).any())
+        if found.edits == 1:
+            assert (found.answer.label == given.label) == flips
+            kinds.add(flips)
+    assert kinds
+
+
+def test_a_search_that_is_given_up_says_so() -> None:
+    found = nearest_right(model_of("lstm"), failing("lstm", 5)[0], max_tried=0)
+    assert (found.answer, found.complete, found.tried) == (None, False, 0)
+
+
+@pytest.fixture
+def of_rows(tmp_path: Path) -> TrainedModel:
+    """A model of the strings of a file, every second of up to five tokens, of any labels."""
+    strings = [own for n in range(1, 6) for own in itertools.product("ab", repeat=n)][::2]
+    rows = [f"{''.join(own)},{number % 3 % 2}" for number, own in enumerate(strings)]
+    (tmp_path / "own.csv").write_text("\n".join(["tokens,label", *rows]))
+    digest = remember(read_dataset(tmp_path / "own.csv"))
+    return untrained(task="file", dataset=digest, **LSTM)
+
+
+def known(model: TrainedModel) -> dict[Letters, bool]:
+    """The strings of the file, and whether the model gets them wrong."""
+    strings = model.problem.known_strings
+    assert strings is not None
+    rows = zip(strings.letters.tolist(), strings.lengths.tolist(), strict=True)
+    letters = [tuple(row[:length]) for row, length in rows]
+    return dict(zip(letters, model.ask(strings).wrong.tolist(), strict=True))
+
+
+def test_of_own_strings_nothing_is_said_of_those_that_are_not_in_the_file(
+    of_rows: TrainedModel,
+) -> None:
+    rows = known(of_rows)
+    wrong = [own for own, is_wrong in rows.items() if is_wrong]
+    assert 0 < len(wrong) < len(rows)
+    for string in wrong:
+        found = nearest_right(of_rows, string)
+        away = {own: edits(own, string) for own, is_wrong in rows.items() if not is_wrong}
+        if found.answer is None:
+            assert min(away.values()) > 2
+        else:
+            assert away[found.letters] == found.edits == min(away.values())
+            assert found.answer.label is not None
+        left = of_rows.letters(minimal_failing(of_rows, string).found.string)
+        shorter = {(*left[:place], *left[place + 1 :]) for place in range(len(left))}
+        assert rows[left]
+        assert not any(rows.get(own) for own in shorter)
+    shortest = shortest_failing(of_rows)
+    assert shortest.length == min(map(len, wrong))
+    assert shortest.count == sum(len(own) == shortest.length for own in wrong)
+    assert shortest.tried == sum(len(own) <= shortest.length for own in rows)
+
+
+def test_a_string_that_is_not_in_the_file_is_neither_right_nor_wrong(
+    of_rows: TrainedModel,
+) -> None:
+    unknown = next(
+        own for own in itertools.product(range(2), repeat=4) if own not in known(of_rows)
+    )
+    answer = of_rows.answer(unknown)
+    assert answer.label is None
+    assert not answer.is_wrong
+    assert "label not known, predicted" in said_of(answer)
+    assert "label" not in how_near(1, answer, answer)
+    with pytest.raises(InvalidStringError, match="not in the file, so its label is not known"):
+        minimal_failing(of_rows, unknown)
+    counting = untrained(task="file", dataset=of_rows.config.dataset).problem
+    assert "nobody knows what is right" in str(obstacle(counting))
+    assert "order of tokens decides" not in str(obstacle(counting))
+
+
+@pytest.mark.parametrize("fields", [{}, {"positions": "learned"}], ids=["any", "places"])
+def test_a_string_that_is_no_input_is_refused_for_what_an_input_is(fields: dict[str, Any]) -> None:
+    model = untrained(task="addition", architecture="transformer", **ADDING, **fields)
+    for text in ("1", "1+", "1+1", "=", "1{40}"):
+        for ask in (model.answer, lambda own: minimal_failing(model, own)):
+            with pytest.raises(InvalidStringError, match=r"expected x\+y= with digits 0 to 1"):
+                ask(model.letters(text))
+        with pytest.raises(InvalidStringError, match=r"expected x\+y="):
+            check_length(model, model.letters(text))
+    if fields:
+        with pytest.raises(InvalidStringError, match="45 tokens with SEP and its target"):
+            model.answer(model.letters("1{20}+1="))

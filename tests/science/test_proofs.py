@@ -1,0 +1,532 @@
+"""Proofs of recurrent networks: what is proved is right, what is refuted is wrong, and nobody who
+changes a certificate gets it past the checker.
+"""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file
+
+from benchmarks.contraction import growth, rotations_once
+from benchmarks.known import DOCS
+from benchmarks.proofs import (
+    change_number,
+    draw_strings,
+    errors_on,
+    is_accepted,
+    is_proved_again,
+    is_proved_anew,
+    page,
+    weights_of,
+    with_claim,
+    with_digest,
+)
+from seqcls.errors import ConfigError
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.models.initialization import make_model
+from seqcls.models.recurrent import Recurrent
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.proofs import checker
+from seqcls.proofs.arithmetic import Forms, MayOverflowError
+from seqcls.proofs.cells import BLOCK, Cells, Layer
+from seqcls.proofs.certificate import FORMAT, check_file, to_text
+from seqcls.proofs.prover import Proof, ProofBudget, proof_text, prove
+from seqcls.proofs.search import draw, flat
+from seqcls.results import Weights
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER
+from seqcls.tasks.regular import minimal_automaton
+from tests.science.proved import FEW, by_hand
+
+
+@cache
+def proved() -> Proof:
+    return prove(by_hand(8.0))
+
+
+def certificate_of(proof: Proof) -> dict[str, Any]:
+    """A copy that may be changed."""
+    assert proof.certificate is not None
+    return deepcopy(proof.certificate)
+
+
+def small(architecture: str = "rnn", **fields: Any) -> Problem:
+    """Parity for a network of six units."""
+    own = {"hidden_size": 6, "biases": True, "readout": "last", "architecture": architecture}
+    return resolve(configuration({"task": "parity", **own, **FEW, **fields}))
+
+
+def test_a_model_that_is_right_by_construction_is_proved() -> None:
+    proof = proved()
+    assert proof.outcome == "proved"
+    assert proof.regions < 30
+    (said,) = proof_text(by_hand(8.0), proof)
+    assert "automaton, of 2 states" in said
+    rng = np.random.default_rng(0)
+    rows = rng.integers(2, size=(20, 2_000)).tolist()
+    rows += [[1] + [0] * n for n in range(0, 2_000, 97)]
+    rows += [([1, 0, 0] * 700)[:n] for n in range(1_900, 2_000, 7)]
+    assert not by_hand(8.0).ask(TokenStrings.of_lists(2, rows)).wrong.any()
+
+
+def test_a_model_with_gates_is_proved() -> None:
+    model = by_hand(12.0, "gru")
+    proof = prove(model)
+    assert proof.outcome == "proved"
+    assert proof.certificate is not None
+    assert checker.check(proof.certificate, model.weights) == proof.regions
+
+
+def test_a_cell_that_adds_up_for_as_long_as_a_letter_repeats_is_proved() -> None:
+    """Whether the last letter is a 1: one cell forgets at once, the other hardly anything of what
+    it adds at each 0, and no box is closed that ends where the longest string has led.
+    """
+    fields = {"hidden_size": 2, "biases": True, "readout": "last_letter", "architecture": "lstm"}
+    problem = resolve(
+        configuration({"task": "regular", "alphabet": "01", "pattern": "(0|1)*1", **fields, **FEW})
+    )
+    zero = [0.0, 0.0]
+    gates = {"take": ([0, 0], [9, 9]), "keep": ([0, -16], [-9, 8]), "give": ([0, 0], [9, 9])}
+    rows = [gates["take"], gates["keep"], ([9, -1], [-5, 1]), gates["give"]]
+    weights = {
+        "embedding.weight": [zero, zero, zero, [1, 0]],
+        "layers.0.input_weight": [[x, 0] for own, _ in rows for x in own],
+        "layers.0.state_weight": [zero] * 8,
+        "layers.0.input_bias": [x for _, own in rows for x in own],
+        "layers.0.state_bias": [0] * 8,
+        "classifier.weight": [[1, 0]],
+        "classifier.bias": [0],
+    }
+    model = TrainedModel(problem, {name: np.array(x, np.float32) for name, x in weights.items()})
+    proof = prove(model)
+    assert proof.outcome == "proved"
+    assert proof.certificate is not None
+    assert max(x["high"][3] for x in proof.certificate["regions"] if "high" in x) > 1_000
+    assert checker.check(proof.certificate, model.weights) == proof.regions
+
+
+def test_a_model_that_forgets_is_refuted_by_a_letter_that_repeats() -> None:
+    model = by_hand(2.1)
+    proof = prove(model)
+    assert proof.outcome == "refuted"
+    assert proof.string is not None
+    assert model.answer(proof.string).is_wrong
+    letters = list(model.letters(proof.string))
+    shorter = [letters[:n] + letters[n + 1 :] for n in range(len(letters))]
+    assert not model.ask_all([x for x in shorter if x]).wrong.any()
+    assert model.text(letters) in proof_text(model, proof)[0]
+
+
+def test_another_language_is_proved_of_its_own_automaton() -> None:
+    model = by_hand(8.0)
+    even = minimal_automaton("0*(10*10*)*", "01")
+    proof = prove(model, even)
+    assert proof.outcome == "refuted"
+    assert not proof.of_language
+    odd = prove(model, minimal_automaton("0*1(0*10*1)*0*", "01"))
+    assert odd.outcome == "proved"
+    assert "that was learned" in proof_text(model, odd)[0]
+
+
+def test_a_budget_that_is_too_small_leaves_it_undecided() -> None:
+    proof = prove(by_hand(8.0), budget=ProofBudget(seconds=1e-6))
+    assert (proof.outcome, proof.certificate) == ("not decided", None)
+    for seconds in (0, math.inf, math.nan):
+        with pytest.raises(ConfigError, match=f"seconds={seconds}: expected more than 0"):
+            ProofBudget(seconds=seconds)
+
+
+def test_what_cannot_be_proved_is_refused_with_the_reason() -> None:
+    for fields, reason in (
+        ({"architecture": "mamba"}, "architecture='mamba'"),
+        ({"architecture": "lstm", "readout": "mean"}, "readout='mean'"),
+        ({"architecture": "rnn", "task": "majority"}, "no finite automaton"),
+    ):
+        problem = small(**fields)
+        with pytest.raises(ConfigError, match=reason):
+            prove(TrainedModel(problem, untrained(problem)))
+
+
+def test_long_words_that_repeat_are_tried() -> None:
+    """Among the words are some of eight letters, in strings of which none is drawn at random."""
+    drawn = draw(2)
+    periods = [
+        next((n for n in range(1, 9) if (row[-40:-n] == row[n - 40 :]).all()), 0) for row in drawn
+    ]
+    assert {1, 2, 3, 5, 6, 7, 8} <= set(periods)
+
+
+def untrained(problem: Problem, scale: float = 1.0) -> Weights:
+    torch.manual_seed(0)
+    model = make_model(problem.network)
+    rng = np.random.default_rng(1)
+    return {
+        name: (scale * rng.normal(size=tuple(x.shape))).astype(np.float32)
+        for name, x in model.named_parameters()
+    }
+
+
+@pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("num_blocks", [1, 2])
+def test_a_form_contains_what_the_program_computes_in_float32(
+    architecture: str, num_blocks: int
+) -> None:
+    problem = small(architecture, num_blocks=num_blocks)
+    model = TrainedModel(problem, untrained(problem))
+    network = make_model(problem.network)
+    assert isinstance(network, Recurrent)
+    network.load_state_dict({name: torch.from_numpy(x) for name, x in model.weights.items()})
+    cells = Cells.of(model)
+    rng = np.random.default_rng(2)
+    middle, half = rng.uniform(-1, 1, cells.units), rng.choice([0, 1e-5, 0.3], cells.units)
+    forms = Forms.boxes((middle - half)[None], (middle + half)[None])
+    values = (middle + half * rng.uniform(-1, 1, (4_000, cells.units))).astype(np.float32)
+    values = np.clip(values, (middle - half).astype(np.float32), (middle + half).astype(np.float32))
+    parts = torch.from_numpy(values).split(6, dim=1)
+    every = 2 if architecture == "lstm" else 1
+    kept = network.nothing(len(values))._replace(states=list(parts[::every]))
+    if architecture == "lstm":
+        kept = kept._replace(cells=list(parts[1::2]))
+    with torch.no_grad():
+        for letter in (1, 0, 0):
+            forms = cells.after_letter(forms, letter)
+            _, kept = network.step(torch.full((len(values),), letter + FIRST_LETTER), kept)
+            low, high = forms.ends
+            reached = flat(kept, architecture)
+            assert (reached >= low).all()
+            assert (reached <= high).all()
+        logits, _ = network.step(torch.zeros(len(values), dtype=torch.long), kept)
+    low, high = cells.logits(forms)
+    assert low[0] <= logits.min()
+    assert logits.max() <= high[0]
+
+
+@pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
+def test_forms_beside_it_change_no_form(architecture: str) -> None:
+    """More forms than are stepped at once, and each of them alone."""
+    problem = small(architecture)
+    cells = Cells.of(TrainedModel(problem, untrained(problem)))
+    middle = np.random.default_rng(4).uniform(-1, 1, (2 * BLOCK + 1, cells.units))
+    forms = Forms.boxes(middle - 0.1, middle + 0.1)
+    for letter in (1, 0):
+        alone = [
+            cells.after_letter(forms.rows(slice(n, n + 1)), letter) for n in range(len(middle))
+        ]
+        forms = cells.after_letter(forms, letter)
+        for name in ("center", "generators", "rest"):
+            expected = np.concatenate([getattr(x, name) for x in alone])
+            np.testing.assert_allclose(getattr(forms, name), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_what_the_prover_knows_of_a_certificate_is_proved_anew() -> None:
+    certificate, other = certificate_of(proved()), certificate_of(proved())
+    assert is_proved_anew(certificate)
+    other["automaton"]["accepting"] = [1 - x for x in other["automaton"]["accepting"]]
+    assert not is_proved_anew(other)
+
+
+def test_a_gate_that_keeps_the_state_keeps_what_is_not_known_of_it_small() -> None:
+    problem = small("gru")
+    weights = untrained(problem, 0.3)
+    weights["layers.0.input_bias"][6:12] = 4
+    cells = Cells.of(TrainedModel(problem, weights))
+    forms = Forms.boxes(np.full((1, 6), -0.3), np.full((1, 6), 0.3))
+    for _ in range(12):
+        forms = cells.after_letter(forms, 0)
+    assert forms.radius.max() < 0.4
+
+
+def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
+    x = np.concatenate(
+        [np.linspace(-20, 20, 400_001), np.geomspace(1e-30, checker.LARGEST, 50_000)]
+    )
+    x = x.astype(np.float32)
+    exact = x.astype(np.float64)
+    given = torch.from_numpy(x)
+    assert np.abs(given.tanh().numpy() - np.tanh(exact)).max() < checker.FUNCTION / 4
+    assert (
+        np.abs(given.sigmoid().numpy() - (1 + np.tanh(exact / 2)) / 2).max() < checker.FUNCTION / 4
+    )
+
+
+def test_how_slowly_a_change_is_forgotten_is_measured_over_words_that_repeat() -> None:
+    zero = np.zeros(1)
+    layer = Layer(np.zeros((1, 1)), np.array([[0.5]]), zero, zero)
+    cells = Cells("rnn", np.zeros((4, 1)), [layer], (np.zeros((1, 1)), zero), None)
+    assert growth(cells, np.zeros((3, 1)), np.array([0, 1])) == pytest.approx((-0.5, -0.5))
+    words = rotations_once(2)
+    assert words[:5] == [(0,), (1,), (0, 1), (0, 0, 1), (0, 1, 1)]
+    assert len(words) == len(set(words)) == 226
+
+
+def try_changes(changes: int) -> None:
+    """Changes one number of a certificate, so many times: what is still accepted claims what was
+    proved, and is proved by the prover's arithmetic too.
+    """
+    certificate = certificate_of(proved())
+    rng, rejected = np.random.default_rng(3), 0
+    strings = draw_strings(60, 60, 2, 0)
+    for _ in range(changes):
+        changed = change_number(certificate, rng)
+        if not is_accepted(changed):
+            rejected += 1
+            continue
+        assert changed["automaton"] == certificate["automaton"]
+        assert changed["weights"] == certificate["weights"]
+        assert is_proved_again(changed)
+        assert errors_on(changed, strings) == 0
+    assert rejected > changes / 4
+
+
+def test_a_certificate_with_one_number_changed_proves_nothing_wrong() -> None:
+    try_changes(30)
+
+
+def test_weights_that_moved_are_not_those_of_a_certificate() -> None:
+    certificate = certificate_of(proved())
+    weights = by_hand(8.0).weights
+    for name, value in weights.items():
+        moved = {**weights, name: value + np.float32(0.01)}
+        with pytest.raises(checker.RejectedError, match="it is of other weights"):
+            checker.check(certificate, moved)
+        # Told that they are its own, they are proved or not, and right where they are.
+        told = deepcopy(certificate)
+        told["weights"][name]["values"] = moved[name].ravel().astype(float).tolist()
+        told = with_digest(told)
+        if is_accepted(told):
+            assert is_proved_again(told)
+            changed = replace(by_hand(8.0), weights=moved)
+            assert not changed.ask_all(["10{500}1", "1{99}"]).wrong.any()
+
+
+def test_a_smaller_box_proves_nothing() -> None:
+    certificate = certificate_of(proved())
+    for region in certificate["regions"]:
+        if "low" in region:
+            region["high"] = region["low"]
+    assert not is_accepted(certificate)
+    assert not is_proved_again(certificate)
+
+
+def test_a_box_without_ends_and_letters_that_are_not_one_a_token_are_none() -> None:
+    for end in (np.inf, -np.inf, np.nan):
+        certificate = certificate_of(proved())
+        boxed = [x for x in certificate["regions"] if "low" in x]
+        boxed[-1]["high"][0] = end
+        with pytest.raises(checker.RejectedError, match="no box"):
+            checker.check(certificate)
+    for letters in (["0", "0"], ["0", ""], ["0"], ["0", "1", "2"]):
+        with pytest.raises(checker.RejectedError, match="letters"):
+            checker.check(with_claim({**certificate_of(proved()), "letters": letters}))
+
+
+def test_a_certificate_in_a_file_is_checked_against_a_file_of_weights(tmp_path: Path) -> None:
+    certificate = certificate_of(proved())
+    path, weights = tmp_path / "proof.json", tmp_path / "model.safetensors"
+    path.write_text(to_text(certificate))
+    assert json.loads(path.read_text()) == certificate
+    save_file(by_hand(8.0).weights, weights)
+    assert check_file(path, weights)[1] == proved().regions
+    save_file(by_hand(7.0).weights, weights)
+    with pytest.raises(ConfigError, match="rejected: it is of other weights"):
+        check_file(path, weights)
+    path.write_text("{}")
+    with pytest.raises(ConfigError, match="it is no certificate"):
+        check_file(path)
+    with pytest.raises(ConfigError, match="expected a file"):
+        check_file(tmp_path / "none.json")
+
+
+def whatever_is_read(rng: np.random.Generator, hidden: int = 3) -> dict[str, Any]:
+    """A certificate of an RNN that answers no whatever it computes, if that is a number: its
+    numbers are large, and every state that they lead to is in the box.
+    """
+    weights = {
+        "embedding.weight": (4, hidden),
+        "layers.0.input_weight": (hidden, hidden),
+        "layers.0.state_weight": (hidden, hidden),
+        "layers.0.input_bias": (hidden,),
+        "layers.0.state_bias": (hidden,),
+    }
+    least, most = (17, 17, 36, 36, 36), (20, 20, 38.4, 38.4, 38.4)
+    tops = dict(zip(weights, rng.uniform(least, most), strict=True))
+    made = {
+        name: (rng.uniform(-1, 1, shape) * 10 ** tops[name]).astype(np.float32)
+        for name, shape in weights.items()
+    }
+    made |= {"classifier.weight": np.zeros((1, hidden), np.float32)}
+    made |= {"classifier.bias": -np.ones(1, np.float32)}
+    box = {"low": [-1.01] * hidden, "high": [1.01] * hidden}
+    region = {"state": 0, "suffix": "", "next": [1, 1], **box}
+    certificate = {
+        **dict.fromkeys(("weights_sha256", "claim_sha256"), ""),
+        "format": FORMAT,
+        "cell": "rnn",
+        "letters": ["0", "1"],
+        "letter_ids": [2, 3],
+        "end_id": None,
+        "empty": False,
+        "weights": {
+            name: {
+                "type": "float32",
+                "shape": [*x.shape],
+                "values": x.ravel().astype(float).tolist(),
+            }
+            for name, x in made.items()
+        },
+        "automaton": {"start": 0, "accepting": [], "transitions": [[0, 0]]},
+        "regions": [region, region],
+    }
+    return with_digest(certificate)
+
+
+def largest_sum(certificate: dict[str, Any], rng: np.random.Generator) -> tuple[float, bool]:
+    """The largest sum of the sizes of a gate's terms, by fractions of a corner of the box; and
+    whether float32 holds all partial sums: those of one sign first, and in random orders.
+    """
+    w = weights_of(certificate)
+    largest, holds = 0.0, True
+    with np.errstate(over="ignore", invalid="ignore"):
+        for token, corner in product(range(4), product((-1, 1), repeat=3)):
+            state = np.array(corner, np.float32)
+            given = w["layers.0.input_weight"] * w["embedding.weight"][token]
+            # No state is read with what is no letter, but a table has it.
+            own = w["layers.0.state_weight"] * state * (token in certificate["letter_ids"])
+            biases = w["layers.0.input_bias"], w["layers.0.state_bias"]
+            for terms in np.column_stack([given, own, *biases]):
+                exact = abs(terms.astype(np.float64)).sum()
+                largest = max(largest, float(exact))
+                orders = [np.argsort(terms), np.argsort(-terms)]
+                orders += [rng.permutation(len(terms)) for _ in range(3)]
+                sums = (np.cumsum(terms[order], dtype=np.float32) for order in orders)
+                holds &= all(np.isfinite(x).all() for x in sums)
+    return largest, holds
+
+
+def test_no_order_of_sums_overflows_in_what_is_accepted() -> None:
+    rng, accepted = np.random.default_rng(0), 0
+    for _ in range(90):
+        certificate = whatever_is_read(rng)
+        largest, holds = largest_sum(certificate, rng)
+        try:
+            again = is_proved_again(certificate)
+        except MayOverflowError:
+            again = False
+        assert is_accepted(certificate) == again
+        assert again <= (largest < checker.LARGEST)
+        assert again >= (largest < checker.LARGEST / 1.01), "the box ends at 1.01"
+        assert holds or not again
+        accepted += again
+    assert 18 < accepted < 72
+
+
+def test_a_product_that_overflows_is_not_accepted() -> None:
+    """Exact sums stay below 10^37; a product of them does not."""
+    rng = np.random.default_rng(0)
+    certificate = whatever_is_read(rng)
+    for name, x in certificate["weights"].items():
+        x["values"] = [0.0] * len(x["values"])
+        if name == "classifier.bias":
+            x["values"] = [-1.0]
+    assert is_accepted(with_digest(certificate))
+    weights = certificate["weights"]
+    weights["embedding.weight"]["values"][-3:] = [1e20, 1e20, 0.0]
+    weights["layers.0.input_weight"]["values"][:3] = [1e20, -1.0001e20, 0.0]
+    with pytest.raises(checker.RejectedError, match="may be larger than float32 holds"):
+        checker.check(with_digest(certificate))
+    # Not even of a token that no string has: programs look up what is made of all.
+    values = weights["embedding.weight"]["values"]
+    values[:3], values[-3:] = values[-3:], [0.0] * 3
+    with pytest.raises(checker.RejectedError, match="may be larger than float32 holds"):
+        checker.check(with_digest(certificate))
+    with pytest.raises(MayOverflowError):
+        Cells.of(replace(by_hand(8.0), weights=weights_of(certificate))).bound_tokens()
+
+
+def change(text: str, *path: str | int, to: Any) -> str:
+    """A certificate's text with another value somewhere."""
+    certificate = json.loads(text)
+    *way, last = path
+    at = certificate
+    for step in way:
+        at = at[step]
+    at[last] = to
+    return json.dumps(certificate)
+
+
+BIAS = "weights", "classifier.bias"
+
+ODD: dict[str, Callable[[str], str | bytes]] = {
+    "nothing": lambda _: "",
+    "no JSON": lambda _: "proof",
+    "no UTF-8": lambda text: b"\xff" + text.encode(),
+    "a number": lambda _: "NaN",
+    "a list": lambda text: f"[{text}]",
+    "100,000 brackets": lambda _: "[" * 100_000,
+    "brackets within": lambda text: change(text, "suffix", to=0).replace("0}", "[" * 100_000),
+    "a key twice": lambda text: text.replace('"start"', '"start": 0, "start"', 1),
+    "one key more": lambda text: change(text, "comment", to=""),
+    "letters exchanged": lambda text: change(text, "letters", to=["1", "0"]),
+    "no letters": lambda text: change(text, "letters", to=None),
+    "numbers of letters exchanged": lambda text: change(text, "letter_ids", to=[3, 2]),
+    "suffix": lambda text: change(text, "regions", 0, "suffix", to="11"),
+    "true for a number": lambda text: change(text, "automaton", "transitions", 0, 0, to=False),
+    "1.0 for a whole number": lambda text: change(text, "letter_ids", to=[2.0, 3.0]),
+    "true for a weight": lambda text: change(text, *BIAS, "values", 0, to=True),
+    "infinite": lambda text: change(text, *BIAS, "values", 0, to=math.inf),
+    "too large": lambda text: change(text, *BIAS, "values", 0, to=10**400),
+    "another shape": lambda text: change(text, *BIAS, "shape", to=[-1]),
+    "no weights": lambda text: change(text, "weights", to={}),
+    "no regions": lambda text: change(text, "regions", to=[]),
+    "a format of before": lambda text: text.replace("certificate 2", "certificate 1"),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_file_is_refused_in_one_line(odd: str, tmp_path: Path) -> None:
+    given, path = ODD[odd](to_text(certificate_of(proved()))), tmp_path / "odd.json"
+    path.write_bytes(given if isinstance(given, bytes) else given.encode())
+    with pytest.raises(ConfigError) as refused:
+        check_file(path)
+    assert str(refused.value).startswith("odd.json: rejected: ")
+    assert "\n" not in str(refused.value)
+    with pytest.raises(Exception):  # noqa: B017, PT011 - alone it says whatever is raised
+        checker.check(checker.read(path))
+
+
+def test_the_checker_alone_accepts_what_is_proved_and_refuses_in_one_line(tmp_path: Path) -> None:
+    path, weights, odd = (tmp_path / x for x in ("proof.json", "weights.npz", "odd.json"))
+    path.write_text(to_text(certificate_of(proved())))
+    odd.write_text(ODD["100,000 brackets"](""))
+    given: dict[str, Any] = dict(by_hand(8.0).weights)
+    np.savez(weights, **given)
+    for asked, status in (((path, weights), 0), ((path, path), 1), ((odd,), 1)):
+        command = [sys.executable, checker.__file__, *asked]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode == status, ended.stderr
+        assert (ended.stdout + ended.stderr).count("\n") == 1
+        assert len(ended.stderr) < 300
+        assert ended.stderr.startswith("rejected: ") == bool(status)
+    assert f"letters: 0 (id {FIRST_LETTER}), 1 (id {FIRST_LETTER + 1})" in check_file(path)[0]
+
+
+def test_the_checker_is_small_and_stands_alone() -> None:
+    source = Path(checker.__file__).read_text()
+    assert len([x for x in source.splitlines() if x]) <= 210
+    assert "seqcls." not in source.replace("seqcls certificate", "")
+
+
+def test_the_page_counts_the_models_of_the_file_of_results() -> None:
+    assert (DOCS / "proofs.md").read_text(encoding="utf-8") == page()

@@ -1,0 +1,151 @@
+"""Strings, drawn exactly as published."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.kinds import Examples
+from seqcls.problem import resolve
+from seqcls.sampling.streams import stream
+from seqcls.strings.tokenizer import LETTERS, Tokenizer
+from tests.conftest import asset
+
+FIXED = RunConfig(train_sampler="fixed_length")
+STREAMS = {
+    "variable_length/train": (resolve(RunConfig()).train, 0),
+    "variable_length/train, second epoch": (resolve(RunConfig()).train, 1),
+    "variable_length/validation": (resolve(RunConfig()).validation, 0),
+    "variable_length/test": (resolve(RunConfig()).test, 0),
+    "variable_length/batches of 4": (resolve(RunConfig(train_batch_size=4)).train, 0),
+    "fixed_length/train, epoch 1": (resolve(FIXED).train, 0),
+    "fixed_length/train, epoch 2": (resolve(FIXED).train, 1),
+}
+
+
+def test_the_published_batches_are_drawn() -> None:
+    tokenizer = Tokenizer(LETTERS[:3])
+    for name, (sampler, epoch) in STREAMS.items():
+        strings = stream(sampler).epoch(epoch)
+        batches = asset("strings.json")[name]
+        assert batches
+        for number, batch in enumerate(batches):
+            start = number * sampler.batch_size
+            drawn = strings.take(slice(start, start + len(batch)))
+            texts = [tokenizer.decode(ids) for ids in drawn.strings.ids]
+            # The published text of unsorted strings is spelled out.
+            assert texts == [tokenizer.decode(tokenizer.encode(text)) for text, _ in batch], name
+            assert drawn.labels.tolist() == [bool(label) for _, label in batch], name
+
+
+def test_an_epoch_has_the_published_size() -> None:
+    config = RunConfig()
+    assert len(stream(resolve(config).train).epoch(0)) == 156 * 64
+    assert len(stream(resolve(config).validation).epoch(0)) == 15 * 64
+    test = stream(resolve(config).test).epoch(0)
+    assert (len(test), int(test.labels.sum())) == (9984, 5655)
+
+
+def test_fixed_length_is_every_string_once() -> None:
+    drawn = stream(resolve(FIXED).train).epoch(0)
+    strings = drawn.strings
+    assert len({ids.tobytes() for ids in strings.ids}) == len(strings) == 3**9
+    assert strings.lengths.tolist() == [9] * 3**9
+    assert int((~drawn.labels).sum()) == 1023
+
+
+def test_ids_counts_and_labels_of_a_string_agree() -> None:
+    config = RunConfig(num_letters=5, required_letters="bd", test_size=512, test_batch_size=64)
+    tokenizer = Tokenizer(LETTERS[:5])
+    drawn = stream(resolve(config).test).epoch(0)
+    own = drawn.strings
+    for ids, counts, positive in zip(own.ids, own.counts, drawn.labels, strict=True):
+        assert tokenizer.counts(tokenizer.decode(ids)) == tuple(counts)
+        assert tokenizer.text_of_counts(counts) == tokenizer.decode(ids)
+        assert positive == (counts[1] > 0 and counts[3] > 0)
+
+
+def naive_batch(config: RunConfig, seed: int) -> tuple[list[list[int]], int]:
+    """One batch of `variable_length`, word for word as the protocol tells it, and the next seed."""
+    alphabet = resolve(config).tokenizer.alphabet
+    required = sorted(config.required_letters)
+    others = [x for x in alphabet if x not in required]
+    rng = np.random.RandomState(seed)
+    sets = [
+        [x for bit, x in enumerate(required) if number & (1 << bit)]
+        for number in range(2 ** len(required))
+    ]
+    parts = np.array_split(range(config.train_batch_size), len(sets) + len(required) + 1)
+    sizes = [len(part) for part in parts]
+    budgets = [*sizes[: len(sets) - 1], sum(sizes[len(sets) - 1 :])]
+    counts = []
+    while any(budgets):
+        available = [number for number, budget in enumerate(budgets) if budget > 0]
+        chosen = available[rng.randint(len(available))]
+        budgets[chosen] -= 1
+        letters = sets[chosen]
+        length = rng.randint(max(len(letters), 1), config.train_max_length + 1)
+        occurring: list[str] = []
+        if letters:
+            m = rng.randint(len(letters), length + 1)
+            p = rng.dirichlet(config.train_alpha * np.ones(len(letters)) / len(letters))
+            for letter, more in zip(letters, rng.multinomial(m - len(letters), p), strict=True):
+                occurring += [letter] * (1 + int(more))
+        if length > len(occurring):
+            more = rng.randint(len(others), size=length - len(occurring))
+            occurring += [others[number] for number in more]
+        counts.append([occurring.count(x) for x in alphabet])
+    return counts, int(rng.randint(2**32))
+
+
+@pytest.mark.parametrize(
+    ("num_letters", "required", "batch_size", "seed"),
+    [
+        (3, "ab", 64, 7),
+        (2, "b", 5, 1),
+        (5, "bd", 17, 3),
+        (9, "aceg", 40, 2**32 - 1),
+        (26, "z", 8, 0),
+    ],
+)
+def test_other_alphabets_follow_the_same_protocol(
+    num_letters: int, required: str, batch_size: int, seed: int
+) -> None:
+    config = RunConfig(
+        num_letters=num_letters,
+        required_letters=required,
+        train_batch_size=batch_size,
+        train_seed=seed,
+        train_size=3 * batch_size,
+        train_max_length=23,
+        train_alpha=0.3,
+    )
+
+    def naive_epochs() -> Iterator[list[list[int]]]:
+        next_seed = seed
+        while True:
+            epoch: list[list[int]] = []
+            for _ in range(3):
+                batch, next_seed = naive_batch(config, next_seed)
+                epoch += batch
+            yield epoch
+
+    drawn = resolve(config).train.epochs()
+    for strings, expected in itertools.islice(zip(drawn, naive_epochs(), strict=False), 3):
+        assert strings.strings.counts.tolist() == expected
+
+
+def test_a_stream_is_drawn_once_however_many_runs_read_it() -> None:
+    first = stream(resolve(RunConfig()).train)
+    again = stream(resolve(RunConfig(hidden_size=16)).train)
+    assert first is again
+    assert first.epoch(0) is again.epoch(0)
+    assert stream(resolve(RunConfig(train_seed=1)).train) is not first
+
+
+def test_the_first_batches_do_not_depend_on_how_long_the_epoch_is() -> None:
+    short: Examples = next(resolve(RunConfig(train_size=128)).train.epochs())
+    whole = stream(resolve(RunConfig()).train).epoch(0)
+    assert np.array_equal(short.strings.counts, whole.strings.counts[:128])

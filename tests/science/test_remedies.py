@@ -1,0 +1,200 @@
+"""What may help: only changes that a configuration can have, with their reason and source."""
+
+from itertools import product
+from typing import Any, get_args
+
+import pytest
+
+from seqcls.config import NetworkConfig, RunConfig
+from seqcls.interpretability.mechanisms import BEHAVIOURS, NOT_LEARNED, OUTPUT_BEHAVIOURS
+from seqcls.interpretability.remedies import REMEDIES, change_fields, suggestions
+from seqcls.problem import configuration, resolve
+from seqcls.results import ErrorKind
+from seqcls.theory.predictions import theory_of
+from sweeps.api.trials import Loop, RemedyTrial, record, trial_spec
+
+BEYOND = "errors beyond a bound"
+MECHANISMS = [
+    *("dilution", "value interference", "two heads on one letter", "feed-forward saturation"),
+    *("no single mechanism", "rounding", NOT_LEARNED, *BEHAVIOURS),
+    *(*get_args(ErrorKind), *OUTPUT_BEHAVIOURS),
+]
+ROTARY = {"task": "parity", "positions": "rotary", "attention_head_size": 2, "num_blocks": 2}
+CONFIGS = [
+    RunConfig(),
+    configuration({"task": "parity"}),
+    configuration(ROTARY),
+    configuration({"task": "parity", "architecture": "lstm", "readout": "last"}),
+    configuration({"task": "copy", "positions": "learned", "validation_max_length": 10}),
+    configuration({"task": "copy", "positions": "learned", "position_draw": "shifted"}),
+    configuration({"task": "sort", "num_blocks": 2}),
+    configuration({"task": "copy", "architecture": "gru"}),
+]
+
+
+def test_what_is_suggested_can_be_trained_and_changes_that_field() -> None:
+    for config, mechanism in product(CONFIGS, MECHANISMS):
+        case = f"{mechanism}: {config.changed}"
+        for own in suggestions(resolve(config), [mechanism]):
+            other = change_fields(config, own.fields)
+            before = getattr(config, own.field)
+            assert getattr(other, own.field) == own.value != own.before == before, case
+            same = {name for name in RunConfig.model_fields if name not in own.fields}
+            assert all(getattr(other, name) == getattr(config, name) for name in same), case
+            assert own.reason, case
+            assert own.source, case
+
+
+def fields(config: RunConfig, mechanism: str) -> list[str]:
+    return [f"{own.field}={own.value}" for own in suggestions(resolve(config), [mechanism])]
+
+
+def test_what_is_suggested_fits_the_model() -> None:
+    assert fields(RunConfig(), "dilution")[0] == "attention_scale=log_length"
+    already = RunConfig(attention_scale="log_length")
+    assert "attention_scale=log_length" not in fields(already, "dilution")
+    assert "num_attention_heads=4" in fields(RunConfig(), "value interference")
+    rotary, lstm = CONFIGS[2:4]
+    places = configuration({**rotary.changed, "task": "even_pairs"})
+    assert fields(places, "longer than in training")[0] == "positions=alibi"
+    assert not {"positions=alibi", "architecture=lstm"} & {*fields(lstm, "longer than in training")}
+    assert "positions=alibi" not in fields(configuration({"task": "parity"}), "simple rule")
+    order = configuration({"task": "even_pairs"})
+    assert fields(order, "simple rule")[0] == "positions=alibi"
+
+
+def test_where_short_strings_may_fail_nothing_is_suggested_about_length() -> None:
+    length = {"train_max_length", "position_range", "attention_scale"}
+    others = {*BEHAVIOURS, NOT_LEARNED} - {"longer than in training", BEYOND}
+    for config, mechanism in product(CONFIGS, sorted(others)):
+        case = f"{mechanism}: {config.changed}"
+        found = suggestions(resolve(config), [mechanism])
+        assert not {own.field for own in found} & length, case
+        assert not any("length" in own.reason for own in found), case
+        assert ("positions", "none") not in [(own.field, own.value) for own in found], case
+
+
+def test_a_model_that_fails_at_trained_lengths_is_shown_more_of_them() -> None:
+    assert "train_size=20000" in fields(CONFIGS[3], "not only longer than in training")
+    fixed = RunConfig(architecture="lstm", readout="last", train_sampler="fixed_length")
+    assert not any("train_size" in own for own in fields(fixed, "errors by a feature"))
+
+
+NETWORKS: tuple[dict[str, Any], ...] = (
+    {}, {"num_blocks": 2}, {"positions": "sinusoidal"},
+    {"architecture": "mamba", "readout": "last"},
+    {"architecture": "linear_attention", "readout": "last"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("task", ["parity", "even_pairs", "word_problem"])
+def test_no_network_is_suggested_that_theory_excludes(task: str) -> None:
+    mechanisms = sorted({*BEHAVIOURS, "dilution", "value interference"})
+    for network, mechanism in product(NETWORKS, mechanisms):
+        config = configuration({"task": task, **network})
+        for own in suggestions(resolve(config), [mechanism]):
+            # Other strings or steps may still push back where errors begin.
+            if own.field in NetworkConfig.model_fields:
+                said = theory_of(change_fields(config, own.fields).changed).first
+                assert said.verdict != "cannot", f"{mechanism}: {network}"
+    assert fields(configuration({"task": "parity"}), "simple rule") == ["architecture=lstm"]
+
+
+def test_what_cannot_see_the_order_is_given_positions_rather_than_epochs() -> None:
+    blind = configuration({"task": "even_pairs"})
+    assert fields(blind, NOT_LEARNED) == ["positions=alibi"]
+    assert "max_num_epochs=120" in fields(configuration({"task": "parity"}), NOT_LEARNED)
+
+
+def test_an_lstm_needs_another_readout_with_it() -> None:
+    (own,) = (
+        x for x in suggestions(resolve(CONFIGS[1]), ["simple rule"]) if x.field == "architecture"
+    )
+    assert own.fields == {"architecture": "lstm", "readout": "last"}
+    assert own.text == "architecture=lstm (now transformer), and with it readout=last"
+
+
+def test_every_mechanism_has_a_remedy_for_the_reports_model_or_needs_positions() -> None:
+    named = {mechanism for remedy in REMEDIES for mechanism in remedy.mechanisms}
+    assert named == set(MECHANISMS)
+
+
+def test_no_positions_are_suggested_only_where_the_order_stays_in_sight() -> None:
+    blind = configuration({"task": "repeat_01", "positions": "rotary", "attention_head_size": 2})
+    causal = configuration({**blind.changed, "attention_mask": "causal", "readout": "last"})
+    sharp = configuration({**causal.changed, "attention_scale": "log_length"})
+    # Scores that do not grow with the length are proved to be too few for it without positions.
+    for config, there in ((blind, False), (causal, False), (sharp, True)):
+        found = suggestions(resolve(config), ["longer than in training"])
+        assert (("positions", "none") in [(own.field, own.value) for own in found]) == there
+        assert "train_max_length" in [own.field for own in found]
+
+
+def of_outputs(mechanism: str = "wrong token", /, **named: Any) -> dict[str, str]:
+    """What is suggested for a transduction, with the reason."""
+    found = suggestions(resolve(configuration(named)), [mechanism])
+    return {own.text: own.reason for own in found}
+
+
+def test_places_are_shared_where_the_task_says_which_tokens_belong_together() -> None:
+    coupled = "positions=coupled_marks (now rotary)"
+    rotary = {"positions": "rotary", "attention_head_size": 2}
+    least_first = {"task": "addition", "digit_order": "least_first"}
+    for named, there in (
+        ({"task": "copy", **rotary}, True),
+        ({**least_first, **rotary}, True),
+        ({"task": "addition", **rotary}, False),
+        ({"task": "sort", **rotary}, False),
+        ({"task": "copy", **rotary, "architecture": "encoder_decoder"}, False),
+    ):
+        assert (coupled in of_outputs(**named)) == there, named
+    assert not any("positions" in x for x in of_outputs(task="copy", positions="coupled_marks"))
+    (alone, *_) = of_outputs(task="copy", positions="coupled")
+    assert alone == "positions=coupled_marks (now coupled)"
+    assert not any("positions" in x for x in of_outputs(task="copy", architecture="lstm"))
+
+
+def test_shared_places_are_drawn_in_one_way() -> None:
+    (own, *_) = of_outputs(task="copy", positions="learned", position_draw="shifted")
+    assert own == "positions=coupled_marks (now learned), and with it position_draw=sorted"
+
+
+def test_places_are_learned_beyond_training_where_the_test_goes_there() -> None:
+    learned = {"task": "sort", "positions": "learned", "validation_max_length": 10}
+    shifted = "positions=learned (now none), and with it position_draw=shifted"
+    assert shifted in of_outputs("first tokens right", task="sort")
+    assert "position_draw=shifted (now sorted)" in of_outputs(**learned)
+    as_long = {"train_max_length": 10, "validation_max_length": 10, "test_max_length": 10}
+    assert not any("shifted" in x for x in of_outputs(task="sort", **as_long))
+    assert not any("shifted" in x for x in of_outputs(**learned | as_long))
+
+
+def test_depth_is_suggested_for_a_reason_that_holds_of_the_task() -> None:
+    two, three = "num_blocks=2 (now 1)", "num_blocks=3 (now 2)"
+    assert "copies distinct tokens" in of_outputs(task="copy")[two]
+    for named in (
+        *({"task": "sort"}, {"task": "copy", "architecture": "lstm"}),
+        {"task": "copy", "architecture": "recurrent_attention"},
+    ):
+        reason = of_outputs(**named)[two]
+        assert "not proven" in reason
+        assert "copies" not in reason
+    assert three not in of_outputs(task="copy", num_blocks=2)
+    assert three in of_outputs(task="copy", architecture="encoder_decoder", num_blocks=2)
+
+
+def test_a_seed_with_two_budgets_is_one_of_those_that_a_remedy_mended() -> None:
+    (suggestion, *_) = suggestions(resolve(RunConfig()), ["dilution"])
+
+    def loop(config_id: int, model: int, epochs: int, results: dict[int, bool]) -> Loop:
+        config = RunConfig(max_num_epochs=epochs)
+        spec = trial_spec(config, suggestion, [0])
+        tried = RemedyTrial(suggestion, spec, None, results=results)
+        return Loop(config_id, model, config, 3, 3, 3, "dilution", (), (tried,))
+
+    few, many = (
+        loop(1, 1, 24, {0: False, 1: False, 2: True}),
+        loop(2, 1, 96, {0: True, 1: False}),
+    )
+    assert record([many, few], suggestion) == (2, 3)
+    assert record([few, many, loop(3, 3, 24, {0: False})], suggestion) == (2, 4)

@@ -1,0 +1,212 @@
+"""Intervals that hold however often one looks, and as many seeds as they ask for."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import integrate, stats
+
+from seqcls.errors import SpecError
+from sweeps.grid.seeds import HOPELESS, SeedCounts, Until
+from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.statistics.intervals import PairTable
+from sweeps.statistics.sequences import (
+    difference_sequence,
+    paired_difference_sequence,
+    share_limits,
+    share_sequence,
+)
+
+STUDIES = 3_000
+MOST = 400
+ALPHA = 0.05
+
+
+@pytest.fixture(scope="module")
+def limits() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The limits of every count of every number of seeds up to `MOST`."""
+    n = np.arange(MOST + 1)
+    return share_limits(np.minimum(n[None, :], n[:, None]), n[:, None])
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5])
+def test_of_many_studies_that_stop_when_they_please_at_least_19_of_20_are_right(
+    share: float, limits: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+) -> None:
+    rng = np.random.default_rng(int(100 * share))
+    n = np.arange(1, MOST + 1)
+    counts = (rng.random((STUDIES, MOST)) < share).cumsum(axis=1)
+    low, high = (each[n, counts] for each in limits)
+    covers = (low <= share) & (share <= high)
+    # Whoever stops at the worst of all moments, and whoever stops once it is narrow enough.
+    assert covers.all(axis=1).mean() >= 1 - ALPHA
+    narrow = high - low <= 0.2
+    stopped = np.where(narrow.any(axis=1), narrow.argmax(axis=1), MOST - 1)
+    assert covers[np.arange(STUDIES), stopped].mean() >= 1 - ALPHA
+    # An interval for a fixed number of seeds is wrong far more often, if one looks each time.
+    z = stats.norm.ppf(1 - ALPHA / 2)
+    middle = (counts + z**2 / 2) / (n + z**2)
+    reach = z / (n + z**2) * np.sqrt(counts * (n - counts) / n + z**2 / 4)
+    assert (np.abs(middle - share) <= reach).all(axis=1).mean() < 0.85
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.2, 0.8)])
+def test_of_many_pairs_of_configurations_at_most_1_of_20_are_told_apart_for_nothing(
+    shares: tuple[float, float],
+) -> None:
+    rng = np.random.default_rng(7)
+    n = np.arange(1, 151)
+    counts = [(rng.random((STUDIES, len(n))) < share).cumsum(axis=1) for share in shares]
+    # Both likelihoods at the share of all, which is where they are likeliest if it is one.
+    from scipy.special import betaln, xlog1py, xlogy
+
+    both = counts[0] + counts[1]
+    one = xlogy(both, both / (2 * n)) + xlog1py(2 * n - both, -both / (2 * n))
+    mixed = sum(betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5) for k in counts)
+    apart = mixed - one >= math.log(1 / ALPHA)
+    if shares[0] == shares[1]:
+        assert apart.any(axis=1).mean() <= ALPHA
+    else:
+        assert apart.any(axis=1).mean() > 0.99
+    for study in range(3):
+        for at in (5, 40, 149):
+            first, second = ((int(k[study, at]), int(n[at])) for k in counts)
+            found = difference_sequence(first, second)
+            assert (found.low > 0 or found.high < 0) == apart[study, at]
+
+
+UNLIKE, ALIKE = (0.0, 0.5, 0.5, 0.0), (0.45, 0.05, 0.05, 0.45)
+
+
+@pytest.mark.parametrize("cells", [UNLIKE, ALIKE, (0.1, 0.6, 0.1, 0.2)])
+def test_of_many_studies_of_pairs_at_most_1_of_20_is_wrong_however_alike_the_two_are(
+    cells: tuple[float, ...],
+) -> None:
+    from scipy.special import betaln, gammaln, xlogy
+
+    n = np.arange(1, 151)
+    drawn = np.random.default_rng(11).choice(4, size=(STUDIES, len(n)), p=cells)
+    first, second = ((drawn == cell).cumsum(axis=1) for cell in (1, 2))
+    same = n - first - second
+    mixture = sum(gammaln(k + 0.5) - gammaln(0.5) for k in (first, second, same))
+    mixture = mixture + gammaln(1.5) - gammaln(n + 1.5)
+    # No difference is likeliest where those that are unlike are half of either.
+    unlike = (first + second) / 2
+    none = xlogy(2 * unlike, unlike / n) + xlogy(same, same / n)
+    apart = mixture - none >= math.log(1 / ALPHA)
+    for study in range(3):
+        for at in (5, 40, 149):
+            one, other = int(first[study, at]), int(second[study, at])
+            found = paired_difference_sequence(PairTable(int(same[study, at]), one, other, 0))
+            assert (found.low > 0 or found.high < 0) == apart[study, at]
+            assert found.value == pytest.approx((one - other) / n[at])
+    if cells[1] != cells[2]:
+        assert apart.any(axis=1).mean() > 0.99
+    else:
+        assert apart.any(axis=1).mean() <= ALPHA
+    # As if they were independent, such that are unlike would be told apart for nothing.
+    if cells == UNLIKE:
+        mixed = 2 * (betaln(first + 0.5, second + 0.5) - betaln(0.5, 0.5))
+        assert (mixed - 2 * n * math.log(0.5) >= math.log(1 / ALPHA)).any(axis=1).mean() > ALPHA
+
+
+@pytest.mark.parametrize(("count", "n"), [(0, 3), (2, 5), (23, 23)])
+def test_the_mixture_is_the_mean_of_the_likelihoods_of_all_shares(count: int, n: int) -> None:
+    prior = stats.beta(0.5, 0.5)
+    mean = integrate.quad(lambda u: stats.binom.pmf(count, n, prior.ppf(u)), 0, 1)[0]
+    found = share_sequence(count, n)
+    ends = [x for x in (found.low, found.high) if 0 < x < 1]
+    assert ends
+    for end in ends:
+        assert stats.binom.pmf(count, n, end) == pytest.approx(ALPHA * mean, rel=1e-4)
+
+
+def test_without_seeds_anything_is_possible() -> None:
+    nothing = share_sequence(0, 0)
+    assert (nothing.low, nothing.high) == (0, 1)
+
+
+def test_a_rule_is_read_however_it_is_written() -> None:
+    for text, share, within in (
+        ("share ± 10 %", "generalizes", 0.1),
+        ("generalizes ±10%", "generalizes", 0.1),
+        ("learned +- 2.5 %", "learned", 0.025),
+        (" learned +/- 5% ", "learned", 0.05),
+        ("share apart", "generalizes", None),
+    ):
+        assert Until.parse(text) == Until(share, within)
+
+
+def spec(until: str, **more: object) -> SweepSpec:
+    return parse_spec({"name": "few", "model_seeds": "0..4", "until": until, **more})
+
+
+def test_what_no_number_of_seeds_could_say_is_refused_in_a_line() -> None:
+    for until, more, word in (
+        ("share ± 0 %", {}, "until='share ± 0 %'"),
+        ("share ± 50 %", {}, "less than ± 50 %"),
+        ("accuracy ± 1 %", {}, "'share ± 10 %'"),
+        ("10", {}, "until='10'"),
+        ("share apart", {}, "it has 1"),
+        ("learned apart", {"axes": {"hidden_size": [2, 3, 4]}}, "it has 3"),
+        ("share ± 9 %", {"fixed": {"test_max_length": 10}}, "whether a seed generalizes"),
+        ("learned ± 9 %", {"most_seeds": 0}, "most_seeds=0"),
+        ("", {"most_seeds": 12}, "most_seeds=12"),
+    ):
+        with pytest.raises(SpecError) as refused:
+            spec(until, **more)
+        assert word in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+def test_seeds_are_added_until_the_interval_of_every_share_is_narrow_enough() -> None:
+    until = Until.parse("share ± 10 %")
+    for share in (0.0, 0.5, 1.0):
+        seeds = 5
+        while True:
+            right = round(share * seeds)
+            counts = SeedCounts(seeds, seeds, seeds, seeds, right)
+            (wanted,) = until.seeds_wanted([counts], 500)
+            interval = share_sequence(right, seeds)
+            reach = max(interval.value - interval.low, interval.high - interval.value)
+            assert (wanted > seeds) == (reach > 0.1)
+            assert wanted <= 2 * seeds + 2
+            if wanted == seeds:
+                break
+            seeds = wanted
+        assert seeds <= {0.0: 80, 0.5: 450, 1.0: 80}[share]
+    # A configuration that is known well enough gets no more, and none gets more than the most.
+    known, unknown = SeedCounts(60, 60, 60, 60, 60), SeedCounts(60, 60, 60, 60, 30)
+    assert until.seeds_wanted([known, unknown], 80) == [60, 80]
+    assert until.seeds_wanted([known, unknown], 60) == [60, 60]
+    assert until.seeds_wanted([known, unknown], 10) == [60, 60]
+
+
+def test_what_more_seeds_would_not_tell_ends_it() -> None:
+    until = Until.parse("share ± 10 %")
+    assert until.seeds_wanted([SeedCounts(HOPELESS, HOPELESS)], 500) == [HOPELESS]
+    assert until.seeds_wanted([SeedCounts(HOPELESS - 1, HOPELESS - 1)], 500) != [HOPELESS - 1]
+    # Most of these failed in training.
+    assert until.seeds_wanted([SeedCounts(10, 4, 4, 4, 4)], 500) == [10]
+
+
+def test_two_configurations_get_seeds_until_they_are_told_apart() -> None:
+    until = Until.parse("learned apart")
+    assert until.seeds_wanted([SeedCounts(5, 5, 5), SeedCounts(5, 5, 5)], 500) == [8, 8]
+    assert until.seeds_wanted([SeedCounts(5, 5, 5), SeedCounts(5, 5, 0)], 500) == [5, 5]
+
+
+def test_a_specification_gets_more_seeds_and_keeps_those_that_it_has() -> None:
+    grid = spec("learned ± 5 %", axes={"hidden_size": [2, 4]}, fixed={"num_letters": 4})
+    alike = grid.with_seeds([8, 8])
+    assert [list(seeds) for _, seeds in alike.members()] == [list(range(8))] * 2
+    assert '"axes":{"hidden_size":[2,4]}' in alike.submitted
+    apart = alike.with_seeds([8, 11])
+    assert [config.key for config in apart.configs()] == [config.key for config in grid.configs()]
+    assert [len(seeds) for _, seeds in apart.members()] == [8, 11]
+    assert apart.until == "learned ± 5 %"
+    further = apart.with_seeds([9, 11])
+    assert [list(seeds) for _, seeds in further.members()] == [list(range(9)), list(range(11))]
+    listed = parse_spec({"name": "few", "model_seeds": [3, 7], "until": "learned ± 5 %"})
+    assert [list(seeds) for _, seeds in listed.with_seeds([4]).members()] == [[3, 7, 8, 9]]

@@ -1,0 +1,408 @@
+"""Shortcut readers: what they are right on, how far models agree with them, what they decide."""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from benchmarks.shortcuts import LANGUAGES
+from seqcls import shortcuts
+from seqcls.errors import ConfigError
+from seqcls.evaluation import distinct_test_strings
+from seqcls.kinds import KINDS
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.sampling.streams import stream
+from seqcls.shortcuts import (
+    READERS,
+    Agreement,
+    Shortcut,
+    agreement_of,
+    decided_by,
+    read_test,
+    training_key,
+)
+from seqcls.strings.datasets import remember
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.automaton import Automaton
+from seqcls.tasks.base import LanguageTask, texts
+from seqcls.tasks.transductions import Transduction
+from sweeps.datasets import read_dataset
+from tests.zoo import LSTM
+
+SHORT: dict[str, Any] = {
+    "train_max_length": 10, "train_size": 1_000, "max_num_epochs": 1, "validation_max_length": 10,
+    "test_max_length": 16, "test_size": 400,
+}  # fmt: skip
+REGULAR: dict[str, Any] = {"task": "regular", "alphabet": "ab"}
+WANTED: dict[str, Any] = {"num_letters": 4, "required_letters": "abc"}
+REWRITE: dict[str, Any] = {"task": "rewrite", "alphabet": "abc"}
+AT_PLACES = "the token at the same place and its neighbors"
+NO_THREE: dict[str, Any] = {**REGULAR, "pattern": "(b|ab|aab)*(a|aa)?"}
+"""No three a stand side by side."""
+
+
+def problem_of(**fields: Any) -> Problem:
+    return resolve(configuration({"task": "parity", **SHORT, **fields}))
+
+
+def readers_of(problem: Problem) -> dict[str, Shortcut]:
+    return {own.reader: own for own in read_test(problem)}
+
+
+def right(problem: Problem, reader: str) -> np.ndarray:
+    return right_of(readers_of(problem)[reader])
+
+
+def right_of(own: Shortcut) -> np.ndarray:
+    assert own.obstacle is None
+    assert own.right is not None
+    return own.right
+
+
+def trained_and_tested(problem: Problem) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
+    """Strings and labels: those of training, and those of the test by their numbers."""
+    alphabet = problem.task.alphabet
+    trained = stream(problem.train).epoch(0)
+    drawn = distinct_test_strings(problem.test)
+    order = np.argsort(drawn.numbers)
+    tested = texts(alphabet, drawn.strings.take(order)), drawn.targets[order].astype(bool)
+    spelled = texts(alphabet, trained.strings), trained.labels
+    return (
+        list(zip(spelled[0], spelled[1].tolist(), strict=True)),
+        list(zip(tested[0], tested[1].tolist(), strict=True)),
+    )
+
+
+THREE_TOKENS = ["(aab)*", "(aab)+", "(b|ab|aab)*(a|aa)?", "aa(a|b)*", "(a|b)*bb"]
+OF_ITS_CLASS: list[tuple[dict[str, Any], str]] = [
+    ({"task": "repeat_01"}, "bigrams"),
+    ({"task": "first"}, "bigrams"),
+    ({"task": "first"}, "ends"),
+    ({"task": "even_pairs"}, "ends"),
+    ({**REGULAR, "pattern": "(ab)*"}, "bigrams"),
+    (NO_THREE, "trigrams"),
+    ({**REGULAR, "pattern": "((a|b)(a|b))*", "test_max_length": 10}, "length"),
+    # The empty string, and those of one or two tokens, as well.
+    *(({**REGULAR, "pattern": x, "test_min_length": 0}, "trigrams") for x in THREE_TOKENS),
+]
+
+
+def test_a_reader_is_right_wherever_the_language_is_of_its_class() -> None:
+    for fields, reader in OF_ITS_CLASS:
+        assert right(problem_of(**fields), reader).all(), (fields, reader)
+    majority = problem_of(task="majority", test_max_length=10)
+    assert right(majority, "counts").mean() > 0.97
+    assert right(majority, "counts_trees").mean() > 0.97
+    # And not where it takes more than the reader sees.
+    assert right(majority, "bigrams").mean() < 0.95
+    assert right(problem_of(**NO_THREE, negatives="near"), "bigrams").mean() < 0.9
+
+
+@pytest.mark.parametrize(
+    ("reader", "key"),
+    [("length", len), ("ends", lambda text: (text[:1], text[-1:]))],
+)
+def test_majority_labels_are_those_of_the_training_strings(reader: str, key: Any) -> None:
+    problem = problem_of(task="dyck", test_max_length=14)
+    trained, tested = trained_and_tested(problem)
+    balance: Counter[Any] = Counter()
+    for text, label in trained:
+        balance[key(text)] += 1 if label else -1
+    most = 2 * sum(label for _, label in trained) >= len(trained)
+    wanted = [(balance[key(text)] > 0 if balance[key(text)] else most) for text, _ in tested]
+    labels = [label for _, label in tested]
+    assert right(problem, reader).tolist() == [
+        x == label for x, label in zip(wanted, labels, strict=True)
+    ]
+
+
+def test_the_reader_of_pairs_sees_pairs_alone() -> None:
+    problem = problem_of(task="dyck", negatives="near", test_max_length=8)
+    _, tested = trained_and_tested(problem)
+    said: dict[Any, set[bool]] = {}
+    for (text, label), is_right in zip(tested, right(problem, "bigrams").tolist(), strict=True):
+        seen = (len(text), frozenset(pairwise(f"^{text}$")))
+        said.setdefault(seen, set()).add(label == is_right)
+    assert len(said) < len(tested)
+    assert all(len(answers) == 1 for answers in said.values())
+
+
+def test_long_strings_are_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problem_of(task="dyck", negatives="near")
+    whole = {name: right(problem, name).tolist() for name in ("bigrams", "trigrams")}
+    monkeypatch.setattr(shortcuts, "BLOCK_TOKENS", 100)
+    shortcuts._read.cache_clear()
+    assert {name: right(problem, name).tolist() for name in whole} == whole
+
+
+def test_copies_are_the_identity_and_reversals_are_where_they_are_palindromes() -> None:
+    small = {"num_tokens": 2, "test_max_length": 8, "train_max_length": 6}
+    copy = problem_of(task="copy", **small)
+    assert right(copy, "identity").all()
+    assert right(copy, "aligned").all()
+    reverse = problem_of(task="reverse", **small)
+    drawn = distinct_test_strings(reverse.test)
+    rows = texts(reverse.task.alphabet, drawn.strings.take(np.argsort(drawn.numbers)))
+    assert right(reverse, "identity").tolist() == [text == text[::-1] for text in rows]
+    assert 0 < right(reverse, "identity").mean() < 0.5
+    assert right(reverse, "aligned").mean() < 0.6
+
+
+def test_the_most_frequent_output_is_that_of_training() -> None:
+    problem = problem_of(task="modular_sum", train_max_length=4, test_max_length=6)
+    trained = stream(problem.train).epoch(0)
+    drawn = distinct_test_strings(problem.test)
+    most = Counter(map(bytes, trained.targets)).most_common(1)[0][0]
+    targets = drawn.targets[np.argsort(drawn.numbers)]
+    width = trained.targets.shape[1]
+    assert targets.shape[1] == width
+    assert right(problem, "most_frequent").tolist() == [bytes(x) == most for x in targets]
+
+
+def test_a_reader_of_a_place_and_its_neighbors_rewrites_what_stands_beside_it() -> None:
+    fields = {"alphabet": "abc", "pattern": "ab", "replacement": "ac"}
+    assert right(problem_of(task="rewrite", **fields), "aligned").mean() > 0.95
+
+
+def test_a_reader_that_cannot_be_fitted_says_why() -> None:
+    # Three letters are required.
+    one = resolve(configuration({"train_sampler": "fixed_length", "sequence_length": 2, **WANTED}))
+    found = readers_of(one)
+    for reader in ("counts", "counts_trees"):
+        assert found[reader].right is None
+        assert "all have one label" in str(found[reader].obstacle)
+    assert found["length"].right is not None
+    # Strings that are counted have no neighbors.
+    found = readers_of(resolve(configuration({"train_size": 256, "test_size": 256})))
+    for reader in ("ends", "bigrams", "trigrams"):
+        assert found[reader].right is None
+        assert "have no order" in str(found[reader].obstacle)
+    assert found["counts"].right is not None
+
+
+def test_readers_of_a_file_are_fitted_on_its_training_strings(tmp_path: Path) -> None:
+    def problem(name: str, trained: int) -> Problem:
+        rows = [
+            f"{''.join(letters)},{int('aa' in ''.join(letters)) & trained},{split}"
+            for number, letters in enumerate(product("ab", repeat=6))
+            for split in [("train", "train", "validation", "test")[number % 4]]
+        ]
+        (tmp_path / name).write_text("\n".join(["tokens,label,split", *rows]))
+        digest = remember(read_dataset(tmp_path / name))
+        return resolve(configuration({"task": "file", "dataset": digest}))
+
+    own = problem("own.csv", trained=1)
+    assert right(own, "bigrams").all()
+    assert not right(own, "length").all()
+    one = problem("one.csv", trained=0)
+    assert readers_of(one)["bigrams"].obstacle == "the training strings all have one label"
+    for field in ("negatives", "test_negatives"):
+        with pytest.raises(ConfigError, match=f"^{field}='near': not read by"):
+            configuration({**own.config.changed, field: "near"})
+
+
+@pytest.mark.parametrize("fields", [{"task": "dyck"}, {"task": "reverse"}])
+def test_readers_are_the_same_each_time(fields: dict[str, Any]) -> None:
+    problem = problem_of(**fields)
+    once = read_test(problem)
+    shortcuts._read.cache_clear()
+    again = read_test(problem)
+    assert once is not again
+    assert [own.reader for own in again] == [*problem.kind.shortcut_readers]
+    for one, other in zip(once, again, strict=True):
+        assert one.reader == other.reader
+        assert right_of(one).tolist() == right_of(other).tolist()
+        assert len(right_of(one)) == len(distinct_test_strings(problem.test).texts)
+
+
+def test_readers_are_fitted_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = set[int]()
+
+    def watched(read: Any) -> Any:
+        def reading(own: Any) -> Any:
+            found = read(own)
+            threads.update(pool["num_threads"] for pool in threadpool_info())
+            return found
+
+        return reading
+
+    monkeypatch.setattr(shortcuts, "_READ", {x: watched(y) for x, y in shortcuts._READ.items()})
+    shortcuts._read.cache_clear()
+    with threadpool_limits(2):
+        assert read_test(problem_of(task="dyck", test_size=300))
+    assert threads == {1}
+
+
+def test_every_reader_of_every_kind_has_words_and_is_fitted() -> None:
+    named = {name for kind in KINDS.values() for name in kind.shortcut_readers}
+    assert named == set(READERS) == set(shortcuts._READ)
+
+
+def test_readers_are_known_by_the_strings_that_they_are_fitted_on() -> None:
+    own = training_key(problem_of())
+    for same in (LSTM, {"test_size": 10}, {"learning_rate": 0.1}, {"test_negatives": "near"}):
+        assert training_key(problem_of(**same)) == own
+    for other in ({"train_seed": 7}, {"negatives": "near"}, {"train_max_length": 9}):
+        assert training_key(problem_of(**other)) != own
+    # Of 1,000 strings an epoch the first 20,000 take twenty epochs.
+    assert training_key(problem_of(max_num_epochs=2)) != own
+    assert training_key(problem_of(max_num_epochs=20)) == training_key(
+        problem_of(max_num_epochs=50)
+    )
+
+
+def agreement(
+    labels: list[int], model: list[int], reader: list[int], times: list[int] | None = None
+) -> Agreement:
+    errs = np.array(model, dtype=bool), np.array(reader, dtype=bool)
+    counted = np.array(times or [1] * len(labels))
+    return agreement_of(np.array(labels, dtype=bool), *errs, counted)
+
+
+def test_the_agreement_on_strings_of_one_label_is_cohens() -> None:
+    rng = np.random.default_rng(0)
+    for share in (0.1, 0.5, 0.9):
+        model = rng.random(200) < 0.3
+        reader = np.where(rng.random(200) < share, model, rng.random(200) < 0.4)
+        found = agreement([1] * 200, [*model], [*reader])
+        assert found.kappa == pytest.approx(cohen_kappa_score(model, reader))
+        assert found.share == pytest.approx((model == reader).mean())
+        assert found.low <= found.kappa <= found.high
+
+
+def test_the_agreement_on_strings_of_two_labels_is_beyond_that_within_each() -> None:
+    # Right on all 4 positive strings, wrong on all 4 negative ones: both do what labels explain.
+    labels, errs = [1] * 4 + [0] * 4, [0] * 4 + [1] * 4
+    assert agreement(labels, errs, errs).share == 1
+    assert agreement(labels, errs, errs).kappa == 0
+    assert cohen_kappa_score(errs, errs) == 1
+    # Positive: both wrong on one half, the same. Negative: as chance would have it.
+    model = [1, 1, 0, 0, 1, 1, 0, 0]
+    reader = [1, 1, 0, 0, 1, 0, 1, 0]
+    found = agreement(labels, model, reader)
+    # Six of eight agree, and four would by chance.
+    assert (found.share, found.kappa) == (6 / 8, (6 - 4) / (8 - 4))
+
+
+def test_strings_are_counted_as_often_as_they_are_tested() -> None:
+    labels, model, reader = [1, 1, 1, 0, 0], [1, 1, 0, 0, 1], [1, 0, 0, 0, 1]
+    times = [3, 1, 4, 6, 2]
+    every = (np.repeat(x, times).tolist() for x in (labels, model, reader))
+    assert agreement(labels, model, reader, times) == agreement(*every)
+
+
+def test_who_never_errs_agrees_beyond_nothing() -> None:
+    found = agreement([1, 0, 1, 0], [0] * 4, [0] * 4)
+    assert (found.share, found.kappa, found.low, found.high) == (1, 0, 0, 0)
+
+
+def drawn_automaton(rng: np.random.Generator) -> Automaton:
+    states = int(rng.integers(1, 4))
+    table = rng.integers(states, size=(states, 2))
+    return Automaton(table, rng.random(states) < 0.5)
+
+
+def test_neighbors_are_those_of_all_accepted_strings() -> None:
+    """The pairs of neighbors of every string of up to ten letters; the third is its end."""
+    every = [letters for length in range(11) for letters in product(range(2), repeat=length)]
+    strings = TokenStrings.of_lists(2, [[*letters] for letters in every])
+    pairs = np.zeros((len(every), 3, 3), dtype=bool)
+    for row, letters in enumerate(every):
+        for pair in pairwise((2, *letters, 2)):
+            pairs[row][pair] = True
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        automaton = drawn_automaton(rng)
+        accepted = automaton.accepting[automaton.states(strings)]
+        assert (automaton.neighbors() == pairs[accepted].any(axis=0)).all()
+
+
+NAMED = [
+    {**({} if name == "contains_all" else SHORT), **fields} for name, fields in LANGUAGES.items()
+]
+PATTERNS = [
+    *("(ab)*", "a*", "a*b*", "a(a|b)*", "(a|b)*a", "a?b?", "ab|ba", "(aa)*", "a(ab)*b"),
+    *("(b|ab|aab)*(a|aa)?", "(a|b)*aa(a|b)*", "((a|b)(a|b))*", "b*ab*", "(a|bb)*", "(ba*)*", "aba"),
+    *("(ab|ba)*", "(a|b)*ab", "a(a|b)*a|b(a|b)*b", "a?(a(a|b)*b)?", "(a|b)*a(a|b)*a(a|b)*"),
+    *("(a|b)*(aab|bba)(a|b)*", "(a|b){3}(a|b)*", "(a|b)*a(a|b)*b(a|b)*", "(a|b)*a(a|b)"),
+]
+LOOKS: dict[str, Callable[[tuple[int, ...]], Any]] = {
+    "the length": len,
+    "first and last letters": lambda letters: (letters[:1], letters[-1:]),
+    "letter counts": lambda letters: tuple(sorted(letters)),
+    "pairs of neighboring tokens": lambda letters: runs(letters, 2),
+    "runs of three tokens": lambda letters: runs(letters, 3),
+}
+
+
+def runs(letters: tuple[int, ...], size: int) -> frozenset[tuple[int, ...]]:
+    """The runs that occur, with a mark at each end; the string itself where it is shorter."""
+    marked = (-1, *letters, -2)
+    return frozenset(marked[x : x + size] for x in range(max(1, len(marked) - size + 1)))
+
+
+def held_by(problem: Problem, longest: int) -> list[str]:
+    """What is the same of no two strings of up to so many tokens with different labels."""
+    size = len(problem.task.alphabet)
+    every = [x for length in range(longest + 1) for x in product(range(size), repeat=length)]
+    strings = TokenStrings.of_lists(size, [[*letters] for letters in every])
+    assert isinstance(problem.task, LanguageTask)
+    labels = problem.task.labels(strings).tolist()
+    pairs = list(zip(every, labels, strict=True))
+    return [
+        by
+        for by, look in LOOKS.items()
+        if len({(look(x), y) for x, y in pairs}) == len({look(x) for x in every})
+    ]
+
+
+def test_what_decides_a_language_is_the_same_of_no_two_labels() -> None:
+    for fields in NAMED:
+        problem = problem_of(**fields)
+        size = len(problem.task.alphabet)
+        longest = max(x for x in range(3, 11) if x == 3 or size**x < 8_000)
+        held, by = held_by(problem, longest), decided_by(problem)
+        assert by is None or by in held, fields
+        if size <= 3:
+            assert by == next(iter(held), None), "those of few letters show it in short strings"
+    for pattern in PATTERNS:
+        problem = problem_of(**REGULAR, pattern=pattern)
+        assert decided_by(problem) == next(iter(held_by(problem, 9)), None), pattern
+
+
+@pytest.mark.parametrize(
+    ("fields", "by"),
+    [
+        ({"task": "copy"}, "the input itself"),
+        ({"task": "paragraph", "architecture": "paragraph_reader"}, "the input itself"),
+        ({"task": "reverse"}, None),
+        ({**REWRITE, "pattern": "a", "replacement": "b"}, AT_PLACES),
+        ({**REWRITE, "pattern": "^a|b$", "replacement": "c"}, AT_PLACES),
+        ({**REWRITE, "pattern": "[ab]", "replacement": r"\g<0>"}, "the input itself"),
+        ({**REWRITE, "pattern": "a", "replacement": ""}, None),
+        ({**REWRITE, "pattern": "(a)|b", "replacement": r"\1"}, None),
+        ({**REWRITE, "pattern": "aa", "replacement": "bb"}, None),
+    ],
+)
+def test_what_decides_an_output_is_what_writes_every_short_one(
+    fields: dict[str, Any], by: str | None
+) -> None:
+    task = resolve(configuration(fields)).task
+    assert isinstance(task, Transduction)
+    assert task.decided_by == by
+    if by is None or fields["task"] == "paragraph":
+        return
+    letters = range(min(3, len(task.alphabet)))
+    written: dict[Any, int] = {}
+    for row in (x for length in range(1, 6) for x in product(letters, repeat=length)):
+        output = task.target(np.array(row, dtype=np.uint8)).tolist()
+        assert output == [*row] or by == AT_PLACES
+        around = zip((-1, *row[:-1]), row, (*row[1:], -1), strict=True)
+        for token, place in zip(output, around, strict=True):
+            assert written.setdefault(place, token) == token

@@ -1,0 +1,208 @@
+"""Why runs fail, and whether rounding decides: found, stored, shown and kept in step with runs."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from seqcls.interpretability.causes import attributions, tokens_of
+from seqcls.interpretability.explanations import explain
+from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.interpretability.network import Network
+from seqcls.results import Cause, Confusion
+from sweeps.api import causes, failures, remedies, submit, work
+from sweeps.api import runs as api_runs
+from sweeps.api.models import trained_model
+from sweeps.api.trials import mechanisms_of
+from sweeps.cli.app import app
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import explained, queries, string_queries, sweep_queries
+from sweeps.store.reads.selection import View
+from sweeps.store.verification import verify
+from tests.conftest import ROOT
+from tests.databases import rows
+
+FOUND = [Cause("dilution", 1, "a by b", 0.75, 3), Cause("simple rule", None, "x", 0.25, 1, 0.99)]
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Store:
+    """A copy of the report's models that may be written."""
+    shutil.copy(ROOT / "runs.db", tmp_path / "runs.db")
+    return open_writer(str(tmp_path / "runs.db"))
+
+
+def run(store: Store, *arguments: str) -> str:
+    result = CliRunner().invoke(app, [*arguments, "--db", str(store.path)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def wrong_of(store: Store, run_id: int) -> list[str]:
+    return [str(x) for x in string_queries.string_errors(store.reader(), run_id)["string"]]
+
+
+def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
+    store = open_reader(str(ROOT / "runs.db"))
+    failing = queries.runs(store, View(failing=True))
+    assert len(failing) == 16
+    for run_id in failing["id"]:
+        model = trained_model(store, run_id)
+        network = Network.of(model.problem, model.weights)
+        errors = string_queries.string_errors(store, run_id)
+        found = attributions(model, errors["string"].tolist(), 3)
+        assert len(found) == 3
+        for own in found:
+            page = explain(network, own.string).mechanism
+            assert page is not None
+            assert (own.mechanism, own.head) == (page.name, page.head)
+            assert own.tokens == tokens_of(page)
+
+
+def test_the_command_stores_causes_and_says_them_by_configuration(shipped: Store) -> None:
+    sweep = ("causes", "lower_magnitude_initializations")
+    said = run(shipped, *sweep, "--sample", "10")
+    assert "6 failing runs of lower_magnitude_initializations" in said
+    assert "83% (44% to 97%)" in said
+    stored = rows(shipped, "SELECT run_id, mechanism, sum(strings) FROM cause GROUP BY run_id")
+    assert [number for *_, number in stored] == [10] * 6
+    before = queries.revision(shipped.reader())
+    record = json.loads(run(shipped, *sweep, "--sample", "10", "--json"))
+    assert queries.revision(shipped.reader()) == before, "what is stored is not found again"
+    assert record["failing"] == 6
+    leading = {own["mechanism"]: own["seeds"] for own in record["by_configuration"]}
+    assert leading == {"dilution": 5, "not learned": 1}
+    assert verify(shipped.reader()).damages == []
+
+
+def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> None:
+    columns = ["run_id", "number", "mechanism", "share", "strings"]
+    rows_ = [
+        (1, 0, "value interference", 0.4, 4),
+        (1, 1, "dilution", 0.3, 3),
+        (1, 2, "dilution", 0.3, 3),
+        # What is found wherever it is leads.
+        (2, 0, "simple rule", 0.94, 47),
+        (2, 1, "order not seen", 0.06, 3),
+        (3, 0, "simple rule", 1.0, 50),
+    ]
+    frame = pd.DataFrame(rows_, columns=columns)
+    found = failures.leading_causes(frame)
+    assert found["mechanism"].tolist() == ["dilution", "order not seen", "simple rule"]
+    assert found["strings"].tolist()[0] == 10
+    assert found["share"].tolist()[0] == pytest.approx(0.6)
+    assert mechanisms_of(frame[frame["run_id"] == 2]) == ["order not seen", "simple rule"]
+
+
+def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
+    shipped: Store,
+) -> None:
+    """Its causes of an older version, which took it for one that had, are found anew."""
+    found = failures.causes_of(shipped.reader(), 38, wrong_of(shipped, 38), 10)
+    assert [own.mechanism for own in found] == ["not learned", "two heads on one letter"]
+    assert found[0].tokens == (
+        "wrong on 75 of 508 test strings of trained lengths; training loss was no longer falling "
+        "at the end; 30 epochs, epoch 30 kept"
+    )
+    writer.record_causes(shipped, 38, [replace(FOUND[0], share=1.0)])
+    writer.record_causes(shipped, 39, [replace(FOUND[0], share=1.0)])
+    assert set(explained.causes(shipped.reader())["run_id"]) == {39}
+    assert failures.attribute(shipped, [38, 39], 3) == 1, "of 39 as many were looked at before"
+    assert set(explained.causes(shipped.reader())["run_id"]) == {38, 39}
+    assert failures.attribute(shipped, [38, 39], 3) == 0
+    said = run(shipped, "remedies", "38")
+    assert "run 38 has not learned the trained lengths: wrong on 75 of 508 test strings" in said
+    assert "run 38 fails by two heads on one letter" in said
+    assert "try max_num_epochs=120 (now 30), and with it patience=12, against not learned" in said
+
+
+def test_by_another_accuracy_it_fails_by_what_is_then_found(shipped: Store) -> None:
+    assert failures.attribute(shipped, [38, 39]) == 2
+    before = rows(shipped, "SELECT * FROM cause")
+    lower = failures.causes_judged(shipped.reader(), [38, 39], 0.8)
+    assert "not learned" not in set(lower["mechanism"])
+    for run_id in (38, 39):
+        own = failures.causes_of_run(shipped, run_id, 0.8)
+        assert own["share"].sum() == pytest.approx(1.0)
+        assert own.to_dict("records") == lower[lower["run_id"] == run_id].to_dict("records")
+        errors = string_queries.string_errors(shipped.reader(), run_id)
+        wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
+        found = failures.causes_of(shipped.reader(), run_id, wrong, SAMPLE, 0.8)
+        assert own["mechanism"].tolist() == [x.mechanism for x in found]
+    assert rows(shipped, "SELECT * FROM cause") == before, "nothing of it is stored"
+    said = run(shipped, "remedies", "38", "--learned-at", "0.8")
+    assert "no test string" not in said
+    assert f"run 38 fails by {', '.join(mechanisms_of(lower[lower['run_id'] == 38]))}" in said
+
+
+def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:
+    meant = ("lower_magnitude_initializations/5", "walkthrough", "all_initializations/6")
+    said = json.loads(run(shipped, "sensitive", *meant, "--json"))
+    by_run = {own["run_id"]: own for own in said}
+    assert by_run[41]["sensitive"]
+    assert by_run[41]["most"] > 100 > by_run[41]["least"] == 0
+    assert not by_run[8]["sensitive"]
+    assert (by_run[9]["least"], by_run[9]["most"]) == (972, 973)
+    assert len(rows(shipped, "SELECT * FROM perturbation")) == 3 * 9
+    before = queries.revision(shipped.reader())
+    run(shipped, "sensitive", *meant)
+    assert queries.revision(shipped.reader()) == before, "what is stored is not trained again"
+    assert "lower_magnitude_initializations" in run(shipped, "sensitive")
+
+
+def test_what_is_found_goes_with_its_run(shipped: Store, tmp_path: Path) -> None:
+    before = queries.revision(shipped.reader())
+    writer.record_causes(shipped, 39, FOUND)
+    writer.record_perturbations(shipped, 39, [Confusion(2886, 1443, 0, 5655)] * 2)
+    assert queries.revision(shipped.reader()) > before
+    fresh = open_writer(str(tmp_path / "other.db"))
+    writer.merge(fresh, shipped.reader())
+    writer.merge(fresh, shipped.reader())
+    merged = explained.causes(fresh.reader())
+    assert merged["mechanism"].tolist() == [own.mechanism for own in FOUND]
+    assert len(explained.perturbations(fresh.reader())) == 2
+    sweep = sweep_queries.find_sweep(shipped.reader(), "lower_magnitude_initializations")
+    writer.delete(shipped, sweep)
+    assert explained.causes(shipped.reader()).empty
+    assert explained.perturbations(shipped.reader()).empty
+    assert verify(shipped.reader()).damages == []
+
+
+def test_verification_finds_what_does_not_fit_its_run(shipped: Store) -> None:
+    assert "no finished run" in run(shipped, "causes", "walkthrough")
+    writer.record_causes(shipped, 38, FOUND[:1])
+    writer.record_perturbations(shipped, 39, [Confusion(1, 0, 0, 0)])
+    said = [str(damage) for damage in verify(shipped.reader()).damages]
+    assert said == [
+        "run 38: the shares of its causes do not sum to 1",
+        "run 39: a perturbation of it was tested on another number of strings",
+    ]
+
+
+def test_a_run_that_has_not_learned_counts_as_that_wherever_causes_are_counted(
+    tmp_path: Path,
+) -> None:
+    """Though it cannot see the order of tokens, by which other errors of it are called."""
+    store = open_writer(str(tmp_path / "blind.db"))
+    language = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
+    blind = {"architecture": "transformer", "positions": "none", **language}
+    sizes = {"train_size": 320, "test_max_length": 20, "test_size": 400, "max_num_epochs": 1}
+    submit(store, {"name": "blind", "model_seeds": "0..2", "fixed": {**blind, **sizes}})
+    work(store)
+    assert set(api_runs(store)["outcome"]) == {"not learned"}
+    record = json.loads(run(store, "causes", "blind", "--json"))
+    first = [row["mechanism"] for row in record["causes"] if row["number"] == 0]
+    assert first == ["not learned"] * 3
+    assert "order not seen" in {row["mechanism"] for row in record["causes"]}
+    counted = {row["mechanism"]: row["seeds"] for row in record["by_configuration"]}
+    assert counted == {"not learned": 3}
+    assert "100% (44% to 100%)" in run(store, "causes", "blind")
+    (found, *_) = failures.leading_causes(causes(store, "blind")).to_dict("records")
+    assert found["mechanism"] == "not learned"
+    assert remedies(store, "blind/0").mechanisms[:2] == ["order not seen", "not learned"]

@@ -1,0 +1,414 @@
+"""Subregular classes: known languages, published ones, and small automata against definitions."""
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.errors import ConfigError
+from seqcls.monoids import MAX_STATES, Table
+from seqcls.subregular.classes import ALIKE, CLASSES, Letters, Membership, Witness
+from seqcls.subregular.decisions import Subregular
+from seqcls.subregular.widths import least_threshold
+from seqcls.subregular.witnesses import find_witness
+from seqcls.tasks.automaton import Automaton, minimize
+from seqcls.tasks.regular import minimal_automaton
+from sweeps.api.task_theory import theory
+from tests.conftest import ASSETS
+
+EXAMPLES = {
+    "()": "finite, SP (k = 1)",
+    "ab|ba": "finite, PT (k = 2)",
+    "(a|b)*": "cofinite, SP (k = 1), coSP (k = 1)",
+    "(a|b)*aba": "definite (k = 3)",
+    "(ab)*": "SL (k = 2)",
+    "a(a|b)*": "SL (k = 2), coSL (k = 2)",
+    "a*b*": "SL (k = 2), SP (k = 2)",
+    "(a|b)*aa(a|b)*": "coSL (k = 2)",
+    "(a|b|c)*a(a|b|c)*b(a|b|c)*": "coSP (k = 2), TcoSL (k = 2, tier a b)",
+    "((a|b)*aa(a|b)*)&((a|b)*bb(a|b)*)": "LT (k = 2)",
+    "((a|b)*aa(a|b)*)&((a|b)*abab(a|b)*)|b*": "LT (k = 4)",
+    "(a|b)*aa(a|b)*bb(a|b)*": "PLT (k = 2)",
+    "b*(aab*)?": "PT (k = 3), LTT (k = 2, t = 2)",
+    "(c*ac*bc*)*c*": "TSL (k = 2, tier a b)",
+    "b*ab*": "PT (k = 2), LTT (k = 1, t = 2), TSL (k = 2, tier a), TcoSL (k = 3, tier a)",
+    "(a(ab)*b)*": "SF",
+    "(aa)*": "quasi-aperiodic, Zp (k = 2)",
+    "(b*ab*ab*a)*b*": "Zp (k = 3)",
+    "(b*ab*ab*ab*a)*b*": "solvable",
+}
+
+
+def smallest_of(automaton: Automaton) -> tuple[Membership, ...]:
+    """The smallest classes of a language of which each class is decided."""
+    decided = Subregular(automaton)
+    smallest = tuple(map(decided.measure, decided.smallest))
+    assert decided.undecided is None
+    return smallest
+
+
+def belongs(
+    automaton: Automaton,
+    name: str,
+    k: int | None = None,
+    t: int | None = None,
+    tier: Sequence[int] | None = None,
+) -> bool:
+    """Whether a language is in a class, of at most this width and number, on at most this tier."""
+    decided = Subregular(automaton)
+    found = decided.find(name)
+    if found is None or (tier is not None and not set(found.tier or ()) <= set(tier)):
+        return False
+    if k is None:
+        return True
+    if name in {"LT", "LTT"} and (found.k is None or t is not None):
+        most = 1 if name == "LT" else t
+        return least_threshold(decided.columns, decided.start, k, most) is not None
+    assert found.k is not None
+    return found.k <= k
+
+
+def automaton(pattern: str) -> tuple[Automaton, str]:
+    letters = "".join(sorted(set(pattern) & set("abcd"))) or "ab"
+    return minimal_automaton(pattern, letters), letters
+
+
+def told(found: Membership, letters: str) -> str:
+    """A class, its width, its number and its tier."""
+    tier = None if found.tier is None else " ".join(letters[x] for x in found.tier)
+    numbers = {"k": found.k, "t": found.t}
+    said = [f"{name} = {value}" for name, value in numbers.items() if value is not None]
+    said += [] if tier is None else [f"tier {tier}"]
+    return f"{found.name} ({', '.join(said)})" if said else found.name
+
+
+def test_a_language_is_in_its_smallest_classes() -> None:
+    for pattern, wanted in EXAMPLES.items():
+        made, letters = automaton(pattern)
+        assert ", ".join(told(each, letters) for each in smallest_of(made)) == wanted, pattern
+        words = [each.describe(letters) for each in smallest_of(made)]
+        assert len({*words}) == len(words)
+
+
+def test_witnesses_look_alike_to_the_class_that_they_refute() -> None:
+    for pattern in EXAMPLES:
+        decided = Subregular(automaton(pattern)[0])
+        for name, k in itertools.product(CLASSES, (1, 2, 3)):
+            witness = find_witness(decided, name, k)
+            if witness is not None:
+                assert_refutes(automaton(pattern)[0], witness, decided.tier)
+
+
+def test_every_class_that_strings_refute_has_a_witness() -> None:
+    decided = Subregular(automaton("(a(ab)*b)*")[0])
+    for name in ALIKE:
+        assert (find_witness(decided, name) is None) == (name in {"SF", "quasi-aperiodic"}), name
+    assert find_witness(Subregular(automaton("(aa)*")[0]), "SF") is not None
+    said = find_witness(Subregular(automaton("(b*ab*ab*ab*a)*b*")[0]), "quasi-aperiodic")
+    assert said is not None
+    words = said.describe("ab")
+    assert words.startswith("not quasi-aperiodic: bb is in it, ba is not")
+    assert "modulo" in words
+    # Two sums modulo 2, where any one of them tells some strings apart.
+    assert find_witness(Subregular(automaton("(b*ab*a)*b*&(a*ba*b)*a*")[0]), "Zp") is None
+
+
+def test_published_languages_are_in_the_class_of_their_name_and_in_no_smaller_one() -> None:
+    for path in sorted((ASSETS / "automata").glob("*.att")):
+        _, tier, name, k, t, _ = path.stem.split(".")
+        (found,) = theory("automaton", path=str(path)).classes
+        assert found.name == name
+        assert found.k in (None, int(k)), path
+        assert found.t in (None, int(t)), path
+        assert found.tier is None or len(found.tier) == int(tier), path
+
+
+def test_a_width_and_a_tier_at_most_are_asked_for() -> None:
+    made, _ = automaton("(c*ac*bc*)*c*")
+    assert belongs(made, "TSL", k=2, tier=[0, 1])
+    assert belongs(made, "TSL", k=3, tier=[0, 1, 2])
+    assert not belongs(made, "TSL", k=1)
+    assert not belongs(made, "TSL", tier=[0])
+    assert not belongs(made, "SL")
+    with pytest.raises(ConfigError, match="class='SLT': expected one of finite, cofinite"):
+        belongs(made, "SLT")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_automata_are_decided_as_by_the_definitions(seed: int) -> None:
+    for made in random_automata(seed, 12):
+        for k in (1, 2, 3):
+            assert belongs(made, "LT", k) == decides(made, Factors(k, 1)), made.table
+            assert belongs(made, "PT", k) == decides(made, Subsequences(k)), made.table
+            assert belongs(made, "SP", k) == allows_what_it_has(made, k, True), made.table
+            assert belongs(made, "coSP", k) == allows_what_it_has(made, k, False), made.table
+            assert belongs(made, "SL", k) == one_state_after(made, k - 1, True), made.table
+            assert belongs(made, "coSL", k) == one_state_after(made, k - 1, False), made.table
+        for k, t in ((1, 2), (1, 3), (2, 2), (2, 3)):
+            assert belongs(made, "LTT", k, t) == decides(made, Factors(k, t)), made.table
+        decided = Subregular(made)
+        for name in CLASSES:
+            witness = find_witness(decided, name, 2)
+            if witness is not None:
+                by_width = name.removeprefix("T") in {"definite", "SL", "coSL"}
+                assert by_width or decided.find(name) is None
+                assert_refutes(made, witness, decided.tier)
+
+
+def test_dot_depth_one_is_decided_as_by_the_identity_of_knast() -> None:
+    found = Counter(
+        (belongs(made, "PLT"), keeps_knasts_identity(Subregular(made)))
+        for made in random_automata(3, 150)
+        if belongs(made, "SF")
+    )
+    assert set(found) == {(True, True), (False, False)}
+
+
+def test_the_width_of_factors_in_order_is_that_of_the_identity_on_their_graph() -> None:
+    found = Counter[int | None]()
+    for made in random_automata(6, 40):
+        decided = Subregular(made)
+        if (held := decided.find("PLT")) is not None:
+            k = decided.measure(held).k
+            assert k == next(x for x in itertools.count(1) if keeps_identity_on_graph(decided, x))
+            found[k] += 1
+    assert {*found} >= {1, 2, 3}
+
+
+def test_what_is_too_large_is_not_decided_in_one_line() -> None:
+    states = MAX_STATES + 1
+    table = np.minimum(np.arange(states)[:, None] + np.array([1, 1]), states - 1)
+    large = Automaton(table, np.arange(states) == states - 1)
+    with pytest.raises(ConfigError, match="has 2,001 states, more than 2,000"):
+        Subregular(large)
+
+
+def test_theory_names_the_class_its_source_and_strings_that_refute_smaller_ones() -> None:
+    said = theory("regular", alphabet="abc", pattern="(c*ac*bc*)*c*")
+    (found,) = said.classes
+    assert (found.name, found.k, found.t, found.tier) == ("TSL", 2, None, ("a", "b"))
+    assert "strictly local (k = 2) on the tier a b" in said.language
+    assert "Heinz, Rawal & Tanner 2011" in found.source
+    assert [each.name for each in said.witnesses] == ["SL"]
+    assert said.witnesses[0].inside == ("c", "acb")
+    assert said.witnesses[0].outside == ("ac",)
+    assert theory("majority").classes == () == theory("copy").witnesses
+
+
+def accepts(made: Table, word: Letters) -> bool:
+    state = made.start
+    for letter in word:
+        state = made.table[state, letter]
+    return bool(made.accepting[state])
+
+
+def assert_refutes(made: Table, witness: Witness, tier: Letters) -> None:
+    """The strings have the labels that are said, and the class cannot tell them apart."""
+    assert all(accepts(made, word) for word in witness.inside)
+    assert not any(accepts(made, word) for word in witness.outside)
+    base = witness.name.removeprefix("T")
+    words = [*witness.inside, *witness.outside]
+    if base != witness.name:
+        words = [tuple(x for x in word if x in tier) for word in words]
+    seen = [occurring(word, witness.k) for word in words]
+    if base == "SL":
+        assert seen[2].keys() <= seen[0].keys() | seen[1].keys()
+    elif base == "coSL":
+        assert seen[0].keys() <= seen[1].keys() | seen[2].keys()
+    elif base == "LT":
+        assert seen[0].keys() == seen[1].keys()
+    elif base == "LTT":
+        assert seen[0] == seen[1]
+    elif base == "PT":
+        assert short(words[0], witness.k) == short(words[1], witness.k)
+    elif base in {"SP", "coSP"}:
+        one, other = words if base == "SP" else words[::-1]
+        letters = iter(one)
+        assert all(letter in letters for letter in other)
+    elif base == "definite":
+        assert words[0][-witness.k :] == words[1][-witness.k :]
+    elif base in {"finite", "cofinite"}:
+        assert bool(witness.inside) == (base == "finite")
+        (one, other), more = words, len(words[1]) - len(words[0])
+        # The second has some letters of the first once more.
+        assert any(
+            one[:x] + one[x - more : x] + one[x:] == other for x in range(more, len(one) + 1)
+        )
+    elif base == "quasi-aperiodic":
+        assert len(words[0]) == len(words[1])
+    elif base == "Zp":
+        times = [Counter(word) for word in words]
+        assert all((times[0][x] - times[1][x]) % witness.k == 0 for x in times[0] | times[1])
+    elif base == "PLT":
+        assert in_order(words[0], witness.k) == in_order(words[1], witness.k)
+    else:
+        assert base == "SF"
+        assert set(words[0]) == set(words[1])
+
+
+def occurring(word: Letters, k: int) -> Counter[Hashable]:
+    """Factors of width k; those of a shorter string are the string."""
+    ends = ("⋊", *word, "⋉")
+    return Counter(ends[x : x + k] for x in range(len(ends) - k + 1)) or Counter([ends])
+
+
+def short(word: Letters, k: int) -> set[Letters]:
+    """Subsequences of up to k letters."""
+    found: set[Letters] = {()}
+    for letter in word:
+        found |= {(*x, letter) for x in found if len(x) < k}
+    return found
+
+
+def in_order(word: Letters, k: int) -> set[Hashable]:
+    """Pairs of factors of width k of which one begins after the other does."""
+    ends = ("⋊", *word, "⋉")
+    found = [ends[x : x + k] for x in range(len(ends) - k + 1)]
+    return set(itertools.combinations(found, 2)) | set(found)
+
+
+class Factors:
+    """What a string is to LT and LTT: how it begins and ends, and factors counted up to t."""
+
+    def __init__(self, k: int, t: int) -> None:
+        self.k, self.t = k, t
+        self.first: tuple[Letters, Letters, frozenset[tuple[Letters, int]]] = ((), (), frozenset())
+
+    def more(
+        self, seen: tuple[Letters, Letters, frozenset[tuple[Letters, int]]], letter: int
+    ) -> tuple[Letters, Letters, frozenset[tuple[Letters, int]]]:
+        beginning, end, counted = seen
+        if len(beginning) < self.k - 1:
+            beginning = (*beginning, letter)
+        end = (*end, letter)
+        if len(end) >= self.k:
+            numbers = dict(counted)
+            numbers[end] = min(self.t, numbers.get(end, 0) + 1)
+            counted, end = frozenset(numbers.items()), end[1:]
+        return beginning, end, counted
+
+
+class Subsequences:
+    """What a string is to PT."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.first: frozenset[Letters] = frozenset([()])
+
+    def more(self, seen: frozenset[Letters], letter: int) -> frozenset[Letters]:
+        return seen | {(*x, letter) for x in seen if len(x) < self.k}
+
+
+def decides(made: Table, looks: Factors | Subsequences) -> bool:
+    """Whether strings that are the same to a class lead to one state, of all there are."""
+    states: dict[Hashable, int] = {looks.first: made.start}
+    queue: list[Any] = [looks.first]
+    for seen in queue:
+        for letter, after in enumerate(made.table[states[seen]].tolist()):
+            more = looks.more(seen, letter)
+            if more not in states:
+                queue.append(more)
+            if states.setdefault(more, after) != after:
+                return False
+    return True
+
+
+def allows_what_it_has(made: Table, k: int, accepting: bool) -> bool:
+    """Whether strings are of a label whose subsequences occur in some string of that label."""
+    looks = Subsequences(k)
+    reached = {(looks.first, made.start)}
+    queue = list(reached)
+    for seen, state in queue:
+        for letter, after in enumerate(made.table[state].tolist()):
+            if (more := (looks.more(seen, letter), after)) not in reached:
+                reached.add(more)
+                queue.append(more)
+    labels = made.accepting == accepting
+    occur = {word for seen, state in reached if labels[state] for word in seen}
+    return all(labels[state] for seen, state in reached if seen <= occur)
+
+
+def keeps_knasts_identity(decided: Subregular) -> bool:
+    """Whether all idempotents and elements keep it, which the semigroup has few of."""
+    products = decided.monoid.products
+    elements = np.arange(len(products))
+    powers = elements
+    for _ in elements:
+        powers = products[powers, elements]
+    own = elements[not decided.neutral.any() :]
+    idempotents = own[products[own, own] == own]
+    for e, f in itertools.product(idempotents, repeat=2):
+        there = np.unique(products[products[e, own], f])[:, None]
+        back = np.unique(products[products[f, own], e])
+        turns = powers[products[there, back]]
+        left = products[turns, there].ravel()[:, None], turns.ravel()[:, None]
+        right = products[back, turns].ravel(), turns.ravel()
+        if (products[left[0], right[0]] != products[left[1], right[1]]).any():
+            return False
+    return True
+
+
+def keeps_identity_on_graph(decided: Subregular, k: int) -> bool:
+    """Whether all ways between any two words of k - 1 letters keep Knast's identity, as they lead
+    on from every state that is reached by a string that ends with the first.
+    """
+    products, elements = decided.monoid.products, decided.monoid.elements
+    columns, following = decided.columns, decided.monoid.following
+    words = list(itertools.product(range(len(columns)), repeat=k - 1))
+    ways: dict[tuple[Letters, Letters], set[int]] = {}
+    for word in words:
+        queue = [(word, 0)]
+        for end, element in queue:
+            ways.setdefault((word, end), set()).add(element)
+            for letter in range(len(columns)):
+                to = (*end, letter)[1:] if k > 1 else (), int(following[element, letter])
+                if to not in queue:
+                    queue.append(to)
+    powers = np.arange(len(products))
+    for _ in range(len(products)):
+        powers = products[powers, np.arange(len(products))]
+    for u, v in itertools.product(words, repeat=2):
+        states = np.arange(columns.shape[1])
+        for letter in u:
+            states = np.unique(columns[letter, states])
+        there, back = (np.array(sorted(ways.get(x, ()))) for x in ((u, v), (v, u)))
+        if not len(there) or not len(back):
+            continue
+        for x, y, z, t in itertools.product(there, back, there, back):
+            left, right = powers[products[x, y]], powers[products[z, t]]
+            one = products[products[left, products[x, t]], right]
+            if (elements[one][states] != elements[products[left, right]][states]).any():
+                return False
+    return True
+
+
+def one_state_after(made: Table, length: int, accepting: bool) -> bool:
+    """Whether all strings of a length lead to one state from which one with a label goes on."""
+    live = made.accepting == accepting
+    for _ in live:
+        live = live | live[made.table].any(axis=1)
+    for word in itertools.product(range(made.table.shape[1]), repeat=length):
+        states = np.arange(len(live))
+        for letter in word:
+            states = np.unique(made.table[states, letter])
+        if np.count_nonzero(live[states]) > 1:
+            return False
+    return True
+
+
+def random_automata(seed: int, number: int) -> Iterator[Automaton]:
+    """Automata of three to five states and two letters, many of which lead on and never back."""
+    rng = random.Random(seed)
+    while number:
+        states = rng.randint(3, 5)
+        table = [[rng.randrange(states) for _ in range(2)] for _ in range(states)]
+        if rng.random() < 0.6:
+            table = [[max(state, x) for x in row] for state, row in enumerate(table)]
+        made = minimize(np.array(table), np.array([rng.random() < 0.5 for _ in range(states)]))
+        if len(made.table) > 2:
+            number -= 1
+            yield made

@@ -1,0 +1,547 @@
+"""Classes of languages against brute force, and what is predicted against known cases."""
+
+import itertools
+import math
+import random
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from seqcls.config import NetworkConfig
+from seqcls.errors import ConfigError
+from seqcls.models.initialization import make_model
+from seqcls.monoids import MAX_STATES, monoid_of
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER
+from seqcls.tasks import LanguageTask
+from seqcls.tasks.regular import Regular as Pattern
+from seqcls.theory import table
+from seqcls.theory.classes import RegularClass, Stated, Undecided, class_of
+from seqcls.theory.predictions import order_pair, theory_of
+from sweeps.api.task_theory import theory
+from tests.tasks import LANGUAGES, every_string, language, small, strings_of
+
+STAR_FREE, QUASI, SOLVABLE, UNSOLVABLE = (
+    "star-free",
+    "quasi-aperiodic",
+    "solvable groups",
+    "a group that is not solvable",
+)
+TOMITA = {
+    1: ("1*", STAR_FREE),
+    2: ("(10)*", STAR_FREE),
+    3: ("0*((11)+0+|1(11)*(00)+)*1*", QUASI),
+    4: ("(1|01|001)*(()|0|00)", STAR_FREE),
+    5: ("(00|11|(01|10)(00|11)*(01|10))*", SOLVABLE),
+    6: ("(01|(1|00)(10)*(0|11))*", SOLVABLE),
+    7: ("0*1*0*1*", STAR_FREE),
+}
+NAMED: list[tuple[dict[str, Any], str]] = [
+    *(
+        ({"task": x}, STAR_FREE)
+        for x in ("first", "even_pairs", "repeat_01", "contains_all", "flip_flop")
+    ),
+    ({"task": "consistent_pairs"}, STAR_FREE),
+    ({"task": "consistent_pairs", "num_tokens": 3}, STAR_FREE),
+    *(({"task": x}, SOLVABLE) for x in ("parity", "cycle_navigation", "modular_arithmetic")),
+    ({"task": "dyck", "max_depth": 1}, STAR_FREE),
+    ({"task": "dyck", "max_depth": 4}, STAR_FREE),
+    ({"task": "dyck", "bracket_types": 2, "max_depth": 3}, STAR_FREE),
+    *(({"task": "word_problem", "group": x}, SOLVABLE) for x in ("Z2", "Z5", "S3", "A4", "S4")),
+    *(({"task": "word_problem", "group": x}, UNSOLVABLE) for x in ("A5", "S5")),
+    *(
+        ({"task": "regular", "alphabet": alphabet, "pattern": pattern}, name)
+        for alphabet, pattern, name in (
+            ("ab", "(ab)*", STAR_FREE),
+            ("ab", "a*b*", STAR_FREE),
+            ("a", "(aa)*", QUASI),
+            ("ab", "(aa)*", QUASI),
+            ("ab", "((a|b)(a|b))*", QUASI),
+            ("ab", "(b*ab*a)*b*", SOLVABLE),
+            ("ab", "b*ab*ab*", STAR_FREE),
+            *(("01", pattern, name) for pattern, name in TOMITA.values()),
+        )
+    ),
+]
+
+
+@cache
+def known(task: str, **fields: Any) -> Any:
+    """The class of a language, decided once."""
+    return class_of(language(task, **fields))
+
+
+def test_languages_have_their_known_class() -> None:
+    for fields, name in NAMED:
+        assert known(**fields).name == name, fields
+
+
+def test_every_language_is_decided_or_stated_but_that_of_formulas() -> None:
+    found = {name: class_of(small(name)) for name in LANGUAGES}
+    assert [name for name, x in found.items() if isinstance(x, Undecided)] == ["counting"]
+    stated = [x for x in found.values() if isinstance(x, Stated)]
+    assert len(stated) >= 11
+    assert all(re.search(r"(19|20)\d\d", x.hierarchy.source) for x in stated)
+
+
+def test_the_automaton_of_a_task_is_minimal_and_has_its_labels() -> None:
+    for fields, _ in NAMED[:14]:
+        task: Any = language(**fields)
+        automaton = task.automaton
+        rows = strings_of(task, every_string(task, *range(7 if len(task.alphabet) <= 4 else 4)))
+        assert (automaton.accepting[automaton.states(rows)] == task.labels(rows)).all(), fields
+        apart = automaton.accepting.astype(np.int64)
+        for _ in automaton.table:
+            after = np.column_stack([apart, apart[automaton.table]])
+            apart = np.unique(after, axis=0, return_inverse=True)[1].ravel()
+        assert len(np.unique(apart)) == len(automaton.table), fields
+
+
+FORMS = [
+    "{0}{1}",
+    "({0}|{1})",
+    "({0}{1})*",
+    "({0}|{1})*",
+    "(({0}){{2}})*",
+    "(({1})*{0}({1})*{0})*({1})*",
+]
+
+
+def random_patterns() -> Iterator[tuple[str, str]]:
+    """Expressions over two or three letters, some of which repeat what they count."""
+    rng = random.Random(20)
+
+    def expression(depth: int, letters: str) -> str:
+        if depth == 0:
+            return rng.choice(letters)
+        inner = [expression(depth - 1, letters) for _ in range(2)]
+        form = rng.choice(FORMS)
+        return form.format(*inner)
+
+    while True:
+        letters = rng.choice(["ab", "abc"])
+        yield letters, expression(rng.choice([1, 2, 3, 3]), letters)
+
+
+class ByWords:
+    """The same questions by brute force: maps as tuples, all words, every pair of elements."""
+
+    def __init__(self, rows: list[list[int]]) -> None:
+        self.tokens = [tuple(row[token] for row in rows) for token in range(len(rows[0]))]
+        self.elements = [tuple(range(len(rows)))]
+        for element in self.elements:
+            for token in self.tokens:
+                if (made := self.times(element, token)) not in self.elements:
+                    self.elements.append(made)
+
+    def times(self, first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(second[x] for x in first)
+
+    def powers(self, x: tuple[int, ...]) -> list[tuple[int, ...]]:
+        found = [x]
+        while (following := self.times(found[-1], x)) not in found:
+            found.append(following)
+        return found
+
+    def is_star_free(self) -> bool:
+        return all(self.times(self.powers(x)[-1], x) == self.powers(x)[-1] for x in self.elements)
+
+    def is_commutative(self) -> bool:
+        pairs = itertools.product(self.elements, repeat=2)
+        return all(self.times(x, y) == self.times(y, x) for x, y in pairs)
+
+    def is_quasi_aperiodic(self) -> bool:
+        made, seen = {self.elements[0]}, []
+        while made not in seen:
+            seen.append(made)
+            for x in made:
+                powers = self.powers(x)
+                is_group = self.times(powers[-1], x) == x
+                if is_group and len(powers) > 1 and made.issuperset(powers):
+                    return False
+            made = {self.times(x, token) for x in made for token in self.tokens}
+        return True
+
+    def groups(self) -> Iterator[set[tuple[int, ...]]]:
+        for e in self.elements:
+            if self.times(e, e) == e:
+                local = {x for x in self.elements if self.times(e, x) == x == self.times(x, e)}
+                yield {x for x in local if any(self.times(x, y) == e for y in local)}
+
+    def is_solvable(self) -> bool:
+        return all(map(self._ends_in_one, self.groups()))
+
+    def _ends_in_one(self, group: set[tuple[int, ...]]) -> bool:
+        while len(group) > 1:
+            inverse = {x: self.powers(x)[-2] if len(self.powers(x)) > 1 else x for x in group}
+            derived = {
+                self.times(self.times(inverse[x], inverse[y]), self.times(x, y))
+                for x, y in itertools.product(group, repeat=2)
+            }
+            while more := {self.times(x, y) for x in derived for y in derived} - derived:
+                derived |= more
+            if len(derived) == len(group):
+                return False
+            group = derived
+        return True
+
+
+def test_the_class_of_100_random_patterns_is_what_brute_force_says() -> None:
+    seen: dict[str, RegularClass] = {}
+    for alphabet, pattern in random_patterns():
+        if len(seen) == 100:
+            break
+        task = Pattern(alphabet, pattern)
+        found = class_of(task)
+        assert isinstance(found, RegularClass)
+        if pattern in seen or found.size > 60:
+            continue
+        seen[pattern] = found
+        words = ByWords(task.automaton.table.tolist())
+        assert len(words.elements) == found.size
+        assert words.is_commutative() == found.is_commutative, pattern
+        assert words.is_star_free() == found.is_star_free, pattern
+        assert words.is_quasi_aperiodic() == found.is_quasi_aperiodic, pattern
+        assert words.is_solvable() == found.is_solvable, pattern
+    names = {found.name for found in seen.values()}
+    assert names >= {STAR_FREE, QUASI, SOLVABLE}
+
+
+def test_a_group_that_is_not_solvable_is_so_by_brute_force() -> None:
+    for group, solvable in (("A4", True), ("A5", False)):
+        task: Any = language("word_problem", group=group)
+        words = ByWords(task.automaton.table.tolist())
+        assert words._ends_in_one(set(words.elements)) is solvable
+        assert monoid_of(task.automaton).is_solvable() is solvable
+
+
+def test_what_is_too_large_is_not_decided_in_one_line() -> None:
+    for depth, types, reason in (
+        (8, 2, "its syntactic monoid has more than"),
+        (11, 2, f"4,096 states, more than {MAX_STATES:,}"),
+        (99, 2, "its automaton has more than 10,000 states"),
+    ):
+        found = known("dyck", bracket_types=types, max_depth=depth)
+        assert isinstance(found, Undecided)
+        assert reason in found.reason
+        assert "\n" not in found.describe()
+
+
+def test_order_is_told_apart_by_the_first_two_strings_that_it_tells_apart() -> None:
+    assert order_pair(Pattern("ab", "(ab)*")) == ("ab", "ba")
+    assert order_pair(Pattern("ab", "(a|b)*a(a|b)*")) is None
+    for name in LANGUAGES:
+        task = small(name)
+        if (pair := order_pair(task)) is not None:
+            rows = strings_of(task, list(pair))
+            assert (rows.counts[0] == rows.counts[1]).all()
+            assert task.labels(rows)[0] != task.labels(rows)[1]
+
+
+PAIRS: dict[str, dict[str, Any]] = {
+    "(ab)*": {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"},
+    "(aa)*": {"task": "regular", "alphabet": "a", "pattern": "(aa)*"},
+    "parity": {"task": "parity"},
+    "first": {"task": "first"},
+    "even_pairs": {"task": "even_pairs"},
+    "majority": {"task": "majority"},
+    "copy": {"task": "marked_copy"},
+    "dyck": {"task": "dyck", "max_depth": 3},
+    "dyck 1": {"task": "dyck"},
+    "dyck 2": {"task": "dyck", "bracket_types": 2},
+    "Z2": {"task": "word_problem", "group": "Z2"},
+    "Z5": {"task": "word_problem", "group": "Z5"},
+    "S3": {"task": "word_problem", "group": "S3"},
+    "A5": {"task": "word_problem", "group": "A5"},
+}
+NETWORKS: dict[str, dict[str, Any]] = {
+    "order-free": {},
+    "places": {"positions": "sinusoidal"},
+    "causal": {"attention_mask": "causal", "readout": "last"},
+    "deep": {"architecture": "deltanet", "readout": "last", "num_blocks": 2},
+    "deep product": {"architecture": "deltaproduct", "readout": "last", "num_blocks": 2},
+    **{x: {"architecture": x, "readout": "last"} for x in sorted(table.FINITE_STATE)},
+    "mean": {"readout": "mean"},
+    "causal mean": {"attention_mask": "causal", "readout": "mean"},
+    **{f"{x} mean": {"architecture": x, "readout": "mean"} for x in sorted(table.FINITE_STATE)},
+}
+CASES: dict[str, list[str]] = {
+    "order_free": ["(ab)*, order-free: cannot", "first, order-free: cannot"],
+    "transformer_tc0": ["A5, places: cannot", "A5, causal mean: cannot"],
+    "mamba_tc0": ["A5, mamba, signed: cannot"],
+    "transformer_ac0": [
+        "parity, places: cannot", "S3, causal: cannot", "parity, causal mean: cannot",
+    ],
+    "masked_star_free": ["(aa)*, causal: cannot", "(aa)*, causal mean: cannot"],
+    "masked_r_trivial": ["(ab)*, causal: cannot"],
+    "counting_attention": ["majority, causal: can", "dyck 1, causal: can"],
+    "recurrent_automaton": ["A5, rnn: can", "dyck, gru: can"],
+    "lstm_counter": ["majority, lstm: can"],
+    "finite_memory": ["majority, rnn: cannot", "dyck 2, lstm: cannot", "copy, slstm: cannot"],
+    "nonnegative_gates": [
+        "parity, mamba: cannot", "(aa)*, linear_attention: cannot", "parity, mamba mean: cannot",
+    ],
+    "star_free_recurrence": ["(ab)*, mamba: can", "dyck, mamba: can"],
+    "positive_eigenvalues": [
+        "parity, deltanet: cannot", "parity, gated_deltanet: cannot",
+        "parity, deltanet mean: cannot",
+    ],
+    "real_eigenvalues": ["Z5, mamba, signed: cannot", "Z5, mamba mean, signed: cannot"],
+    "signed_parity": [
+        "parity, deltaproduct, signed: can", "parity, mamba, signed: can",
+        "Z2, deltanet, signed: can",
+    ],
+    "signed_counting": ["Z5, deep product, signed: can", "Z5, deep, signed: can"],
+    "automaton_by_mean": ["parity, rnn mean: can", "A5, lstm mean: can"],
+    "share_by_mean": [
+        *(f"majority, {x} mean: can" for x in sorted(table.FINITE_STATE)),
+        "majority, mean: can", "majority, causal mean: can",
+    ],
+}  # fmt: skip
+"""By each row of the table: languages, networks, and what it says of them."""
+
+UNKNOWN = [
+    ("(ab)*", "places"),
+    ("first", "causal"),
+    ("even_pairs", "causal"),
+    ("(ab)*", "causal mean"),
+    ("(aa)*", "places"),
+    ("majority", "order-free"),
+    ("(ab)*", "deltanet"),
+    ("parity", "slstm"),
+    ("parity", "deltaproduct"),
+    ("copy", "places"),
+    ("dyck 1", "lstm mean"),
+    ("dyck 1", "causal mean"),
+    ("copy", "rnn mean"),
+    ("(ab)*", "mamba mean"),
+]
+
+
+def rows(name: str, network: str, signed: str, patch: pytest.MonkeyPatch) -> list[table.Statement]:
+    patch.setattr(table, "eigenvalue_range", lambda _: signed)
+    made, own = NetworkConfig(**NETWORKS[network]), known(**PAIRS[name])
+    return [row for row in table.STATEMENTS if row.holds(own, made)]
+
+
+def test_a_row_of_the_table_holds_of_known_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {*CASES} == {row.name for row in table.STATEMENTS}
+    assert all(row.source for row in table.STATEMENTS)
+    for row, cases in CASES.items():
+        for case in cases:
+            about, _, verdict = case.partition(": ")
+            name, network, *signed = about.split(", ")
+            found = rows(name, network, *(signed or ["positive"]), monkeypatch)
+            assert {x.name: x.verdict for x in found}[row] == verdict, (row, case)
+
+
+def test_what_no_source_says_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, network in UNKNOWN:
+        assert rows(name, network, "positive", monkeypatch) == [], (name, network)
+
+
+def test_no_two_rows_contradict_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, network, signed in itertools.product(PAIRS, NETWORKS, ("positive", "signed")):
+        verdicts = {row.verdict for row in rows(name, network, signed, monkeypatch)}
+        assert len(verdicts) <= 1, (name, network, signed)
+
+
+def deciding(model: Any, task: LanguageTask, strings: TokenStrings) -> None:
+    """Asserts that a model's answers are the language's."""
+    with torch.no_grad():
+        logits = model(torch.from_numpy(strings.ids.astype(np.int64))).numpy()
+    # What is 0 by exact arithmetic may be rounded.
+    np.testing.assert_array_equal(logits > 1e-9, task.labels(strings))
+
+
+def all_strings(task: LanguageTask, longest: int) -> TokenStrings:
+    """Those of one token and more."""
+    tokens = range(len(task.alphabet))
+    lengths = range(1, longest + 1)
+    rows = [row for length in lengths for row in itertools.product(tokens, repeat=length)]
+    return TokenStrings.of_lists(len(tokens), rows)
+
+
+def long_strings(task: LanguageTask, length: int) -> TokenStrings:
+    letters = np.random.default_rng(1).integers(
+        len(task.alphabet), size=(200, length), dtype=np.uint8
+    )
+    return TokenStrings.of_letters(len(task.alphabet), letters)
+
+
+def network_by_hand(architecture: str, num_letters: int, hidden: int) -> Any:
+    """A network read as a mean whose weights are all 0, in float64."""
+    model = make_model(
+        NetworkConfig(
+            architecture=architecture, readout="mean", num_letters=num_letters, hidden_size=hidden
+        )
+    ).double()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.zero_()
+    return model
+
+
+SATURATED = 1e4
+"""A gate's or a unit's input where float64 is rounded to 0 or 1, or to -1 or 1."""
+
+
+def without_memory(cell: Any, hidden: int, constant: int) -> slice:
+    """Sets a cell's gates so that its state is that of a plain one; the rows of its candidate.
+
+    Args:
+        cell: of an LSTM or a GRU, or a plain one.
+        hidden: numbers of its state.
+        constant: the number of the embedding that is 1 for every token.
+    """
+    gates = {"RNNCell": "c", "GRUCell": "ruc", "LSTMCell": "ifco"}[type(cell).__name__]
+    for row, gate in enumerate(gates):
+        closed = gate in "uf"
+        if gate != "c":
+            rows = slice(row * hidden, (row + 1) * hidden)
+            cell.input_weight[rows, constant] = -SATURATED if closed else SATURATED
+    start = gates.index("c") * hidden
+    return slice(start, start + hidden)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("architecture", ["transformer", *sorted(table.FINITE_STATE)])
+def test_majority_is_decided_by_the_mean_of_states(architecture: str) -> None:
+    task = language("majority")
+    predicted = theory_of({"task": "majority", "architecture": architecture, "readout": "mean"})
+    assert predicted.first.verdict == "can"
+    model = network_by_hand(architecture, 2, 2)
+    model.embedding.weight[FIRST_LETTER:] = torch.tensor([[-1.0, 1.0], [1.0, 1.0]])
+    if architecture in table.NONLINEAR:
+        (cell,) = model.layers
+        cell.input_weight[without_memory(cell, 2, 1).start, 0] = 1
+    model.classifier.weight[0, 0] = 1
+    deciding(model, task, all_strings(task, 10))
+    # One 1 more, as many, one less: of strings of any length.
+    for length in (200, 301):
+        ones = np.arange(length) % 2 == 0
+        rows = [np.roll(ones, 1), ones, ~ones, np.sort(ones), np.sort(~ones)[::-1]]
+        letters = np.array(rows, dtype=np.uint8)
+        deciding(model, task, TokenStrings.of_letters(2, letters))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("architecture", sorted(table.NONLINEAR))
+@pytest.mark.parametrize("name", ["parity", "(ab)*", "(aa)*", "first", "S3"])
+def test_an_automaton_is_run_by_a_recurrent_network_read_as_a_mean(
+    architecture: str, name: str
+) -> None:
+    """A unit for each state and token says which step was taken; so a step's change is known."""
+    fields = PAIRS[name]
+    task: Any = language(**fields)
+    assert theory_of({**fields, "architecture": architecture, "readout": "mean"}).first.verdict == (
+        "can"
+    )
+    table_, accepts = task.automaton.table.tolist(), np.array(task.automaton.accepting)
+    states, tokens, start = len(table_), len(task.alphabet), task.automaton.start
+    steps = list(itertools.product(range(states), range(tokens)))
+    started, first, constant = range(len(steps), len(steps) + 3)
+    hidden = len(steps) + 3
+    model = network_by_hand(architecture, tokens, hidden)
+    model.embedding.weight[FIRST_LETTER:, :tokens] = torch.eye(tokens)
+    model.embedding.weight[:, constant] = 1
+    (cell,) = model.layers
+    candidate = without_memory(cell, hidden, constant)
+    given, before = cell.input_weight[candidate], cell.state_weight[candidate]
+    # What a unit is when it is on: 1, or what an LSTM makes of that.
+    on = math.tanh(1) if architecture == "lstm" else 1.0
+    for unit, (state, token) in enumerate(steps):
+        sources = [x for x, (q, a) in enumerate(steps) if table_[q][a] == state]
+        # One source is on, or none; before the first token all are 0.
+        before[unit, sources] = 1 / on
+        before[unit, started] = (len(sources) - 1) / on
+        given[unit, :tokens] = -2.0 * (len(steps) + 1)
+        given[unit, token] = 0.5 if state == start else -0.5
+    given[started, constant], given[first, constant] = 1, 0.5
+    before[first, started] = -1 / on
+    given *= SATURATED
+    before *= SATURATED
+    changes = [float(accepts[table_[q][a]]) - float(accepts[q]) for q, a in steps]
+    weights = torch.tensor([*changes, 0, float(accepts[start]) - 0.5, 0]) / (2 * on)
+    model.classifier.weight[0] = weights
+    # Units are -1 where they are off; one is always on.
+    model.classifier.weight[0, started] = weights.sum()
+    deciding(model, task, all_strings(task, 4))
+    deciding(model, task, long_strings(task, 300))
+
+
+def test_a_network_that_cannot_read_at_cls_is_answered_for_each_readout() -> None:
+    said = theory("majority", architecture="rnn").networks
+    assert [(x.network["readout"], x.predictions[0].verdict) for x in said] == [
+        ("last", "cannot"),
+        ("mean", "can"),
+    ]
+    with pytest.raises(ConfigError, match=r"readout='first' with architecture='rnn'"):
+        theory("majority", architecture="rnn", readout="first")
+
+
+def test_what_holds_of_a_mean_too_says_why() -> None:
+    settings = {"task": "parity", "architecture": "mamba"}
+    (last,) = theory_of({**settings, "readout": "last"}).predictions
+    (mean,) = theory_of({**settings, "readout": "mean"}).predictions
+    assert mean.verdict == last.verdict == "cannot"
+    assert mean.because.startswith(last.because)
+    assert len(mean.because) > len(last.because)
+    asked = theory_of({"task": "marked_copy", "architecture": "rnn", "readout": "mean"}).first
+    assert asked.verdict == "not known"
+    assert "read at the end" in asked.because
+
+
+def test_a_configuration_is_predicted_with_two_strings_that_it_cannot_tell_apart() -> None:
+    fields = PAIRS["(ab)*"]
+    assert theory_of(fields).first.verdict == "cannot"
+    assert "ab and ba" in theory_of(fields).first.sentence
+    assert theory_of({**fields, "architecture": "lstm", "readout": "last"}).first.verdict == "can"
+    assert theory_of({"task": "copy"}).first.verdict == "not known"
+    # Of a language without an automaton, too.
+    assert "00# and 0#0" in theory_of({"task": "marked_copy"}).first.sentence
+    with_places = theory_of({"task": "marked_copy", "positions": "sinusoidal"}).first
+    assert with_places.verdict == "not known"
+
+
+@pytest.mark.parametrize("group", ["Z2", "Z5", "S3", "A4", "S4", "A5", "S5"])
+def test_word_problems_are_products_of_permutations(group: str) -> None:
+    task = language("word_problem", group=group)
+    size = int(group[1:])
+    orders = {"Z": size, "S": math.factorial(size), "A": math.factorial(size) // 2}
+    assert len(task.alphabet) == orders[group[0]]
+    rng = np.random.default_rng(3)
+    for positive in (True, False):
+        drawn = task.draw(rng, 9, positive).tolist()
+        tokens = [task.alphabet[letter] for letter in drawn]
+        if group[0] == "Z":
+            assert (sum(map(int, tokens)) % size == 0) == positive
+            continue
+        places = list(range(1, size + 1))
+        for token in tokens:
+            places = [int(token[place - 1]) for place in places]
+        assert (places == sorted(places)) == positive
+
+
+def test_what_is_asked_by_a_user_is_answered_or_refused_by_name() -> None:
+    said = theory("parity", positions="rotary")
+    assert said.language.startswith("regular, solvable groups")
+    assert [each.predictions[0].verdict for each in said.networks] == ["cannot"]
+    assert {each.predictions[0].verdict for each in theory("first").networks} >= {"can", "cannot"}
+    assert theory("copy").networks == ()
+
+
+def test_what_theory_is_not_of_is_refused_in_one_line() -> None:
+    for task, fields, word in (
+        ("parrity", {}, "'parity'"),
+        ("parity", {"hidden_size": 4}, "hidden_size=4"),
+        ("parity", {"architecture": "lstn"}, "'lstm'"),
+        ("regular", {"alphabet": "ab", "pattern": "("}, "a parenthesis"),
+    ):
+        with pytest.raises(ConfigError, match=f"{word}[^\n]*$"):
+            theory(task, **fields)

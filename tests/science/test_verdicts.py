@@ -1,0 +1,125 @@
+"""Exhaustive checks, and all errors up to a length, against trying every string."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.engines.member import draw_initial
+from seqcls.errors import ConfigError, DeviceError
+from seqcls.evaluation import logits_of
+from seqcls.interpretability.certification import errors_up_to
+from seqcls.interpretability.domains import all_multisets, num_multisets
+from seqcls.interpretability.verdicts import (
+    checked_length,
+    string_verdict,
+    unaffordable,
+    verdicts,
+)
+from seqcls.problem import resolve
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import LETTERS, Tokenizer
+from tests.unit.explained import random_network, true_logits
+from tests.zoo import LSTM, TWO_BLOCKS, untrained
+
+
+@pytest.mark.parametrize(("letters", "length"), [(1, 4), (2, 5), (3, 6), (5, 3)])
+def test_every_multiset_is_there_once(letters: int, length: int) -> None:
+    found = sorted(map(tuple, all_multisets(letters, length).tolist()))
+    every = itertools.product(range(length + 1), repeat=letters)
+    assert found == [counts for counts in every if 1 <= sum(counts) <= length]
+    assert len(found) == num_multisets(letters, length)
+    assert num_multisets(3, 200) == 1_373_700
+
+
+@pytest.mark.parametrize("engine", ["fused", "torch"])
+def test_a_verdict_is_that_of_trying_every_string(engine: str) -> None:
+    config = RunConfig(test_max_length=12, precision="float64")
+    weights = draw_initial([(resolve(config), seed) for seed in range(3)])
+    counts = all_multisets(3, 12)
+    for own, verdict in zip(
+        weights, verdicts(resolve(config), weights, engine=engine), strict=True
+    ):
+        logits = logits_of(
+            resolve(config), [own], TokenStrings.of_counts(3, counts), engine="torch"
+        )[0]
+        wrong = {
+            tuple(row): logit > 0
+            for row, logit in zip(counts.tolist(), logits, strict=True)
+            if (logit > 0) != (row[0] > 0 and row[1] > 0)
+        }
+        assert wrong, "an untrained model misclassifies something"
+        assert verdict.inputs == len(counts)
+        assert verdict.false_positives == sum(wrong.values())
+        assert verdict.false_negatives == len(wrong) - sum(wrong.values())
+        assert verdict.shortest_error is not None
+        shortest = Tokenizer(LETTERS[:3]).counts(verdict.shortest_error)
+        assert shortest in wrong
+        assert sum(shortest) == min(map(sum, wrong))
+
+
+def test_too_many_multisets_are_said_to_be_too_many() -> None:
+    assert unaffordable(resolve(RunConfig())) is None
+    reason = unaffordable(resolve(RunConfig(num_letters=5)))
+    assert reason is not None
+    assert reason.startswith("there are 2,872,408,790 multisets of 5 letters up to length 200")
+
+
+def test_a_verdict_is_asked_of_the_device_that_is_named() -> None:
+    config = RunConfig(test_max_length=3)
+    weights = draw_initial([(resolve(config), 0)])
+    with pytest.raises(DeviceError, match="device 'gpu': expected auto, cpu or cuda"):
+        verdicts(resolve(config), weights, engine="torch", device="gpu")
+
+
+def test_all_errors_up_to_a_length_are_those_of_trying_every_multiset() -> None:
+    network = random_network(5, hidden_size=4, num_attention_heads=3)
+    found = errors_up_to(network, 12)
+    every = [(a, b, c) for a in range(13) for b in range(13 - a) for c in range(13 - a - b)][1:]
+    wrong = {
+        counts
+        for counts, logit in zip(every, true_logits(network, np.array(every)), strict=True)
+        if (logit > 0) != (counts[0] > 0 and counts[1] > 0)
+    }
+    assert found.multisets == len(every)
+    assert set(map(tuple, found.counts.tolist())) == wrong
+    order = [(sum(counts), text) for counts, text in zip(found.counts, found.texts, strict=True)]
+    assert order == sorted(order)
+    table = found.by_length()
+    assert table.shape == (13, 2)
+    assert table.sum() == len(wrong)
+    assert table[:, 1].sum() == sum(a > 0 and b > 0 for a, b, _ in wrong)
+    part = found.page(2, 5)
+    assert part.texts == found.texts[2:7]
+    assert part.lengths.tolist() == found.lengths[2:7].tolist()
+
+
+def test_too_many_multisets_are_refused() -> None:
+    with pytest.raises(ConfigError, match="max_length=2000: there are 1,337,337,000 multisets"):
+        errors_up_to(random_network(5, hidden_size=4, num_attention_heads=3), 2000)
+
+
+def test_a_verdict_by_strings_is_that_of_asking_about_each() -> None:
+    model = untrained(**LSTM)
+    found = string_verdict(model, limit=70)
+    assert (found.unit, found.max_length) == ("string", 5)
+    every = [own for n in range(6) for own in itertools.product(range(2), repeat=n)]
+    assert found.inputs == len(every)
+    wrong = [answer for own in every[:31] if (answer := model.answer(own)).is_wrong]
+    rest = model.ask_all(every[31:])
+    false_positives = sum(answer.predicted is True for answer in wrong)
+    assert found.false_positives == false_positives + (rest.wrong & rest.predicted).sum()
+    assert found.false_negatives == (
+        len(wrong) - false_positives + (rest.wrong & ~rest.predicted).sum()
+    )
+    least = min(answer.length for answer in wrong)
+    shortest = min(answer.string for answer in wrong if answer.length == least)
+    assert found.shortest_error == shortest
+
+
+def test_no_string_is_longer_than_the_test_or_the_places() -> None:
+    assert checked_length(untrained(test_max_length=7, **LSTM)) == 7
+    assert checked_length(untrained(**LSTM)) == 16
+    learned = {**TWO_BLOCKS, "positions": "learned", "train_max_length": 9}
+    assert checked_length(untrained(validation_max_length=9, **learned)) == 9

@@ -1,0 +1,359 @@
+"""Frames that pages and commands are made of: the same sums made row by row, on every database."""
+
+import json
+from collections import Counter, defaultdict
+from statistics import median
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from benchmarks.large import make_database
+from dashboard import links
+from seqcls.strings.tokenizer import Tokenizer
+from sweeps import api
+from sweeps.results import Outcome
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import overview, queries, string_queries, sweep_queries
+from sweeps.store.reads.selection import View
+from sweeps.store.reads.string_queries import ErrorSearch
+from tests.commands import refused, run_main
+from tests.conftest import ROOT
+from tests.databases import rows, spec
+
+SHIPPED = ROOT / "runs.db"
+AXES: dict[str, list[Any]] = {
+    "hidden_size": [2, 4],
+    "train_sampler": ["variable_length", "fixed_length"],
+}
+ABC = Tokenizer("abcd")
+RUN_COUNTS = ("tn", "fp", "fn", "tp", "tested", "wrong")
+
+
+@pytest.fixture(scope="module")
+def small(shared_db: str) -> Store:
+    """Four configurations of five seeds, of which some fail, and another sweep of two seeds."""
+    store = make_database(shared_db, AXES, seeds=5, errors=8)
+    writer.submit(store, spec(name="part", model_seeds="0..1", axes=AXES))
+    with store.begin() as connection:
+        # Of one run the shortest string is the empty one.
+        connection.exec_driver_sql(
+            "UPDATE length_score SET length = 0 WHERE run_id = 2 AND length = 1"
+        )
+    return store
+
+
+def cells(store: Store) -> dict[int, tuple[int, int, int, int, int, int]]:
+    """config_id, model_seed, tn, fp, fn, tp by run."""
+    found = rows(store, "SELECT id, config_id, model_seed, tn, fp, fn, tp FROM run")
+    return {row[0]: row[1:] for row in found}
+
+
+def accuracies(store: Store, seeds: range = range(5)) -> list[float]:
+    own = [row for row in cells(store).values() if row[1] in seeds]
+    return [(tn + tp) / (tn + fp + fn + tp) for _, _, tn, fp, fn, tp in own]
+
+
+def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
+    found = overview.configurations(small, View()).set_index("config_id")
+    expected: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for config_id, _, _, fp, fn, _ in cells(small).values():
+        expected[config_id].append((fp, fn))
+    assert list(found.index) == sorted(expected)
+    for config_id, errors in expected.items():
+        row = found.loc[config_id]
+        assert (row["seeds"], row["unfinished"], row["failed"]) == (5, 0, 0)
+        assert row["failing"] == sum(fp + fn > 0 for fp, fn in errors)
+        assert row["false_positives"] == sum(fp for fp, _ in errors)
+        assert row["false_negatives"] == sum(fn for _, fn in errors)
+    below = median(accuracies(small))
+    found = overview.configurations(small, View(below=below))
+    assert found["failing"].sum() == sum(accuracy < below for accuracy in accuracies(small))
+    assert overview.configurations(small, View(below=0.0))["failing"].sum() == 0
+    names = dict(rows(small, "SELECT id, name FROM sweep"))
+    outcomes = {names[x]: y for x, y in sweep_queries.sweep_outcomes(small).items()}
+    for name, seeds in (("large", range(5)), ("part", range(2))):
+        own = outcomes[name]
+        assert own.judged >= own.learned >= own.judged_beyond
+        assert own.failing == sum(x < 1 for x in accuracies(small, seeds))
+        assert own.median == pytest.approx(median(accuracies(small, seeds)))
+    settings = overview.settings(small)
+    assert list(settings.columns) == ["hidden_size", "train_sampler"], "those that differ"
+    configs = queries.configs(small)
+    for config_id, row in settings.iterrows():
+        config = configs[int(str(config_id))]
+        assert (config.hidden_size, config.train_sampler) == tuple(row)
+    assert queries.configs(small, [2]) == {2: configs[2]}
+
+
+def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None:
+    scoped = View(model_seeds=(1, 3), config_ids=(2, 3))
+    assert overview.count_runs(small, scoped) == 4
+    picked = View(model_seeds=(1, 3), config_ids=(2, 3), failing=True)
+    failing = [
+        run_id
+        for run_id, (config_id, seed, _, fp, fn, _) in cells(small).items()
+        if config_id in (2, 3) and seed in (1, 3) and fp + fn > 0
+    ]
+    assert overview.count_runs(small, picked) == len(failing) > 0
+    models = overview.models(small, picked)
+    assert len(models) == 4, "shares and medians stay those of all"
+    assert models.loc[models["picked"] == 1, "run_id"].tolist() == sorted(failing)
+    assert overview.count_runs(small, View(sweeps=("another",))) == 0
+
+
+def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
+    false_negatives = sorted((row[4] for row in cells(small).values() if row[4]), reverse=True)
+    view = View(kind="false negatives")
+    first = overview.failing_models(small, view, limit=3)
+    assert first["false_negatives"].tolist() == false_negatives[:3]
+    others = overview.failing_models(small, view, limit=100, offset=3)
+    assert others["false_negatives"].tolist() == false_negatives[3:]
+    assert overview.count_failing_models(small, view) == len(false_negatives)
+
+
+@pytest.mark.parametrize("width", [1, 7, 10])
+def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> None:
+    found = overview.scores_by_length(small, [2, 9], width)
+    expected: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+    columns = ", ".join(RUN_COUNTS)
+    query = f"SELECT run_id, length, {columns} FROM length_score WHERE run_id IN (2, 9)"
+    for run_id, length, *own in rows(small, query):
+        first = length if width == 1 else max(0, (length - 1) // width) * width + (length > width)
+        expected[run_id, first].update(dict(zip(RUN_COUNTS, own, strict=True)))
+    assert len(found) == len(expected)
+    assert 0 in found["first_length"].tolist()
+    for row in found.to_dict("records"):
+        first, is_first = row["first_length"], row["first_length"] == 0
+        assert row["last_length"] == first + width - 1 + (is_first and width > 1)
+        own = expected[row["run_id"], first]
+        assert {name: row[name] for name in own} == own
+
+
+def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) -> None:
+    def found(search: ErrorSearch, *part: int) -> list[str]:
+        strings: list[str] = string_queries.string_errors(small, 1, search, *part)[
+            "string"
+        ].tolist()
+        return strings
+
+    table = string_queries.string_errors(small, 1, ErrorSearch())
+    assert table["length"].is_monotonic_increasing
+    everything = table["string"].tolist()
+    assert len(everything) == string_queries.count_string_errors(small, 1, ErrorSearch()) == 8
+    parts = [found(ErrorSearch(), 3, start) for start in (0, 3, 6)]
+    assert [text for part in parts for text in part] == everything
+    start = everything[0][:4]
+    assert found(ErrorSearch(start)) == [x for x in everything if start in x]
+    # Repetitions are found written out, and as they are written otherwise.
+    letters = {x: "".join(map(chr, ABC.encode(x)[1:])) for x in everything}
+    for asked in ("aaaa", "ab", "a{3}", "<ab>{2}", "ba{2}b"):
+        part = "".join(map(chr, ABC.encode(asked)[1:]))
+        assert found(ErrorSearch(asked)) == [x for x in letters if part in letters[x]]
+    # Signs that mean something in SQL mean nothing here.
+    assert string_queries.count_string_errors(small, 1, ErrorSearch("%")) == 0
+    negatives = string_queries.string_errors(small, 1, ErrorSearch(kind="false negatives"))
+    assert set(negatives["label"]) == {1}
+    assert set(negatives["kind"]) == {"false negative"}
+
+
+def broken(store: Store, run_ids: list[int]) -> Counter[str]:
+    """How many of these runs get each string wrong."""
+    query = "SELECT run_id, string FROM misclassified"
+    return Counter(string for run_id, string in rows(store, query) if run_id in run_ids)
+
+
+def test_the_strings_that_break_most_models_come_first(
+    small: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = sorted(own for own, (_, _, _, fp, fn, _) in cells(small).items() if fp + fn)
+    for view in (View(), View(model_seeds=(0, 1)), View(failing=True)):
+        counted = string_queries.breaking_strings(small, view, limit=10)
+        assert counted.every == 1
+        seeds = view.model_seeds or range(5)
+        own = [x for x in failing if cells(small)[x][1] in seeds]
+        assert counted.models == len(own)
+        true = broken(small, own)
+        assert counted.strings["models"].tolist() == [n for _, n in true.most_common(10)]
+        for row in counted.strings.to_dict("records"):
+            assert true[row["string"]] == row["models"]
+    # Of too many errors every second run is counted.
+    errors = sum(fp + fn for _, _, _, fp, fn, _ in cells(small).values())
+    monkeypatch.setattr(string_queries, "MOST_ERRORS", errors - 1)
+    counted = string_queries.breaking_strings(small, View(), limit=10)
+    assert (counted.every, counted.models) == (2, len(failing[::2]))
+    most = broken(small, failing[::2]).most_common(10)
+    assert counted.strings["models"].tolist() == [n for _, n in most]
+
+
+def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -> None:
+    store = open_writer(any_db)
+    writer.submit(store, spec(name="first", model_seeds="0..3", description="what it is for"))
+    before: Any = sweep_queries.members_revision(store)
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'x' WHERE id = 1")
+        connection.exec_driver_sql(
+            "INSERT INTO failure (run_id, attempt, at, reason) "
+            "VALUES (2, 1, '2026-01-01T00:00:00+00:00', 'it diverged')"
+        )
+    (row,) = overview.configurations(open_reader(any_db), View()).to_dict("records")
+    counted = {name: row[name] for name in ("seeds", "unfinished", "failed", "failing")}
+    assert counted == {"seeds": 0, "unfinished": 3, "failed": 1, "failing": 0}
+    assert overview.models(store, View()).empty
+    assert overview.count_runs(store, View(failing=True)) == 0
+    assert sweep_queries.sweep_outcomes(store) == {}
+    record = sweep_queries.sweep_record(store, 1)
+    assert (record.name, record.description, record.state) == ("first", "what it is for", "queued")
+    assert record.last_finished_at is None
+    found = sweep_queries.failures(store, 1, limit=5)[["run_id", "reason", "state"]]
+    assert found.to_numpy().tolist() == [[2, "it diverged", "queued"]]
+    # Every sweep of a configuration is named once.
+    writer.submit(store, spec(name="second", model_seeds="2..5"))
+    assert sweep_queries.memberships(store)["sweep"].tolist() == ["first", "second"]
+    assert sweep_queries.members_revision(store) != before
+    assert overview.model_seeds(store) == [0, 1, 2, 3, 4, 5]
+
+
+# Outcomes: not learned, fails beyond, generalizes, or not known.
+
+LEARNED, FAILS, RIGHT, UNKNOWN = "not learned", "fails beyond", "generalizes", "not known"
+COUNTS = (
+    *((100, 0, 1000, 0), (100, 1, 1000, 0), (100, 2, 1000, 0), (100, 100, 1000, 0)),
+    *((100, 0, 1000, 1), (100, 1, 1000, 10), (100, 1, 1000, 11), (100, 1, 1000, 1000)),
+    *((0, 0, 1000, 0), (100, 0, 0, 0), (100, 5, 0, 0)),
+)
+"""Of each run: strings of trained lengths, of them wrong; longer ones, of them wrong."""
+
+LAST = [UNKNOWN, UNKNOWN, LEARNED]
+JUDGED = {
+    (0.99, 1.0): [RIGHT, RIGHT, LEARNED, LEARNED, *[FAILS] * 4, *LAST],
+    (0.99, 0.99): [RIGHT, RIGHT, LEARNED, LEARNED, RIGHT, RIGHT, FAILS, FAILS, *LAST],
+    (1.0, 1.0): [RIGHT, *[LEARNED] * 3, FAILS, *[LEARNED] * 3, *LAST],
+    (0.0, 0.0): [*[RIGHT] * 8, *[UNKNOWN] * 3],
+    (0.98, 0.999): [RIGHT, RIGHT, RIGHT, LEARNED, RIGHT, FAILS, FAILS, FAILS, *LAST],
+}
+"""What they have come to where so much is learned, and less fails; a threshold itself is enough."""
+
+
+@pytest.fixture
+def ranged(any_db: str) -> Store:
+    """Eleven finished runs with these counts."""
+    store = open_writer(any_db)
+    writer.submit(store, spec(model_seeds="0..10"))
+    names = ("tested_within", "wrong_within", "tested_beyond", "wrong_beyond")
+    changed = ", ".join(f"{name} = :{name}" for name in names)
+    done = "state = 'done', within_from = 'test', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10"
+    with store.begin() as connection:
+        for run_id, counts in enumerate(COUNTS, 1):
+            connection.execute(
+                text(f"UPDATE run SET {done}, wrong = 1, {changed} WHERE id = {run_id}"),
+                dict(zip(names, counts, strict=True)),
+            )
+    return store
+
+
+def test_a_threshold_itself_is_enough(ranged: Store) -> None:
+    for (learned_at, below), expected in JUDGED.items():
+        view = View(learned_at=learned_at, below=below)
+        judged = {"learned_at": learned_at, "below": below}
+        models = overview.models(ranged, view).sort_values("run_id")
+        assert models["outcome"].tolist() == expected
+        assert api.runs(ranged, **judged)["outcome"].tolist() == expected
+        (row,) = overview.configurations(ranged, view).to_dict("records")
+        assert row["judged"] == 10
+        assert row["learned"] == 10 - expected.count(LEARNED)
+        assert row["judged_beyond"] == expected.count(RIGHT) + expected.count(FAILS)
+        assert row["generalize"] == expected.count(RIGHT)
+        for each in Outcome if below == 0.99 else ():
+            only = api.runs(ranged, outcome=each.value, **judged)
+            assert only["id"].tolist() == [n for n, own in enumerate(expected, 1) if own == each]
+        both = api.runs(ranged, outcome=[LEARNED, UNKNOWN], **judged)
+        assert len(both) == expected.count(LEARNED) + expected.count(UNKNOWN)
+
+
+BORDERS = ((990, 1000, 99.0), (199, 200, 99.5), (999, 1000, 99.9), (7, 100, 7), (553, 1000, 55.3))
+"""Strings that are right, of how many, and the percentage that these are."""
+
+
+def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store) -> None:
+    """One that is right on exactly as many strings as a threshold asks for does not fail."""
+    for right, tested, percentage in BORDERS:
+        # As the sidebar has it, and a link; as a command has it.
+        threshold = links.as_share(percentage)
+        assert threshold == right / tested == float(f"{percentage}e-2")
+        wrong = f"{tested - right} + CASE id WHEN 1 THEN 1 ELSE 0 END"
+        with ranged.begin() as connection:
+            connection.execute(
+                text(
+                    f"UPDATE run SET tested = {tested}, wrong = {wrong}, tested_within = {tested}, "
+                    f"wrong_within = {wrong}, tested_beyond = {tested}, wrong_beyond = {wrong} "
+                    "WHERE id <= 2"
+                )
+            )
+        view = View(below=threshold, learned_at=threshold, run_ids=(1, 2))
+        models = overview.models(ranged, view)
+        assert models["outcome"].tolist() == [LEARNED, RIGHT], right
+        assert models["failing"].tolist() == [1, 0], right
+        assert overview.configurations(ranged, view)["failing"].tolist() == [1], right
+        found = api.runs(ranged, model_seeds=[0, 1], failing=True, below=threshold)
+        assert found["id"].tolist() == [1], right
+
+
+def test_the_shipped_models_have_these_outcomes_and_are_listed_by_them() -> None:
+    def listed(*options: str) -> list[dict[str, Any]]:
+        given = run_main("runs", "--json", *options, SEQCLS_DB=str(SHIPPED)).stdout
+        found: list[dict[str, Any]] = json.loads(given)
+        return found
+
+    assert Counter(x["outcome"] for x in listed()) == {RIGHT: 27, FAILS: 14, LEARNED: 2}
+    both = listed("--outcome", FAILS, "--outcome", LEARNED)
+    assert [row["id"] for row in both] == [row["id"] for row in listed("--failing")]
+    failed = [row for row in both if row["outcome"] == LEARNED]
+    assert [(x["wrong_within"], x["tested_within"]) for x in failed] == [(75, 508)] * 2
+    assert {row["within_from"] for row in both} == {"test"}
+    easier = listed("--outcome", RIGHT, "--below", "0.9")
+    assert 27 < len(easier) == sum(row["accuracy_beyond"] >= 0.9 for row in easier)
+    assert listed("--outcome", LEARNED, "--learned-at", "0.85") == []
+    table = run_main("runs", "--outcome", LEARNED, "--wide", SEQCLS_DB=str(SHIPPED)).stdout
+    assert "2 runs in" in table
+    assert "85.24%" in table
+    for option, value, expected in (
+        ("--outcome", "generalises", "did you mean 'generalizes'?"),
+        ("--learned-at", "99", "from 0 to 1"),
+        ("--below", "-0.1", "from 0 to 1"),
+    ):
+        said = refused("runs", option, value, "--db", str(SHIPPED))
+        assert f"{option} {value}" in said
+        assert expected in said
+
+
+def test_two_configurations_are_compared_by_what_has_learned() -> None:
+    shipped = open_reader(str(SHIPPED))
+    names = ("all_initializations", "lower_magnitude_initializations")
+    compared = api.compare(shipped, *names)
+    # One seed of the second learned nothing, and says nothing of longer strings.
+    counts = {name: found.counts for name, found in compared.questions.items() if found.counts}
+    assert counts == {"learned": ((8, 8), (7, 8)), "generalizes": ((1, 8), (2, 7))}
+    # Of another size, the same seed starts them from different weights.
+    assert compared.unpaired is not None
+    assert "hidden_size" in compared.unpaired
+    record = compared.record()
+    assert record["questions"]["generalizes"]["counts"] == [[1, 8], [2, 7]]
+    assert json.dumps(record, allow_nan=False)
+    said = run_main("compare", *names, SEQCLS_DB=str(SHIPPED)).stdout
+    assert "share that learned: 8 of 8 and 7 of 8; difference 12.5% (95%: -21.52% to" in said
+    # Their accuracy on longer strings is that of those that learned, by the table itself.
+    learned = [
+        api.runs(shipped, sweep=name).query("outcome != 'not learned'")["accuracy_beyond"]
+        for name in names
+    ]
+    beyond = compared.questions["beyond"]
+    assert beyond.seeds == tuple(map(len, learned)) == (8, 7)
+    assert beyond.values == pytest.approx([x.mean() for x in learned])
+    assert not compared.absent
+    strict = api.compare(shipped, *names, learned_at=1.0, below=0.9)
+    generalizing = strict.questions["generalizes"].counts
+    assert generalizing is not None
+    assert generalizing[0][0] > 1

@@ -1,0 +1,160 @@
+"""Losses of runs in training: stored while they train, and nothing is left of them but results."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seqcls.errors import StoreBusyError
+from seqcls.results import EpochLosses
+from sweeps.results import RunResult
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import queries
+from sweeps.store.verification import verify
+from sweeps.work import reports
+from sweeps.work.machine import WorkOptions
+from sweeps.work.progress import progress
+from sweeps.work.worker import work
+from tests.conftest import SHORT
+from tests.databases import rows, spec
+from tests.results import claimed, outcomes
+
+TOLD = [EpochLosses(member, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]
+STORED = [(member + 1, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]
+EPOCHS = "SELECT run_id, epoch.epoch, train_loss, validation_loss FROM epoch ORDER BY 1, 2"
+IN_TRAINING = EPOCHS.replace("ORDER", "JOIN run ON run.id = run_id WHERE state = 'running' ORDER")
+
+
+@pytest.fixture
+def store(any_db: str) -> Store:
+    """The contract of the store holds for every kind of database."""
+    return open_writer(any_db)
+
+
+@pytest.fixture
+def told(store: Store) -> writer.Claim:
+    """A claim of three runs, of two of which losses are stored."""
+    _, claim = claimed(store, writer.submit(store, spec()))
+    writer.record_losses(store, [(claim, TOLD[:2])])
+    # Told again, as after a connection that broke when all was stored.
+    writer.record_losses(store, [(claim, TOLD)])
+    assert rows(store, EPOCHS) == STORED
+    return claim
+
+
+def test_losses_in_training_are_progress_raise_no_revision_and_wait_for_nobody(
+    store: Store, told: writer.Claim
+) -> None:
+    before = queries.revision(store)
+    new = [EpochLosses(1, 1, 4.0, 2.0)]
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET failures = failures")
+        with pytest.raises(StoreBusyError):
+            writer.record_losses(store.without_waiting(), [(told, new)])
+    writer.record_losses(store.without_waiting(), [(told, new)])
+    assert len(rows(store, EPOCHS)) == len(STORED) + 1
+    assert queries.revision(store) == before
+    assert verify(store).damages == []
+    (now,) = progress(store)
+    assert now.done == 0
+    assert now.share == pytest.approx(sum(epoch / most for epoch, most in now.epochs) / now.total)
+    assert 0 < now.share < 1, "before any run has ended"
+
+
+def test_results_take_the_place_of_losses_in_training(
+    store: Store, told: writer.Claim, tmp_path: Path
+) -> None:
+    # They are not merged; where another database has the results, these end the training here.
+    other = open_writer(str(tmp_path / "other.db"))
+    assert writer.merge(other, store).waiting == 3
+    assert rows(other, EPOCHS) == []
+    _, claim = claimed(other, 1)
+    writer.record(other, claim, outcomes(claim))
+    assert writer.merge(store, other).results == 3
+    writer.record_losses(store, [(told, TOLD)])
+    assert rows(store, EPOCHS) == rows(other, EPOCHS)
+    assert [x[:2] for x in rows(store, EPOCHS)] == [(x, y) for x in (1, 2, 3) for y in (1, 2)]
+    assert verify(store).damages == verify(other).damages == []
+    # What has results is not in training.
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'running'")
+    assert "it is running and has results" in {damage.how for damage in verify(store).damages}
+
+
+def diverged(store: Store, told: writer.Claim) -> None:
+    failed = RunResult([1.0], [1.0], 0.1, "torch", failure="diverged in epoch 2")
+    writer.record(store, told, [failed] * 3)
+
+
+def died(store: Store, told: writer.Claim) -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    with store.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE worker SET pid = {child}")
+    assert writer.release_dead(store) == len(told.runs)
+
+
+ENDS: dict[str, Callable[[Store, writer.Claim], object]] = {
+    "given back": lambda store, told: writer.release(store, told.worker_id),
+    "worker ended": lambda store, told: writer.end_worker(store, told.worker_id),
+    "worker died": died,
+    "process lost": lambda store, told: writer.record_lost(store, told, "killed"),
+    "diverged": diverged,
+    "deleted": lambda store, _: writer.delete(store, 1),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_nothing_is_left_of_a_run_that_is_no_longer_trained(
+    store: Store, told: writer.Claim, end: str
+) -> None:
+    ENDS[end](store, told)
+    assert rows(store, EPOCHS) == []
+    # Whoever held it stores nothing more.
+    writer.record_losses(store, [(told, TOLD)])
+    assert rows(store, EPOCHS) == []
+    assert verify(store).damages == []
+
+
+def test_losses_of_an_attempt_are_not_those_of_another(store: Store, told: writer.Claim) -> None:
+    # As a version would give it back that knows nothing of them.
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'queued', worker_id = NULL")
+    assert [damage.how for damage in verify(store).damages] == ["it is queued and has results"] * 2
+    _, again = claimed(store, 1)
+    writer.record_losses(store, [(told, TOLD)])
+    assert rows(store, EPOCHS) == []
+    writer.record_losses(store, [(again, TOLD[3:])])
+    assert rows(store, EPOCHS) == STORED[3:]
+
+
+def test_what_is_seen_meanwhile_is_what_is_stored_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "STORE_SECONDS", 0.0)
+    monkeypatch.setattr(reports, "MOST_SHARE", 1.0)
+    store = open_writer(str(tmp_path / "x.db"))
+    reader, seen, revisions = open_reader(str(tmp_path / "x.db")), [], set()
+    fixed = {**SHORT, "num_blocks": 2, "positions": "sinusoidal", "dropout_rate": 0.1}
+    fixed |= {"max_num_epochs": 10, "min_num_epochs": 10}
+    own = writer.submit(store, spec(model_seeds="0..1", fixed=fixed))
+    worker = threading.Thread(target=work, args=(store, [own], WorkOptions(0)))
+    worker.start()
+    while worker.is_alive():
+        now = rows(reader, IN_TRAINING)
+        if now and now not in seen:
+            seen.append(now)
+            revisions.add(queries.revision(reader))
+    final = rows(reader, EPOCHS)
+    assert len(final) == 20
+    assert len(seen) > 1
+    assert all(set(now) <= set(final) for now in seen)
+    assert sorted(map(len, seen)) == list(map(len, seen))
+    assert len(revisions) == 1, "no page forgets anything meanwhile"
+    assert verify(reader).damages == []

@@ -1,0 +1,260 @@
+"""Merging, verifying and exporting whole databases."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from seqcls.errors import ConfigError
+from sweeps.api.exports import _without_formulas, export, without_formulas
+from sweeps.store import verification, writer
+from sweeps.store.databases import statements
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import queries, string_queries
+from sweeps.store.verification import verify
+from tests.chaos.contents import contents
+from tests.conftest import ROOT, SHORT
+from tests.databases import rows, spec, stored_sweeps
+from tests.results import claimed, filled
+
+
+@pytest.fixture
+def store(any_db: str) -> Store:
+    return open_writer(any_db)
+
+
+@pytest.fixture
+def other(made_file: Path, tmp_path: Path) -> Store:
+    return open_writer(str(shutil.copy(made_file, tmp_path / "other.db")))
+
+
+def change(store: Store, *changes: str) -> None:
+    with store.begin() as connection:
+        for statement in changes:
+            connection.exec_driver_sql(statement)
+
+
+def named(store: Store) -> list[str]:
+    return [str(damage) for damage in verify(store).damages]
+
+
+def test_merging_into_an_empty_database_copies_all(store: Store) -> None:
+    shipped = open_reader(str(ROOT / "runs.db"))
+    merged = writer.merge(store, shipped)
+    assert (merged.results, merged.same, merged.conflicts, merged.damaged) == (43, 0, [], [])
+    assert contents(store) == contents(shipped)
+    assert named(store) == []
+    again = writer.merge(store, shipped)
+    assert (again.results, again.same) == (0, 43)
+    assert contents(store) == contents(shipped)
+
+
+def test_merging_keeps_both_sweeps_trains_shared_runs_once_and_ends_what_waits(
+    store: Store, other: Store
+) -> None:
+    filled(store)
+    # Model seed 2 is the third run here and the first there.
+    filled(other, first=2, name="t", model_seeds=[2, 3, 4])
+    writer.submit(store, spec(name="waits", model_seeds=[3, 4]))
+    assert stored_sweeps(store)["state"].tolist() == ["done", "queued"]
+    merged = writer.merge(store, other)
+    assert (merged.results, merged.same, merged.conflicts) == (2, 1, [])
+    assert queries.runs(store)["model_seed"].tolist() == [0, 1, 2, 3, 4]
+    assert stored_sweeps(store)["state"].tolist() == ["done", "done", "done"]
+
+
+def test_different_results_for_the_same_run_are_said_and_ours_are_kept(
+    store: Store, other: Store
+) -> None:
+    before = contents(filled(store))
+    merged = writer.merge(store, filled(other, first=1))
+    assert len(merged.conflicts) == 3
+    assert merged.conflicts[0].startswith("run 1 (model seed 0): confusion matrix, epoch, length")
+    assert contents(store) == before
+
+
+def test_failed_and_waiting_runs_are_merged_as_such(store: Store, other: Store) -> None:
+    sweep_id = writer.submit(other, spec(model_seeds=[0]))
+    for _ in range(3):
+        writer.record_lost(other, claimed(other, sweep_id)[1], "killed")
+    writer.submit(other, spec(name="waits", model_seeds=[1]))
+    merged = writer.merge(store, other)
+    assert (merged.results, merged.waiting) == (0, 2)
+    assert rows(store, "SELECT state, error, failures FROM run ORDER BY id") == [
+        ("failed", "killed", 3),
+        ("queued", None, 0),
+    ]
+    assert rows(store, "SELECT count(*) FROM failure") == [(3,)]
+    assert named(store) == []
+
+
+def test_a_sweep_of_the_same_name_and_other_runs_gets_another_name(
+    store: Store, other: Store
+) -> None:
+    filled(store)
+    filled(other, model_seeds=[7, 8, 9])
+    for _ in range(2):
+        assert writer.merge(store, other).renamed == {"s": "s (other)"}
+    assert stored_sweeps(store)["name"].tolist() == ["s", "s (other)"]
+    assert stored_sweeps(store)["runs"].tolist() == [3, 3]
+    assert named(store) == []
+
+
+AT_TEN = "WHERE length = 10 AND run_id ="
+DAMAGED = {
+    "UPDATE run SET tested = tested + 1 WHERE id = 1": "are not the sums of those of its lengths",
+    "UPDATE run SET wrong = wrong - 1, tested = tested - 1 WHERE id = 2": "",
+    f"UPDATE length_score SET tested = tested + 1 {AT_TEN} 3": "",
+    "UPDATE epoch SET train_loss = train_loss * 1.0000001 WHERE run_id = 4": "fit its digest",
+    "UPDATE run SET tp = tp + 1 WHERE id = 5": "fit its digest",
+    "UPDATE error_pack SET numbers = substr(logits, 1, 3) WHERE run_id = 6": "",
+    "UPDATE run SET tested = NULL WHERE id = 7": "",
+    "DELETE FROM error_pack WHERE run_id = 8": "fit its digest",
+    "UPDATE run SET tested = tested + 15, wrong = wrong + 15 WHERE id = 9": "",
+    f"UPDATE length_score SET tested = tested + 15, wrong = wrong + 15 {AT_TEN} 9": "tn, fp, fn",
+    "UPDATE run SET wrong = wrong + 15 WHERE id = 10": "",
+    f"UPDATE length_score SET wrong = wrong + 15 {AT_TEN} 10": "more strings wrong than it was",
+    "DELETE FROM checkpoint WHERE run_id = 11": "fit its digest",
+    "DELETE FROM length_score WHERE length = 1 AND run_id = 12": "",
+    f"UPDATE length_score SET tn = tn + 1 {AT_TEN} 13": "fit its digest",
+}
+"""What is changed of a run, and what is said of it then."""
+
+
+def test_damaged_runs_are_named_and_no_merge_takes_them(store: Store, other: Store) -> None:
+    filled(store, model_seeds="0..15", fixed={"hidden_size": 4})
+    assert named(store) == []
+    change(store, *DAMAGED)
+    said = named(store)
+    for statement, how in DAMAGED.items():
+        start = f"run {statement.split()[-1]} ("
+        assert [x for x in said if x.startswith(start) and how in x], (statement, said)
+    assert {int(x.split()[1]) for x in said if x.startswith("run")} == {*range(1, 14)}
+    merged = writer.merge(other, store)
+    left = [f"run {number} (model seed {number - 1})" for number in range(1, 14)]
+    assert (merged.results, merged.damaged) == (3, left)
+    done = "SELECT model_seed FROM run WHERE state = 'done' ORDER BY 1"
+    assert rows(other, done) == [(13,), (14,), (15,)]
+    assert named(other) == []
+
+
+DAMAGED_SWEEPS = {
+    "DELETE FROM sweep_run WHERE run_id = 1": "sweep 'sweep 1'",
+    "INSERT INTO sweep_run (sweep_id, run_id) VALUES (2, 3)": "sweep 'sweep 2'",
+    "UPDATE sweep SET name = 'x' WHERE id = 3": "sweep 'x'",
+    "UPDATE test_string SET occurrences = 77 WHERE number = 5 AND test_set_id = 4": "test set 4",
+    "DELETE FROM test_string WHERE number = 5 AND test_set_id = 5": "test set 5",
+    "UPDATE test_set SET json = replace(json, 'size', 'sise') WHERE id = 6": "test set 6",
+    "UPDATE test_set SET key = 'abc' WHERE id = 7": "test set 7",
+    "UPDATE config SET json = '{}' WHERE id = 8": "configuration 8",
+    "UPDATE config SET key = 'abc' WHERE id = 9": "configuration 9",
+    "UPDATE length_sum SET tested = tested + 1 WHERE config_id = 10": "configuration 10",
+    "DELETE FROM length_sum WHERE length = 1 AND config_id = 11": "configuration 11",
+    "UPDATE length_sum SET failing = failing + 1 WHERE config_id = 12": "configuration 12",
+}
+
+
+def test_damage_of_sweeps_configurations_and_test_sets_is_named(store: Store) -> None:
+    for number in range(1, len(DAMAGED_SWEEPS) + 2):
+        fixed = {**SHORT, "test_seed": number}
+        filled(store, name=f"sweep {number}", model_seeds=[0], fixed=fixed)
+    assert named(store) == []
+    change(store, *DAMAGED_SWEEPS)
+    found = {damage.what for damage in verify(store).damages}
+    assert not [x for x in DAMAGED_SWEEPS.values() if not any(y.startswith(x) for y in found)]
+    # A sweep whose configuration is another now has not what it asks for either.
+    others = {x for x in found if x.startswith(("sweep", "test set")) or x.endswith("13")}
+    assert others - {f"sweep 'sweep {number}'" for number in (8, 9)} == {
+        x for x in DAMAGED_SWEEPS.values() if not x.startswith("conf")
+    }
+    writer.delete(store, 10)
+    assert rows(store, "SELECT count(*) FROM length_sum WHERE config_id = 10") == [(0,)]
+
+
+def test_several_processes_find_the_same_damage(
+    other: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(filled(other), "UPDATE epoch SET train_loss = 1 WHERE run_id = 2 AND epoch = 1")
+    alone = verify(other)
+    monkeypatch.setattr(statements, "CHUNK", 1)
+    monkeypatch.setattr(verification, "PARTS_IN_PARALLEL", 2)
+    seen: list[float] = []
+    together = verify(other, lambda done, _: seen.append(done), processes=2)
+    assert together == alone
+    assert [damage.what for damage in together.damages] == ["run 2 (model seed 1)"]
+    assert seen == [1, 2, 3]
+
+
+def test_a_check_that_is_gone_is_missed(tmp_path: Path) -> None:
+    path = Path(shutil.copy(ROOT / "runs.db", tmp_path / "copy.db"))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM verdict WHERE run_id = 7")
+    (damage,) = verify(open_reader(str(path))).damages
+    assert damage.what.startswith("run 7 ")
+    assert "exhaustive check" in damage.how
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -> None:
+    shipped = open_reader(str(ROOT / "runs.db"))
+    written = export(shipped, tmp_path / "out", kind)
+    assert list(written.values()) == [43, 8600, 12572, 4221]
+    read = pd.read_csv if kind == "csv" else pd.read_parquet
+    frames = {path.stem: read(path) for path in written}
+    ids = queries.runs(shipped)["id"].tolist()
+    scores, errors = queries.length_scores(shipped, ids), string_queries.errors_of(shipped, ids)
+    pd.testing.assert_frame_equal(frames["lengths"][list(scores)], scores)
+    for column in ("string", "logit"):
+        assert frames["errors"][column].tolist() == errors[column].tolist()
+    # Columns of transductions and of how strings were drawn, of which these have none.
+    for frame, own, more in ((frames["lengths"], scores, 3), (frames["errors"], errors, 6)):
+        assert list(frame)[:-more] == list(own)
+        assert frame.iloc[:, -more:].isna().all(axis=None)
+    assert frames["runs"]["accuracy"].tolist() == queries.runs(shipped)["accuracy"].tolist()
+    with pytest.raises(ConfigError, match="is there; move it"):
+        export(shipped, tmp_path / "out", kind)
+
+
+def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path, other: Store) -> None:
+    """Texts of others are cells there, and the default loses none of their signs."""
+    for name in ("=HYPERLINK(0)", "+1", "plain"):
+        filled(other, name=name, fixed={"hidden_size": len(name)})
+    plain = export(other, tmp_path / "plain", "csv")
+    safe = export(other, tmp_path / "safe", "csv", spreadsheet=True)
+    assert list(plain.values()) == list(safe.values())
+    before, after = (
+        pd.read_csv(tmp_path / folder / "runs.csv", dtype=str)["sweeps"].unique().tolist()
+        for folder in ("plain", "safe")
+    )
+    assert before == ["=HYPERLINK(0)", "+1", "plain"]
+    assert after == ["'=HYPERLINK(0)", "'+1", "plain"]
+    first, second = (pd.read_csv(tmp_path / x / "errors.csv") for x in ("plain", "safe"))
+    pd.testing.assert_series_equal(first["logit"], second["logit"])
+    with pytest.raises(ConfigError, match="spreadsheet=True with format 'parquet'"):
+        export(other, tmp_path / "out", "parquet", spreadsheet=True)
+
+
+def test_no_cell_and_no_title_of_a_table_for_spreadsheets_begins_like_a_formula() -> None:
+    signs = ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff0b1", "\uff0d1"]
+    plain = ["a=1", "'=1", "", " =1", "1"]
+    frame = pd.DataFrame({"=x": [*signs, *plain], "n": [-1.5] * 15})
+    frame["mixed"] = [-1, None, "-1", True, *["b"] * 11]
+    shown = without_formulas(frame)
+    assert shown["'=x"].tolist() == [*(f"'{text}" for text in signs), *plain]
+    assert shown["n"].tolist() == [-1.5] * 15
+    assert shown["mixed"].tolist()[:4] == [-1, None, "'-1", True]
+    table = pa.table({"string": [*signs, None], "logit": [-1.0] * 11})
+    assert _without_formulas(table)["string"].to_pylist() == [*(f"'{x}" for x in signs), None]
+
+
+def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> None:
+    assert set(export(other, tmp_path / "out", "csv").values()) == {0}
+    columns = list(pd.read_csv(tmp_path / "out" / "lengths.csv"))
+    assert columns[:8] == ["run_id", "length", "tn", "fp", "fn", "tp", "tested", "wrong"]
+    with pytest.raises(ConfigError, match="format 'xls': expected csv, parquet or jsonl"):
+        export(other, tmp_path / "out2", "xls")

@@ -1,0 +1,398 @@
+"""Transductions in every kind of database: counts by length, and what was given for each error.
+
+Their results are made by hand, on the strings and targets of a task of a package from outside.
+"""
+
+import json
+import re
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from seqcls.errors import StoreDamagedError, StoreError
+from sweeps.api.exports import export
+from sweeps.results import OUTPUT_COUNTS, RunResult
+from sweeps.store import writer
+from sweeps.store.columns import is_beyond, packed_outputs, unpacked_outputs
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer, pack
+from sweeps.store.reads import overview, queries, string_queries, sweep_queries
+from sweeps.store.reads.curves import Measure, median_curves
+from sweeps.store.reads.errors import error_kinds_by_length, first_wrong_positions
+from sweeps.store.reads.selection import View
+from sweeps.store.verification import verify
+from tests import results, transductions
+from tests.blocks import DOCS, blocks_of
+from tests.chaos.contents import contents
+from tests.chaos.damaged import unchecked
+from tests.commands import run_main
+from tests.conftest import SHORT
+from tests.databases import file_of, rows
+from tests.transductions import ERRORS, GIVEN, filled
+from tests.world import parts_from_outside
+
+TASK: dict[str, Any] = {**SHORT, "task": "ones_modulo", "test_size": 300, "test_max_length": 20}
+COUNTS = ("tested", "wrong", *OUTPUT_COUNTS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed() -> Iterator[None]:
+    """A task whose strings have targets."""
+    with parts_from_outside():
+        yield
+
+
+@pytest.fixture(scope="module")
+def store(shared_db: str) -> Store:
+    """Three transductions, one without errors and two with those of `GIVEN`, and three languages.
+
+    Nobody changes it.
+    """
+    return results.filled(filled(open_writer(shared_db), fixed=TASK))
+
+
+@pytest.fixture(scope="module")
+def eleven(made_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the transductions of eleven seeds, of which the first has no errors."""
+    path = shutil.copy(made_file, tmp_path_factory.mktemp("outputs") / "eleven.db")
+    return file_of(filled(open_writer(str(path)), fixed=TASK, model_seeds=[*range(11)]))
+
+
+@pytest.fixture
+def other(made_file: Path, tmp_path: Path) -> Store:
+    return open_writer(str(shutil.copy(made_file, tmp_path / "other.db")))
+
+
+def change(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def summed(store: Store) -> list[tuple[Any, ...]]:
+    """The sums by length as they should be, from the results of every run."""
+    names = ", ".join(f"sum(score.{name})" for name in COUNTS)
+    query = f"SELECT config_id, length, {names} FROM length_score AS score JOIN run ON id = run_id"
+    found = rows(store, f"{query} WHERE edits IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2")
+    # A server sums whole numbers as decimals.
+    return [tuple(map(int, row)) for row in found]
+
+
+def sums(store: Store) -> list[tuple[Any, ...]]:
+    query = f"SELECT config_id, length, {', '.join(COUNTS)} FROM length_sum"
+    return rows(store, f"{query} WHERE edits IS NOT NULL ORDER BY 1, 2")
+
+
+def test_what_is_recorded_is_read_back_and_of_languages_there_is_none_of_it(store: Store) -> None:
+    assert verify(store).damages == []
+    packs = dict(rows(store, "SELECT run_id, outputs FROM output_pack"))
+    assert {run_id: unpacked_outputs(text) for run_id, text in packs.items()} == {
+        2: GIVEN,
+        3: GIVEN,
+    }
+    assert json.loads(packs[2])[1] == ["0{12}1", 11, "went on"]
+    assert sums(store) == summed(store) != []
+    known = " + ".join(f"count({name})" for name in OUTPUT_COUNTS)
+    for table in ("length_score", "length_sum"):
+        assert rows(store, f"SELECT {known} FROM {table} WHERE tn IS NOT NULL") == [(0,)]
+    assert "output" not in string_queries.errors_of(store, [4, 5, 6])
+    both = string_queries.errors_of(store, range(1, 7)).set_index("run_id")
+    assert both.loc[[2, 3], "output"].notna().all()
+    assert both.loc[[5], ["output", "first_wrong", "log_probability"]].isna().all(axis=None)
+
+
+def test_the_view_has_a_row_for_each_wrong_string(store: Store) -> None:
+    columns = "run_id, string, length, target, output, first_wrong, log_probability, error_kind"
+    found = rows(store, f"SELECT {columns}, occurrences FROM wrong_output ORDER BY run_id, string")
+    wrong = "SELECT run_id, string, length, target, logit, occurrences FROM misclassified"
+    expected = []
+    for run_id in (2, 3):
+        plain = rows(store, f"{wrong} WHERE run_id = {run_id}")
+        # Numbers sort strings as text, and outputs stand in their order.
+        for row, given in zip(sorted(plain, key=lambda own: str(own[1])), GIVEN, strict=True):
+            output, place, kind = given
+            expected.append((*row[:4], output, place, row[4], kind, row[5]))
+    assert sorted(found) == sorted(expected)
+    assert {row[3] for row in found} <= {f"remainder {n}" for n in range(3)}
+
+
+def test_the_view_reads_the_outputs_of_a_run_once(eleven: Path) -> None:
+    plan = rows(eleven, "EXPLAIN QUERY PLAN SELECT * FROM wrong_output")
+    steps = [step for *_, step in plan]
+    # Else they would be read for every string of the test set.
+    assert "SEARCH said USING PRIMARY KEY (test_set_id=? AND number=?)" in steps
+
+
+def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
+    page = (DOCS / "database.md").read_text()
+    queries_shown = [x.text for x in blocks_of(page) if x.title == "Transductions"]
+    by_length, longest = (rows(store, text.rstrip().rstrip(";")) for text in queries_shown)
+    counted: dict[int, list[float]] = {}
+    for _, length, tested, wrong, given, edits, tokens in summed(store):
+        counted[length] = [1 - wrong / tested, given / tested, edits / tokens]
+    assert {length: [*map(float, own)] for length, *own in by_length} == {
+        length: pytest.approx(own) for length, own in counted.items()
+    }
+    of_kinds = Counter(kind for _, _, kind in GIVEN)
+    assert {kind: strings for kind, strings, _ in longest} == {
+        kind: 2 * number for kind, number in of_kinds.items()
+    }
+
+
+CHANGED = {
+    2: "UPDATE length_score SET edits = edits + 1",
+    3: "UPDATE length_score SET right_length_given = right_length_given - 1",
+    4: "UPDATE length_score SET target_tokens = 1",
+    5: f"UPDATE length_score SET {', '.join(f'{name} = NULL' for name in OUTPUT_COUNTS)}",
+    6: "UPDATE output_pack SET outputs = replace(outputs, 'pop', 'top')",
+    7: "UPDATE output_pack SET outputs = replace(outputs, '11', '12')",
+    8: "UPDATE output_pack SET outputs = replace(outputs, 'repeats', 'went on')",
+    9: "DELETE FROM output_pack",
+    10: "UPDATE output_pack SET outputs = replace(outputs, 'repeats', 'stutters')",
+}
+
+
+def test_what_is_changed_is_named_and_no_merge_takes_it(
+    eleven: Path, other: Store, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(eleven, tmp_path / "changed.db"))
+    change(path, *(f"{statement} WHERE run_id = {n}" for n, statement in CHANGED.items()))
+    said = [damage.what for damage in verify(open_reader(str(path))).damages]
+    assert {x.split()[1] for x in said if x.startswith("run")} == {*map(str, CHANGED)}
+    # Of the last one nothing can be read.
+    change(path, "UPDATE run SET state = 'queued' WHERE id = 10")
+    merged = writer.merge(other, open_reader(str(path)))
+    assert merged.results == 2
+    assert [x.split()[1] for x in merged.damaged] == [str(n) for n in CHANGED if n != 10]
+    assert verify(other).damages == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "how"),
+    [
+        ("texts", ["0"] * (ERRORS - 1), "expected"),
+        ("right_length_given", 10**6, "it got more strings right with their length given than"),
+        ("edits", -1, "its right_length_given, edits or target_tokens are below 0"),
+        ("first_wrong", 13, "a first wrong place is beyond its output"),
+    ],
+)
+def test_results_that_contradict_themselves_are_damage(
+    other: Store, field: str, value: Any, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever their digest says."""
+    made = transductions.outcome
+
+    def contradicting(run: Any, errors: int) -> RunResult:
+        result = made(run, errors)
+        assert result.evaluation is not None
+        outputs = result.evaluation.outputs
+        assert outputs is not None
+        if field == "texts":
+            new = value
+        else:
+            new = getattr(outputs, field).copy()
+            if len(new):
+                new[0] = value
+        object.__setattr__(outputs, field, new)
+        return result.seal(run.config.key, run.model_seed)
+
+    monkeypatch.setattr(transductions, "outcome", contradicting)
+    if field == "texts":
+        with pytest.raises(ValueError, match="zip"):
+            filled(other, fixed=TASK)
+        assert rows(other, "SELECT count(*) FROM output_pack") == [(0,)]
+        return
+    if field == "edits":
+        with pytest.raises(StoreError, match="CHECK constraint failed"):
+            filled(other, fixed=TASK)
+        return
+    filled(other, fixed=TASK)
+    said = [str(damage) for damage in verify(other).damages]
+    assert f"run 2 (model seed 1): {how}" in " ".join(said)
+
+
+def test_one_output_stands_for_each_error(eleven: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(eleven, tmp_path / "few.db"))
+    change(path, f"UPDATE output_pack SET outputs = '{packed_outputs(GIVEN[:3])}'")
+    store = open_reader(str(path))
+    for read in (string_queries.string_errors, lambda *run: error_kinds_by_length(*run, 10)):
+        with pytest.raises(StoreDamagedError, match=r"run 2 \(output_pack\): it has 3 outputs"):
+            read(store, 2)
+
+
+def test_merging_takes_them_over_and_deleting_removes_them(store: Store, other: Store) -> None:
+    merged = writer.merge(other, store)
+    assert (merged.results, merged.conflicts, merged.damaged) == (6, [], [])
+    assert contents(other) == contents(store)
+    assert sums(other) == sums(store)
+    assert writer.merge(other, store).same == 6
+    pack(str(other.path))
+    other = open_writer(str(other.path))
+    assert contents(other) == contents(store), "a packed file holds them, too"
+    filled(other, name="more", model_seeds=[7, 8], fixed=TASK)
+    assert sums(other) == summed(other)
+    writer.delete(other, sweep_queries.find_sweep(other, "more"))
+    assert (contents(other), sums(other)) == (contents(store), sums(store))
+    writer.delete(other, sweep_queries.find_sweep(other, "outputs"))
+    assert sums(other) == []
+    assert rows(other, "SELECT count(*) FROM output_pack") == [(0,)]
+    assert verify(other).damages == []
+
+
+def test_other_outputs_of_the_same_run_are_said_and_ours_are_kept(
+    eleven: Path, other: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(transductions, "GIVEN", GIVEN[::-1])
+        before = contents(filled(other, fixed=TASK, model_seeds=[0, 1]))
+    (conflict,) = writer.merge(other, open_reader(str(eleven))).conflicts
+    assert conflict.startswith("run 2 (model seed 1): wrong_output differ")
+    own = "SELECT outputs FROM output_pack WHERE run_id = 2"
+    assert unpacked_outputs(rows(other, own)[0][0]) == GIVEN[::-1]
+    assert before["epoch"] != contents(other)["epoch"], "the others are taken over"
+
+
+def test_they_are_exported(store: Store, tmp_path: Path) -> None:
+    for kind, read in {"csv": pd.read_csv, "parquet": pd.read_parquet}.items():
+        written = export(store, tmp_path / kind, kind)
+        frames: dict[str, pd.DataFrame] = {path.stem: read(path) for path in written}
+        errors = frames["errors"].set_index("run_id")
+        second = errors.loc[2]
+        assert second["output"].fillna("").tolist() == [text for text, *_ in GIVEN]
+        assert second["first_wrong"].tolist() == [place for _, place, _ in GIVEN]
+        assert second["error_kind"].tolist() == [error_kind for *_, error_kind in GIVEN]
+        assert second["log_probability"].tolist() == second["logit"].tolist()
+        assert errors.loc[[5], "output"].isna().all()
+        lengths = frames["lengths"].set_index("run_id")
+        assert lengths.loc[[1, 2, 3], list(OUTPUT_COUNTS)].notna().all(axis=None)
+        assert lengths.loc[[4, 5, 6], list(OUTPUT_COUNTS)].isna().all(axis=None)
+
+
+def test_a_runs_wrong_strings_are_listed_with_what_was_given(store: Store) -> None:
+    found = string_queries.string_errors(store, 2)
+    columns = ["target", "output", "first_wrong", "log_probability", "error_kind"]
+    assert list(found)[-5:] == columns
+    query = f"SELECT string, {', '.join(columns)} FROM wrong_output WHERE run_id = 2"
+    assert sorted(found[["string", *columns]].itertuples(index=False, name=None)) == sorted(
+        rows(store, query)
+    )
+    assert found["kind"].tolist() == found["error_kind"].tolist()
+    assert string_queries.string_errors(store, 1).empty
+    broken = string_queries.breaking_strings(store, View(sweeps=("outputs",)), limit=5)
+    assert set(broken.strings["kind"]) == {"wrong"}
+
+
+def test_commands_say_them(eleven: Path, tmp_path: Path) -> None:
+    db = str(shutil.copy(eleven, tmp_path / "asked.db"))
+    told = run_main("errors", "2", "--db", db, "--wide").stdout
+    # A kind of package says how sure an answer is by its margin, a transduction by what it writes.
+    names = "string kind length target output first_wrong margin occurrences"
+    assert names in " ".join(told.split())
+    for output, place, kind in GIVEN:
+        shown = re.escape(output or '""')
+        assert re.search(rf"{kind} +\d+ +remainder \d +{shown} +{place} +-\d", told)
+    (first, *_) = json.loads(run_main("errors", "2", "--db", db, "--json").stdout)
+    assert (first["output"], first["first_wrong"], first["error_kind"]) in GIVEN
+
+
+@pytest.mark.parametrize("width", [1, 7])
+def test_kinds_of_errors_and_first_wrong_places_are_counted_by_length(
+    store: Store, width: int
+) -> None:
+    kinds, places = Counter[Any](), Counter[Any]()
+    query = "SELECT length, error_kind, first_wrong, occurrences FROM wrong_output WHERE run_id = 3"
+    for length, error_kind, place, occurrences in rows(store, query):
+        first, last = (length - 1) // width * width + 1, -(-length // width) * width
+        first = 0 if first == 1 < width else first
+        kinds[first, last, error_kind] += occurrences
+        places[first, last, place] += occurrences
+    of_kinds = error_kinds_by_length(store, 3, width).itertuples(index=False, name=None)
+    assert Counter({tuple(row[:3]): row[3] for row in of_kinds}) == kinds
+    of_places = first_wrong_positions(store, 3, width).itertuples(index=False, name=None)
+    assert Counter({tuple(row[:3]): row[3] for row in of_places}) == places
+    assert error_kinds_by_length(store, 1, width).empty
+    assert first_wrong_positions(store, 5, width).empty
+
+
+@pytest.mark.parametrize("width", [1, 6])
+def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
+    (config_id,) = {row[0] for row in rows(store, "SELECT config_id FROM run WHERE id = 1")}
+    scores = overview.scores_by_length(store, [1, 2, 3], width)
+    shares: dict[Measure, pd.Series[float]] = {
+        "accuracy": 1 - scores["wrong"] / scores["tested"],
+        "accuracy with the length given": scores["right_length_given"] / scores["tested"],
+        "token error rate": scores["edits"] / scores["target_tokens"],
+    }
+    assert scores["edits"].sum() == 3 * scores["wrong"].sum() > 0
+    for measure, share in shares.items():
+        found = median_curves(store, View(), (config_id, config_id + 1), width, measure)
+        own = found[found["config_id"] == config_id]
+        medians = share.astype(float).groupby(scores["first_length"]).median()
+        assert own["first_length"].tolist() == medians.index.tolist()
+        np.testing.assert_allclose(own["median"], medians)
+        assert set(own["n"]) == {3}
+        assert (len(found) > len(own)) == (measure == "accuracy")
+    by_length = queries.length_scores(store, [2])
+    assert by_length["right_length_given"].notna().all()
+    assert "edits" not in queries.length_scores(store, [4])
+    assert "edits" not in overview.scores_by_length(store, [4], width)
+
+
+UNCHECKED = {
+    2: ("UPDATE output_pack SET outputs = 'torn'", "(output_pack): outputs"),
+    3: (
+        """UPDATE output_pack SET outputs = '[["0", 1, "repeats"]]'""",
+        "(output_pack): it has 1 output of 6 misclassified strings",
+    ),
+    4: ("DELETE FROM output_pack", "(output_pack): it has 0 outputs of 6 misclassified strings"),
+    5: ("UPDATE length_score SET edits = NULL", "only some of its right_length_given, edits"),
+    6: ("UPDATE length_score SET right_length_given = 999", "more strings right with their length"),
+    7: ("UPDATE length_score SET edits = 'many'", "edits is 'many', expected a whole number"),
+}
+
+
+def test_damage_in_a_file_that_checks_nothing_is_one_line_and_costs_one_run(
+    eleven: Path, other: Store, tmp_path: Path
+) -> None:
+    path = unchecked(eleven, tmp_path / "unchecked.db")
+    assert open_reader(str(path)).survey.lines == []  # type: ignore[union-attr]
+    for run_id, (statement, _) in UNCHECKED.items():
+        change(path, f"{statement} WHERE run_id = {run_id}")
+    change(path, """INSERT INTO output_pack VALUES (1, '[["0", 1, "repeats"]]')""")
+    damaged = open_reader(str(path))
+    lines = damaged.survey.lines  # type: ignore[union-attr]
+    for run_id, (_, how) in UNCHECKED.items() | {(1, ("", "it has 1 output of 0"))}:
+        assert any(x.startswith(f"run {run_id} (") and how in x for x in lines), (run_id, lines)
+    assert queries.runs(damaged)["id"].tolist() == [8, 9, 10, 11]
+    assert writer.merge(other, damaged).results == 4
+    assert rows(other, "SELECT count(*) FROM wrong_output") == [(4 * ERRORS,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "no JSON", "[]", "{}", "[1]", '[["0", 1]]', '[["0", 1, "late"]]', "[" * 10_000),
+        *('[["0", -1, "repeats"]]', '[["0", 0.5, "repeats"]]', '[["0", true, "repeats"]]'),
+        *('[[0, 1, "repeats"]]', '[["\\u0000", 1, "repeats"]]', '[["\\ud800", 1, "repeats"]]'),
+        '[["0", 99999999999, "repeats"]]',
+    ],
+)
+def test_what_is_no_pack_of_outputs_is_refused(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        unpacked_outputs(text)
+
+
+def test_a_place_beyond_an_output_is_known_as_such() -> None:
+    assert not any(map(is_beyond, GIVEN))
+    for text, most in {"": 0, "01": 2, "0{12}1": 13, "<0{2}1>{3}": 9, "push{3} pop": 16}.items():
+        assert is_beyond((text, most + 1, "repeats"))
+    # What is not in the notation says nothing of its length.
+    assert not is_beyond(("0{", 99, "repeats"))

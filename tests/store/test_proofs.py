@@ -1,0 +1,442 @@
+"""Proofs of recurrent networks as they are stored with their runs."""
+
+import json
+import shutil
+import zlib
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from dashboard.report.command import written
+from seqcls.errors import UnknownRunError
+from seqcls.proofs import checker, prover
+from seqcls.proofs.certificate import to_text
+from seqcls.proofs.checker import digest
+from seqcls.proofs.forgetting import find_forgetting, repeated_word
+from seqcls.proofs.prover import Attempt, Proof, ProofBudget, proof_text
+from seqcls.tasks.automaton import language_automaton
+from seqcls.weights import from_bytes, to_bytes
+from sweeps import api
+from sweeps.api import load_weights
+from sweeps.api.budgets import more_training
+from sweeps.api.every_length import stored_proof
+from sweeps.api.exports import export
+from sweeps.api.models import trained_model
+from sweeps.api.presentation import describe_proofs
+from sweeps.api.reading import View
+from sweeps.results import ProofRecord
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import explained, overview, queries
+from sweeps.store.verification import verify
+from tests.app import open_app, rerun, said
+from tests.commands import refused, run_main
+from tests.databases import file_of, rows
+from tests.stock import copy_of, stock
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A database with one recurrent network that is right on every string."""
+    return open_writer(str(copy_of("proofs", "loaded.db", tmp_path)))
+
+
+@pytest.fixture
+def proved(tmp_path: Path) -> Store:
+    """The same database, once the model is proved."""
+    return open_writer(str(copy_of("proofs", "proved.db", tmp_path)))
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Path:
+    """That model, and one without a test error that a repetition refutes; both judged by tests."""
+    return copy_of("proofs", "both.db", tmp_path)
+
+
+def record_of(store: Store, **changes: Any) -> ProofRecord:
+    weights = digest(from_bytes(queries.weights(store, 1)))
+    undecided = ProofRecord(
+        *(1, "not decided", 2, 0, 1.5, None, None, '{"budget": {}, "attempts": []}'),
+        *(weights, "0.3.0", None),
+    )
+    return replace(undecided, **changes)
+
+
+def kept(store: Store) -> ProofRecord | None:
+    return explained.proof(store, 1, of_language=True)
+
+
+def result(store: Store) -> str:
+    found = kept(store)
+    return "" if found is None else found.result
+
+
+PROVED = {"result": "proved", "regions": 17, "certificate": b"bytes"}
+REFUTED = {"result": "refuted", "string": "10", "said": 1}
+
+
+def test_a_proof_is_read_as_it_was_stored_and_replaced_by_the_next(store: Store) -> None:
+    for changes in ({}, PROVED, REFUTED):
+        writer.record_proof(store, 1, record_of(store, **changes))
+        assert kept(store) == record_of(store, **changes)
+        assert verify(store).damages == []
+    learned = record_of(store, of_language=0)
+    writer.record_proof(store, 1, learned)
+    assert explained.proof(store, 1, of_language=False) == learned
+    assert kept(store) == record_of(store, **REFUTED), "one by a learned automaton is another"
+    with pytest.raises(UnknownRunError, match="run 9 is no finished run"):
+        writer.record_proof(store, 9, learned)
+
+
+def test_a_proof_that_was_changed_or_that_others_contradict_is_damage_and_is_not_merged(
+    store: Store, tmp_path: Path
+) -> None:
+    def found() -> list[str]:
+        return [damage.how for damage in verify(store).damages]
+
+    for change in ("UPDATE proof SET regions = 18", "UPDATE proof SET certificate = x'00'"):
+        writer.record_proof(store, 1, record_of(store, **PROVED))
+        assert found() == []
+        assert api.runs(store)["outcome"].tolist() == ["at every length"]
+        with store.begin() as connection:
+            connection.exec_driver_sql(change)
+        assert found() == ["its proof does not fit its digest"]
+    empty = open_writer(str(tmp_path / "new.db"))
+    assert writer.merge(empty, store.reader()).results == 1
+    assert kept(empty) is None
+    writer.record_proof(store, 1, record_of(store, **PROVED, weights="0" * 64))
+    assert found() == ["its proof is of other weights"]
+    writer.record_proof(store, 1, record_of(store, **PROVED))
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET wrong = 1")
+    assert "it is proved right on every string, and got test strings wrong" in found()
+    frame = api.runs(store)
+    assert frame["outcome"].tolist() == ["not known"]
+    assert "every_length" not in frame or frame["every_length"].isna().all()
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'queued'")
+    assert "it has rows of run 1, which is not finished" in found()
+    writer.delete(store, 1)
+    assert rows(store, "SELECT count(*) FROM proof") == [(0,)]
+
+
+def test_merging_takes_over_proofs_and_prefers_those_that_decided(
+    made_file: Path, tmp_path: Path
+) -> None:
+    for number, (ours, theirs, merged) in enumerate(
+        (
+            (None, PROVED, PROVED),
+            ({}, REFUTED, REFUTED),
+            (PROVED, {}, PROVED),
+            (PROVED, REFUTED, PROVED),
+            (None, {}, {}),
+        )
+    ):
+        store, source = (
+            open_writer(str(shutil.copy(stock("proofs") / "loaded.db", tmp_path / f"{x}{number}")))
+            for x in ("ours", "theirs")
+        )
+        if ours is not None:
+            writer.record_proof(store, 1, record_of(store, **ours))
+        writer.record_proof(source, 1, record_of(source, **theirs))
+        writer.merge(store, source.reader())
+        assert kept(store) == record_of(store, **merged), number
+        empty = open_writer(str(shutil.copy(made_file, tmp_path / f"empty{number}")))
+        writer.merge(empty, source.reader())
+        assert kept(empty) == record_of(source, **theirs), number
+        assert verify(empty).damages == verify(store).damages == []
+
+
+def load_large(path: Path, **large: list[Any]) -> None:
+    """Adds, as run `large/0`, an RNN that is right on every string by exact arithmetic: whether a
+    string is of zeros alone. Its first three units say nothing of that, and have large numbers.
+    """
+    weights: dict[str, list[Any]] = {
+        "embedding.weight": [[0, -1, 0], [0, 1, 1]],
+        "rnn.weight_ih_l0": [[0, 10, 0], [0, 10, 0], [0, 0, 0], [0, 0, 25]],
+        "rnn.weight_hh_l0": [[0] * 4, [0] * 4, [0] * 4, [0, 0, 0, 10]],
+        "rnn.bias_ih_l0": [0, 0, 0, -5],
+        "rnn.bias_hh_l0": [0, 0, 0, 0],
+        "head.weight": [[0, 0, 0, -1]],
+        "head.bias": [0],
+    }
+    weights |= {name.replace("__", "."): values for name, values in large.items()}
+    file = path.with_suffix(".safetensors")
+    save_file({name: np.array(x, np.float32) for name, x in weights.items()}, file)
+    lengths = ("train_min_length", "train_max_length", "test_min_length", "test_max_length")
+    task = {"task": "regular", "alphabet": "01", "pattern": "0+", "test_size": 100}
+    load_weights(open_writer(str(path)), file, task=task | dict.fromkeys(lengths, 1), sweep="large")
+
+
+def asked(path: Path, *arguments: str) -> str:
+    ended = run_main(*arguments, "--db", str(path))
+    assert ended.returncode == 0, ended
+    return " ".join(ended.stdout.split())
+
+
+NOT_A_NUMBER: dict[str, list[Any]] = {
+    "embedding__weight": [[0, -1, 0], [1e20, 1, 1]],
+    "rnn__weight_ih_l0": [[0, 10, 0], [0, 10, 0], [1e20, 0, 0], [0, 0, 25]],
+    "rnn__weight_hh_l0": [[0] * 4, [0] * 4, [-3e38, -3e38, 0, 0], [0, 0, 0, 10]],
+}
+
+
+def test_a_model_that_overflows_is_refuted_by_what_it_does_not_answer(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    load_large(path, **NOT_A_NUMBER)
+    found = api.prove(open_reader(str(path)), "large/0")
+    assert (found.outcome, found.string, found.said) == ("refuted", "1{2}", None)
+    assert not trained_model(open_reader(str(path)), 1).answer("11").is_answered
+    for _ in range(2):
+        told = asked(path, "prove", "large/0")
+        assert "Refuted: on 11 the model has no answer (its logit is NaN), and" in told
+        assert told.endswith("says negative.")
+    stored = json.loads(asked(path, "prove", "large/0", "--json"))
+    assert (stored["string"], stored["said"]) == ("1{2}", None)
+    assert verify(open_reader(str(path))).damages == []
+    assert "its logit is NaN" in run_main("automaton", "large/0", "--db", str(path)).stderr
+
+
+MAY_OVERFLOW: dict[str, dict[str, list[Any]]] = {
+    "biases": {"rnn__bias_ih_l0": [0, 0, 3e38, -5], "rnn__bias_hh_l0": [0, 0, 3e38, 0]},
+    "states": {"rnn__weight_hh_l0": [[0] * 4, [0] * 4, [3e38, 0, 3e38, 0], [0, 0, 0, 10]]},
+    "tokens": {
+        "embedding__weight": [[0, -1, 1e20], [0, 1, 1]],
+        "rnn__weight_ih_l0": [[0, 10, 0], [0, 10, 0], [0, 0, 1e20], [0, 0, 25]],
+    },
+    "logit": {"head__weight": [[-3e38, 0, 3e38, -3e38]]},
+}
+
+
+@pytest.mark.parametrize("large", MAY_OVERFLOW)
+def test_a_model_that_may_overflow_is_not_proved(large: str, tmp_path: Path) -> None:
+    """Where no answer is NaN, nothing refutes it."""
+    path = tmp_path / "runs.db"
+    load_large(path, **MAY_OVERFLOW[large])
+    told = asked(path, "prove", "large/0", "--seconds", "20")
+    store = open_reader(str(path))
+    assert api.prove(store, "large/0", seconds=20).outcome != "proved"
+    assert "may be larger than 1.7e+38, and so overflow in float32" in told or "Refuted" in told
+    assert "at every length" not in api.runs(store)["outcome"].tolist()
+
+
+def test_large_numbers_that_cannot_overflow_are_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    load_large(path, rnn__bias_ih_l0=[0, 0, 3e37, -5], rnn__bias_hh_l0=[0, 0, 3e37, 0])
+    assert "Proved: the model answers as" in asked(path, "prove", "large/0")
+
+
+def test_seconds_that_are_no_budget_are_refused_before(store: Store) -> None:
+    for command, seconds in product(("prove", "automaton"), ("inf", "nan", "0")):
+        said_ = refused(command, "hand/0", "--seconds", seconds, "--db", str(store.path))
+        assert f"seconds={float(seconds)}: expected " in said_
+    assert kept(store) is None
+
+
+def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A box that grows without end, and what a former version stored."""
+    endless = Attempt(0.5, 24, 3, "they grow without end", "any token in state 0", None)
+    automaton = language_automaton(trained_model(store, 1).task)
+    assert automaton is not None
+    found = Proof("not decided", automaton, True, ProofBudget(), attempts=(endless,))
+    monkeypatch.setattr(prover, "prove", lambda *_: found)
+    assert api.prove(store, 1).attempts == (endless,)
+    again = stored_proof(store, 1, trained_model(store, 1))
+    assert again is not None
+    assert again.attempts == (endless,)
+    assert "; the widest, without end, is that after" in " ".join(
+        proof_text(trained_model(store, 1), again)
+    )
+
+
+def test_a_certificate_of_a_former_format_is_proved_anew(proved: Store) -> None:
+    record = kept(proved)
+    assert record is not None
+    assert record.certificate is not None
+    former = zlib.decompress(record.certificate).replace(b"certificate 2", b"certificate 1")
+    writer.record_proof(proved, 1, replace(record, certificate=zlib.compress(former)))
+    assert stored_proof(proved.reader(), 1, trained_model(proved.reader(), 1)) is None
+    assert api.prove(proved.reader(), 1).outcome == "proved"
+    assert kept(proved) != record
+    now = stored_proof(proved.reader(), 1, trained_model(proved.reader(), 1))
+    assert now is not None
+    assert checker.check(now.certificate or {}) == now.regions
+
+
+def never(*_: object, **__: object) -> None:
+    raise AssertionError("it is proved anew")
+
+
+def test_what_is_proved_is_kept_with_its_certificate(
+    proved: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prover, "prove", never)
+    store = proved.reader()
+    for found in (api.prove(store, "hand/0"), api.prove(store, 1, seconds=999.0)):
+        assert (found.outcome, found.of_language, len(found.automaton.table)) == ("proved", True, 2)
+        assert checker.check(found.certificate) == found.regions > 0
+    assert verify(store).damages == []
+    path = tmp_path / "proof.json"
+    asked(file_of(proved), "prove", "hand/0", "--certificate", str(path))
+    assert path.read_text() == to_text(found.certificate)
+    told = json.loads(asked(file_of(proved), "verdict", "hand/0", "--every-length", "--json"))
+    assert told["seconds"] == found.seconds
+    with pytest.raises(AssertionError, match="proved anew"):
+        api.prove(store, 1, again=True)
+    with pytest.raises(AssertionError, match="proved anew"):
+        api.prove(store, 1, learned=True)
+
+
+def test_what_was_not_decided_is_tried_again_with_a_larger_budget(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = api.prove(store, 1, regions=1)
+    assert (first.outcome, result(store)) == ("not decided", "not decided")
+    with monkeypatch.context() as patched:
+        patched.setattr(prover, "prove", never)
+        assert api.prove(store, 1, regions=1).record() == first.record()
+    assert api.prove(store, 1, regions=100).outcome == "proved"
+    assert api.prove(store, 1, regions=1, again=True).outcome == "not decided"
+    assert result(store) == "proved", "what was decided stays so"
+
+
+def test_a_proof_of_other_weights_counts_for_nothing(proved: Store) -> None:
+    weights = from_bytes(queries.weights(proved, 1))
+    weights["classifier.bias"] = weights["classifier.bias"] + np.float32(0.01)
+    with proved.begin() as connection:
+        connection.exec_driver_sql("UPDATE checkpoint SET weights = ?", (to_bytes(weights),))
+    opened = trained_model(proved.reader(), 1)
+    assert stored_proof(proved.reader(), 1, opened) is None
+    assert "its proof is of other weights" in [x.how for x in verify(proved).damages]
+    again = api.prove(proved.reader(), 1)
+    assert again.outcome == "proved"
+    now = kept(proved)
+    assert now is not None
+    assert now.weights == digest(weights)
+
+
+def test_a_proof_by_a_learned_automaton_is_kept_beside(store: Store) -> None:
+    learned = api.prove(store, 1, learned=True)
+    assert kept(store) is None
+    opened = trained_model(store, 1)
+    again = stored_proof(store, 1, opened, learned=True)
+    assert again is not None
+    assert again.record() == learned.record()
+    assert (again.automaton.table == learned.automaton.table).all()
+
+
+def test_nothing_is_stored_where_nothing_may_be_written(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    assert api.prove(store.reader(), 1).outcome == "proved"
+    assert kept(store) is None
+
+
+def test_all_strings_shows_what_is_stored_and_keeps_what_is_proved(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the page: it asks before it proves, then keeps it, and proves nothing that is kept."""
+    proved = "Proved: the model answers as the language's automaton"
+    assert "every_length" not in api.runs(store.reader())
+    assert "every_length" not in open_app(monkeypatch, file_of(store)).dataframe[0].value
+    page = open_app(monkeypatch, file_of(store), "model", run="1", view="All strings")
+    assert "Proved" not in said(page).replace("\\", "")
+    page.toggle(key="every_string").set_value(True)
+    rerun(page)
+    assert proved in said(page).replace("\\", "")
+    assert result(store) == "proved"
+    monkeypatch.setattr(prover, "prove", never)
+    page = open_app(monkeypatch, file_of(store), "model", run="1", view="All strings")
+    assert proved in said(page).replace("\\", "")
+    assert "Certificate" in [getattr(x, "label", "") for x in page.get("download_button")]
+    assert "every_string" not in [x.key for x in page.toggle]
+
+
+def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_be(
+    both: Path,
+) -> None:
+    store = open_reader(str(both))
+    frame = api.runs(store).set_index("id")
+    assert frame["errors"].tolist() == [0, 0]
+    assert frame["outcome"].tolist() == ["at every length", "generalizes"]
+    assert frame["every_length"].tolist() == ["proved", "refuted"]
+    assert frame["refuted_by"].fillna("").tolist() == ["", "10{12}"]
+    assert api.runs(store, outcome="at every length")["id"].tolist() == [1]
+    assert api.runs(store, outcome="generalizes")["id"].tolist() == [1, 2]
+    assert api.runs(store, outcome="not known").empty, "its trained lengths are not known"
+    told = more_training(store, frame["sweeps"][1][0], "4x")
+    assert told.learned + told.not_known == told.runs, "none is counted twice"
+    counted = overview.configurations(store, View()).set_index("config_id")
+    names = ["seeds", "judged", "learned", "judged_beyond", "generalize", "proved", "refuted"]
+    assert counted[names].to_numpy().tolist() == [[1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0, 1]]
+    listed = asked(both, "runs", "--wide")
+    assert "refuted by 10{12}" in listed
+    assert "at every length" in listed
+    config = api.config(store, 2)
+    assert describe_proofs(frame, {int(frame["config_id"][2]): config}) == [
+        "proved",
+        "refuted by 10{12}",
+    ]
+
+
+def test_compare_counts_what_is_proved_and_the_page_of_a_refuted_model_says_so(
+    both: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_app(monkeypatch, both)
+    assert sorted(page.dataframe[0].value["every_length"]) == ["1 proved", "1 refuted"]
+    page = open_app(monkeypatch, both, "model", run="2", view="All strings")
+    told = said(page).replace("\\", "")
+    assert "Learned and generalizes" in told
+    assert "It is refuted by 10{12}." in told
+    assert "Refuted: on 10{12} the model says" in told
+    assert "It forgets while one token repeats: as 0 repeats after 1" in told
+    assert "from 12 repetitions on it is wrong, as on 10{12}." in told
+    page = open_app(monkeypatch, both, "compare_two", run=["1", "2"])
+    assert "**generalizes** (refuted by 10{12})" in said(page).replace("\\", "")
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_repetition_that_refutes_a_model_is_told_with_the_causes(
+    both: Path, tmp_path: Path
+) -> None:
+    told = asked(both, "causes", "soft")
+    assert "run 2: It forgets while one token repeats: as 0 repeats after 1" in told
+    (found,) = json.loads(asked(both, "causes", "soft", "--json"))["forgetting"]
+    assert (found["run_id"], found["word"], found["repetitions"]) == (2, "0", 12)
+    export(open_reader(str(both)), tmp_path / "out", "csv")
+    assert "10{12}" in (tmp_path / "out" / "runs.csv").read_text()
+    report = written(open_reader(str(both)), "hand", "soft")
+    for part in ("<th>every length</th>", "1 proved", "1 refuted"):
+        assert part in report
+
+
+def test_a_state_moves_away_until_the_answer_turns(both: Path) -> None:
+    model = trained_model(open_reader(str(both)), 2)
+    automaton = language_automaton(model.task)
+    assert automaton is not None
+    found = find_forgetting(model, automaton, "1" + "0" * 40)
+    assert found is not None
+    assert model.answer(found.string).is_wrong
+    assert not model.answer("1" + "0" * (found.repetitions - 1)).is_wrong
+    assert found.distances[0] == 0
+    assert found.distances[found.repetitions] > 0.1
+    assert (found.margins[: found.repetitions] > 0).all()
+    assert (found.margins[found.repetitions :] < 0).all()
+    assert {(unit.layer, unit.name[:5]) for unit in found.units} == {(1, "unit ")}
+    assert find_forgetting(model, automaton, "1001") is None
+    for letters, place in {
+        "1" + "0" * 12: (1, 1, 12),
+        "1000" + "10" * 12 + "1": (3, 2, 13),
+        "0" * 4: None,
+        "0110" + "1" * 9 + "0": (4, 1, 9),
+    }.items():
+        assert repeated_word(tuple(map(int, letters))) == place

@@ -1,0 +1,76 @@
+"""How PostgreSQL does what is asked of it, where that decides how long a large database takes."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, event, make_url
+
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer
+from sweeps.store.reads import sweep_queries
+from sweeps.store.verification import verify
+from tests.conftest import SHORT
+from tests.databases import spec
+from tests.results import claimed, outcomes
+
+
+@contextmanager
+def planned() -> Iterator[list[str]]:
+    """The plans of the block's statements, each with its statement."""
+    plans: list[str] = []
+
+    def explain(connection: Connection, _: Any, sql: str, values: Any, *__: Any) -> None:
+        if sql.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE"):
+            one = values[0] if isinstance(values, list) and values else values
+            with closing(connection.connection.cursor()) as cursor:
+                cursor.execute(f"EXPLAIN {sql}", one)
+                plans.append("\n".join([sql, *(line for (line,) in cursor.fetchall())]))
+
+    event.listen(Engine, "before_cursor_execute", explain)
+    yield plans
+    event.remove(Engine, "before_cursor_execute", explain)
+
+
+@pytest.fixture
+def cramped(postgres_url: str) -> Store:
+    """10,000 runs on a server that has as little memory for them as others for a million."""
+    url = make_url(postgres_url).update_query_dict({"options": "-c work_mem=64kB"})
+    store = open_writer(url.render_as_string(hide_password=False))
+    writer.submit(store, spec(name="many", model_seeds="0..9999"))
+    return store
+
+
+def test_no_statement_goes_through_all_runs_for_every_run(cramped: Store) -> None:
+    sweep_id = writer.submit(cramped, spec(name="few", axes={"hidden_size": [3, 4]}))
+    with planned() as plans:
+        assert sweep_queries.runs_of_one_sweep_only(cramped, sweep_id) == 6
+        writer.submit(cramped, spec(name="few", axes={"hidden_size": [3]}))
+        assert verify(cramped).damages == []
+        assert writer.delete(cramped, sweep_id) == 3
+    assert len(plans) > 30
+    # Of a subquery that is not hashed every row is compared, for every row outside.
+    assert [plan for plan in plans if "= (SubPlan" in plan] == []
+
+
+def test_a_commit_reads_no_run_but_its_own(cramped: Store) -> None:
+    """However many are done, and however many wait in other sweeps."""
+    with cramped.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'done' WHERE id <= 5000")
+        connection.exec_driver_sql("ANALYZE")
+    sweep_id = writer.submit(cramped, spec(name="last", fixed=SHORT))
+    with planned() as plans:
+        _, claim = claimed(cramped, sweep_id)
+        assert writer.record(cramped, claim, outcomes(claim)) == 3
+    states = [plan for plan in plans if "UPDATE sweep" in plan]
+    assert len(states) == 2
+    for plan in states:
+        looked_for = [line for line in plan.splitlines() if "Index Cond: ((state = " in line]
+        assert looked_for
+        assert all("(id >= " in line and "(id <= " in line for line in looked_for)
+        assert "Seq Scan on run" not in plan
+    sums = [plan for plan in plans if "INSERT INTO length_sum" in plan]
+    assert len(sums) == 1
+    assert "Seq Scan on run" not in sums[0]

@@ -1,0 +1,106 @@
+"""What the tables themselves promise: strict values, ids that are never reused."""
+
+import pytest
+
+from dashboard import data
+from seqcls.errors import StoreError
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer
+from sweeps.store.reads import queries
+from sweeps.store.verification import verify
+from tests.databases import rows, spec
+from tests.results import filled
+
+
+@pytest.fixture
+def store(any_db: str) -> Store:
+    return open_writer(any_db)
+
+
+MEANINGLESS = [
+    "UPDATE run SET state = 'dune'",
+    "UPDATE run SET tp = -1",
+    "UPDATE length_score SET fp = -1",
+    "UPDATE run SET wrong = -1",
+    "UPDATE length_score SET tested = NULL",
+    "UPDATE length_sum SET wrong = 'many'",
+    "UPDATE test_string SET label = 2",
+    "UPDATE test_string SET drawn = 'far'",
+    f"INSERT INTO shortcut VALUES (1, '{'0' * 64}', 'length', '[]', NULL, NULL)",
+    f"INSERT INTO shortcut VALUES (1, '{'0' * 64}', 'length', NULL, NULL, NULL)",
+    f"INSERT INTO shortcut VALUES (99, '{'0' * 64}', 'length', NULL, NULL, 'no labels')",
+    "INSERT INTO shortcut VALUES (1, 'none', 'length', NULL, NULL, 'no labels')",
+    *(
+        f"INSERT INTO proof VALUES (1, 1, {said}, '{{}}', '{'0' * 64}', '0.3', 'v2', NULL)"
+        for said in (
+            "'proved', 2, 0, 1.0, NULL, NULL",
+            "'refuted', 2, 0, 1.0, NULL, NULL",
+            "'not decided', 2, 0, 1.0, 'ab', 1",
+            "'unsure', 2, 0, 1.0, NULL, NULL",
+        )
+    ),
+    "UPDATE sweep SET spec = 'no object'",
+    "UPDATE sweep SET spec = '[1]'",
+    "UPDATE config SET json = '[1]'",
+    "UPDATE worker SET pid = -5",
+    "UPDATE epoch SET train_loss = 'much'",
+    "UPDATE run SET epochs = 'many'",
+    "UPDATE length_score SET edits = 1",
+    "UPDATE length_score SET right_length_given = -1, edits = 0, target_tokens = 0",
+    "UPDATE length_sum SET target_tokens = 5",
+    "UPDATE length_sum SET right_length_given = 0, edits = 'many', target_tokens = 0",
+    "INSERT INTO output_pack VALUES (1, 'no array')",
+    "INSERT INTO output_pack VALUES (1, '[]')",
+    "INSERT INTO output_pack VALUES (1, '{}')",
+    "INSERT INTO output_pack VALUES (1, NULL)",
+    "INSERT INTO output_pack VALUES (99, '[1]')",
+]
+
+
+def test_a_value_that_means_nothing_is_refused_by_the_database(store: Store) -> None:
+    filled(store)
+    for change in MEANINGLESS:
+        try:
+            with store.begin() as connection:
+                connection.exec_driver_sql(change)
+        except StoreError:
+            continue
+        pytest.fail(f"it is stored: {change}")
+    assert verify(store).damages == []
+
+
+def test_ids_are_never_given_twice(store: Store) -> None:
+    first = writer.submit(store, spec())
+    before = rows(store, "SELECT max(id) FROM run UNION ALL SELECT max(id) FROM config")
+    writer.delete(store, first)
+    assert writer.submit(store, spec()) > first
+    assert rows(store, "SELECT min(id) > 3 FROM run") == [(True,)]
+    after = rows(store, "SELECT min(id) FROM run UNION ALL SELECT min(id) FROM config")
+    assert all(new > old for (new,), (old,) in zip(after, before, strict=True))
+
+
+def test_settings_and_seeds_of_a_deleted_sweep_are_not_shown_for_the_next(
+    any_db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEQCLS_DB", any_db)
+    store = open_writer(any_db)
+    sweep_id = writer.submit(store, spec(axes={"hidden_size": [4, 8]}, model_seeds=[20, 21]))
+    assert data.settings()["hidden_size"].tolist() == [4, 8]
+    assert data.model_seeds() == [20, 21]
+    writer.delete(store, sweep_id)
+    writer.submit(store, spec(axes={"hidden_size": [32, 64]}, model_seeds=[30, 31]))
+    assert data.settings()["hidden_size"].tolist() == [32, 64]
+    assert data.model_seeds() == [30, 31]
+    assert set(data.memberships()["config_id"]) == set(data.settings().index)
+
+
+def test_a_column_that_is_added_later_damages_nothing(store: Store) -> None:
+    filled(store)
+    with store.begin() as connection:
+        results = ("epoch", "length_score", "error_pack", "output_pack", "checkpoint")
+        for table in ("run", "test_string", *results):
+            statement = f"ALTER TABLE {table} ADD COLUMN later INTEGER DEFAULT 7"
+            connection.exec_driver_sql(statement)
+    assert verify(store).damages == []
+    assert len(queries.runs(store)) == 3

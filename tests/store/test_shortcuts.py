@@ -1,0 +1,389 @@
+"""What shortcut readers make of test sets, and how their strings were drawn: fitted after training,
+stored, merged, verified and shown.
+"""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard.report.command import written
+from dashboard.views import shortcuts
+from seqcls.cancellation import check
+from seqcls.shortcuts import READERS
+from sweeps import api
+from sweeps.api import reading
+from sweeps.api.presentation import display_strings
+from sweeps.cli import models
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads.shortcuts import unread_tests
+from sweeps.store.verification import verify
+from sweeps.work import readers, worker
+from sweeps.work.machine import WorkOptions
+from tests.app import open_app, rerun, said
+from tests.commands import refused, run_main
+from tests.databases import file_of, rows
+from tests.stock import copy_of, stock
+from tests.store.shortcuts import DECIDED, SPEC
+
+
+@pytest.fixture
+def read() -> Store:
+    """Two runs, tested with and without near negatives, and what all readers reach; as it is."""
+    return open_reader(str(stock("shortcuts") / "read.db"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """The same, to be changed."""
+    return open_writer(str(copy_of("shortcuts", "read.db", tmp_path)))
+
+
+@pytest.fixture
+def forms(tmp_path: Path) -> Path:
+    """The same before any reader was asked, to be changed."""
+    return copy_of("shortcuts", "forms.db", tmp_path)
+
+
+def change(store: Store, *statements: str) -> None:
+    with store.change() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+
+
+WAYS = "SELECT test_set_id, number, drawn FROM test_string ORDER BY test_set_id, number"
+
+
+# What is stored.
+
+
+def test_shares_of_readers_are_those_of_the_strings_that_they_are_right_on(read: Store) -> None:
+    assert not unread_tests(read)
+    shares = reading.shortcut_shares(reading.shortcut_scores(read, [1, 2]))
+    shares = shares.set_index(["config_id", "reader"])
+    for config_id in (1, 2):
+        (test_set_id,) = rows(read, f"SELECT test_set_id FROM config WHERE id = {config_id}")[0]
+        query = f"SELECT length, occurrences FROM test_string WHERE test_set_id = {test_set_id}"
+        lengths, times = np.array(rows(read, f"{query} ORDER BY number")).T
+        fitted = f"SELECT reader, correct FROM shortcut WHERE test_set_id = {test_set_id}"
+        for reader, correct in rows(read, f"{fitted} AND correct IS NOT NULL"):
+            right = np.unpackbits(np.frombuffer(correct, dtype=np.uint8)).astype(bool)
+            for name, chosen in (
+                ("within", lengths <= 8),
+                ("beyond", lengths > 8),
+                ("whole", lengths > 0),
+            ):
+                expected = (times * right[: len(times)])[chosen].sum() / times[chosen].sum()
+                assert shares.loc[(config_id, reader), name] == pytest.approx(expected)
+
+
+def test_the_best_reader_is_right_on_most_strings_of_the_whole_test(read: Store) -> None:
+    scores = reading.shortcut_scores(read, [1, 2])
+    best = reading.best_shortcut(scores)
+    right = scores.groupby(["config_id", "reader"])["right"].sum()
+    for config_id, some in best.groupby("config_id"):
+        assert some["reader"].nunique() == 1
+        assert some["right"].sum() == right[config_id].max()
+    # Of equals the first that is listed.
+    same = scores.assign(right=scores["tested"])
+    assert set(reading.best_shortcut(same)["reader"]) == {"length"}
+
+
+def test_accuracy_is_known_of_each_way_of_drawing(read: Store) -> None:
+    found = reading.accuracy_by_drawn(read, [1, 2])
+    told = {(row.run_id, row.drawn): (row.tested, row.wrong) for row in found.itertuples()}
+    expected = rows(
+        read,
+        "SELECT run.id, own.drawn, sum(own.occurrences), sum(CASE WHEN wrong.number IS NULL "
+        "THEN 0 ELSE own.occurrences END) FROM run JOIN config ON config.id = run.config_id "
+        "JOIN test_string AS own ON own.test_set_id = config.test_set_id "
+        "LEFT JOIN string_error AS wrong ON wrong.run_id = run.id AND wrong.number = own.number "
+        "GROUP BY run.id, own.drawn",
+    )
+    assert told == {(run_id, drawn): tuple(counts) for run_id, drawn, *counts in expected}
+    assert {drawn for run_id, drawn in told if run_id == 2} == {
+        *("positive", "uniform", "edited", "near")
+    }
+    of_run = api.by_drawn(read, 2)
+    assert of_run["accuracy"].tolist() == (1 - of_run["wrong"] / of_run["tested"]).tolist()
+    counted = api.errors(read, 2).groupby("drawn")["occurrences"].sum().to_dict()
+    wrong = of_run[of_run["wrong"] > 0].set_index("drawn")["wrong"]
+    assert counted == wrong.to_dict()
+
+
+def test_merging_takes_readers_over_and_how_strings_were_drawn(
+    forms: Path, read: Store, any_db: str
+) -> None:
+    query = "SELECT test_set.key, training, reader, lengths, correct, reason FROM shortcut"
+
+    def stored(store: Store) -> list[str]:
+        joined = f"{query} JOIN test_set ON test_set.id = test_set_id"
+        return sorted(map(repr, rows(store, joined)))
+
+    new, old = open_writer(any_db), open_writer(str(forms))
+    change(old, "UPDATE test_string SET drawn = NULL")
+    assert reading.accuracy_by_drawn(old, [1, 2]).empty
+    for _ in range(2):
+        for target in (new, old):
+            api.merge(target, read)
+            assert stored(target) == stored(read)
+            for found in (reading.shortcut_scores, reading.accuracy_by_drawn):
+                assert found(target, [1, 2]).equals(found(read, [1, 2]))
+    assert verify(old).damages == verify(new).damages == []
+
+
+def test_readers_go_with_their_test_set(store: Store) -> None:
+    api.submit(store, {**SPEC, "name": "kept", "axes": {"negatives": ["near"]}})
+    api.delete(store, "forms")
+    assert set(reading.shortcut_scores(store, [1, 2])["config_id"]) == {2}
+    api.delete(store, "kept")
+    assert rows(store, "SELECT count(*) FROM shortcut") == [(0,)]
+
+
+def test_a_damaged_reader_is_named_and_costs_no_run_and_no_other_reader(store: Store) -> None:
+    errors = len(api.errors(store, [1, 2]))
+    damages = {
+        "shortcut SET correct = x'00' WHERE reader = 'bigrams'": "it has not one bit for each",
+        "shortcut SET lengths = '[[1,2,1]]' WHERE reader = 'trigrams'": "not those of its bits",
+    }
+    change(store, *(f"UPDATE {update} AND test_set_id = 1" for update in damages))
+    change(store, "UPDATE test_string SET drawn = 'near' WHERE label = 1 AND test_set_id = 2")
+    told = [str(damage) for damage in verify(store).damages]
+    assert len(told) == 3
+    for how in (*damages.values(), "of its strings were drawn does not fit their labels"):
+        assert any(how in line for line in told), how
+    torn = "UPDATE shortcut SET lengths = 'none' WHERE test_set_id = 1 AND reader = 'ends'"
+    change(store, torn)
+    assert any("expected a JSON array of arrays" in str(x) for x in verify(store).damages)
+    damaged = open_reader(str(store.path))
+    assert len(api.runs(damaged)) == 2
+    assert len(api.errors(damaged, [1, 2])) == errors
+    assert "ends" not in set(reading.shortcut_scores(damaged, [1])["reader"])
+    assert reading.shortcut_scores(damaged, [2])["reader"].nunique() == 6
+
+
+# How they are fitted.
+
+
+@pytest.fixture
+def _fits_after_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SEQCLS_SHORTCUTS")
+
+
+@pytest.mark.usefixtures("_fits_after_training")
+def test_workers_fit_readers_once_they_have_trained(forms: Path) -> None:
+    other = {**SPEC, "name": "other", "model_seeds": [1], "axes": {"negatives": ["near"]}}
+    api.submit(api.open_store(forms), other)
+    told = run_main("work", "other", "--workers", "0", "--db", str(forms))
+    assert told.returncode == 0
+    assert "trained 1 run in" in told.stderr + told.stdout
+    # Only those of this sweep.
+    assert set(reading.shortcut_scores(open_reader(str(forms)), [1, 2])["config_id"]) == {2}
+    api.work(api.open_store(forms))
+    assert not unread_tests(open_reader(str(forms)))
+
+
+@pytest.mark.usefixtures("_fits_after_training")
+def test_ctrl_c_while_readers_are_fitted_is_harmless(
+    forms: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(readers, "fit_shortcuts", interrupt)
+    told = run_main("work", "--workers", "0", "--db", str(forms))
+    assert (told.returncode, told.stderr.count("Traceback")) == (0, 0)
+    assert "trained 0 runs" in told.stderr + told.stdout
+
+
+def test_readers_of_stored_tests_are_fitted_by_name_and_not_where_that_is_turned_off(
+    forms: Path,
+) -> None:
+    db = ("--db", str(forms))
+    assert run_main("work", "--workers", "0", *db).returncode == 0
+    store = open_writer(str(forms))
+    assert len(unread_tests(store)) == 2
+    scores = reading.shortcut_scores(store, [1, 2])
+    assert scores.empty
+    assert reading.shortcut_shares(reading.best_shortcut(scores)).empty
+    before = rows(store, WAYS)
+    change(store, "UPDATE test_string SET drawn = NULL")
+    assert run_main("db", "readers", "forms", *db).stdout.endswith("fitted to 2 tests\n")
+    assert run_main("db", "readers", *db).stdout.endswith("fitted to 0 tests\n")
+    assert "did you mean 'forms'?" in refused("db", "readers", "frms", *db)
+    assert rows(store, WAYS) == before, "how strings were drawn is filled in"
+
+
+def test_a_worker_that_waits_fits_the_readers_of_one_test_at_a_time(forms: Path) -> None:
+    store = open_writer(str(forms))
+    fit_next, left = readers.fit_when_idle(store), []
+    for _ in range(3):
+        fit_next()
+        left.append(len(unread_tests(store)))
+    assert left == [1, 0, 0]
+
+
+def test_a_worker_that_is_told_to_end_leaves_what_it_does_while_it_waits(
+    forms: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "WATCH_SECONDS", 0)
+
+    def fit() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        check()
+        pytest.fail("it goes on")
+
+    worked = worker.work(open_writer(str(forms)), how=WorkOptions(0, watch=True), when_idle=fit)
+    assert worked.signal == signal.SIGINT
+
+
+def test_fitting_ends_where_runs_are_queued_and_leaves_what_is_drawn_otherwise_now(
+    forms: Path,
+) -> None:
+    store = open_writer(str(forms))
+    api.submit(store, {**SPEC, "model_seeds": [0, 1]})
+    assert readers.fit_readers(store, until_queued=True) == readers.FittedReaders(is_queued=True)
+    change(store, "UPDATE test_set SET digest = 'other' WHERE id = 1")
+    fitted = api.fit_shortcuts(store)
+    assert fitted.tests == 1
+    assert fitted.skipped == {1: "its strings are not those that are drawn now"}
+
+
+# What is said of them.
+
+
+def test_commands_and_exports_say_what_readers_reach(
+    read: Store, store: Store, tmp_path: Path
+) -> None:
+    scores = reading.shortcut_scores(read, [1, 2])
+    best = reading.shortcut_shares(reading.best_shortcut(scores))
+    db = ("--db", str(file_of(store)))
+    told = json.loads(run_main("runs", "--json", *db).stdout)
+    for row, own in zip(told, best.itertuples(), strict=True):
+        assert row["shortcut_within"] == pytest.approx(own.within)
+        assert row["shortcut_beyond"] == pytest.approx(own.beyond)
+    assert "shortcut_beyond" in run_main("runs", "--wide", *db).stdout
+    assert "accuracy by how strings were drawn: positive " in run_main("errors", "2", *db).stdout
+    assert "best shortcut on the test of a: " in run_main("compare", "1", "2", *db).stdout
+    record = json.loads(run_main("compare", "1", "2", "--json", *db).stdout)
+    expected = best.drop(columns="config_id").assign(decided_by=None)
+    assert record["shortcuts"] == expected.to_dict("records")
+    for kind, of in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
+        written_files = api.export(store, tmp_path / kind, kind)
+        assert written_files[tmp_path / kind / f"shortcuts.{kind}"] == len(scores)
+        exported: Any = of(tmp_path / kind / f"shortcuts.{kind}")
+        columns = ["config_id", "reader", "length", "tested", "right"]
+        assert exported[columns].values.tolist() == scores[columns].values.tolist()
+        errors: Any = of(tmp_path / kind / f"errors.{kind}")
+        assert errors["drawn"].tolist() == api.errors(store, [1, 2])["drawn"].tolist()
+
+
+def test_of_tests_that_no_reader_was_asked_about_nothing_is_said(
+    monkeypatch: pytest.MonkeyPatch, forms: Path
+) -> None:
+    unread = run_main("runs", "--json", "--db", str(forms)).stdout
+    assert {row["shortcut_within"] for row in json.loads(unread)} == {None}
+    assert "shortcut" not in run_main("runs", "--wide", "--db", str(forms)).stdout
+    assert "shortcut" not in open_app(monkeypatch, forms).dataframe[0].value
+    change(open_writer(str(forms)), "UPDATE test_string SET drawn = NULL")
+    told = said(open_inside(monkeypatch, forms, 1))
+    assert "No shortcut readers have been asked about this test yet" in told
+    assert "How each test string was drawn is not stored" in told
+    assert "No better than" not in told
+
+
+def open_inside(monkeypatch: pytest.MonkeyPatch, path: Path, run: int) -> Any:
+    """The page of a model, with what is said of shortcuts unfolded."""
+    app = open_app(monkeypatch, path, "model", run=str(run))
+    app.session_state["shortcuts"] = True
+    return rerun(app)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_pages_and_reports_say_what_can_be_reached_without_the_language(
+    monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    path = file_of(store)
+    app = open_app(monkeypatch, path)
+    shares = reading.best_shortcuts(store, [1, 2]).set_index("config_id")
+    expected = {f"{x.within:.1%} / {x.beyond:.1%}".replace(".0%", "%") for x in shares.itertuples()}
+    assert set(app.dataframe[0].value["shortcut"].str.strip()) == expected
+    # Two epochs teach nothing.
+    assert "No better than a shortcut: 2 of 2 configurations" in [x.label for x in app.expander]
+    told = written(store.reader(), "forms")
+    assert "<th>shortcut</th>" in told
+    for page in (said(app), told):
+        assert "no better than a linear reader of the" in page
+    app = open_inside(monkeypatch, path, 2)
+    assert "**No better than" in said(app)
+    called = said(app).replace("\\", "")
+    assert "Commands call it run 2; its" in called, "the sweep has another of this seed"
+    counts, strings, of_readers = (table.value for table in app.dataframe[:3])
+    found = reading.accuracy_by_drawn(store, [2])
+    assert counts["drawn"].tolist() == ["positive", "uniform", "edited", "near"]
+    assert counts["tested"].tolist() == found["tested"].tolist()
+    assert counts["accuracy"].tolist() == pytest.approx(1 - found["wrong"] / found["tested"])
+    (config,) = reading.configs(store, (2,)).values()
+    errors = reading.string_errors(store, 2)
+    wrong = set(display_strings(errors, config)["string"])
+    for row in strings.to_dict("records"):
+        assert (row["string"] in wrong) == (row["answer"] == "wrong")
+    assert set(strings["answer"]) == {"right", "wrong"}
+    assert strings["drawn"].iloc[0] == "near", "the hardest kind first"
+    assert of_readers["reader"].nunique() == len(READERS) - 3, "those of transductions are others"
+    of_kind = errors[errors["drawn"] == "near"]["string"].tolist()
+    assert 0 < len(of_kind) < len(errors)
+    app = open_app(monkeypatch, path, "failing", run="2", drawn="near")
+    (table,) = [x.value for x in app.dataframe if "drawn" in x.value]
+    assert table["string"].tolist() == of_kind
+    assert set(table["drawn"]) == {"near"}
+
+
+def test_shares_of_readers_sort_as_numbers_do() -> None:
+    numbers = [0.05, 0.5, 0.976, 0.98, 0.99991, 1.0]
+    table = pd.DataFrame({"shortcut_within": numbers, "shortcut_beyond": [0.5] * 5 + [None]})
+    texts = [text or "" for text in shortcuts.within_and_beyond(table)]
+    assert texts == sorted(texts)
+    assert texts[2].strip() == "97.6% / 50%"
+    assert texts[-1] == "100% / none"
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_what_a_reader_decides_is_no_shortcut_anywhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = copy_of("shortcuts", "decided.db", tmp_path)
+    store = open_reader(str(path))
+    db = ("--db", str(path))
+    app = open_app(monkeypatch, path, task=[*DECIDED])
+    pages = [said(app), *(x.label for x in app.expander)]
+    compared = run_main("compare", "1", "2", *db).stdout
+    for number, (task, by) in enumerate(DECIDED.items(), 1):
+        inside, report = said(open_inside(monkeypatch, path, number)), written(store, task)
+        assert f"This task is decided by {by}" in inside
+        assert f"decided by {by}" in report
+        assert by in pages[0]
+        assert f"no shortcut, as the task is decided by {by}" in compared
+        pages += [inside, report]
+    assert "no better than" not in " ".join(pages).lower()
+    assert "Commands call it run 1 or even_pairs/0" in said(
+        open_app(monkeypatch, path, "model", run="1")
+    ).replace("\\", "")
+    record = api.compare(store, "1", "2").record()
+    assert [x["decided_by"] for x in record["shortcuts"]] == [*DECIDED.values()]
+    regular = [f"regular, alphabet=ab, pattern={x} is" for x in ("(ab)*", "(ab)*a")]
+    for most, which in ((10, regular), (1, ["of 5 tasks 2 are"])):
+        monkeypatch.setattr(models, "MOST_NAMED", most)
+        lines = run_main("runs", *db).stdout.splitlines()
+        end = ": to read nothing else is no shortcut"
+        assert [x.removesuffix(end) for x in lines if end in x] == [
+            "even_pairs is decided by first and last letters",
+            "copy, distinct=false, num_tokens=2 is decided by the input itself",
+            *(f"{x} decided by pairs of neighboring tokens" for x in which),
+        ]

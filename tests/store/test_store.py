@@ -1,0 +1,362 @@
+"""The store: transactions, fences, digests and what its queries answer."""
+
+import json
+import os
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.errors import UnknownRunError
+from seqcls.results import StringErrors
+from sweeps.api.exports import export
+from sweeps.processes import environment_of
+from sweeps.results import RunResult
+from sweeps.store import writer
+from sweeps.store.columns import pack_errors
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer, to_write
+from sweeps.store.reads import queries, string_queries, sweep_queries, workers
+from sweeps.store.reads.selection import View
+from sweeps.store.reads.stored import read_runs
+from sweeps.store.reads.string_queries import ErrorSearch
+from tests.conftest import ROOT
+from tests.databases import rows, spec, stored_sweeps
+from tests.results import claimed, filled, groups, outcome, outcomes
+
+
+@pytest.fixture
+def store(any_db: str) -> Store:
+    """The contract of the store holds for every kind of database."""
+    return open_writer(any_db)
+
+
+def test_submitting_again_adds_nothing(store: Store) -> None:
+    first = writer.submit(store, spec())
+    assert writer.submit(store, spec()) == first
+    assert len(queries.runs(store)) == 3
+    assert sweep_queries.missing_runs(store, [spec()]) == 3
+
+
+def test_a_changed_specification_changes_its_sweep_and_deletes_no_result(store: Store) -> None:
+    sweep_id = writer.submit(store, spec())
+    (group,) = groups(store, sweep_id)
+    claim = writer.claim(store, writer.register_worker(store), group[:1])
+    assert claim is not None
+    writer.record(store, claim, [outcome(0)])
+    changed = spec(model_seeds=[2, 3])
+    assert sweep_queries.missing_runs(store, [changed]) is None
+    writer.submit(store, changed)
+    runs = queries.runs(store)
+    # Seed 1, which nobody had begun and no sweep asks for any longer, is gone.
+    assert runs["model_seed"].tolist() == [0, 2, 3]
+    assert runs["sweeps"].tolist() == [(), ("s",), ("s",)]
+
+
+def test_sweeps_share_the_runs_that_both_ask_for(store: Store) -> None:
+    writer.submit(store, spec())
+    writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2, 3]))
+    runs = queries.runs(store)
+    assert runs["sweeps"].tolist() == [("s",), ("s",), ("s", "t"), ("t",)]
+    planned = {run.model_seed: run.every_epoch for run in workers.queued_runs(store)}
+    assert planned == {0: False, 1: False, 2: True, 3: True}
+
+
+def test_a_groups_results_and_states_are_one_transaction(store: Store) -> None:
+    _, claim = claimed(store, writer.submit(store, spec()))
+    broken = [outcome(0), outcome(1), RunResult([], [], 0.0, "torch", best_epoch=None)]
+    with pytest.raises(AssertionError):
+        writer.record(store, claim, broken)
+    assert set(queries.runs(store)["state"]) == {"running"}
+    for table in ("epoch", "length_score", "error_pack", "checkpoint"):
+        assert rows(store, f"SELECT count(*) FROM {table}") == [(0,)]
+    assert writer.record(store, claim, outcomes(claim)) == 3
+    assert set(queries.runs(store)["state"]) == {"done"}
+    assert rows(store, "SELECT count(*) FROM length_score") == [(6,)]
+    assert stored_sweeps(store)["state"].tolist() == ["done"]
+
+
+def test_a_block_within_a_block_that_may_write_is_refused_at_once(tmp_path: Path) -> None:
+    store = open_writer(str(tmp_path / "runs.db"))
+    with (
+        pytest.raises(AssertionError, match=r"within another one would wait for it"),
+        store.begin(),
+    ):
+        queries.configs(store)
+    with store.begin():
+        assert queries.configs(store.reader()) == {}
+    assert queries.configs(store) == {}
+
+
+def test_a_run_is_claimed_by_one_worker_only(store: Store) -> None:
+    sweep_id = writer.submit(store, spec())
+    (group,) = groups(store, sweep_id)
+    _, claim = claimed(store, sweep_id)
+    assert len(claim.runs) == 3
+    assert writer.claim(store, writer.register_worker(store), group) is None
+
+
+@pytest.mark.parametrize("again", ["another worker", "the same worker"])
+def test_a_worker_that_lost_its_claim_records_nothing(store: Store, again: str) -> None:
+    sweep_id = writer.submit(store, spec())
+    slow, old_claim = claimed(store, sweep_id)
+    assert writer.release(store, slow) == 3
+    (group,) = groups(store, sweep_id)
+    worker_id = slow if again == "the same worker" else writer.register_worker(store)
+    new_claim = writer.claim(store, worker_id, group)
+    assert new_claim is not None
+    assert writer.record(store, old_claim, outcomes(old_claim)) == 0
+    assert rows(store, "SELECT count(*) FROM epoch") == [(0,)]
+    assert writer.record(store, new_claim, outcomes(new_claim)) == 3
+    assert rows(store, "SELECT DISTINCT attempt FROM run") == [(2,)]
+    assert writer.record(store, old_claim, outcomes(old_claim)) == 0
+    assert sums(store) == summed(store) != []
+
+
+def test_runs_of_a_dead_process_are_queued_again_and_of_a_living_one_are_not(
+    store: Store,
+) -> None:
+    worker_id, _ = claimed(store, writer.submit(store, spec()))
+    assert writer.release_dead(store) == 0
+    child = os.fork() if hasattr(os, "fork") else None
+    if child == 0:
+        os._exit(0)
+    assert child is not None
+    os.waitpid(child, 0)
+    with store.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE worker SET pid = {child} WHERE id = {worker_id}")
+    assert writer.release_dead(store) == 3
+    assert set(queries.runs(store)["state"]) == {"queued"}
+
+
+def test_a_diverged_run_is_failed_with_its_reason_and_in_no_average(store: Store) -> None:
+    _, claim = claimed(store, writer.submit(store, spec()))
+    reason = "diverged in epoch 2: the training loss became nan"
+    diverged = RunResult([1.0], [1.0], 0.1, "torch", failure=reason)
+    long = replace(diverged, failure="odd \ud800 \0 text " + "x" * 1_000_000)
+    writer.record(store, claim, [outcome(0), diverged, long])
+    runs = queries.runs(store).set_index("model_seed")
+    assert runs["state"].tolist() == ["done", "failed", "failed"]
+    assert runs["accuracy"].isna().tolist() == [False, True, True]
+    # A long reason is cut, and whatever it holds is stored as text.
+    assert rows(store, "SELECT reason FROM failure ORDER BY run_id") == [
+        (reason,),
+        (runs.loc[2, "error"],),
+    ]
+    assert runs.loc[2, "error"].startswith(r"odd \ud800 \0 text xxx")
+    assert len(runs.loc[2, "error"]) <= 510
+    with pytest.raises(UnknownRunError, match=f"run 2 is failed and has no weights: {reason}"):
+        queries.weights(store, 2)
+
+
+def test_weights_of_one_epoch_are_read_without_those_of_others(store: Store) -> None:
+    _, claim = claimed(store, writer.submit(store, spec(model_seeds=[0])))
+    each = 1_000_000
+    weights = {epoch: bytes([epoch]) * each for epoch in range(1, 21)}
+    writer.record(store, claim, [replace(outcome(0, claim.runs[0]), checkpoints=weights)])
+    del weights
+    tracemalloc.start()
+    found = queries.weights(store, 1, 7)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == bytes([7]) * each
+    assert most < 10 * each
+    with pytest.raises(
+        UnknownRunError, match="no weights of epoch 21; stored are those of epoch 1"
+    ):
+        queries.weights(store, 1, 21)
+
+
+def test_a_run_whose_worker_is_lost_is_tried_three_times(store: Store) -> None:
+    sweep_id = writer.submit(store, spec(model_seeds=[0]))
+    # What a stopped sweep gives back uses up no attempt.
+    for _ in range(5):
+        writer.release(store, claimed(store, sweep_id)[0])
+    for attempt in (6, 7, 8):
+        assert queries.runs(store)["state"].tolist() == ["queued"]
+        _, claim = claimed(store, sweep_id)
+        assert claim.attempts == {1: attempt}
+        writer.record_lost(store, claim, "killed by the system")
+    run = queries.runs(store).iloc[0]
+    assert (run.state, run.attempt, run.error) == ("failed", 8, "killed by the system")
+    assert rows(store, "SELECT count(*) FROM failure") == [(3,)]
+
+
+def digests(store: Store) -> Iterator[tuple[str, str]]:
+    """Every run's stored digest, and the one that its stored rows have."""
+    with store.begin() as connection:
+        ids = [run_id for (run_id,) in connection.exec_driver_sql("SELECT id FROM run").all()]
+        for stored in read_runs(connection, ids):
+            yield stored.run["digest"], stored.digest()
+
+
+def test_the_digest_is_that_of_the_stored_rows(store: Store) -> None:
+    for some, runs in ((open_reader(str(ROOT / "runs.db")), 43), (filled(store), 3)):
+        pairs = list(digests(some))
+        assert len(pairs) == runs
+        assert all(stored == found for stored, found in pairs)
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE config SET key = 'x'")
+    assert all(stored != found for stored, found in digests(store))
+
+
+def test_filters_leave_the_runs_that_are_meant(store: Store) -> None:
+    filled(store)
+    writer.submit(store, spec(name="t", fixed={"hidden_size": 16}))
+
+    def seeds(fields: dict[str, int] | None = None, **view: Any) -> list[int]:
+        return queries.runs(store, View(**view), fields)["model_seed"].tolist()
+
+    assert seeds() == [0, 1, 2, 0, 1, 2]
+    assert seeds(sweeps=("t",)) == [0, 1, 2]
+    assert seeds(model_seeds=(1, 2)) == [1, 2, 1, 2]
+    assert seeds(failing=True) == [1]
+    assert seeds(fields={"hidden_size": 16}, model_seeds=(0,)) == [0]
+    assert seeds(fields={"hidden_size": 3}) == []
+
+
+def test_every_write_raises_the_revision_and_a_heartbeat_does_not(store: Store) -> None:
+    seen = [queries.revision(store)]
+
+    def raised() -> bool:
+        seen.append(queries.revision(store))
+        return seen[-1] > seen[-2]
+
+    sweep_id = writer.submit(store, spec())
+    assert raised()
+    worker_id, claim = claimed(store, sweep_id)
+    assert raised()
+    writer.beat(store, worker_id)
+    assert not raised()
+    writer.record(store, claim, outcomes(claim))
+    assert raised()
+    members = sweep_queries.members_revision(store)
+    for write in (writer.stop, writer.resume, writer.retry):
+        write(store, [sweep_id])
+        assert raised()
+    assert sweep_queries.members_revision(store) == members
+    writer.delete(store, sweep_id)
+    assert raised()
+    assert sweep_queries.members_revision(store) > members
+
+
+def test_runs_are_found_by_id_or_by_sweep_and_seed(store: Store) -> None:
+    writer.submit(store, spec(name="a/b", axes={"hidden_size": [2, 4]}))
+    writer.submit(store, spec(name="one"))
+    assert queries.find_run(store, "2") == 2
+    assert queries.find_run(store, "one/1") == 2
+    for reference, says in {
+        "99": "no run '99'",
+        "one/9": "no run 'one/9'",
+        "x": "no run 'x': expected a run's id",
+        "/1": "no run '/1': expected",
+        "9" * 30: "expected a run's id",
+        "a/b/1": "'a/b/1' means 2 runs of different configurations; name one by its id: 2, 5",
+    }.items():
+        with pytest.raises(UnknownRunError, match=says):
+            queries.find_run(store, reference)
+
+
+def test_a_configuration_comes_back_as_it_was(store: Store) -> None:
+    config = RunConfig(hidden_size=16, learning_rate=0.1, layer_norm="nn")
+    writer.submit(store, spec(fixed=config.changed))
+    assert queries.run_config(store, 1) == config
+    assert queries.configs(store) == {1: config}
+    ((key, text),) = rows(store, "SELECT key, json FROM config")
+    assert (key, json.loads(text)["hidden_size"]) == (config.key, 16)
+    # A field that it predates has its default.
+    with store.begin() as connection:
+        old = json.dumps({"hidden_size": 2})
+        connection.exec_driver_sql(f"UPDATE config SET json = '{old}'")
+    assert queries.run_config(store, 1) == RunConfig()
+    assert queries.runs(store)["num_letters"].tolist() == [3, 3, 3]
+
+
+def test_what_is_open_for_reading_can_be_opened_for_writing_and_by_another_process(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = store.reader()
+    writer.submit(to_write(reading), spec(name="again"))
+    assert sweep_queries.find_sweep(reading, "again")
+    # As for a process that is started: the environment names it, its password too.
+    monkeypatch.setenv("SEQCLS_DB", environment_of(reading.address)["SEQCLS_DB"])
+    assert open_reader().location == reading.location
+
+
+def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
+    store: Store, tmp_path: Path
+) -> None:
+    filled(store)
+    long = "".join("ab"[n % 2] for n in range(10_000))
+    numbers, logits = pack_errors(StringErrors(np.array([16_000_000]), np.array([-1.5])))
+    literal = "X'{}'" if store.path else "'\\x{}'"
+    with store.begin() as connection:
+        connection.exec_driver_sql(
+            f"INSERT INTO test_string VALUES (1, 16000000, '{long}', 10000, 1, 1, NULL, NULL)"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO error_pack VALUES "
+            f"(1, {literal.format(numbers.hex())}, {literal.format(logits.hex())})"
+        )
+    query = "SELECT string, length, logit FROM misclassified WHERE run_id = 1"
+    assert rows(store, query) == [(long, 10_000, -1.5)]
+    found = string_queries.string_errors(store, 1, ErrorSearch("ababab"))
+    assert found["string"].tolist() == [long]
+    export(store, tmp_path / "out", "csv")
+    assert f'"{long}"' in (tmp_path / "out" / "errors.csv").read_text()
+
+
+# Sums by configuration and length, which pages read in place of every run's results.
+
+COUNTS = ("tn", "fp", "fn", "tp", "tested", "wrong")
+
+
+def sums(store: Store) -> list[tuple[Any, ...]]:
+    columns = f"config_id, length, runs, failing, {', '.join(COUNTS)}"
+    return rows(store, f"SELECT {columns} FROM length_sum ORDER BY config_id, length")
+
+
+def summed(store: Store) -> list[tuple[Any, ...]]:
+    """What the sums should be, from the results of every run."""
+    counts = ", ".join(f"sum(score.{name})" for name in COUNTS)
+    failing = "sum(CASE WHEN score.wrong > 0 THEN 1 ELSE 0 END)"
+    return rows(
+        store,
+        f"SELECT config_id, length, count(*), {failing}, {counts} FROM length_score AS score "
+        "JOIN run ON run.id = run_id WHERE state = 'done' GROUP BY 1, 2 ORDER BY 1, 2",
+    )
+
+
+def test_sums_by_length_are_those_of_the_results_whatever_happens_to_runs(
+    store: Store, tmp_path: Path
+) -> None:
+    sweep_id = writer.submit(store, spec())
+    _, claim = claimed(store, sweep_id)
+    failed = RunResult([], [], 0.0, "torch", best_epoch=None, failure="it diverged")
+    writer.record(store, claim, [outcome(0, claim.runs[0]), failed, outcome(2, claim.runs[2])])
+    assert [row[2] for row in sums(store)] == [2, 2]
+    writer.retry(store, [sweep_id])
+    _, again = claimed(store, sweep_id)
+    writer.record(store, again, [outcome(1, again.runs[0])])
+    (config_id, *at_one), (_, *at_ten) = sums(store)
+    assert at_one == [1, 3, 0, 15, 0, 0, 0, 15, 0]
+    assert at_ten == [10, 3, 1, 0, 0, 1, 12, 13, 1]
+    filled(store, name="more", model_seeds=[2, 7])
+    filled(store, name="t", axes={"hidden_size": [4, 8]})
+    assert [row[2] for row in sums(store)] == [4, 4, 3, 3, 3, 3]
+    assert sums(store) == summed(store)
+    other = filled(open_writer(str(tmp_path / "o.db")), 2, name="m", model_seeds=[2, 3, 4])
+    for _ in range(2):
+        writer.merge(store, other)
+        assert [row[2] for row in sums(store) if row[0] == config_id] == [6, 6]
+        assert sums(store) == summed(store)
+    for name in ("more", "t", "m"):
+        writer.delete(store, sweep_queries.find_sweep(store, name))
+        assert sums(store) == summed(store) != []
+    writer.delete(store, sweep_id)
+    assert sums(store) == []

@@ -1,0 +1,273 @@
+"""What workers do: in this process, in others, on a cluster; and when a group goes wrong."""
+
+import os
+import signal
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from sqlalchemy import event
+
+import sweeps.store.databases.sqlite
+import sweeps.work.executors
+from seqcls.engines.base import Progress
+from seqcls.engines.lanes.engine import Lanes
+from seqcls.errors import MachineError, StoreBusyError, StoreUnavailableError
+from sweeps.grid.spec import parse_spec
+from sweeps.results import RunResult
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer
+from sweeps.store.reads import queries, sweep_queries
+from sweeps.work.executors import dask_cluster
+from sweeps.work.jobs import Job, run_job
+from sweeps.work.machine import WorkOptions
+from sweeps.work.worker import work
+from tests.conftest import SHORT
+from tests.databases import file_of, rows, stored_sweeps
+
+FOR_EVER = {"max_num_epochs": 100_000, "min_num_epochs": 100_000}
+ENDLESS = {"name": "endless", "model_seeds": [0], "fixed": {**SHORT, **FOR_EVER}}
+GRID = {"name": "s", "model_seeds": [0, 1], "fixed": SHORT, "axes": {"hidden_size": [2, 3, 4]}}
+
+
+class Cluster:
+    """As much of a client of Dask as is asked of it; groups are trained in a thread."""
+
+    status = "running"
+
+    def get_executor(self, **_: object) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1)
+
+    def nthreads(self) -> dict[str, int]:
+        return {"tcp://here": 1}
+
+    def close(self, **_: object) -> None:
+        self.status = "closed"
+
+
+@pytest.mark.parametrize("dask", [None, "tcp://here:1"])
+def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch, dask: str | None
+) -> None:
+    tried: list[int] = []
+
+    def failing(job: Job, report: Progress) -> list[RunResult]:
+        if any(run.model_seed == 3 for run in job.group):
+            tried.append(len(job.group))
+            raise MemoryError("no more")
+        return run_job(job, report)
+
+    for module in (sweeps.work.executors, dask_cluster):
+        monkeypatch.setattr(module, "run_job", failing)
+    monkeypatch.setattr(dask_cluster, "_connect", lambda _: Cluster())
+    wide = {"name": "s", "model_seeds": "0..19", "fixed": SHORT}
+    worked = work(store, [writer.submit(store, parse_spec(wide))], WorkOptions(0, dask=dask))
+    runs = queries.runs(store).set_index("model_seed")
+    # First with all others of its group, then with one of them, at last alone.
+    assert tried == [16, 2, 1]
+    assert (runs.loc[3, "state"], runs.loc[3, "error"]) == ("failed", "MemoryError: no more")
+    assert set(runs.drop(index=3)["state"]) == {"done"}
+    assert worked.recorded == 19
+    assert rows(store, "SELECT attempt, reason FROM failure WHERE run_id = 4 ORDER BY 1") == [
+        (attempt, "MemoryError: no more") for attempt in (1, 2, 3)
+    ]
+
+
+def test_a_process_that_is_killed_costs_an_attempt_and_no_run(store: Store) -> None:
+    sweep_id = writer.submit(store, parse_spec(ENDLESS))
+    killed: list[int] = []
+
+    def kill_the_first(done: float, _of: int) -> None:
+        (pid,) = (child.pid for child in psutil.Process().children())
+        if done > 0 and not killed:
+            killed.append(pid)
+            os.kill(pid, signal.SIGKILL)
+        elif done > 0 and pid not in killed:
+            writer.stop(store, [sweep_id])
+
+    work(store, [sweep_id], WorkOptions(1), kill_the_first)
+    assert rows(store, "SELECT attempt, reason FROM failure") == [
+        (1, "its process was killed, perhaps for lack of memory")
+    ]
+    assert rows(store, "SELECT state, attempt, failures FROM run") == [("queued", 2, 1)]
+
+
+def test_machine_code_is_made_beside_the_training_of_others(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fixed = {**SHORT, "num_blocks": 2, "positions": "alibi"}
+    # Dropout is for PyTorch, which needs nothing.
+    spec = {"name": "s", "model_seeds": [0], "fixed": fixed, "axes": {"dropout_rate": [0.0, 0.1]}}
+    made = threading.Event()
+    done_before: list[int] = []
+
+    def prepare(*_: object) -> None:
+        end = time.monotonic() + 100
+        while not done_before and time.monotonic() < end:
+            time.sleep(0.05)
+            done_before.extend(
+                run for (run,) in rows(store, "SELECT id FROM run WHERE state = 'done'")
+            )
+        made.set()
+
+    monkeypatch.setattr(Lanes, "prepare", prepare)
+    monkeypatch.setattr(Lanes, "is_ready", lambda *_: made.is_set())
+    assert work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(1)).recorded == 2
+    engines = queries.runs(store).set_index("id")["engine"]
+    assert sorted(engines) == ["lanes", "strings"]
+    assert [engines[run] for run in done_before] == ["strings"]
+
+
+def test_an_interrupted_group_is_queued_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_job: Job, _report: Progress) -> list[RunResult]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweeps.work.executors, "run_job", interrupted)
+    sweep_id = writer.submit(store, parse_spec(GRID))
+    with pytest.raises(KeyboardInterrupt):
+        work(store, [sweep_id], WorkOptions(0))
+    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
+
+
+def test_progress_ends_at_the_number_of_runs(store: Store) -> None:
+    told: list[tuple[float, int]] = []
+    sweep_id = writer.submit(store, parse_spec(GRID))
+    work(store, [sweep_id], WorkOptions(0), lambda *now: told.append(now))
+    assert told[0] == (0, 6)
+    assert told[-1] == (6, 6)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    # Scores of more runs than a statement takes parameters.
+    scores = queries.length_scores(store, range(1, 300_001))
+    assert set(scores["run_id"]) == set(range(1, 7))
+
+
+def test_a_progress_report_that_fails_is_no_fault_of_the_runs(store: Store) -> None:
+    sweep_id = writer.submit(store, parse_spec(ENDLESS | {"fixed": SHORT}))
+
+    def gone(done: float, _of: int) -> None:
+        if done > 0:
+            raise StoreUnavailableError("the disk is full")
+
+    for _ in range(3):
+        with pytest.raises(StoreUnavailableError, match="the disk is full"):
+            work(store, [sweep_id], WorkOptions(0), gone)
+    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 1}
+    assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
+
+
+def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps.store.databases.sqlite, "BUSY_SECONDS", 0.05)
+    sweep_id = writer.submit(store, parse_spec(GRID))
+
+    def locked(_job: Job, report: Progress) -> list[RunResult]:
+        with closing(sqlite3.connect(file_of(store), isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            os.kill(os.getpid(), signal.SIGINT)
+            report(0.0, [])
+        return []
+
+    monkeypatch.setattr(sweeps.work.executors, "run_job", locked)
+    with pytest.raises(StoreBusyError, match="locked"):
+        work(store, [sweep_id], WorkOptions(0))
+    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
+
+
+def test_a_machine_that_draws_other_test_strings_stops_and_charges_no_run(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(store, [writer.submit(store, parse_spec(GRID | {"model_seeds": [0]}))], WorkOptions(0))
+    sweep_id = writer.submit(store, parse_spec(GRID | {"name": "more"}))
+
+    def elsewhere(job: Job, report: Progress) -> list[RunResult]:
+        return [
+            replace(own, evaluation=own.evaluation and replace(own.evaluation, test_set="other"))
+            for own in run_job(job, report)
+        ]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweeps.work.executors, "run_job", elsewhere)
+        with pytest.raises(MachineError, match="other test strings"):
+            work(store, [sweep_id], WorkOptions(0))
+    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"done": 3, "queued": 3}
+    assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
+    assert work(store, [sweep_id], WorkOptions(0)).recorded == 3
+
+
+def test_runs_are_listed_while_others_are_submitted(store: Store) -> None:
+    writer.submit(store, parse_spec(GRID))
+    reader = store.reader()
+    submitted: list[str] = []
+
+    @event.listens_for(reader.engine, "after_cursor_execute")
+    def submit(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if "config" in statement and not submitted:
+            submitted.append(statement)
+            more = GRID | {"name": "more", "axes": {"hidden_size": [5]}}
+            writer.submit(open_writer(str(store.path)), parse_spec(more))
+
+    assert len(queries.runs(reader)) == 6
+    assert len(submitted) == 1
+    assert len(queries.runs(reader)) == 8
+
+
+def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db: str) -> None:
+    store = open_writer(any_db)
+    sweep_id = writer.submit(store, parse_spec(ENDLESS))
+    told: list[float] = []
+
+    def stop_when_going(done: float, _total: int) -> None:
+        if done > 0 and not told:
+            told.append(done)
+            writer.stop(open_writer(any_db), [sweep_id])
+
+    worked = work(store, [sweep_id], WorkOptions(0), stop_when_going)
+    assert (worked.recorded, worked.abandoned, worked.signal) == (0, 1, None)
+    assert sweep_queries.counts_by_state(store) == {"queued": 1}
+    assert stored_sweeps(store)["state"].tolist() == ["stopped"]
+    assert rows(store, "SELECT count(*) FROM worker WHERE ended_at IS NULL") == [(0,)]
+
+
+def trained_digests(db: str, workers: int) -> list[tuple[str]]:
+    store = open_writer(db)
+    sweep_id = writer.submit(store, parse_spec(GRID))
+    assert work(store, [sweep_id], WorkOptions(workers)).recorded == 6
+    return rows(store, "SELECT digest FROM run ORDER BY id")
+
+
+def test_workers_train_the_same_wherever_they_are(any_db: str, tmp_path: Path) -> None:
+    here = trained_digests(str(tmp_path / "here.db"), workers=0)
+    assert len(set(here)) == 6
+    assert trained_digests(any_db, workers=2) == here
+
+
+def test_the_second_try_of_a_group_that_was_left_is_no_trouble(store: Store) -> None:
+    quick = parse_spec({"name": "quick", "model_seeds": [1], "fixed": SHORT})
+    sweep_id = writer.submit(store, parse_spec(ENDLESS))
+    told: list[str] = []
+
+    def stop_then_resume(done: float, _total: int) -> None:
+        if done > 0 and not told:
+            writer.stop(store, [sweep_id])
+            writer.submit(store, quick)
+            told.append("stopped")
+        elif done == 0 and told == ["stopped"]:
+            writer.resume(store, [sweep_id])
+            told.append("resumed")
+        elif done > 0.01 and told == ["stopped", "resumed"]:
+            writer.stop(store, [sweep_id])
+
+    worked = work(store, None, WorkOptions(0), stop_then_resume)
+    assert worked.abandoned == 2
+    assert worked.recorded == 1
