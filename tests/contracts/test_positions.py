@@ -20,7 +20,7 @@ from seqcls.models.positions.places import TrainingPlaces, coupled_positions, po
 from seqcls.models.positions.schemes import buckets
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
-from seqcls.problem import Problem, configuration, obstacle_of, resolve
+from seqcls.problem import Problem, configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.weights import to_bytes
@@ -307,39 +307,3 @@ def test_a_separator_knows_by_how_much_its_input_was_moved_only_with_its_marks()
         drawn = TrainingPlaces(problem.network, 0).draw(ids)
         at_separator = drawn[:, 1 + len("11+1=")]
         assert (len(at_separator.unique()) > 1) == knows, positions
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"positions": "rotary"}, "attention_head_size=1: expected an even number"),
-    ({"positions": "learned"}, "validation_max_length=50: positions='learned' ends at 10"),
-    ({"positions": "alibi", "position_range": 200}, "position_range=200: expected at least 201"),
-    ({"positions": "none", "position_range": 500}, "position_range=500: not read by positions"),
-    ({"positions": "relative", "position_range": 500}, "position_range=500: not read by"),
-    ({**SHIFTED, "position_range": 50}, "position_range=50 with position_draw='shifted'"),
-    (
-        {**SHIFTED, "validation_max_length": 40, "test_max_length": 30},
-        "validation_max_length=40: positions='learned' ends at 30",
-    ),
-    ({"positions": "alibi", "position_draw": "shifted"}, "position_draw='shifted': not read by"),
-    ({"architecture": "gru", "readout": "last", "positions": "alibi"}, "positions='alibi'"),
-    ({"positions": "learnt"}, "positions='learnt': did you mean 'learned'"),
-    ({"task": "copy", "positions": "fire", "architecture": "encoder_decoder"}, "positions='fire'"),
-    *(
-        ({"positions": positions, **fields}, named)
-        for positions in COUPLED
-        for fields, named in (
-            ({"task": "sort"}, "task='sort'"),
-            ({"task": "addition", "digit_order": "most_first"}, "task='addition'"),
-            ({"task": "parity"}, "have no output"),
-            ({"task": "contains_all"}, "have no output"),
-            ({"task": "copy", "position_range": 100}, "position_range=100"),
-        )
-    ),
-]
-
-
-def test_what_cannot_be_is_refused_in_one_line_by_name() -> None:
-    for fields, named in REFUSED:
-        said = obstacle_of(fields) or ""
-        assert named in said, fields
-        assert "\n" not in said, fields

@@ -16,7 +16,7 @@ from seqcls.interpretability.automaton_learning import learn
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import output_verdict
 from seqcls.kinds.places import PlacesKind
-from seqcls.problem import Problem, configuration, obstacle_of, resolve
+from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
@@ -263,25 +263,3 @@ def test_a_key_says_what_is_asked_where_it_is_more_than_one_answer() -> None:
     named = "regular, alphabet=ab, pattern=(ab)*"
     assert of_fields.language_of(dict(once)) == named
     assert of_fields.language_of(dict(again)) == f"{named}, answers=prefixes"
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"task": "copy"}, "answers='next_symbols': not read by kind 'transduction'"),
-    ({"task": "majority"}, "answers='next_symbols' with task='majority'"),
-    ({"attention_mask": "full"}, "attention_mask='full'"),
-    ({"architecture": "rnn", "readout": "last"}, "readout='last'"),
-    ({"architecture": "encoder_decoder"}, "this task asks for answers at every place"),
-    ({"answers": "letters"}, "answers='letters'"),
-    ({"answers": "prefixes", "tied_embeddings": True}, "not read by kind 'prefixes'"),
-    ({"answers": "states", "pattern": "(a|b)*"}, "expected an automaton of 2 to 4,096 states"),
-    ({"test_sampler": "balanced_strings"}, "expected uniform_inputs"),
-    ({"positions": "coupled"}, "have no output"),
-]
-
-
-def test_what_cannot_be_asked_is_refused_in_one_line() -> None:
-    for fields, named in REFUSED:
-        of_task = {} if "task" in fields else ALTERNATING
-        said = obstacle_of({**of_task, "answers": "next_symbols", **fields}) or ""
-        assert named in said, fields
-        assert "\n" not in said, fields
