@@ -3,6 +3,7 @@
 from typing import Any
 
 from seqcls.config import COUPLED
+from tests.zoo import PICTURES
 
 Row = tuple[dict[str, Any], str]
 
@@ -136,13 +137,6 @@ PLACES: tuple[Row, ...] = (
     ({"positions": "coupled"}, "have no output"),
 )
 
-PAGE: dict[str, Any] = {
-    "task": "paragraph", "architecture": "paragraph_reader", "line_length": 3, "max_lines": 3,
-    "hidden_size": 8, "num_attention_heads": 2, "attention_head_size": 4, "feed_forward_size": 16,
-    "positions": "sinusoidal", "picture_channels": 4, "train_min_length": 1, "train_max_length": 7,
-    "validation_min_length": 1, "validation_max_length": 7, "test_min_length": 1,
-    "test_max_length": 11, "test_size": 60, "distortion": 0.5,
-}  # fmt: skip
 PAGES: tuple[Row, ...] = (
     ({"alphabet": "ab\u2603"}, "has no glyph in font='pillow'"),
     ({"font": "digits", "alphabet": "ab"}, "'a' has no glyph in font='digits'"),
@@ -160,6 +154,6 @@ NETWORKS: tuple[Row, ...] = (
     *(({**STAGED, **fields}, named) for fields, named in STAGES),
     ({"train_sampler": "fixed_length", "train_lengths": [[10, 1.0]]}, "not read by train_sampler"),
     *(({**({} if "task" in x else NEXT), "answers": "next_symbols", **x}, y) for x, y in PLACES),
-    *(({**PAGE, **fields}, named) for fields, named in PAGES),
+    *(({**PICTURES, **fields}, named) for fields, named in PAGES),
     ({"check_every": 10}, "check_every=10: not read by"),
 )

@@ -30,7 +30,7 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from sweeps.work import machine
 from tests import zoo
-from tests.contracts.test_engines import compare_gradients
+from tests.contracts.readable import compare_gradients
 from tests.world import parts_from_outside
 
 LAST = {"readout": "last"}

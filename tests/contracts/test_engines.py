@@ -19,8 +19,6 @@ from seqcls.engines.member import draw_initial, learning_rates
 from seqcls.engines.pytorch.training import choose_device
 from seqcls.errors import DeviceError, EngineError, GroupError
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.positions import read_ids
-from seqcls.models.positions.places import TrainingPlaces
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import EpochLosses, Weights
 from seqcls.sampling.streams import stream
@@ -28,7 +26,8 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 from tests import zoo
 from tests.contracts import engines
-from tests.oracles.training import sum_of_losses, train_plainly
+from tests.contracts.readable import compare_answers, compare_gradients, with_precision
+from tests.oracles.training import train_plainly
 
 KINDS: dict[str, dict[str, bool]] = {
     "judges": {}, "writes": {"writes": True}, "answers": {"answers": True},
@@ -40,34 +39,6 @@ CASES = [
 ]
 # A tile of 64 strings and more, trained on at once.
 ONE_BATCH = {"train_size": 70, "train_batch_size": 70}
-
-
-def with_precision(problem: Problem, precision: str) -> Problem:
-    """The same problem, computed in another precision."""
-    return resolve(problem.config.model_copy(update={"precision": precision}))
-
-
-def compare_gradients(engine: str, problem: Problem, weights: Weights) -> None:
-    """Asserts that an engine's loss and gradient are those of autograd in double precision."""
-    double = with_precision(problem, "float64")
-    model = zoo.readable_model(
-        double.network, {name: value.astype(np.float64) for name, value in weights.items()}
-    )
-    places = TrainingPlaces(double.network, double.config.train_seed)
-    loss, units = sum_of_losses(double, model, stream(double.train).epoch(0), places)
-    (loss / units).backward()
-    found, gradient = engines.loss_and_gradient(engine, problem, weights)
-    near = 1e-9 if problem.config.precision == "float64" else 3e-5
-    assert found == pytest.approx(loss.item(), rel=near), engine
-    plain = {
-        name: np.zeros(value.shape) if value.grad is None else value.grad.numpy()
-        for name, value in model.named_parameters()
-    }
-    largest = max(1e-3, *(float(np.abs(value).max(initial=0)) for value in plain.values()))
-    assert gradient.keys() == plain.keys()
-    for name, value in plain.items():
-        said = f"{engine}: {name}"
-        np.testing.assert_allclose(gradient[name], value, rtol=0, atol=near * largest, err_msg=said)
 
 
 def ways(problem: Problem) -> list[tuple[str, Problem]]:
@@ -82,22 +53,6 @@ def ways(problem: Problem) -> list[tuple[str, Problem]]:
 def test_losses_and_gradients_are_those_of_the_readable_model(name: str, kind: str) -> None:
     for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH)):
         compare_gradients(engine, problem, zoo.scattered_weights(problem.network))
-
-
-def compare_answers(engine: str, problem: Problem, members: list[Weights]) -> None:
-    """Asserts that an engine's answers are those of the readable model in double precision."""
-    strings = stream(problem.validation).epoch(0).strings
-    found = engines.logits(engine, problem, members, strings)
-    double = with_precision(problem, "float64").network
-    ids = torch.from_numpy(read_ids(strings, double.readout)).int()
-    near = 1e-9 if problem.config.precision == "float64" else 3e-5
-    for row, weights in enumerate(members):
-        own = {parameter: value.astype(np.float64) for parameter, value in weights.items()}
-        expected = zoo.readable_model(double, own)(ids).detach().numpy()
-        if problem.at_places:
-            expected[np.arange(ids.shape[1]) > strings.lengths[:, None]] = np.nan
-        atol = near * max(1, np.nanmax(np.abs(expected)))
-        np.testing.assert_allclose(found[row], expected, rtol=0, atol=atol, err_msg=engine)
 
 
 @pytest.mark.parametrize(("name", "kind"), [x for x in CASES if x[1] != "writes"])
