@@ -7,9 +7,34 @@ from tests.zoo import PICTURES
 
 Row = tuple[dict[str, Any], str]
 
-LAST = {"readout": "last"}
-DECODER = {"task": "copy", "architecture": "encoder_decoder"}
+LAST: dict[str, Any] = {"readout": "last"}
+DECODER: dict[str, Any] = {"task": "copy", "architecture": "encoder_decoder"}
 
+TWO_STREAMS = ("encoder_decoder", "recurrent_attention")
+MEMORIES: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("lstm", {"eigenvalue_range": "signed"}, "eigenvalue_range='signed': not read by"),
+    ("slstm", {"eigenvalue_range": "signed"}, "eigenvalue_range='signed': not read by"),
+    ("mamba", {"short_convolution": False}, "short_convolution=False: not read by"),
+    ("deltanet", {"state_size": 4}, "state_size=4: not read by"),
+    ("deltanet", {"expand": 3}, "expand=3: not read by"),
+    ("deltanet", {"householder_steps": 3}, "householder_steps=3: not read by"),
+    ("deltaproduct", {"householder_steps": 0}, "householder_steps=0"),
+    ("mamba", {"positions": "alibi"}, "positions='alibi': not read by"),
+    ("mamba", {"eigenvalue_range": "both"}, "expected 'positive' or 'signed'"),
+    ("mamba", {"readout": "first"}, "use readout='last' or 'mean'"),
+    ("deltanet", {"num_attention_heads": 0}, "num_attention_heads=0 with architecture="),
+    ("slstm", {"embeddings_init_strategy": "gpt2"}, "embeddings_init_strategy='gpt2' with"),
+    ("hybrid", {}, "layers='' with architecture='hybrid'"),
+    ("hybrid", {"layers": "gxa"}, "layers='gxa': 'x' is no mixer; expected letters of a "),
+    ("hybrid", {"layers": "ga", "num_blocks": 3}, "num_blocks=3 with layers='ga'"),
+    ("lstm", {"layers": "ga"}, "layers='ga': not read by architecture 'lstm'"),
+    ("hybrid", {"layers": "gd", "positions": "rotary"}, "positions='rotary': not read by"),
+    ("hybrid", {"layers": "ga", "positions": "learned"}, "use none, rotary or alibi"),
+    ("hybrid", {"layers": "ga", "state_size": 4}, "state_size=4: not read by"),
+    ("hybrid", {"layers": "ga", "attention_mask": "causal"}, "attention_mask='causal'"),
+    ("hybrid", {"layers": "g", "num_attention_heads": 0}, "'g' cannot be a block: num_att"),
+    ("hybrid", {"layers": "ga", "readout": "first"}, "use readout='last' or 'mean'"),
+)
 ARCHITECTURES: tuple[Row, ...] = (
     ({"architecture": "transfomer"}, "architecture='transfomer': did you mean 'transformer'"),
     ({"architecture": "mamab", **LAST}, "did you mean 'mamba'?"),
@@ -23,53 +48,31 @@ ARCHITECTURES: tuple[Row, ...] = (
     ({"architecture": "lstm"}, "readout='first' with architecture='lstm'"),
     ({"tied_embeddings": True}, "tied_embeddings=True"),
     *(
-        ({"architecture": architecture, **fields}, named)
-        for architecture in ("encoder_decoder", "recurrent_attention")
-        for fields, named in (
-            ({"task": "parity"}, "this task asks for one answer of a string"),
-            (
-                {"task": "copy", "loss_on": "all"},
-                f"loss_on='all' with architecture='{architecture}'",
-            ),
-        )
+        ({"architecture": x, "task": "parity"}, "this task asks for one answer of a string")
+        for x in TWO_STREAMS
+    ),
+    *(
+        ({"architecture": x, "task": "copy", "loss_on": "all"}, f"='all' with architecture='{x}'")
+        for x in TWO_STREAMS
     ),
     ({**DECODER, "attention_mask": "causal"}, "attention_mask='causal': not read by architecture"),
     ({**DECODER, "readout": "mean"}, "readout='mean': not read by architecture"),
     ({**DECODER, "positions": "rotary", "position_range": 99}, "position_range=99"),
     ({"task": "copy", "architecture": "recurrent_attention", "positions": "rotary"}, "rotary"),
     ({"task": "copy", "architecture": "lstm", "attention": "none"}, "attention='none': not read"),
-    *(
-        ({"task": "parity", **LAST, "architecture": architecture, **fields}, named)
-        for architecture, fields, named in (
-            ("lstm", {"eigenvalue_range": "signed"}, "eigenvalue_range='signed': not read by"),
-            ("slstm", {"eigenvalue_range": "signed"}, "eigenvalue_range='signed': not read by"),
-            ("mamba", {"short_convolution": False}, "short_convolution=False: not read by"),
-            ("deltanet", {"state_size": 4}, "state_size=4: not read by"),
-            ("deltanet", {"expand": 3}, "expand=3: not read by"),
-            ("deltanet", {"householder_steps": 3}, "householder_steps=3: not read by"),
-            ("deltaproduct", {"householder_steps": 0}, "householder_steps=0"),
-            ("mamba", {"positions": "alibi"}, "positions='alibi': not read by"),
-            ("mamba", {"eigenvalue_range": "both"}, "expected 'positive' or 'signed'"),
-            ("mamba", {"readout": "first"}, "use readout='last' or 'mean'"),
-            ("deltanet", {"num_attention_heads": 0}, "num_attention_heads=0 with architecture="),
-            ("slstm", {"embeddings_init_strategy": "gpt2"}, "embeddings_init_strategy='gpt2' with"),
-            ("hybrid", {}, "layers='' with architecture='hybrid'"),
-            ("hybrid", {"layers": "gxa"}, "layers='gxa': 'x' is no mixer; expected letters of a "),
-            ("hybrid", {"layers": "ga", "num_blocks": 3}, "num_blocks=3 with layers='ga'"),
-            ("lstm", {"layers": "ga"}, "layers='ga': not read by architecture 'lstm'"),
-            ("hybrid", {"layers": "gd", "positions": "rotary"}, "positions='rotary': not read by"),
-            ("hybrid", {"layers": "ga", "positions": "learned"}, "use none, rotary or alibi"),
-            ("hybrid", {"layers": "ga", "state_size": 4}, "state_size=4: not read by"),
-            ("hybrid", {"layers": "ga", "attention_mask": "causal"}, "attention_mask='causal'"),
-            ("hybrid", {"layers": "g", "num_attention_heads": 0}, "'g' cannot be a block: num_att"),
-            ("hybrid", {"layers": "ga", "readout": "first"}, "use readout='last' or 'mean'"),
-        )
-    ),
+    *(({"task": "parity", **LAST, "architecture": x, **y}, named) for x, y, named in MEMORIES),
     ({"task": "copy", "attention_mask": "full"}, "attention_mask='full'"),
     ({"task": "copy", "architecture": "lstm", "readout": "mean"}, "readout='mean'"),
 )
 
 SHIFTED: dict[str, Any] = {"positions": "learned", "position_draw": "shifted"}
+TOGETHER: tuple[Row, ...] = (
+    ({"task": "sort"}, "task='sort'"),
+    ({"task": "addition", "digit_order": "most_first"}, "task='addition'"),
+    ({"task": "parity"}, "have no output"),
+    ({"task": "contains_all"}, "have no output"),
+    ({"task": "copy", "position_range": 100}, "position_range=100"),
+)
 POSITIONS: tuple[Row, ...] = (
     ({"positions": "rotary"}, "attention_head_size=1: expected an even number"),
     ({"positions": "learned"}, "validation_max_length=50: positions='learned' ends at 10"),
@@ -85,17 +88,7 @@ POSITIONS: tuple[Row, ...] = (
     ({"architecture": "gru", "readout": "last", "positions": "alibi"}, "positions='alibi'"),
     ({"positions": "learnt"}, "positions='learnt': did you mean 'learned'"),
     ({"task": "copy", "positions": "fire", "architecture": "encoder_decoder"}, "positions='fire'"),
-    *(
-        ({"positions": positions, **fields}, named)
-        for positions in COUPLED
-        for fields, named in (
-            ({"task": "sort"}, "task='sort'"),
-            ({"task": "addition", "digit_order": "most_first"}, "task='addition'"),
-            ({"task": "parity"}, "have no output"),
-            ({"task": "contains_all"}, "have no output"),
-            ({"task": "copy", "position_range": 100}, "position_range=100"),
-        )
-    ),
+    *(({"positions": x, **fields}, named) for x in COUPLED for fields, named in TOGETHER),
 )
 
 STAGED: dict[str, Any] = {
@@ -123,7 +116,12 @@ STAGES: tuple[Row, ...] = (
     ({"train_lengths": [[2, 0.5], [12, 1.0]], "train_min_length": 3}, "max_length=2"),
 )
 
-NEXT = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", "answers": "next_symbols"}
+NEXT: dict[str, Any] = {
+    "task": "regular",
+    "alphabet": "ab",
+    "pattern": "(ab)*",
+    "answers": "next_symbols",
+}
 PLACES: tuple[Row, ...] = (
     ({"task": "copy"}, "answers='next_symbols': not read by kind 'transduction'"),
     ({"task": "majority"}, "answers='next_symbols' with task='majority'"),

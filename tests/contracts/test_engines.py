@@ -38,7 +38,7 @@ CASES = [
     *((name, "answers") for name in zoo.ANSWERERS),
 ]
 # A tile of 64 strings and more, trained on at once.
-ONE_BATCH = {"train_size": 70, "train_batch_size": 70}
+ONE_BATCH: dict[str, Any] = {"train_size": 70, "train_batch_size": 70}
 
 
 def ways(problem: Problem) -> list[tuple[str, Problem]]:
@@ -172,13 +172,18 @@ def weights_that_end(problem: Problem) -> Weights:
 
 # Training.
 
-LENGTHS = {"test_size": 256, "max_num_epochs": 2, "patience": 99, "min_validation_loss": 0.0}
-BY_STEPS = {
+LENGTHS: dict[str, Any] = {
+    "test_size": 256,
+    "max_num_epochs": 2,
+    "patience": 99,
+    "min_validation_loss": 0.0,
+}
+BY_STEPS: dict[str, Any] = {
     "learning_rate_interval": "step", "final_learning_rate_factor": 0.0, "decay": "matrices",
     "weight_decay": 0.5,
 }  # fmt: skip
-STAGES = {"train_lengths": [[3, 0.25], [6, 1.0]]}
-FROZEN = {"freeze": [["embeddings", 0.4], ["head", 0.7]]}
+STAGES: dict[str, Any] = {"train_lengths": [[3, 0.25], [6, 1.0]]}
+FROZEN: dict[str, Any] = {"freeze": [["embeddings", 0.4], ["head", 0.7]]}
 TRAINED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "report": ("report", "judges", {"hidden_size": 2}),
     "no norms, scaled loss, no heads": (
@@ -254,7 +259,7 @@ ENDING: dict[str, Any] = {
     "max_num_epochs": 8, "min_num_epochs": 1, "patience": 1, "learning_rate": 0.05,
 }  # fmt: skip
 """So that members stop early, each when its own losses say so."""
-BESIDE = [
+BESIDE: list[tuple[str, str, dict[str, Any], int]] = [
     ("fused", "report", {"hidden_size": 2}, 16),
     ("fused", "randomized", {}, 4),
     ("counts", "report", {"hidden_size": 2}, 16),
@@ -376,11 +381,20 @@ def test_the_rate_warms_up_by_steps_and_falls_as_a_cosine() -> None:
 
 # Which engine, and why not another.
 
-LAST = {"readout": "last"}
-WRITES = {"task": "copy"}
-SHIFTED = {"positions": "learned", "position_draw": "shifted", "validation_max_length": 10}
-NEXT = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", "answers": "next_symbols"}
-TURNED = {"attention_head_size": 2}
+LAST: dict[str, Any] = {"readout": "last"}
+WRITES: dict[str, Any] = {"task": "copy"}
+SHIFTED: dict[str, Any] = {
+    "positions": "learned",
+    "position_draw": "shifted",
+    "validation_max_length": 10,
+}
+NEXT: dict[str, Any] = {
+    "task": "regular",
+    "alphabet": "ab",
+    "pattern": "(ab)*",
+    "answers": "next_symbols",
+}
+TURNED: dict[str, Any] = {"attention_head_size": 2}
 CHOSEN: list[tuple[dict[str, Any], str, str]] = [
     ({}, "fused", "letter counts suffice, on the CPU"),
     ({"readout": "mean"}, "fused", "letter counts suffice"),

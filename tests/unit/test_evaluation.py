@@ -243,7 +243,7 @@ def no_numbers(fields: dict[str, Any]) -> TrainedModel:
     problem = resolve(configuration(settings))
     largest, signs = np.finfo(np.float32).max, np.where(np.arange(8) % 2, -1, 1)[:, None]
     # Finite, as all stored weights are.
-    filled = {
+    filled: dict[str, Any] = {
         "embedding.weight": 1e4,
         "feed_forward.input.weight": largest,
         "feed_forward.output.weight": signs,
@@ -251,7 +251,7 @@ def no_numbers(fields: dict[str, Any]) -> TrainedModel:
         "state_weight": -largest,
         "classifier.weight": 1,
     }
-    weights = {}
+    weights = dict[str, np.ndarray]()
     for name, value in initial_parameters(problem.network, 0).items():
         of = [number for end, number in filled.items() if name.endswith(end)]
         weights[name] = np.zeros(value.shape, np.float32)
