@@ -225,6 +225,20 @@ def check_nothing_is_hidden() -> Iterator[str]:
         yield f"dashboard/{part} hides the package {part}"
 
 
+def check_powers_are_tested() -> Iterator[str]:
+    """Every test that the table of powers names is there."""
+    tests = {
+        node.name
+        for _, _, tree in modules("tests")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    }
+    page = (ROOT / "tests" / "README.md").read_text()
+    for name in re.findall(r"`(test_\w+)`", page):
+        if name not in tests:
+            yield f"tests/README.md: {name} is no test"
+
+
 def check_versions_agree() -> Iterator[str]:
     """The version and the supported Pythons are the same everywhere; nothing is pinned twice."""
     version = re.search(r'__version__ = "(.*)"', (ROOT / "seqcls" / "__init__.py").read_text())
@@ -253,6 +267,7 @@ CHECKS: tuple[Callable[[], Iterator[str]], ...] = (
     check_imports_go_downwards,
     check_kinds_are_asked,
     check_nothing_is_hidden,
+    check_powers_are_tested,
     check_versions_agree,
 )
 
