@@ -213,6 +213,7 @@ TRAINED: dict[str, tuple[str, str, dict[str, Any]]] = {
         "gru", "judges", {"freeze": [["block 0", 0.5]], "gradient_clip": 0.05, **STAGES},
     ),
     "gru, by steps": ("gru", "judges", {**BY_STEPS, "warm_up_steps": 2}),
+    "lstm of two layers": ("lstm", "judges", {"num_blocks": 2, "gradient_clip": 0.1}),
     "lstm, dropout": ("lstm", "judges", {"num_blocks": 2, "dropout_rate": 0.3}),
     "hybrid": ("hybrid", "judges", {"gradient_clip": 0.1}),
     "mamba": ("mamba", "judges", {"final_norm": False}),
