@@ -51,7 +51,10 @@ def ways(problem: Problem) -> list[tuple[str, Problem]]:
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_losses_and_gradients_are_those_of_the_readable_model(name: str, kind: str) -> None:
-    for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH)):
+    # The bias of the head is all that an empty string teaches where a mean is read.
+    biased = {"biases": True} if name == "mean" else {}
+    for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH, **biased)):
+        assert problem.writes or stream(problem.train).epoch(0).strings.lengths.min() == 0
         compare_gradients(engine, problem, zoo.scattered_weights(problem.network))
 
 
