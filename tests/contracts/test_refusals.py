@@ -10,6 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError
 from seqcls.problem import configuration
 from sweeps.grid.spec import parse_spec
+from tests.contracts.refused_networks import NETWORKS
 
 LONGEST = 400
 """Letters that a refusal may have."""
@@ -126,6 +127,7 @@ def make_spec(changes: Mapping[str, Any]) -> object:
 
 SURFACES: tuple[tuple[Callable[[Any], object], tuple[Row, ...]], ...] = (
     (configuration, FIELDS),
+    (configuration, NETWORKS),
     (make_spec, SPECIFICATIONS),
 )
 
