@@ -227,7 +227,7 @@ SETTINGS: dict[str, Sequence[Any]] = {
 
 
 @st.composite
-def judging_fields(draw: st.DrawFn, **narrower: Sequence[Any]) -> dict[str, Any]:
+def judging_fields(draw: st.DrawFn, /, **narrower: Sequence[Any]) -> dict[str, Any]:
     """Fields of any network that judges strings.
 
     Args:

@@ -43,7 +43,7 @@ SHORTER = {
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shipped database, in which is stored what several pages ask, as after a first time."""
-    path = shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("base"))
+    path = str(shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("base")))
     for sweep in ("all_initializations", "lower_magnitude_initializations"):
         assert run_main("causes", sweep, "--db", path).returncode == 0
     return Path(path)

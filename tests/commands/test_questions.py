@@ -135,7 +135,7 @@ def plain(found: Any) -> Any:
 
 
 def common(one: Any, other: Any) -> tuple[Any, Any]:
-    """Of objects what both have: a command adds the run, and an agent is told less."""
+    """Reduces objects to what both have: a command adds the run, an agent is told less."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = one.keys() & other.keys()
         assert names or not (one or other)
@@ -230,7 +230,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A copy of the shipped database, in which findings are stored."""
     path = shutil.copy(SHIPPED, tmp_path_factory.mktemp("shipped"))
     # As if it had been trained again with other rounding, which takes minutes.
-    writer.record_perturbations(open_writer(path), 38, [Confusion(2886, 1443, 0, 5655)] * 9)
+    writer.record_perturbations(open_writer(str(path)), 38, [Confusion(2886, 1443, 0, 5655)] * 9)
     return api.open_store(path)
 
 
@@ -250,7 +250,7 @@ def data(store: Store, *arguments: str) -> Any:
     return json.loads(said(store, *arguments, "--json"), parse_constant=refuse)
 
 
-AS_JSON = {
+AS_JSON: dict[str, list[list[str]]] = {
     "status": [[], ["all_initializations"]],
     "estimate": [["report"]],
     "shortcuts": [["report/walkthrough"]],

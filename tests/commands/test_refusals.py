@@ -141,7 +141,7 @@ CALLS: list[tuple[Callable[[api.Store], object], *tuple[str, ...]]] = [
     (lambda x: api.causes(x, "nosuch"), "'nosuch'"),
     (lambda x: api.causes(x, "walkthrough", outcome=1), "outcome", "1"),
     (lambda x: api.causes(x, "walkthrough", hidden_sise=3), "did you mean 'hidden_size'"),
-    (lambda x: api.runs(x, outcome=1), "outcome", "1"),
+    (lambda x: api.runs(x, outcome=1), "outcome", "1"),  # type: ignore[arg-type]
     (lambda x: api.runs(x, hidden_sise=3), "did you mean 'hidden_size'"),
     (lambda x: api.errors_of_run(x, RUN, sort="lenght"), "did you mean 'length'"),
     (lambda x: api.ablate(x, RUN, ["hed"]), "'hed'", "head, feed-forward, unit"),

@@ -34,7 +34,7 @@ from tests.contracts.readable import compare_gradients
 from tests.world import parts_from_outside
 
 LAST = {"readout": "last"}
-NEAR = {"rtol": 1e-11, "atol": 1e-12}
+NEAR: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
 STRINGS = [[0, 1, 0, 0, 1, 1], [1], [], [0, 0, 1, 1, 1], [1, 0]]
 CASES = [
     *((name, False) for name in (*zoo.JUDGES, "deltanet, two blocks", "gru, mean")),

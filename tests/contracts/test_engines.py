@@ -360,8 +360,8 @@ def test_a_device_that_is_not_there_is_refused() -> None:
 
 def test_the_rate_warms_up_by_steps_and_falls_as_a_cosine() -> None:
     def rates(**fields: Any) -> list[float]:
-        sizes = {"train_size": 10, "train_batch_size": 4, "max_num_epochs": 10, "learning_rate": 1}
-        problem = zoo.problem("mamba", **sizes, **fields)
+        fields |= {"train_size": 10, "train_batch_size": 4, "max_num_epochs": 10}
+        problem = zoo.problem("mamba", learning_rate=1, **fields)
         return [rate for x in range(1, 11) for rate in learning_rates(problem, x).tolist()]
 
     def cosine(done: float) -> float:

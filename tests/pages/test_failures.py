@@ -94,7 +94,12 @@ def test_the_worst_model_is_chosen_and_all_its_strings_are_listed_and_saved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     offered: list[Any] = []
-    monkeypatch.setattr(visitors, "later", lambda make: offered.append(make) or (lambda: ""))
+
+    def later(make: Any) -> Any:
+        offered.append(make)
+        return lambda: ""
+
+    monkeypatch.setattr(visitors, "later", later)
     app = open_app(monkeypatch, SHIPPED, "failing", sweep="all_initializations")
     models = app.dataframe[0].value
     assert sorted(models["model_seed"]) == [0, 1, 2, 3, 4, 6, 7]

@@ -181,8 +181,8 @@ def test_what_a_link_asks_for_and_nothing_offers_is_said_by_name(
         rerun(app)
         assert "hiden_size" not in app.query_params
         decay = str(default_fields()["weight_decay"])
-        half = {"seed": ["2", "77"], "hidden_size": ["999", "2"], "weight_decay": decay}
-        app = open_app(monkeypatch, DB, page, **half)
+        half: dict[str, Any] = {"seed": ["2", "77"], "hidden_size": ["999", "2"]}
+        app = open_app(monkeypatch, DB, page, weight_decay=decay, **half)
         warned = [warning.value for warning in app.main.warning]
         assert len(warned) == 2
         assert "77" in " ".join(warned)

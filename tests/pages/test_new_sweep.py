@@ -55,7 +55,7 @@ def buttons(app: AppTest) -> list[str | None]:
     return [button.key for button in app.button]
 
 
-def choose(app: AppTest, **values: list[Any]) -> AppTest:
+def choose(app: AppTest, **values: Any) -> AppTest:
     """Values of fields, chosen at once."""
     for field, value in values.items():
         app.multiselect(key=f"launch {field}").set_value(value)

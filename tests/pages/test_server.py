@@ -14,6 +14,7 @@ from contextlib import closing
 from http.client import HTTPConnection
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -141,7 +142,7 @@ def test_a_name_that_was_made_to_lead_here_is_answered_nowhere(public: Server, h
     """A page of that name would have the origin that its requests ask for."""
     port = urlsplit(public.url).port
     static = re.findall(r'src="\./(static/[^"]+)"', answer(public, "/lab/models/")[1].decode())[0]
-    there = {"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}"}
+    there: dict[str, Any] = {"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}"}
     for path in (*ENTRANCES, static):
         method = "POST" if path == "live" else "GET"
         status, content = answer(public, f"/lab/models/{path}", method, **there)

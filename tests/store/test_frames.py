@@ -82,8 +82,8 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
     settings = overview.settings(small)
     assert list(settings.columns) == ["hidden_size", "train_sampler"], "those that differ"
     configs = queries.configs(small)
-    for config_id, row in settings.iterrows():
-        config = configs[int(str(config_id))]
+    for number, row in settings.iterrows():
+        config = configs[int(str(number))]
         assert (config.hidden_size, config.train_sampler) == tuple(row)
     assert queries.configs(small, [2]) == {2: configs[2]}
 
@@ -257,7 +257,7 @@ def ranged(any_db: str) -> Store:
 def test_a_threshold_itself_is_enough(ranged: Store) -> None:
     for (learned_at, below), expected in JUDGED.items():
         view = View(learned_at=learned_at, below=below)
-        judged = {"learned_at": learned_at, "below": below}
+        judged: dict[str, Any] = {"learned_at": learned_at, "below": below}
         models = overview.models(ranged, view).sort_values("run_id")
         assert models["outcome"].tolist() == expected
         assert api.runs(ranged, **judged)["outcome"].tolist() == expected

@@ -10,6 +10,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +223,7 @@ def test_one_output_stands_for_each_error(eleven: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(eleven, tmp_path / "few.db"))
     change(path, f"UPDATE output_pack SET outputs = '{packed_outputs(GIVEN[:3])}'")
     store = open_reader(str(path))
-    for read in (string_queries.string_errors, lambda *run: error_kinds_by_length(*run, 10)):
+    for read in (string_queries.string_errors, partial(error_kinds_by_length, width=10)):
         with pytest.raises(StoreDamagedError, match=r"run 2 \(output_pack\): it has 3 outputs"):
             read(store, 2)
 
@@ -260,7 +261,8 @@ def test_other_outputs_of_the_same_run_are_said_and_ours_are_kept(
 
 
 def test_they_are_exported(store: Store, tmp_path: Path) -> None:
-    for kind, read in {"csv": pd.read_csv, "parquet": pd.read_parquet}.items():
+    readers: dict[str, Any] = {"csv": pd.read_csv, "parquet": pd.read_parquet}
+    for kind, read in readers.items():
         written = export(store, tmp_path / kind, kind)
         frames: dict[str, pd.DataFrame] = {path.stem: read(path) for path in written}
         errors = frames["errors"].set_index("run_id")

@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -110,12 +111,13 @@ def test_a_log_elsewhere_or_that_is_no_file_of_its_own_is_not_read(
         record(store, log=log)
         assert background_worker.read_log(store, 1) is None, log
     log_file = record(store) / LOG
-    for make in (
+    makers: tuple[Callable[[], object], ...] = (
         lambda: log_file.symlink_to(secret),
         lambda: os.link(secret, log_file),
         lambda: os.mkfifo(log_file),
         log_file.mkdir,
-    ):
+    )
+    for make in makers:
         make()
         assert background_worker.read_log(store, 1) is None
         log_file.rmdir() if log_file.is_dir() else log_file.unlink()
