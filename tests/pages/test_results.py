@@ -174,7 +174,6 @@ def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(
     parity = cells[cells["task"] == "parity"].set_index("positions")
     assert parity["seeds"].to_dict() == {"none": 12, "rotary": 12}, "no LSTM"
     # Filters leave fewer languages; no link is blamed.
-    app = open_app(monkeypatch, languages, "map")
     app.selectbox(key="language").select("first")
     rerun(app).query_params["language"] = "first"
     app.multiselect(key="task").set_value(["parity", "regular"])
