@@ -34,7 +34,7 @@ def open_app(
 ) -> AppTest:
     """A page on a database, as a link with these parameters opens it; it has no traceback."""
     monkeypatch.setenv("SEQCLS_DB", str(db))
-    app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=300)
     for name, value in query.items():
         app.query_params[name] = value
     if page != "compare":

@@ -12,13 +12,6 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Site
 
 
-def patch_everywhere(
-    model: TrainedModel, base: Sequence[int], source: Sequence[int], site: Site
-) -> float:
-    """The base string's logit with one state at all places at once."""
-    return float(outputs_patched_everywhere(model, base, source, site))
-
-
 def outputs_patched_everywhere(
     model: TrainedModel,
     base: Sequence[int],

@@ -31,6 +31,7 @@ MAKERS = {
     "proofs": "tests.store.proofs:make",
     "shortcuts": "tests.store.shortcuts:make",
     "commands": "tests.chaos.interrupted:prepare",
+    "rows": "tests.chaos.damaged:make",
 }
 """The function that fills the folder of a name, which it is given."""
 

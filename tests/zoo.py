@@ -173,6 +173,29 @@ def untrained(seed: int | None = None, **more: Any) -> TrainedModel:
     return TrainedModel(own, draw_initial([(own, seed)])[0])
 
 
+# Networks that read pictures.
+
+PICTURES: dict[str, Any] = {
+    "task": "paragraph", "architecture": "paragraph_reader", "line_length": 3, "max_lines": 3,
+    "distortion": 0.5, "hidden_size": 8, "num_attention_heads": 2, "attention_head_size": 4,
+    "feed_forward_size": 16, "num_blocks": 2, "positions": "sinusoidal", "picture_channels": 4,
+    "train_min_length": 1, "train_max_length": 7, "validation_min_length": 1,
+    "validation_max_length": 7, "test_min_length": 1, "test_max_length": 11, "train_size": 64,
+    "validation_size": 32, "test_size": 60, "max_num_epochs": 2, "precision": "float64",
+}  # fmt: skip
+RECURRENT_READER = {
+    name: value
+    for name, value in PICTURES.items()
+    if "head" not in name and name not in ("positions", "feed_forward_size")
+} | {"architecture": "recurrent_attention"}
+
+
+def picture_model(fields: Mapping[str, Any]) -> TrainedModel:
+    """A model of pictures that has not learned anything."""
+    own = resolve(configuration(fields))
+    return TrainedModel(own, draw_initial([(own, 1)])[0])
+
+
 # Networks drawn at random.
 
 SETTINGS: dict[str, Sequence[Any]] = {
@@ -204,7 +227,7 @@ SETTINGS: dict[str, Sequence[Any]] = {
 
 
 @st.composite
-def judging_fields(draw: st.DrawFn, **narrower: Sequence[Any]) -> dict[str, Any]:
+def judging_fields(draw: st.DrawFn, /, **narrower: Sequence[Any]) -> dict[str, Any]:
     """Fields of any network that judges strings.
 
     Args:

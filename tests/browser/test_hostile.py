@@ -5,7 +5,6 @@ On every page of the dashboard, in reports, on sites and in figures.
 
 import itertools
 import json
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 import vl_convert
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as TooLateError
 from sqlalchemy import text
 
@@ -135,22 +134,16 @@ def _open_all(page: Page) -> Iterator[str]:
     page.locator("details:not([open]) > summary").evaluate_all(unfold)
     page.wait_for_function(AT_REST, timeout=PATIENCE_MS)
     yield page.inner_text("body")
+    window = page.get_by_test_id("stPopoverBody").first
     for button in page.locator('[data-testid="stPopover"] button:enabled:visible').all():
-        _open_window(page, button)
+        # A press while the page is drawn anew is lost.
+        while not window.is_visible():
+            button.click(timeout=PATIENCE_MS)
+            with suppress(TooLateError):
+                window.wait_for(timeout=3_000)
         yield page.inner_text("body")
         page.keyboard.press("Escape")
         page.wait_for_function(AT_REST, timeout=PATIENCE_MS)
-
-
-def _open_window(page: Page, button: Locator) -> None:
-    """Presses a button until its window is open: a press while the page is drawn anew is lost."""
-    window = page.get_by_test_id("stPopoverBody").first
-    give_up = time.monotonic() + PATIENCE_MS / 1000
-    while not window.is_visible():
-        assert time.monotonic() < give_up, "the window does not open"
-        button.click(timeout=PATIENCE_MS)
-        with suppress(TooLateError):
-            window.wait_for(timeout=3_000)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +199,7 @@ FILES = (
 def test_nothing_of_a_text_is_interpreted_in_a_file(
     browser: Browser, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the pictures in files the first of each command is drawn, all others are not."""
+    """Each command's first picture is drawn, and no other: browsers draw what reports show."""
     monkeypatch.chdir(tmp_path)
     not_drawn = vl_convert.vegalite_to_svg
     for command in FILES:

@@ -1,10 +1,9 @@
-"""What is pointed at, typed and played is drawn by the browser, or reruns its section alone."""
+"""What is pointed at, typed and played is drawn by the browser: the server is not asked."""
 
 import pytest
-from playwright.sync_api import Browser, Page, WebSocket, expect
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.server import AT_REST, new_page, no_traceback
+from tests.browser.server import AT_REST, Heard, new_page, no_traceback
 
 pytestmark = pytest.mark.browser
 
@@ -14,23 +13,6 @@ MARKED = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"]
     chart => [...chart.querySelectorAll('path[stroke="#D62728"]')]
         .filter(mark => mark.getAttribute('stroke-opacity') !== '0').length)"""
 """How many frames and rings there are in each chart."""
-
-
-class Heard:
-    """What a page and its server say to each other over the page's socket, from now on."""
-
-    def __init__(self, page: Page) -> None:
-        self.sent: list[str | bytes] = []
-        self.received: list[str | bytes] = []
-        page.on("websocket", self._listen)
-
-    def _listen(self, socket: WebSocket) -> None:
-        socket.on("framesent", lambda frame: self.sent.append(frame))
-        socket.on("framereceived", lambda frame: self.received.append(frame))
-
-    @property
-    def frames(self) -> int:
-        return len(self.sent) + len(self.received)
 
 
 def marked(page: Page, *charts: bool) -> None:
@@ -73,40 +55,6 @@ def test_what_is_pointed_at_is_marked_in_every_figure_without_asking_the_server(
     marked(page, False, False, True, True, False, False)
     no_traceback(page)
     page.close()
-
-
-def test_a_changed_string_reruns_its_section_alone_and_is_in_the_link(
-    browser: Browser, shipped: str
-) -> None:
-    page = new_page(browser)
-    heard = Heard(page)
-    page.goto(f"{shipped}/model?run=5&view=States&string=baac")
-    page.get_by_text("Running logit").first.wait_for()
-    page.wait_for_function(AT_REST)
-    before = len(heard.received)
-    assert ForwardMsg.FINISHED_SUCCESSFULLY in ended(heard.received)
-    box = page.get_by_role("combobox", name="String to look at")
-    box.fill("abcabc")
-    box.press("Enter")
-    page.wait_for_url("**string=abcabc**")
-    chart = page.get_by_test_id("stVegaLiteChart")
-    expect(chart.locator('path[aria-label*="Prefix: abcabc;"]')).to_have_count(1)
-    page.wait_for_function(AT_REST)
-    own = heard.received[before:]
-    no_traceback(page)
-    page.close()
-    assert ended(own) == {ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY}, "the page is not run"
-    (section,) = {x.delta.fragment_id for x in messages(own) if x.HasField("delta")}
-    assert section, "all that is drawn is of one section"
-
-
-def messages(frames: list[str | bytes]) -> list[ForwardMsg]:
-    return [ForwardMsg.FromString(frame) for frame in frames]
-
-
-def ended(frames: list[str | bytes]) -> set[int]:
-    """How runs of the page's script ended."""
-    return {x.script_finished for x in messages(frames) if x.HasField("script_finished")}
 
 
 WATCH = """live => {

@@ -98,6 +98,8 @@ def test_on_a_phone_the_sidebar_closes_after_a_choice(browser: Browser, shipped:
     choose_seed(page)
     expect(opens).to_be_visible()
     models_tested(page, 5)
+    # The profile would remember that it is closed.
+    page.evaluate("localStorage.clear()")
     page.close()
 
 
@@ -336,11 +338,6 @@ def test_the_link_that_is_copied_opens_what_is_shown_and_a_report_is_downloaded(
     assert name == "configurations.html"
     assert "2 of 2 models that match the filters fail" in text
     assert [f'id="run-{run}"' in text for run in (3, 4, 5)] == [True, False, True]
-    page.goto(f"{shipped}/model?run=5")
-    name, text = reported(page)
-    assert name == "model_5.html"
-    assert "<h1>Model 5</h1>" in text
-    assert text.count("<details id=") == 1
     page.close()
 
 

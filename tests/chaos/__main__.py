@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from platformdirs import user_state_path
 
@@ -51,14 +52,17 @@ PARTS: dict[str, tuple[str, ...]] = {
     ),
     "pages": ("tests/chaos/test_deleting.py", "tests/browser/test_quiet.py"),
     "values": ("tests/chaos/test_compare_values.py",),
-    "matrix": ("tests/integration/test_matrix.py",),
+    "matrix": ("tests/commands/test_matrix.py",),
     "controls": (
-        "tests/integration/test_matrix.py::test_pages",
-        "tests/integration/test_matrix.py::test_sections_of_the_page_model",
+        "tests/pages/test_kinds.py::test_every_page_shows_every_kind",
+        "tests/pages/test_kinds.py::test_every_section_of_a_model_has_content",
     ),
-    "explained": ("tests/integration/test_trial_states.py",),
-    "published": (
-        *("tests/integration/test_report.py", "tests/integration/test_counts_interpretability.py"),
+    "explained": ("tests/pages/test_failures.py", "tests/science/test_shipped_models.py"),
+    "published": ("tests/science/test_published.py", "tests/chaos/test_published.py"),
+    "trained": ("tests/chaos/test_shipped_specs.py", "tests/chaos/test_trained.py"),
+    "contracts": (
+        *("tests/contracts/test_architectures.py", "tests/contracts/test_engines.py"),
+        "tests/chaos/test_shapes.py",
     ),
     "proofs": ("tests/chaos/test_certificates.py",),
     "vectors": ("tests/chaos/test_vectors.py",),
@@ -77,8 +81,7 @@ TOGETHER_SECONDS = 60.0
 """Cases of a file are tried one after another in a process for so long, which starts once."""
 
 
-@dataclass
-class Tried:
+class Tried(NamedTuple):
     """What became of a case."""
 
     at: float
@@ -95,41 +98,38 @@ class Campaign:
     seed: int
     known: dict[str, Tried]
     now: dict[str, Tried] = field(default_factory=dict)
-    spent: dict[str, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def work(self, until: float) -> None:
-        """Tries cases, those of the part that had least time, until the time is over."""
-        while time.monotonic() < until and (chosen := self._take()):
-            part, cases = chosen
-            began = time.monotonic()
+        """Tries cases of each part in turn, until the time is over."""
+        while time.monotonic() < until and (cases := self._take()):
             told = dict(run(cases, self.seed))
             with self.lock:
-                self.spent[part] += time.monotonic() - began - sum(self._guess(x) for x in cases)
                 for case in cases:
                     failed, seconds, said = told.get(case, (True, 0.0, "its process ended"))
                     self.now[case] = Tried(time.time(), seconds, failed)
                     if failed:
-                        print(f"\nFAILED {part}: {said}\n{replay(case, self.seed)}\n", flush=True)
+                        print(f"\nFAILED {said}\n{replay(case, self.seed)}\n", flush=True)
 
-    def _take(self) -> tuple[str, list[str]] | None:
+    def _take(self) -> list[str]:
+        """Cases of one file of the part whose turn it is, as many as a process tries together."""
         with self.lock:
-            if not (left := [part for part, cases in self.cases.items() if cases]):
-                return None
-            part = min(left, key=lambda own: self.spent.setdefault(own, 0.0))
-            file, seconds = file_of(self.cases[part][0]), 0.0
-            taken: list[str] = []
-            for case in self.cases[part]:
-                if file_of(case) == file and (not taken or seconds < TOGETHER_SECONDS):
-                    taken.append(case)
-                    seconds += self._guess(case)
-            self.cases[part] = [case for case in self.cases[part] if case not in taken]
-            # Until they are over, what they will take counts, so that parts take turns.
-            self.spent[part] += sum(self._guess(x) for x in taken)
-            return part, taken
+            if not (part := next((part for part, cases in self.cases.items() if cases), None)):
+                return []
+            cases = self.cases.pop(part)
+            own = [case for case in cases if file_of(case) == file_of(cases[0])]
+            taken = list(self._together(own))
+            # It is the last in turn now.
+            self.cases[part] = [case for case in cases if case not in taken]
+            return taken
 
-    def _guess(self, case: str) -> float:
-        return self.known[case].seconds if case in self.known else GUESSED_SECONDS
+    def _together(self, cases: Sequence[str]) -> Iterator[str]:
+        seconds = 0.0
+        for case in cases:
+            yield case
+            seconds += self.known[case].seconds if case in self.known else GUESSED_SECONDS
+            if seconds > TOGETHER_SECONDS:
+                return
 
 
 def file_of(case: str) -> str:
@@ -144,7 +144,9 @@ def environment(seed: int) -> dict[str, str]:
 
 def pytest_command(seed: int, *arguments: str) -> list[str]:
     options = ("-p", "no:cacheprovider", "-p", "no:xdist", f"--hypothesis-seed={seed}")
-    return [sys.executable, "-m", "pytest", *options, "--timeout=60", *arguments]
+    # What a file's first case sets up for all is not counted.
+    limit = ("--timeout=60", "-o", "timeout_func_only=true")
+    return [sys.executable, "-m", "pytest", *options, *limit, *arguments]
 
 
 def replay(case: str, seed: int) -> str:
@@ -158,7 +160,7 @@ def collect(parts: Sequence[str], seed: int) -> dict[str, list[str]]:
     named = {path: part for part, paths in PARTS.items() for path in paths}
     files = sorted({file_of(path) for part in parts for path in PARTS[part]})
     said = subprocess.run(
-        pytest_command(seed, "--collect-only", "-q", *files),
+        pytest_command(seed, "-o", "addopts=", "--collect-only", "-q", *files),
         cwd=ROOT, env=environment(seed), capture_output=True, text=True, check=False,
     )  # fmt: skip
     found: dict[str, list[str]] = {part: [] for part in parts}
@@ -191,7 +193,8 @@ def run(cases: Sequence[str], seed: int) -> Iterator[tuple[str, tuple[bool, floa
 
 
 def stored(path: Path) -> dict[str, Tried]:
-    return {case: Tried(*own) for case, own in json.loads(path.read_text()).items()}
+    told = json.loads(path.read_text()) if path.exists() else {}
+    return {case: Tried(*own) for case, own in told.items()}
 
 
 def table(campaign: Campaign, found: dict[str, list[str]]) -> str:
@@ -227,7 +230,7 @@ def main(arguments: Sequence[str], state: Path | None = None) -> int:
         parser.error(f"no part {sorted(unknown)[0]!r}; there are {', '.join(PARTS)}")
     parts = asked.parts or [part for part in PARTS if part not in BY_NAME_ALONE]
     state = state or user_state_path("seqcls") / "chaos.json"
-    known = stored(state) if state.exists() else {}
+    known = stored(state)
     found = collect(parts, asked.seed)
     mixed = random.Random(asked.seed)
     longest_first = {
@@ -243,10 +246,7 @@ def main(arguments: Sequence[str], state: Path | None = None) -> int:
         with ThreadPoolExecutor(processes) as pool:
             list(pool.map(campaign.work, [until] * processes))
         state.parent.mkdir(parents=True, exist_ok=True)
-        merged = {**known, **campaign.now}
-        state.write_text(
-            json.dumps({case: [x.at, x.seconds, x.failed] for case, x in merged.items()})
-        )
+        state.write_text(json.dumps({**known, **campaign.now}))
     print(table(campaign, found))
     untried = [part for part, cases in found.items() if not campaign.now.keys() & set(cases)]
     return int(not asked.list and bool(untried or any(x.failed for x in campaign.now.values())))

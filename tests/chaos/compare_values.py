@@ -215,8 +215,8 @@ class Comparison:
         self.ledger.rows("status --json", "status", rows, true_sweeps, lambda x: x["name"])
 
     def runs_by_outcome(self) -> None:
-        """`runs --outcome` and `api.runs` at several thresholds."""
-        for learned_at, below in THRESHOLDS:
+        """`runs --outcome` at several thresholds."""
+        for learned_at, below in THRESHOLDS[1:2] if self.short else THRESHOLDS:
             options = ["--learned-at", str(learned_at), "--below", str(below)]
             for came_to in OUTCOMES:
                 chosen = [
@@ -227,13 +227,6 @@ class Comparison:
                 true = {x: self.true_run(x, learned_at, below) for x in chosen}
                 what = f"runs that are {came_to} at {learned_at} and {below}"
                 self.ledger.rows("runs --json", what, json.loads(asked), true, lambda x: x["id"])
-                rows = api.runs(
-                    self.store, outcome=came_to, learned_at=learned_at, below=below
-                ).to_dict("records")
-                told = sorted((row["id"], row["outcome"]) for row in rows)
-                self.ledger.value(
-                    "api.runs", what, told, sorted((x, true[x]["outcome"]) for x in chosen)
-                )
 
     def _selections(self) -> Iterator[tuple[list[str], list[int]]]:
         """Options of `runs`, and the runs that they mean."""
@@ -258,9 +251,6 @@ class Comparison:
         own = [run["run_id"] for run in self.facts.sweeps[name]]
         self.asked("export", str(folder / "one"), "--sweep", name)
         self._exported("export csv", folder / "one", own)
-        self.asked("export", str(folder / "answers"), "--format", "jsonl")
-        answers = folder / "answers" / "answers.jsonl"
-        self._answers("export jsonl", answers, list(self.facts.runs))
 
     def _exported(self, surface: str, folder: Path, run_ids: list[int]) -> None:
         facts = self.facts
@@ -286,55 +276,18 @@ class Comparison:
         for name, known in true.items():
             self.ledger.rows(surface, name, tables[name], known, keys[name])
 
-    def _answers(self, surface: str, path: Path, run_ids: list[int]) -> None:
-        found: dict[int, list[Row]] = {}
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            found.setdefault(row["run"], []).append(row)
-        finished = [x for x in run_ids if self.facts.runs[x]["state"] == "done"]
-        self.ledger.value(surface, "runs", sorted(found), sorted(finished))
-        for run_id in finished:
-            run = self.facts.runs[run_id]
-            wrong, lengths = self.facts.errors[run_id], self.facts.lengths[run_id]
-            true = {}
-            for number, said in self.facts.test_sets[run["config_id"]].items():
-                if said["length"] not in lengths or not lengths[said["length"]]["tested"]:
-                    continue
-                right = said["target"] if said["label"] is None else said["label"]
-                error = wrong.get(said["string"])
-                answer = right
-                if error is not None:
-                    answer = None if said["label"] is None else 1 - said["label"]
-                    answer = error.get("output", answer)
-                    answer = None if self.facts.is_unanswered(run_id, error) else answer
-                true[number] = {
-                    "input": said["string"], "target": right, "prediction": answer,
-                    "correct": error is None, "seed": run["model_seed"],
-                }  # fmt: skip
-            rows = found.get(run_id, [])
-            self.ledger.rows(surface, f"run {run_id}", rows, true, lambda x: x["doc_id"])
-
     # Python.
 
     def python(self) -> None:
         """What `sweeps.api` gives."""
         facts, ledger = self.facts, self.ledger
         finished = done_ids(facts)
-        rows = api.runs(self.store).to_dict("records")
-        true = {run_id: self.true_run(run_id) for run_id in facts.runs}
-        for row in true.values():
-            row.pop("finished_at")
-        ledger.rows("api.runs", "", rows, true, lambda x: x["id"])
         rows = api.lengths(self.store, finished).to_dict("records")
         true_lengths = {(x, at): row for x in finished for at, row in facts.lengths[x].items()}
         ledger.rows("api.lengths", "", rows, true_lengths, lambda x: (x["run_id"], x["length"]))
         rows = api.errors(self.store, finished).to_dict("records")
         true_errors = {(x, y): row for x in finished for y, row in facts.errors[x].items()}
         ledger.rows("api.errors", "", rows, true_errors, lambda x: (x["run_id"], x["string"]))
-        for run_id in self.some(finished, 100):
-            rows = api.errors_of_run(self.store, run_id).to_dict("records")
-            what = f"run {run_id}"
-            ledger.rows("api.errors_of_run", what, rows, self.facts.with_kinds(run_id), _string)
 
     # Two configurations.
 
@@ -425,18 +378,14 @@ class Comparison:
         app = open_app(monkeypatch, self.db, "sweeps")
         Drawn(self.facts, self.ledger, "page sweeps", Selection()).page(app)
         ids = [row["id"] for row in self.facts.ask("SELECT id FROM sweep ORDER BY id")]
-        for sweep_id in self.some(ids):
+        for sweep_id in ids[-1:] if self.short else self.some(ids):
             app = open_app(monkeypatch, self.db, "sweeps", sweep_id=str(sweep_id))
             Drawn(self.facts, self.ledger, "page sweeps", Selection(), sweep_id=sweep_id).page(app)
-        for moved in ("Share that learned", "Share that generalizes"):
-            app = open_app(monkeypatch, self.db, moves=moved, **STRICT.query)
-            drawn = Drawn(self.facts, self.ledger, "importance", STRICT, moved=moved)
-            drawn.page(app, tables=False)
         self.pairs(monkeypatch, 6)
         for run_id in self.some(done_ids(self.facts), 30):
             app = open_app(monkeypatch, self.db, "model", run=str(run_id))
             Drawn(self.facts, self.ledger, "page model", Selection()).model(app, run_id)
-        for run_id in self.some(self.failing_ids(), 12):
+        for run_id in () if self.short else self.some(self.failing_ids(), 12):
             app = open_app(monkeypatch, self.db, "failing", run=str(run_id))
             Drawn(self.facts, self.ledger, "page failing", Selection()).page(app)
         if not self.short:
@@ -452,10 +401,10 @@ class Comparison:
             Drawn(self.facts, self.ledger, "page compare_two", Selection(), pair=pair).page(app)
 
     def _views(self) -> Iterator[Selection]:
-        yield Selection()
         yield STRICT
         if self.short:
             return
+        yield Selection()
         names = [x for x, runs in self.facts.sweeps.items() if done(runs)]
         for name in names:
             yield Selection((name,))

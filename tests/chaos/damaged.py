@@ -67,8 +67,9 @@ def dataset() -> Dataset:
     return Dataset.of("mine.csv", "ab", strings, labels=np.array([True, False]))
 
 
-def make(path: Path) -> Path:
+def make(folder: Path) -> None:
     """Three sweeps whose runs are done, and one of which one failed and one waits."""
+    path = folder / "rows.db"
     store = open_writer(str(path))
     work(store, [writer.submit(store, parse_spec(SPEC))], WorkOptions(0))
     work(store, [writer.submit(store, parse_spec(COPIES))], WorkOptions(0))
@@ -92,7 +93,6 @@ def make(path: Path) -> Path:
             f"finished_at = '2026-01-01T00:00:00+00:00' WHERE id = {first}"
         )
     pack(str(path))
-    return path
 
 
 def unchecked(whole: Path, to: Path) -> Path:

@@ -11,24 +11,12 @@ from pathlib import Path
 
 import psutil
 
-from tests.conftest import ROOT, SHORT
+from tests.conftest import ROOT
 
 TRAINING = "sweeps.work.executors.train_here"
 """In the command line of a training process, and of no other."""
 
 SWEEP = [sys.executable, "-m", "sweeps", "sweep"]
-FIXED = {**SHORT, "max_num_epochs": 6, "min_num_epochs": 6, "hidden_size": 32}
-GROUPS = 6
-
-SPEC = "\n".join(
-    [
-        'name = "sending"\nmodel_seeds = "0..7"\ncheckpoints = "every_epoch"\n[fixed]',
-        *(f"{name} = {value}" for name, value in FIXED.items()),
-        f"feed_forward_size = 64\n[axes]\ntrain_seed = {list(range(GROUPS))}\n",
-    ]
-)
-"""Groups whose results, a megabyte each, fill every buffer between two processes."""
-
 MAX_LOST = 2
 """A run that is lost once more counts as failed."""
 
@@ -135,5 +123,13 @@ def sweep_with_kills(spec: Path, db: Path, kills: int) -> tuple[int, str, int]:
             os.kill(child.pid, signal.SIGKILL)
             sweep.resume()
             killed += 1
-        _, said = process.communicate(timeout=120)
+        said = last_words(process)
     return process.returncode, said, killed
+
+
+def last_words(process: "subprocess.Popen[str]") -> str:
+    """What a process says until its end; it is killed where the test's time is over before."""
+    try:
+        return process.communicate()[1]
+    finally:
+        process.kill()

@@ -9,22 +9,10 @@ from typing import Any
 import pytest
 
 from seqcls.errors import SeqclsError
-from sweeps.grid.spec import parse_spec
-from sweeps.store import writer
-from sweeps.store.opening import open_reader, open_writer, pack
+from sweeps.store.opening import open_reader
 from sweeps.store.verification import verify
-from sweeps.work.machine import WorkOptions
-from sweeps.work.worker import work
-from tests import transductions
-from tests.conftest import SHORT
+from tests.stock import copy_of
 
-SPEC: dict[str, Any] = {
-    "name": "flips",
-    "description": "Small, with every kind of row.",
-    "model_seeds": [0, 1],
-    "verdict": True,
-    "fixed": {**SHORT, "test_max_length": 20, "test_size": 256},
-}
 RESULTS = {
     "config": "key, json",
     "run": (
@@ -67,22 +55,11 @@ def finds_damage(path: Path) -> bool:
         return True
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    path = tmp_path_factory.mktemp("whole") / "x.db"
-    store = open_writer(str(path))
-    work(store, [writer.submit(store, parse_spec(SPEC))], WorkOptions(0))
-    transductions.filled(store, fixed={**SPEC["fixed"], "test_seed": 6})
-    pack(str(path))
-    assert not finds_damage(path)
-    return path.read_bytes()
-
-
 @pytest.mark.cases(40)
-def test_every_flip_that_changes_a_result_is_named(tmp_path: Path, whole: bytes, seed: int) -> None:
-    path = tmp_path / "x.db"
-    path.write_bytes(whole)
-    before, generator = stored(path), random.Random(seed)
+def test_every_flip_that_changes_a_result_is_named(tmp_path: Path, seed: int) -> None:
+    path = copy_of("rows", "rows.db", tmp_path)
+    assert not finds_damage(path)
+    whole, before, generator = path.read_bytes(), stored(path), random.Random(seed)
     changed, missed = 0, []
     for _ in range(30):
         bit = generator.randrange(8 * len(whole))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.damaged import make
 from tests.commands import run_main
+from tests.stock import stock
 
 ASKED = (
     ["db", "check"],
@@ -31,8 +31,8 @@ MOST_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("whole") / "whole.db")
+def whole() -> Path:
+    return stock("rows") / "rows.db"
 
 
 def wrongly_said(path: Path) -> list[str]:

@@ -9,16 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from seqcls.errors import SeqclsError
 from sweeps.store.opening import open_reader
+from sweeps.store.reads import queries
+from sweeps.store.survey import kind_of
+from sweeps.store.tables import Base
 from sweeps.store.verification import verify
-from tests.chaos.damaged import WRITES, make
+from tests.app import open_app
+from tests.chaos.damaged import WRITES, unchecked
 from tests.commands import run_main
+from tests.conftest import ROOT
 from tests.databases import rows
+from tests.stock import stock
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("whole") / "whole.db")
+def whole() -> Path:
+    return stock("rows") / "rows.db"
 
 
 CHANGED = {
@@ -35,11 +42,7 @@ CHANGED = {
     ),
     "verdict": ("inputs = inputs + 1 WHERE run_id = 2", "run 2", 0),
     "proof": ("states = states + 1", "run 1", 0),
-    "config": (
-        "json = replace(json, '\"hidden_size\":2', '\"hidden_size\":5')",
-        "configuration 1",
-        2,
-    ),
+    "config": ("json = replace(json, 'e\":2', 'e\":5') WHERE id = 1", "configuration 1", 2),
     "test_set": ("digest = 'x' WHERE id = 1", "test set 1", 4),
     "test_string": ("label = 1 - label WHERE test_set_id = 1 AND number = 3", "test set 1", 4),
     "shortcut": ("correct = zeroblob(length(correct)) WHERE rowid = 1", "test set", 0),
@@ -123,7 +126,7 @@ def test_a_damaged_run_is_named_and_all_others_are_shown(
     assert store.survey is not None
     assert any(said in line for line in store.survey.lines)
     if said.startswith("run 2"):
-        with pytest.raises(SeqclsError, match=r"run 2: .*damaged|run 2: "):
+        with pytest.raises(SeqclsError, match="run 2: "):
             queries.find_run(store, "2")
     assert run_main("runs", "--json", "--db", str(path)).returncode == 0
 
@@ -155,7 +158,7 @@ def test_no_value_that_its_table_refuses_is_taken_for_sound(whole: Path, tmp_pat
     values = ("", "text", -1, 2**63 - 1, 0.5, math.inf, None, b"\x00\xff", "[]", 0, 2, b"", b"1234")
     refused = 0
     with closing(sqlite3.connect(shutil.copy(whole, tmp_path / "x.db"))) as connection:
-        for table in Base.metadata.sorted_tables:
+        for table in set(Base.metadata.sorted_tables) - {Base.metadata.tables["revision"]}:
             for column, value in itertools.product(table.columns, values):
                 try:
                     connection.execute(f"UPDATE {table.name} SET {column.name} = ?", (value,))
@@ -176,7 +179,8 @@ def test_a_file_that_checks_nothing_is_not_called_writable(whole: Path, tmp_path
     refused = run_main("stop", "small", "--db", str(path))
     assert refused.returncode != 0
     assert "writable  no: " in run_main("db", "check", "--db", str(path)).stdout
-    assert "writable  yes" in run_main("db", "check", "--db", str(whole)).stdout
+    sound = shutil.copy(whole, tmp_path / "sound.db")
+    assert "writable  yes" in run_main("db", "check", "--db", str(sound)).stdout
 
 
 def test_an_export_without_a_torn_run_says_which(tmp_path: Path) -> None:

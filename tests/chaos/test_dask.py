@@ -18,26 +18,14 @@ from typer.testing import CliRunner
 import sweeps.work.executors.dask_cluster
 from seqcls.errors import ClusterError, ConfigError
 from sweeps.cli.app import app
-from sweeps.grid.spec import read_spec
-from sweeps.store import writer
-from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader, open_writer
-from sweeps.work.machine import WorkOptions
-from sweeps.work.worker import work
+from sweeps.store.opening import open_reader
 from tests import plugins
 from tests.chaos.contents import contents
+from tests.chaos.sending import last_words
+from tests.chaos.swept import assert_whole, sweep, written
 from tests.commands import SEQCLS
-from tests.conftest import ROOT, SHORT
+from tests.conftest import ROOT
 from tests.databases import rows
-
-SPEC = "\n".join(
-    [
-        'name = "clustered"\nmodel_seeds = "0..7"\n[fixed]',
-        *(f"{name} = {value}" for name, value in {**SHORT, "train_size": 8192}.items()),
-        f"[axes]\ntrain_seed = {list(range(1, 21))}\n",
-    ]
-)
-"""160 runs in 20 groups."""
 
 
 @dataclass
@@ -89,50 +77,39 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    folder = tmp_path_factory.mktemp("clustered")
-    spec = folder / "clustered.toml"
-    spec.write_text(SPEC)
-    return spec, contents(swept_here(spec, folder / "undisturbed.db"))
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written("many", tmp_path_factory.mktemp("clustered"))
 
 
-def swept_here(spec: Path, db: Path) -> Store:
-    """The sweep to its end, or what is left of it, in this process."""
-    store = open_writer(str(db))
-    work(store, [writer.submit(store, read_spec(spec))], WorkOptions(0))
-    return store
-
-
-def on_cluster(cluster: Cluster, spec: Path, db: Path) -> "subprocess.Popen[str]":
+def on_cluster(cluster: Cluster, file: Path, db: Path) -> "subprocess.Popen[str]":
     """The sweep as the cluster trains it."""
-    command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--dask", cluster.address]
+    command = [*SEQCLS, "sweep", str(file), "--db", str(db), "--dask", cluster.address]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
 
 
 def wait_for_results(db: Path, at_least: int) -> None:
-    """Until so many of the 160 runs are done."""
+    """Until so many of the 96 runs are done."""
     done = 0
     while done < at_least:
         time.sleep(0.02)
         if db.exists() and rows(db, "SELECT name FROM sqlite_master WHERE name = 'run'"):
             ((done,),) = rows(db, "SELECT count(*) FROM run WHERE state = 'done'")
-    assert done < 160
+    assert done < 96
 
 
 @pytest.mark.cases(10)
 def test_a_killed_dask_worker_costs_no_result(
-    cluster: Cluster, undisturbed: tuple[Path, dict[str, str]], tmp_path: Path, seed: int
+    cluster: Cluster, file: Path, tmp_path: Path, seed: int
 ) -> None:
-    spec, wanted = undisturbed
     db = tmp_path / "x.db"
-    with on_cluster(cluster, spec, db) as process:
-        wait_for_results(db, 1 + seed * 12 % 140)
+    with on_cluster(cluster, file, db) as process:
+        wait_for_results(db, 1 + seed * 12 % 80)
         cluster.workers.pop(0).kill()
         cluster.workers.append(cluster.start_worker())
-        _, said = process.communicate()
+        said = last_words(process)
     assert process.returncode == 0, said
     assert "Traceback" not in said
-    assert contents(open_reader(str(db))) == wanted
+    assert_whole(db, "many")
 
 
 def test_parts_from_outside_are_trained_on_a_cluster(
@@ -147,30 +124,29 @@ def test_parts_from_outside_are_trained_on_a_cluster(
 
 
 def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
-    cluster: Cluster, undisturbed: tuple[Path, dict[str, str]], tmp_path: Path
+    cluster: Cluster, file: Path, tmp_path: Path
 ) -> None:
-    spec, wanted = undisturbed
     db = tmp_path / "x.db"
-    with on_cluster(cluster, spec, db) as process:
+    with on_cluster(cluster, file, db) as process:
         wait_for_results(db, 1)
         cluster.scheduler.send_signal(signal.SIGKILL)
-        _, said = process.communicate()
+        said = last_words(process)
     assert process.returncode == 3, said
     assert f"the Dask scheduler at {cluster.address} is gone" in said
     assert "Traceback" not in said
-    assert contents(swept_here(spec, db)) == wanted
+    sweep(db, "many")
+    assert_whole(db, "many")
 
 
 def test_an_address_where_no_scheduler_is_gets_one_line(
-    undisturbed: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec, _ = undisturbed
     monkeypatch.setattr(sweeps.work.executors.dask_cluster, "CONNECT_SECONDS", 1)
     for address, error, line in (
         ("tcp://127.0.0.1:1", ClusterError, "no Dask scheduler answers at 'tcp://127.0.0.1:1'"),
         ("nonsense://x", ConfigError, "cannot read the Dask address 'nonsense://x'"),
     ):
-        command = ["sweep", str(spec), "--db", str(tmp_path / "x.db"), "--dask", address]
+        command = ["sweep", str(file), "--db", str(tmp_path / "x.db"), "--dask", address]
         said = CliRunner().invoke(app, command)
         assert isinstance(said.exception, error)
         assert str(said.exception).startswith(line)

@@ -14,8 +14,8 @@ from tests.commands import shown_commands
 from tests.conftest import LONG, ROOT
 from tests.stock import stock
 
-FEW = {"pack", "import", "export"}
-"""Commands of a file's journal, of several runs at once, and of a set of files."""
+FEW = {"import"}
+"""What is ended where all tests run: it reads files, and writes several runs at once."""
 
 
 def test_every_command_that_changes_files_is_ended_at_its_changes() -> None:

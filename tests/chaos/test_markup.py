@@ -1,87 +1,44 @@
-"""What stands in a database is shown as it is, never interpreted."""
+"""What stands in a database is printed as it is: it sets no type and steers no terminal."""
 
 import json
 import re
 import string
 from pathlib import Path
 
-import pytest
 from sqlalchemy import text
-from typer.testing import CliRunner
 
-from dashboard.cli import app
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.store.reads.sweep_queries import NamedView
-from tests.app import PAGES, open_app
-from tests.app import said as said_on
-from tests.commands import run
+from tests.commands import run_main
 from tests.conftest import ROOT
 from tests.databases import spec
 
-HOSTILE = (
-    "**bold** [link](javascript:alert(1)) <script>alert(1)</script> :red[x] $x^2$ [red]y[/red]"
-)
-
-
-@pytest.fixture
-def hostile(tmp_path: Path) -> Path:
-    path = tmp_path / "x.db"
-    store = open_writer(str(path))
-    writer.submit(store, spec(name=HOSTILE, description=HOSTILE))
-    with store.begin() as connection:
-        change = text("UPDATE run SET state = 'failed', error = :said WHERE id = 1")
-        connection.execute(change, {"said": HOSTILE})
-        connection.execute(text("UPDATE sweep SET state = 'done'"))
-        add = "INSERT INTO failure VALUES (1, 1, '2026-01-01T00:00:00+00:00', :said)"
-        connection.execute(text(add), {"said": HOSTILE})
-    writer.write_note(store, 1, title=HOSTILE, note=HOSTILE, tags=[HOSTILE, "plain"])
-    writer.save_view(store, NamedView(HOSTILE, "map", ""))
-    return path
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_pages_interpret_nothing_of_a_sweeps_text(
-    hostile: Path, page: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown = open_app(monkeypatch, hostile, page)
-    interpreted = [*shown.markdown, *shown.caption, *shown.info, *shown.warning, *shown.error]
-    labels = [own.label for own in (*shown.button, *shown.toggle, *shown.expander)]
-    for text_shown in [*(str(element.value) for element in interpreted), *labels]:
-        assert "[link](" not in text_shown
-        assert "<script>" not in text_shown
-        assert ":red[x]" not in text_shown
-    assert not any(element.allow_html for element in shown.markdown)
-    if page == "sweeps":
-        # Name, description, title and note.
-        assert said_on(shown).count(HOSTILE) >= 4
-
-
-def test_commands_print_it_as_it_is(hostile: Path) -> None:
-    for command in (["status"], ["runs"]):
-        found = CliRunner().invoke(app, [*command, "--db", str(hostile)])
-        assert "[red]y[/red]" in "".join(found.stdout.split("\n"))
-
-
+MARKUP = "**bold** [link](javascript:alert(1)) :red[x] [red]y[/red]"
 STEERING = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202ename\u2066"
 SHOWN = r"\x1b]0;owned\x07\x1b[2J\x9b31m\x0d\u202ename\u2066"
 
 
-def test_nothing_that_commands_print_steers_the_terminal(hostile: Path) -> None:
-    with open_writer(str(hostile)).begin() as connection:
+def test_nothing_that_commands_print_steers_the_terminal(tmp_path: Path) -> None:
+    database = ("--db", str(tmp_path / "x.db"))
+    store = open_writer(database[1])
+    writer.submit(store, spec(name=MARKUP))
+    for command in (["status"], ["runs"]):
+        assert "[red]y[/red]" in run_main(*command, *database).stdout.replace("\n", "")
+    with store.begin() as connection:
         connection.execute(text("UPDATE sweep SET name = :name"), {"name": STEERING})
         connection.execute(text("UPDATE run SET error = :name"), {"name": STEERING})
     for command in (["status"], ["runs", "--wide"], ["stop", STEERING], ["resume", STEERING]):
-        found = CliRunner().invoke(app, [*command, "--db", str(hostile)])
-        assert not {*STEERING} - {*string.printable} & {*found.output}, command
-        assert "\r" not in found.output
-        assert SHOWN in found.output.replace("\n", ""), command
-    as_data = CliRunner().invoke(app, ["status", "--json", "--db", str(hostile)])
-    assert json.loads(as_data.stdout)[0]["name"] == STEERING
-    said = run("errors", STEERING, "--db", str(hostile))
-    assert (said.returncode, said.stdout) == (2, "")
-    assert "\x1b" not in said.stderr
-    assert r"\x1b]0;owned" in said.stderr
+        found = run_main(*command, *database)
+        said = found.stdout + found.stderr
+        assert not {*STEERING} - {*string.printable} & {*said}, command
+        assert "\r" not in said
+        assert SHOWN in said.replace("\n", ""), command
+    as_data = run_main("status", "--json", *database).stdout
+    assert json.loads(as_data)[0]["name"] == STEERING
+    refused = run_main("errors", STEERING, *database)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "\x1b" not in refused.stderr
+    assert r"\x1b]0;owned" in refused.stderr
 
 
 def test_every_line_of_a_command_goes_through_one_place() -> None:

@@ -19,53 +19,34 @@ from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import sweep_queries
-from sweeps.store.verification import verify
 from sweeps.work import reports
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import open_app, said
-from tests.chaos.contents import contents
+from tests.chaos import swept
 from tests.chaos.cutting import Cutting
 from tests.chaos.moments import COMMIT, Moments, end_backend
 from tests.commands import run_main
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows, spec
 
-SPEC = spec(fixed=SHORT, axes={"hidden_size": [2, 3, 4], "train_seed": [1, 2]})
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    store = open_writer(str(tmp_path_factory.mktemp("undisturbed") / "x.db"))
-    work(store, [writer.submit(store, SPEC)], WorkOptions(0))
-    return contents(store)
-
-
-def is_whole(url: str, undisturbed: dict[str, str]) -> None:
-    """Nothing is lost, doubled or half done, and no run was charged with it."""
-    store = open_reader(url)
-    assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
-    assert rows(store, "SELECT state, count(*) FROM run GROUP BY 1") == [("done", 18)]
-    assert contents(store) == undisturbed
-    assert verify(store).damages == []
-
 
 @pytest.mark.cases(12)
 def test_cut_connections_lose_and_double_nothing(
     tmp_path: Path,
     postgres_url: str,
-    undisturbed: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
 ) -> None:
     monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.05)
     # Different steps cut different statements of a claim and of a commit.
-    sweep_id = writer.submit(open_writer(postgres_url), SPEC)
+    sweep_id = writer.submit(open_writer(postgres_url), swept.spec("small"))
     cutting = Cutting(tmp_path, postgres_url, 7 + seed % 12, 20)
     _trained(cutting.url, sweep_id)
     cutting.close()
     assert cutting.cuts >= 5
-    is_whole(postgres_url, undisturbed)
+    assert rows(open_reader(postgres_url), "SELECT count(*) FROM failure") == [(0,)]
+    swept.assert_whole(postgres_url, "small")
 
 
 def _trained(url: str, sweep_id: int) -> None:
@@ -181,10 +162,9 @@ def test_a_page_whose_backend_is_terminated_is_drawn_anew(
 def test_connections_lost_in_silence_are_given_up(
     tmp_path: Path,
     postgres_url: str,
-    undisturbed: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sweep_id = writer.submit(open_writer(postgres_url), SPEC)
+    sweep_id = writer.submit(open_writer(postgres_url), swept.spec("small"))
     monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.05)
     monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 1.0)
     monkeypatch.setattr(postgres, "GONE_SECONDS", 0.5)
@@ -192,7 +172,7 @@ def test_connections_lost_in_silence_are_given_up(
     _trained(losing.url, sweep_id)
     losing.close()
     assert losing.cuts == 4
-    is_whole(postgres_url, undisturbed)
+    swept.assert_whole(postgres_url, "small")
 
 
 def test_a_worker_whose_database_does_not_answer_stops_beating(
@@ -215,13 +195,13 @@ def test_a_worker_whose_database_does_not_answer_stops_beating(
 def test_who_waits_for_a_lock_is_told_who_holds_it(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer.submit(open_writer(postgres_url), SPEC)
+    writer.submit(open_writer(postgres_url), swept.spec("small"))
     monkeypatch.setattr(postgres, "LOCK_SECONDS", 0.2)
     postgres._engine.cache_clear()
     psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(postgres_url, application_name="somebody's tool") as holder:
         holder.execute("LOCK TABLE run IN ACCESS EXCLUSIVE MODE")
-        for command in (("status",), ("runs",), ("verify",), ("stop", "s")):
+        for command in (("status",), ("runs",), ("verify",), ("stop", "small")):
             said = run_main(*command, "--db", postgres_url)
             assert said.returncode == 3
             assert said.stderr.count("\n") == 1
@@ -237,7 +217,7 @@ def test_whose_turn_it_is_to_submit_is_said_to_who_waits(
     monkeypatch.setattr(postgres, "TOLD_SECONDS", 0.1)
     with store.begin() as first:
         postgres.take_turns(first)
-        second = threading.Thread(target=writer.submit, args=(store, SPEC))
+        second = threading.Thread(target=writer.submit, args=(store, swept.spec("small")))
         second.start()
         second.join(1.0)
         assert second.is_alive()
@@ -255,7 +235,7 @@ def test_the_password_is_in_no_log_and_no_error(
     said = []
     for _ in range(20):
         try:
-            writer.submit(open_writer(cutting.url), SPEC)
+            writer.submit(open_writer(cutting.url), swept.spec("small"))
         except Exception as error:
             said.append(f"{error!r} {error.__cause__!r}")
     cutting.close()

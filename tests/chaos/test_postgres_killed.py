@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -15,11 +14,11 @@ import pytest
 import sweeps.work.worker
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
-from tests.chaos.contents import contents
+from tests.chaos import swept
 from tests.conftest import LONG, ROOT, SHORT
 from tests.databases import rows, spec, started_server
 
@@ -33,30 +32,22 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.mark.cases(10)
-def test_a_server_killed_in_mid_sweep_loses_and_doubles_nothing(
-    tmp_path: Path, own_server: Any, seed: int
-) -> None:
-    whole = spec(
-        fixed={**SHORT, "train_size": 1024}, axes={"hidden_size": [2, 3], "train_seed": [1, 2]}
-    )
-    undisturbed = open_writer(str(tmp_path / "undisturbed.db"))
-    work(undisturbed, [writer.submit(undisturbed, whole)], WorkOptions(0))
+def test_a_server_killed_in_mid_sweep_loses_and_doubles_nothing(own_server: Any, seed: int) -> None:
     store = open_writer(own_server.get_uri())
-    writer.submit(store, whole)
+    writer.submit(store, swept.spec("small"))
     workers, most = (3, 3) if LONG else (1, 1)
     _trained_while_killed(store, own_server, workers, most, random.Random(seed))
-    assert contents(open_reader(own_server.get_uri())) == contents(undisturbed)
-    assert verify(store).damages == []
+    swept.assert_whole(own_server.get_uri(), "small")
 
 
-RUNS = 12
+RUNS = swept.spec("small").num_runs()
 
 
 def _trained_while_killed(
     store: Store, server: Any, workers: int, most: int, generator: random.Random
 ) -> None:
     """Trains a sweep in processes of their own, begun anew where they end; the server is killed."""
-    command = [sys.executable, "-m", "sweeps", "work", "s", "--workers", "0"]
+    command = [sys.executable, "-m", "sweeps", "work", "small", "--workers", "0"]
     going: list[subprocess.Popen[bytes]] = []
     kills = 0
     try:

@@ -13,24 +13,23 @@ import pytest
 
 import sweeps.work.worker
 from sweeps.grid.grouping import make_groups
-from sweeps.grid.spec import read_spec
 from sweeps.store import writer
-from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries, workers
 from sweeps.work.executors.pool import TrainingProcess
 from sweeps.work.jobs import make_job
 from sweeps.work.machine import WorkOptions, WorkSummary
 from sweeps.work.worker import work
-from tests.chaos.contents import contents
 from tests.chaos.sending import (
-    SPEC,
     SWEEP,
     computed,
+    last_words,
     stop,
     sweep_with_kills,
     training_process,
     wait_until_still,
 )
+from tests.chaos.swept import assert_whole, spec, sweep, written
 from tests.conftest import LONG, ROOT
 from tests.databases import rows
 
@@ -39,41 +38,31 @@ ENDS = [signal.SIGHUP, *([signal.SIGINT, signal.SIGTERM] if LONG else [])]
 
 
 @pytest.fixture(scope="module")
-def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("sending") / "sending.toml"
-    path.write_text(SPEC)
-    return path
-
-
-@pytest.fixture(scope="module")
-def undisturbed(spec: Path) -> dict[str, str]:
-    db = spec.with_name("undisturbed.db")
-    store = open_writer(str(db))
-    work(store, [writer.submit(store, read_spec(spec))], WorkOptions(0))
-    return contents(store)
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written("sending", tmp_path_factory.mktemp("sending"))
 
 
 @pytest.mark.cases(20)
 def test_a_process_killed_while_it_sends_is_seen_to_be_dead(
-    spec: Path, undisturbed: dict[str, str], tmp_path: Path, seed: int
+    file: Path, tmp_path: Path, seed: int
 ) -> None:
     for number in range(3):
         db = tmp_path / f"{number}.db"
-        status, said, kills = sweep_with_kills(spec, db, 1 + seed % 3)
+        status, said, kills = sweep_with_kills(file, db, 1 + seed % 3)
         assert status == 0, said
         assert "Traceback" not in said
         # One that is killed just after it sent, while its results are stored, loses nothing.
         lost = said.count("its process was killed")
         assert lost <= kills
-        assert contents(open_reader(str(db))) == undisturbed
+        assert_whole(db, "sending")
         if lost:
             return
     pytest.fail("the kills come too late")
 
 
-def test_half_an_answer_holds_nobody_up(spec: Path, tmp_path: Path) -> None:
+def test_half_an_answer_holds_nobody_up(tmp_path: Path) -> None:
     store = open_writer(str(tmp_path / "x.db"))
-    writer.submit(store, read_spec(spec))
+    writer.submit(store, spec("sending"))
     job = make_job(make_groups(workers.queued_runs(store, None))[0], "auto", "auto")
     process = TrainingProcess(job.engine.name)
     process.begin(job)
@@ -91,11 +80,11 @@ def test_half_an_answer_holds_nobody_up(spec: Path, tmp_path: Path) -> None:
 
 
 def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
-    spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeps.work.worker, "NEARLY_DONE_SECONDS", 0.5)
     store = open_writer(str(tmp_path / "x.db"))
-    sweep_id = writer.submit(store, read_spec(spec))
+    sweep_id = writer.submit(store, spec("sending"))
     worked: list[WorkSummary] = []
     thread = threading.Thread(target=lambda: worked.append(work(store, [sweep_id], WorkOptions(1))))
     thread.start()
@@ -111,22 +100,6 @@ def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
     assert set(sweep_queries.counts_by_state(store)) <= {"queued", "done"}
 
 
-def is_imported(process: psutil.Process, _: Path) -> bool:
-    return computed(process) > 0.5
-
-
-def is_submitted(_: psutil.Process, db: Path) -> bool:
-    return count_runs(db, "queued") > 0
-
-
-def is_training(process: psutil.Process, _: Path) -> bool:
-    return training_process(process) is not None
-
-
-def is_storing(_: psutil.Process, db: Path) -> bool:
-    return count_runs(db, "done") > 0
-
-
 def count_runs(db: Path, state: str) -> int:
     """So many runs are in a state; none where there is no database yet."""
     try:
@@ -135,41 +108,43 @@ def count_runs(db: Path, state: str) -> int:
         return 0
 
 
+POINTS: dict[str, Callable[[psutil.Process, Path], object]] = {
+    "storing": lambda _, db: count_runs(db, "done"),
+    "imported": lambda process, _: computed(process) > 0.5,
+    "submitted": lambda _, db: count_runs(db, "queued"),
+    "training": lambda process, _: training_process(process),
+}
+
+
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize(
-    "point", [is_storing, *([is_imported, is_submitted, is_training] if LONG else [])]
-)
+@pytest.mark.parametrize("point", list(POINTS) if LONG else ["storing"])
 def test_a_sweep_that_is_asked_to_end_does_so_quietly(
-    spec: Path,
-    undisturbed: dict[str, str],
+    file: Path,
     tmp_path: Path,
     end: signal.Signals,
-    point: Callable[[psutil.Process, Path], bool],
+    point: str,
 ) -> None:
     db = tmp_path / "x.db"
-    command = [*SWEEP, str(spec), "--db", str(db), "--workers", "2"]
+    command = [*SWEEP, str(file), "--db", str(db), "--workers", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
         own = psutil.Process(process.pid)
-        while process.poll() is None and not point(own, db):
+        while process.poll() is None and not POINTS[point](own, db):
             time.sleep(0.01)
         process.send_signal(end)
-        _, said = process.communicate()
+        said = last_words(process)
     assert process.returncode in (0, 128 + end, -end), said
     assert "Traceback" not in said
     assert "Error" not in said
     store = open_writer(str(db))
     assert writer.release_dead(store) == 0
     # It may have been asked to end before it had submitted anything.
-    writer.submit(store, read_spec(spec))
-    work(store, None, WorkOptions(0))
-    assert contents(store) == undisturbed
+    sweep(db, "sending")
+    assert_whole(db, "sending")
 
 
-def test_a_sweep_under_nohup_outlives_its_terminal(
-    spec: Path, undisturbed: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_sweep_under_nohup_outlives_its_terminal(file: Path, tmp_path: Path) -> None:
     db = tmp_path / "x.db"
-    command = ["nohup", *SWEEP, str(spec), "--db", str(db), "--workers", "1"]
+    command = ["nohup", *SWEEP, str(file), "--db", str(db), "--workers", "1"]
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT
     ) as process:
@@ -178,6 +153,6 @@ def test_a_sweep_under_nohup_outlives_its_terminal(
             child = training_process(psutil.Process(process.pid))
             time.sleep(0.01)
         process.send_signal(signal.SIGHUP)
-        _, said = process.communicate()
+        said = last_words(process)
     assert process.returncode == 0, said
-    assert contents(open_reader(str(db))) == undisturbed
+    assert_whole(db, "sending")

@@ -1,8 +1,6 @@
 """Workers that were stopped for longer than they may be silent, and then go on."""
 
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,13 +21,15 @@ from sweeps.work.jobs import Job, run_job
 from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
 from sweeps.work.worker import work
-from tests.conftest import ROOT, SHORT
+from tests.commands import run_main
+from tests.conftest import SHORT
 from tests.databases import rows, spec
 
 LONG_AGO = "2020-01-01T00:00:00.000+00:00"
 
 
 def queued(path: Path) -> Store:
+    """Six runs in two groups."""
     store = open_writer(str(path))
     writer.submit(store, spec(fixed=SHORT, axes={"hidden_size": [2, 3]}))
     return store
@@ -99,12 +99,7 @@ def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere
     assert (seen.running, seen.orphaned) == (6, 6)
     assert "the worker of 6 died" in running.describe_progress(seen, attended=False)
     path = str(tmp_path / "x.db")
-    said = subprocess.run(
-        [sys.executable, "-m", "sweeps", "status", "--db", path],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
+    said = run_main("status", "--db", path)
     again = f"`seqcls work --db {path}` trains them again"
     assert said.stderr == f"s: the worker of 6 runs died; {again}.\n"
     assert rows(store, "SELECT DISTINCT state FROM run") == [("running",)]

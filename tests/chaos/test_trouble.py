@@ -19,19 +19,15 @@ import sweeps.store.databases.sqlite
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from tests.chaos.contents import contents
-from tests.chaos.trouble import SPEC, sweep, sweep_in_trouble
+from tests.chaos.swept import assert_whole, spec, sweep
+from tests.chaos.trouble import sweep_in_trouble
 from tests.conftest import LONG
 from tests.databases import rows
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    path = tmp_path_factory.mktemp("undisturbed") / "x.db"
-    sweep(path)
-    return contents(open_reader(str(path)))
+RUNS = spec("small").num_runs()
 
 
 @contextmanager
@@ -53,35 +49,34 @@ def locked(path: Path, seconds: float) -> Iterator[None]:
     thread.join()
 
 
-def resumes(path: Path, undisturbed: dict[str, str]) -> None:
+def resumes(path: Path) -> None:
     """What is committed is intact, and the same sweep goes on to the same end."""
     if path.exists() and rows(path, "SELECT name FROM sqlite_master"):
         assert verify(open_reader(str(path))).damages == []
-    sweep(path)
-    assert contents(open_reader(str(path))) == undisturbed
+    sweep(path, "small")
+    assert_whole(path, "small")
 
 
 @pytest.mark.parametrize("seconds", [1.0, *([0.1, 5.0, 30.0] if LONG else [])])
 def test_a_lock_is_waited_for(
     tmp_path: Path,
     seconds: float,
-    undisturbed: dict[str, str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     path = tmp_path / "x.db"
     start_sweep(path)
     with locked(path, seconds):
-        assert sweep(path) == SPEC.num_runs()
-    assert contents(open_reader(str(path))) == undisturbed
+        assert sweep(path, "small") == RUNS
+    assert_whole(path, "small")
     assert "Traceback" not in caplog.text
 
 
 def start_sweep(path: Path) -> None:
-    writer.submit(open_writer(str(path)), SPEC)
+    writer.submit(open_writer(str(path)), spec("small"))
 
 
 def test_results_wait_longer_than_one_attempt_to_write(
-    tmp_path: Path, undisturbed: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lock that outlasts SQLite's own patience while trained results are in hand."""
     path = tmp_path / "x.db"
@@ -98,9 +93,9 @@ def test_results_wait_longer_than_one_attempt_to_write(
         return record(*arguments)
 
     monkeypatch.setattr(writer, "record", while_locked)
-    assert sweep(path) == SPEC.num_runs()
+    assert sweep(path, "small") == RUNS
     assert len(waits) == 3
-    assert contents(open_reader(str(path))) == undisturbed
+    assert_whole(path, "small")
 
 
 def limit_pages(pages: int) -> None:
@@ -115,11 +110,9 @@ def limit_file(size: int) -> None:
 
 @pytest.mark.cases(13)
 @pytest.mark.parametrize("how", ["pages", "bytes"])
-def test_a_full_disk_costs_no_committed_run(
-    tmp_path: Path, seed: int, undisturbed: dict[str, str], how: str
-) -> None:
+def test_a_full_disk_costs_no_committed_run(tmp_path: Path, seed: int, how: str) -> None:
     (tmp_path / "whole").mkdir()
-    sweep(tmp_path / "whole" / "x.db")
+    sweep(tmp_path / "whole" / "x.db", "small")
     size = (tmp_path / "whole" / "x.db").stat().st_size
     refused = 0
     for share in (0.1, 0.4, 0.7):
@@ -132,14 +125,12 @@ def test_a_full_disk_costs_no_committed_run(
         refused += bool(said)
         assert "\n" not in said
         assert said == "" or f"{str(path)!r}: the disk" in said
-        resumes(path, undisturbed)
+        resumes(path)
     assert refused
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
-def test_a_file_that_may_not_be_written_is_named(
-    tmp_path: Path, undisturbed: dict[str, str]
-) -> None:
+def test_a_file_that_may_not_be_written_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     start_sweep(path)
     for folder in (tmp_path, *tmp_path.parents[:3]):
@@ -149,7 +140,7 @@ def test_a_file_that_may_not_be_written_is_named(
     assert said.startswith(f"{str(path)!r}: it ")
     assert "\n" not in said
     path.chmod(0o644)
-    resumes(path, undisturbed)
+    resumes(path)
 
 
 def move_away(path: Path, after: int) -> Callable[[], None]:
@@ -172,9 +163,7 @@ def move_away(path: Path, after: int) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("after", [1, 3])
-def test_a_folder_that_goes_away_is_named(
-    tmp_path: Path, undisturbed: dict[str, str], after: int
-) -> None:
+def test_a_folder_that_goes_away_is_named(tmp_path: Path, after: int) -> None:
     path = tmp_path / "here" / "x.db"
     path.parent.mkdir()
     said = sweep_in_trouble(path, move_away(path, after))
@@ -182,4 +171,4 @@ def test_a_folder_that_goes_away_is_named(
     (tmp_path / "elsewhere").rename(path.parent)
     stored = rows(path, "SELECT count(*) FROM run WHERE state = 'done'")
     assert stored == [((after - 1) * 4,)]
-    resumes(path, undisturbed)
+    resumes(path)

@@ -9,27 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from seqcls.errors import SeqclsError, StoreUnavailableError
-from sweeps.grid.spec import parse_spec
-from sweeps.store import writer
-from sweeps.store.opening import open_writer
-from sweeps.work.machine import WorkOptions
-from sweeps.work.worker import work
-from tests.conftest import SHORT
-
-SPEC = parse_spec(
-    {
-        "name": "trouble",
-        "model_seeds": "0..3",
-        "fixed": {**SHORT, "test_max_length": 60},
-        "axes": {"train_seed": [1, 2, 3], "hidden_size": [2, 3]},
-    }
-)
-
-
-def sweep(path: Path) -> int:
-    """Submits and works, right here; how many runs were recorded."""
-    store = open_writer(str(path))
-    return work(store, [writer.submit(store, SPEC)], WorkOptions(0)).recorded
+from tests.chaos.swept import sweep
 
 
 def sweep_in_trouble(path: Path, trouble: Callable[[], None]) -> str:
@@ -53,7 +33,7 @@ def _sweep(path: Path, trouble: Callable[[], None], sending: Connection) -> None
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         trouble()
-        sweep(path)
+        sweep(path, "small")
         said = ""
     except StoreUnavailableError as error:
         said = str(error)

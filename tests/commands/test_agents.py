@@ -216,7 +216,7 @@ def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None
         assert (await ask("launch", specification=few))["may_still_be_launched"] == 0
 
     within(store, talk, 5)
-    within(api.open_store(store.path or ""), another, 5)
+    within(api.open_store(str(store.path)), another, 5)
 
 
 def test_growth_leaves_a_sweep_to_the_agents(tmp_path: Path) -> None:

@@ -100,11 +100,11 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, end: signal.Signal
     db = tmp_path / "long.db"
     command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--workers", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and states(db) != ["done", "running"]:
+        while states(db) != ["done", "running"]:
+            assert process.poll() is None
             time.sleep(0.1)
         process.send_signal(end)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate()
     assert process.returncode == 128 + end
     assert b"Traceback" not in said
     assert states(db) == ["done", "queued"]
@@ -121,23 +121,6 @@ def states(db: Path) -> list[str]:
         except sqlite3.OperationalError:
             return []
     return [state for (state,) in found]
-
-
-def test_tables_show_what_json_holds() -> None:
-    shown = run_main("runs", *DB, "--failing", "--where", "hidden_size=2", "--seed", "2").stdout
-    assert "1 run in" in shown
-    assert "all_initializations, generalization_errors" in shown
-    assert "93.02%" in shown
-    assert "93.02%" in run_main("runs", *DB, "--where", "accuracy=93.02%").stdout
-    all_right = [run_main("runs", *DB, "--where", f"accuracy={x}").stdout for x in ("1", "100%")]
-    assert all_right[0] == all_right[1]
-    errors = run_main("errors", "all_initializations/2", *DB).stdout
-    assert "661 distinct strings, 697 in the test set" in errors
-    assert any(
-        line.split()[:3] == ["bbc{152}", "false", "positive"] for line in errors.splitlines()
-    )
-    assert "0.12187" in run_main("predict", "all_initializations/2", "ab{100}", *DB).stdout
-    assert '""' in run_main("predict", "all_initializations/2", "", *DB).stdout
 
 
 def test_runs_that_rounding_decides_are_listed(short_spec: Path, tmp_path: Path) -> None:
@@ -184,16 +167,14 @@ def test_worker_processes_end_with_the_one_that_started_them(tmp_path: Path) -> 
     db = tmp_path / "long.db"
     command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--workers", "2"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
-        deadline = time.monotonic() + 60
+        # A test has a time limit anyway, and a busy machine none of a few seconds.
         while states(db) != ["running", "running"] or len(session_members(process.pid)) < 3:
-            assert time.monotonic() < deadline
+            assert process.poll() is None
             time.sleep(0.1)
         process.kill()
         process.wait()
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and session_members(process.pid):
+    while session_members(process.pid):
         time.sleep(0.1)
-    assert session_members(process.pid) == []
 
 
 def session_members(leader: int) -> list[int]:
@@ -245,6 +226,10 @@ def test_a_letter_that_a_terminal_cannot_write_hides_nothing(tmp_path: Path, enc
 def test_conditions_are_repeated_and_may_leave_no_run() -> None:
     two = ["--where", "hidden_size=16", "--where", "model_seed=0", "--columns", "id,accuracy"]
     assert "4 runs in" in run_main("runs", *two, *DB).stdout
+    # A share is written as tables write it.
+    assert "93.02%" in run_main("runs", *DB, "--where", "accuracy=93.02%").stdout
+    all_right = [run_main("runs", *DB, "--where", f"accuracy={x}").stdout for x in ("1", "100%")]
+    assert all_right[0] == all_right[1]
     none = run_main("runs", *two, "--where", "state=failed", *DB)
     assert (none.returncode, none.stderr) == (0, "")
     assert "0 runs in" in none.stdout

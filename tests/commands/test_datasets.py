@@ -627,7 +627,7 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     """Rows with labels, languages whose names say their class, and an automaton."""
     lines = "0 0 b b\n0 1 a a\n1 1 b b\n1 0 a a\n0\n"
     automaton, even = _written(tmp_path / "even.att", lines), _even(tmp_path / "even.csv")
-    named = ("04.04.SL.2.1.0", "04.04.SL.2.1.1", "04.03.TSL.2.1.0")
+    named = ("04.04.SL.2.1.0", "04.04.SL.2.1.1", "04.03.TSL.2.1.0", "04.03.TSL.2.1.1")
     paths = [
         _write_language(tmp_path, name, Dev=f"{'ab' * (place + 2)}\tTRUE\n")
         for place, name in enumerate(named)
@@ -637,10 +637,13 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
         "mine": {"task": "file", "path": str(even)},
         "files": {"task": "file", "architecture": "rnn", "readout": "last"},
         "machine": {"task": "automaton", "path": str(automaton), **short},
-        "pattern": {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", **short},
+        "patterns": {"task": "regular", "alphabet": "ab", **short},
     }
     for name, fields in asked.items():
-        axes = {"path": list(map(str, paths))} if name == "files" else {}
+        axes = {
+            "files": {"path": list(map(str, paths))},
+            "patterns": {"pattern": ["(ab)*", "a*(ba*ba*)*"]},
+        }.get(name, {})
         fixed = {"architecture": "gru", "readout": "last", **SMALL, **fields}
         spec = {"name": name, "model_seeds": [0, 1], "fixed": fixed, "axes": axes}
         submit(store, parse_spec(spec))
@@ -656,13 +659,13 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
 
     found = populations(store, "files")
     assert found.by == ["language_class"]
-    assert found.shares[["languages", "seeds"]].to_numpy().tolist() == [[2, 4], [1, 2]]
+    assert found.shares[["languages", "seeds"]].to_numpy().tolist() == [[2, 4]] * 2
     assert found.table()[["reader_random", "reader_border"]].notna().all(axis=None)
     db = str(store.path)
     said = run_main("populations", "--sweep", "files", "--db", db, "--json")
     assert [row["language_class"] for row in json.loads(said.stdout)] == ["SL", "TSL"]
     by_class = populations(store, by="language_class").shares.set_index("language_class")
-    assert by_class["languages"].to_dict() == {"SL": 3, "TSL": 1, "Zp": 1}
+    assert by_class["languages"].to_dict() == {"SL": 3, "TSL": 2, "Zp": 2}
 
     run = api.runs(store, "mine")["id"].tolist()[0]
     along = states(store, run, "a{12}b{5}").prefixes

@@ -714,8 +714,8 @@ def test_configurations_of_others_are_not_trained() -> None:
     assert "imported" not in RunConfig().changed
 
 
-SEEDS = (42, 42.0, "42", "42.0", np.int64(42), torch.tensor(42))
-NO_SEEDS = (42.5, "42.5", True, None, -1, float("nan"), 2**63)
+SEEDS: tuple[Any, ...] = (42, 42.0, "42", "42.0", np.int64(42), torch.tensor(42))
+NO_SEEDS: tuple[Any, ...] = (42.5, "42.5", True, None, -1, float("nan"), 2**63)
 
 
 def test_what_is_no_whole_number_is_no_seed(log: ResultLog) -> None:
@@ -723,7 +723,7 @@ def test_what_is_no_whole_number_is_no_seed(log: ResultLog) -> None:
         log.run(model=f"m{number}", seed=seed, predictions=FRAME)
     for none in NO_SEEDS:
         with pytest.raises(ConfigError, match="seed is"):
-            log.run(model="m", seed=none, predictions=FRAME)  # type: ignore[arg-type]
+            log.run(model="m", seed=none, predictions=FRAME)
     assert api.runs(log.opened)["model_seed"].tolist() == [42] * len(SEEDS)
 
 

@@ -35,7 +35,7 @@ def test_without_the_package_nothing_is_damaged_and_every_page_is_shown(
     assert len(said) == 3
     assert all("install little-extras==1.2" in each for each in said)
     assert "task='ends_with_b' and architecture='bag' need" in said[1]
-    for page in ("compare", "failing", "sweeps", "compare_two"):
+    for page in ("compare", "sweeps"):
         app = open_app(monkeypatch, trained_by_processes, page)
         assert not app.error, (page, app.error[0].value)
         assert "plug-in" not in " ".join(str(each.value) for each in app.warning), page
@@ -133,7 +133,6 @@ def test_what_a_plug_in_prints_is_no_output_of_a_command(
     for arguments in (
         ["sweep", str(spec), "--workers", "1"],
         ["predict", "1", "ab", "--json"],
-        ["draw", str(spec), "--format", "jsonl"],
     ):
         run = plugins.python("-m", "sweeps", *arguments)
         assert run.returncode == 0, run.stderr

@@ -36,18 +36,6 @@ def test_every_public_name_is_there() -> None:
     assert all(callable(getattr(api, name)) for name in api.__all__)
 
 
-def test_a_cause_and_the_causes_of_a_sweep_agree(store: Store) -> None:
-    found = api.causes(store, "lower_magnitude_initializations", sample=5)
-    assert found.groupby("run_id")["strings"].sum().tolist() == [5] * 6
-    for run_id, mechanism in ((38, "two heads on one letter"), (39, "dilution")):
-        own = found.loc[found["run_id"] == run_id, "mechanism"].tolist()
-        one = api.explain(store, run_id, api.errors(store, [run_id])["string"].iloc[0]).mechanism
-        assert one is not None
-        assert one.name == mechanism
-        assert mechanism in own
-        assert (own[0] == "not learned") == ("not learned" in own) == (run_id == 38)
-
-
 def test_figures_are_charts_that_a_notebook_shows(store: Store) -> None:
     charts = api.figures(store, RUN, ["aac", "baac"])
     assert (charts[0] | charts[7]).to_dict()["hconcat"], "charts may stand beside each other"

@@ -132,13 +132,16 @@ COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
 """Command lines, and what has to be named."""
 
 NOTHING: tuple[Any, ...] = (None, 1.5, True, ["nope"], [10**6])
+NO_SPECS: tuple[Any, ...] = (None, 5, [1])
+NO_STRINGS: tuple[Any, ...] = (None, 5, {"a"}, ["a", "x"], (7,))
+NO_BUDGETS: tuple[Any, ...] = (True, 4.0, "-4")
 
 CALLS: list[tuple[Callable[[api.Store], object], *tuple[str, ...]]] = [
     (lambda x: api.predict(x, RUN, ["xyz"]), "'x'"),
     (lambda x: api.causes(x, "nosuch"), "'nosuch'"),
     (lambda x: api.causes(x, "walkthrough", outcome=1), "outcome", "1"),
     (lambda x: api.causes(x, "walkthrough", hidden_sise=3), "did you mean 'hidden_size'"),
-    (lambda x: api.runs(x, outcome=1), "outcome", "1"),
+    (lambda x: api.runs(x, outcome=1), "outcome", "1"),  # type: ignore[arg-type]
     (lambda x: api.runs(x, hidden_sise=3), "did you mean 'hidden_size'"),
     (lambda x: api.errors_of_run(x, RUN, sort="lenght"), "did you mean 'length'"),
     (lambda x: api.ablate(x, RUN, ["hed"]), "'hed'", "head, feed-forward, unit"),
@@ -146,15 +149,10 @@ CALLS: list[tuple[Callable[[api.Store], object], *tuple[str, ...]]] = [
     (lambda x: api.stop(x, "walktrough"), "did you mean 'walkthrough'"),
     (lambda x: api.report(x, "walktrough"), "did you mean 'walkthrough'"),
     (lambda x: api.more(x, "walkthrough", "4", learned_at=2.0), "learned_at=2.0", "from 0 to 1"),
-    (lambda x: api.more(x, "walkthrough", True), "budget=True"),  # type: ignore[arg-type]
-    (lambda x: api.more(x, "walkthrough", 4.0), "budget=4.0"),  # type: ignore[arg-type]
-    (lambda x: api.more(x, "walkthrough", "-4"), "budget='-4'"),
+    *((lambda x, own=own: api.more(x, "walkthrough", own), f"{own}") for own in NO_BUDGETS),
     *((lambda x, own=own: api.stop(x, own), "") for own in NOTHING),
-    *((lambda x, own=own: api.submit(x, own), "no specification") for own in (None, 5, [1])),
-    *(
-        (lambda x, own=own: api.model(x, RUN).answer(own), "")
-        for own in (None, 5, {"a"}, ["a", "x"], (7,))
-    ),
+    *((lambda x, own=own: api.submit(x, own), "no specification") for own in NO_SPECS),
+    *((lambda x, own=own: api.model(x, RUN).answer(own), "") for own in NO_STRINGS),
 ]  # fmt: skip
 """Calls from Python."""
 

@@ -7,8 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import get_type_hints
 
+import altair as alt
+import pandas as pd
 import pytest
 
+from dashboard.figures.figure import Figure
 from tests.commands import SEQCLS, refused, run_main, shown_commands
 from tests.conftest import ROOT
 from tests.databases import load_parity
@@ -35,6 +38,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "out"
 
 
+def one_figure() -> Figure:
+    frame = pd.DataFrame({"x": [1, 2]})
+    return Figure(1, "Units", "", "", frame, alt.Chart(frame).mark_point().encode(x="x:Q"))
+
+
 def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
     """A place is a parameter of the type `Path`: its command has `--force` and a row above."""
     found = {}
@@ -49,8 +57,10 @@ def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("command", WRITING)
 def test_what_a_command_writes_it_replaces_by_force_and_nothing_else(
-    folder: Path, command: str
+    folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # All figures of a model take seconds to make.
+    monkeypatch.setattr("dashboard.figures.command.draw_figures", lambda *_: [one_figure()])
     arguments = WRITING[command]
     if command == "prove":
         load_parity(folder.parent / "runs.db")

@@ -74,7 +74,9 @@ def loss_and_gradient(engine: str, problem: Problem, weights: Weights) -> tuple[
 def _computation(engine: str, problem: Problem, weights: Sequence[Weights]) -> tuple[Any, Any]:
     """What computes with PyTorch, and the members that it computes for."""
     if engine != STACKED:
-        return engine_named(engine)._training(problem, weights, CPU)  # type: ignore[attr-defined]
+        own: Any = engine_named(engine)
+        computation, members = own._training(problem, weights, CPU)
+        return computation, members
     group = StackedGroup(weights, CPU, **optimizer_of(problem))
     config = problem.config
     settings = (problem.network, config.train_batch_size, CPU, config.train_seed)

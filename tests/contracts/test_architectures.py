@@ -30,12 +30,11 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from sweeps.work import machine
 from tests import zoo
-from tests.contracts.test_engines import compare_gradients
+from tests.contracts.readable import compare_gradients
 from tests.world import parts_from_outside
 
 LAST = {"readout": "last"}
-DECODER = {"task": "copy", "architecture": "encoder_decoder"}
-NEAR = {"rtol": 1e-11, "atol": 1e-12}
+NEAR: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
 STRINGS = [[0, 1, 0, 0, 1, 1], [1], [], [0, 0, 1, 1, 1], [1, 0]]
 CASES = [
     *((name, False) for name in (*zoo.JUDGES, "deltanet, two blocks", "gru, mean")),
@@ -211,73 +210,6 @@ def test_a_subclass_is_asked_itself_and_not_what_it_derives_from() -> None:
         batch = Batch(config, torch.tensor([[CLS, 2, 3]]), torch.arange(3).unsqueeze(0))
         logits.append(plain_logits(model, batch))
     torch.testing.assert_close(logits[1], 2 * logits[0])
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"architecture": "transfomer"}, "architecture='transfomer': did you mean 'transformer'"),
-    ({"architecture": "mamab", **LAST}, "did you mean 'mamba'?"),
-    ({"final_norm": True, "layer_norm_eps": 0.0}, "final_norm=True with layer_norm_eps=0"),
-    ({"architecture": "gru", **LAST, "final_norm": True}, "final_norm=True: not read by"),
-    (
-        {"embeddings_init_strategy": "gpt2", "feed_forward_init_strategy": "output_fan_out"},
-        "feed_forward_init_strategy='output_fan_out' with embeddings_init_strategy='gpt2'",
-    ),
-    ({"attention_mask": "causal"}, "readout='first' with attention_mask='causal'"),
-    ({"architecture": "lstm"}, "readout='first' with architecture='lstm'"),
-    ({"tied_embeddings": True}, "tied_embeddings=True"),
-    *(
-        ({"architecture": architecture, **fields}, named)
-        for architecture in ("encoder_decoder", "recurrent_attention")
-        for fields, named in (
-            ({"task": "parity"}, "this task asks for one answer of a string"),
-            (
-                {"task": "copy", "loss_on": "all"},
-                f"loss_on='all' with architecture='{architecture}'",
-            ),
-        )
-    ),
-    ({**DECODER, "attention_mask": "causal"}, "attention_mask='causal': not read by architecture"),
-    ({**DECODER, "readout": "mean"}, "readout='mean': not read by architecture"),
-    ({**DECODER, "positions": "rotary", "position_range": 99}, "position_range=99"),
-    ({"task": "copy", "architecture": "recurrent_attention", "positions": "rotary"}, "rotary"),
-    ({"task": "copy", "architecture": "lstm", "attention": "none"}, "attention='none': not read"),
-    *(
-        ({"task": "parity", **LAST, "architecture": architecture, **fields}, named)
-        for architecture, fields, named in (
-            ("lstm", {"eigenvalue_range": "signed"}, "eigenvalue_range='signed': not read by"),
-            ("slstm", {"eigenvalue_range": "signed"}, "eigenvalue_range='signed': not read by"),
-            ("mamba", {"short_convolution": False}, "short_convolution=False: not read by"),
-            ("deltanet", {"state_size": 4}, "state_size=4: not read by"),
-            ("deltanet", {"expand": 3}, "expand=3: not read by"),
-            ("deltanet", {"householder_steps": 3}, "householder_steps=3: not read by"),
-            ("deltaproduct", {"householder_steps": 0}, "householder_steps=0"),
-            ("mamba", {"positions": "alibi"}, "positions='alibi': not read by"),
-            ("mamba", {"eigenvalue_range": "both"}, "expected 'positive' or 'signed'"),
-            ("mamba", {"readout": "first"}, "use readout='last' or 'mean'"),
-            ("deltanet", {"num_attention_heads": 0}, "num_attention_heads=0 with architecture="),
-            ("slstm", {"embeddings_init_strategy": "gpt2"}, "embeddings_init_strategy='gpt2' with"),
-            ("hybrid", {}, "layers='' with architecture='hybrid'"),
-            ("hybrid", {"layers": "gxa"}, "layers='gxa': 'x' is no mixer; expected letters of a "),
-            ("hybrid", {"layers": "ga", "num_blocks": 3}, "num_blocks=3 with layers='ga'"),
-            ("lstm", {"layers": "ga"}, "layers='ga': not read by architecture 'lstm'"),
-            ("hybrid", {"layers": "gd", "positions": "rotary"}, "positions='rotary': not read by"),
-            ("hybrid", {"layers": "ga", "positions": "learned"}, "use none, rotary or alibi"),
-            ("hybrid", {"layers": "ga", "state_size": 4}, "state_size=4: not read by"),
-            ("hybrid", {"layers": "ga", "attention_mask": "causal"}, "attention_mask='causal'"),
-            ("hybrid", {"layers": "g", "num_attention_heads": 0}, "'g' cannot be a block: num_att"),
-            ("hybrid", {"layers": "ga", "readout": "first"}, "use readout='last' or 'mean'"),
-        )
-    ),
-    ({"task": "copy", "attention_mask": "full"}, "attention_mask='full'"),
-    ({"task": "copy", "architecture": "lstm", "readout": "mean"}, "readout='mean'"),
-]
-
-
-def test_what_cannot_be_is_refused_in_one_line_by_name() -> None:
-    for fields, named in REFUSED:
-        said = obstacle_of(fields) or ""
-        assert named in said, fields
-        assert "\n" not in said, fields
 
 
 class BothWays(LinearAttentionMixer):

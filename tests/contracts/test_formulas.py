@@ -24,6 +24,22 @@ from tests.oracles.gpt2 import gpt2
 from tests.oracles.two_streams import GENERAL, PyTorchs, example_ids, random_values, transcribed
 from tests.zoo import readable_model
 
+Values = nn.Module | dict[str, Tensor]
+
+
+def gradients_of(*pairs: tuple[Tensor, Values]) -> list[dict[str, Tensor]]:
+    """The gradients of outputs, each weighted by another number, by the names of parameters."""
+    found = []
+    for outputs, values in pairs:
+        named = dict(values.named_parameters()) if isinstance(values, nn.Module) else values
+        share = torch.linspace(-1, 2, outputs.numel(), dtype=torch.float64).view(outputs.shape)
+        gradients = torch.autograd.grad(
+            (outputs * share).sum(), [*named.values()], allow_unused=True, materialize_grads=True
+        )
+        found.append(dict(zip(named, gradients, strict=True)))
+    return found
+
+
 # One block of attention.
 
 
@@ -55,13 +71,7 @@ def test_a_logit_of_one_block_is_that_of_the_formulas_written_out(data: st.DataO
         [reference_logit(network, own, *pair) for pair in zip(letters, places, strict=True)]
     )
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
-    share = torch.linspace(-1, 2, len(letters), dtype=torch.float64)
-    ours, theirs = (
-        torch.autograd.grad(
-            (outputs * share).sum(), values, allow_unused=True, materialize_grads=True
-        )
-        for outputs, values in ((found, [*model.parameters()]), (expected, [*own.values()]))
-    )
+    ours, theirs = gradients_of((found, model), (expected, own))
     torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
@@ -71,13 +81,9 @@ def test_a_logit_of_one_block_is_that_of_the_formulas_written_out(data: st.DataO
 )
 def test_cells_are_those_of_pytorch(architecture: str, kind: Any, biases: bool) -> None:
     config = NetworkConfig(
-        architecture=architecture,
-        hidden_size=5,
-        num_blocks=2,
-        readout="last",
-        biases=biases,
+        architecture=architecture, hidden_size=5, num_blocks=2, readout="last", biases=biases,
         precision="float64",
-    )
+    )  # fmt: skip
     parameters = initial_parameters(config, 4)
     layers = kind(5, 5, 2, bias=biases, batch_first=True).double()
     own = [value for name, value in parameters.items() if name.startswith("layers")]
@@ -123,19 +129,10 @@ NAMES = {
 @pytest.mark.parametrize("activation", ["gelu", "relu"])
 def test_blocks_are_those_of_pytorchs_encoder(placement: Any, activation: Any, mask: Any) -> None:
     config = NetworkConfig(
-        hidden_size=6,
-        num_attention_heads=3,
-        attention_head_size=2,
-        feed_forward_size=7,
-        layer_norm="nn",
-        num_blocks=2,
-        biases=True,
-        readout="mean",
-        norm_placement=placement,
-        activation=activation,
-        attention_mask=mask,
-        precision="float64",
-    )
+        hidden_size=6, num_attention_heads=3, attention_head_size=2, feed_forward_size=7,
+        layer_norm="nn", num_blocks=2, biases=True, readout="mean", norm_placement=placement,
+        activation=activation, attention_mask=mask, precision="float64",
+    )  # fmt: skip
     parameters = initial_parameters(config, 1)
     layer = nn.TransformerEncoderLayer(
         6, 3, 7, 0.0, activation, norm_first=placement == "pre", batch_first=True
@@ -271,13 +268,9 @@ def test_gpt2s_blocks_and_their_gradients_are_those_of_the_equations() -> None:
     expected = torch.stack([gpt2(published, row) for row in rows])
     torch.testing.assert_close(logits, expected, rtol=1e-12, atol=1e-12)
 
-    share = torch.linspace(-1, 2, len(STRINGS), dtype=torch.float64)
-    (logits * share).sum().backward()
-    (expected * share).sum().backward()
-    for name, parameter in model.named_parameters():
-        torch.testing.assert_close(
-            parameter.grad, published[name].grad, rtol=1e-11, atol=1e-12, msg=name
-        )
+    ours, theirs = gradients_of((logits, model), (expected, published))
+    for name, gradient in theirs.items():
+        torch.testing.assert_close(ours[name], gradient, rtol=1e-11, atol=1e-12, msg=name)
 
 
 def test_the_final_norm_is_a_state_before_the_readout() -> None:
@@ -322,13 +315,10 @@ def test_the_readable_model_and_its_gradients_are_those_of_pytorchs_transformer(
     found = model(ids)
     torch.testing.assert_close(found[asked], outputs, rtol=1e-12, atol=1e-12)
     assert not found[~asked].any()
-    share = torch.linspace(-1, 2, outputs.numel(), dtype=torch.float64).view(outputs.shape)
-    (found[asked] * share).sum().backward()
-    (outputs * share).sum().backward()
-    gradients = {name: value.grad for name, value in model.named_parameters()}
-    expected = PyTorchs.values({x: y for x, y in gradients.items() if y is not None})
-    for name, value in theirs.named_parameters():
-        torch.testing.assert_close(expected[name], value.grad, rtol=1e-10, atol=1e-11, msg=name)
+    gradients, right = gradients_of((found[asked], model), (outputs, theirs))
+    ours = PyTorchs.values(gradients)
+    for name, gradient in right.items():
+        torch.testing.assert_close(ours[name], gradient, rtol=1e-10, atol=1e-11, msg=name)
 
 
 def test_scaled_embeddings_are_longer_ones() -> None:
@@ -354,7 +344,7 @@ def test_every_attention_has_a_name() -> None:
 def test_recurrent_attention_and_its_gradients_are_those_of_the_equations(attention: str) -> None:
     ids, model = example_ids(), drawn(RECURRENT, attention=attention)
     named = {name: value.detach().clone() for name, value in model.named_parameters()}
-    weights = {name: nn.Parameter(value) for name, value in named.items()}
+    weights: dict[str, Tensor] = {name: nn.Parameter(value) for name, value in named.items()}
     found, expected = [], []
     outputs = model(ids)
     for row, string in enumerate(ids.tolist()):
@@ -364,10 +354,8 @@ def test_recurrent_attention_and_its_gradients_are_those_of_the_equations(attent
         assert not outputs[row, : read.index(SEP)].any()
     ours, theirs = torch.cat(found), torch.cat(expected)
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
-    share = torch.linspace(-1, 2, ours.numel(), dtype=torch.float64).view(ours.shape)
-    (ours * share).sum().backward()
-    (theirs * share).sum().backward()
-    for name, parameter in model.named_parameters():
+    found_gradients, right = gradients_of((ours, model), (theirs, weights))
+    for name, gradient in right.items():
         torch.testing.assert_close(
-            parameter.grad, weights[name].grad, rtol=1e-10, atol=1e-11, msg=name
+            found_gradients[name], gradient, rtol=1e-10, atol=1e-11, msg=name
         )

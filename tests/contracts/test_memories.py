@@ -202,7 +202,7 @@ def test_blocks_of_attention_alone_are_a_transformer(positions: str, scale: str)
         for ours, theirs in names.items():
             name = name.replace(ours, theirs)
         values[name] = value
-    config = NetworkConfig(**SIZES, **IN_HEADS, **fields, attention_mask="causal")
+    config = NetworkConfig(**{**SIZES, **IN_HEADS, **fields, "attention_mask": "causal"})
     torch.testing.assert_close(
         model(IDS), readable_model(config, values)(IDS), rtol=1e-12, atol=1e-12
     )

@@ -20,7 +20,7 @@ from seqcls.models.positions.places import TrainingPlaces, coupled_positions, po
 from seqcls.models.positions.schemes import buckets
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
-from seqcls.problem import Problem, configuration, obstacle_of, resolve
+from seqcls.problem import Problem, configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.weights import to_bytes
@@ -128,65 +128,30 @@ def test_tested_places_depend_on_the_length_and_the_seed_of_testing_alone() -> N
 
 
 def test_beyond_a_learned_table_lengths_have_no_number() -> None:
-    config = configuration(
-        {
-            **SHORT,
-            "positions": "learned",
-            "validation_max_length": 10,
-            "test_max_length": 40,
-            "precision": "float64",
-        }
-    )
-    (weights,) = draw_initial([(resolve(config), 0)])
+    fields = {"required_letters": "a", "num_letters": 2, "layer_norm_eps": 0.0}
+    lengths = {"positions": "learned", "validation_max_length": 10, "test_max_length": 40}
+    problem = resolve(configuration({**SHORT, **fields, **lengths}))
+    (weights,) = draw_initial([(problem, 0)])
+    for value in weights.values():
+        value[:] = 0
     # Whatever the letters, this one says no.
-    weights["classifier.weight"][:] = 0
-    (tested,) = evaluate(resolve(config), [weights])
+    (tested,) = evaluate(problem, [weights])
     assert tested.lengths.max() == 10
     assert sum(tested.confusion) == tested.tested < 512
-    lengths = drawn_test_set(resolve(config)).lengths[tested.errors.numbers]
-    assert lengths.max() <= 10
-    assert tested.solved_length == lengths.min() - 1
-    said = predict(resolve(config), to_bytes(weights), ["ab", "a{10}"])
+    lengths_wrong = drawn_test_set(problem).lengths[tested.errors.numbers]
+    assert lengths_wrong.max() <= 10
+    assert tested.solved_length == lengths_wrong.min() - 1
+    said = predict(problem, to_bytes(weights), ["ab", "a{10}"])
     assert [own.logit for own in said] == [0, 0]
     with pytest.raises(InvalidStringError, match="longer than the model has places for"):
-        predict(resolve(config), to_bytes(weights), ["a{11}"])
-
-
-def test_all_right_as_far_as_the_table_goes_is_solved_that_far() -> None:
-    config = configuration(
-        {
-            **SHORT,
-            "required_letters": "a",
-            "num_letters": 2,
-            "layer_norm_eps": 0.0,
-            "positions": "learned",
-        }
-        | {"validation_max_length": 10, "test_max_length": 40}
-    )
-    (weights,) = draw_initial([(resolve(config), 0)])
-    for name, value in weights.items():
-        value[:] = 0 if name != "classifier.weight" else [[1, 0]]
-    # CLS sees every token alike, so its state says whether there is any a.
-    weights["embedding.weight"][2] = [1, 0]
+        predict(problem, to_bytes(weights), ["a{11}"])
+    # CLS sees every token alike, so its state says whether there is any a: all right so far.
+    weights["embedding.weight"][2] = weights["classifier.weight"][:] = [1, 0]
     for name in ("value", "output"):
         weights[f"blocks.0.attention.{name}.weight"][0, 0] = 1
-    (tested,) = evaluate(resolve(config), [weights])
+    (tested,) = evaluate(problem, [weights])
     assert len(tested.errors.numbers) == 0
     assert tested.solved_length == 10
-
-
-def test_a_strings_order_reaches_the_prediction() -> None:
-    config = configuration(
-        {"positions": "rotary", "attention_head_size": 2, "precision": "float64"}
-    )
-    (weights,) = draw_initial([(resolve(config), 0)])
-    ab, ba = predict(resolve(config), to_bytes(weights), ["ab", "ba"])
-    assert ab.logit != ba.logit
-    strings = TokenStrings.of_lists(3, [[0, 1], [1, 0]])
-    own = {name: torch.from_numpy(value) for name, value in weights.items()}
-    ids = torch.from_numpy(read_ids(strings, "first")).int()
-    expected = readable_model(resolve(config).network, own)(ids)
-    assert [ab.logit, ba.logit] == pytest.approx(expected.tolist(), rel=1e-12)
 
 
 # Places that training shifts by an offset for each string.
@@ -218,30 +183,22 @@ def test_shifted_places_take_every_offset_with_which_a_string_fits_the_table() -
 
 
 def test_shifted_places_are_those_of_offset_zero_when_nothing_is_learned() -> None:
-    network = resolve(configuration(SHIFTED)).network
+    problem = resolve(configuration(SHIFTED))
+    network, (weights,) = problem.network, draw_initial([(problem, 0)])
     ids = torch.tensor([[CLS, 2, PAD], [CLS, 2, 3]])
     assert positions_of(network, ids).tolist() == [[0, 1, 2]]
-    model = readable_model(network, initial_parameters(network, 0))
+    model = readable_model(network, weights)
     assert torch.equal(model(ids), model(ids, torch.arange(3).unsqueeze(0)))
     assert not torch.equal(model(ids), model(ids, torch.arange(1, 4).unsqueeze(0)))
-
-
-def test_the_longest_test_strings_can_be_asked_of_shifted_places_and_longer_ones_not() -> None:
-    problem = resolve(configuration(SHIFTED))
-    weights = to_bytes(draw_initial([(problem, 0)])[0])
-    (answered,) = predict(problem, weights, ["a{30}"])
+    (answered,) = predict(problem, to_bytes(weights), ["a{30}"])
     assert math.isfinite(answered.logit)
     with pytest.raises(InvalidStringError, match="at most 30 tokens"):
-        predict(problem, weights, ["a{31}"])
-
-
-def test_no_network_but_that_of_shifted_places_depends_on_the_longest_test_string() -> None:
-    networks = [
-        resolve(configuration({"positions": "learned", **lengths})).network
-        for lengths in ({"validation_max_length": 9, "test_max_length": x} for x in (9, 90))
-    ]
-    assert networks[0] == networks[1]
-    assert networks[0].tested_length == 0
+        predict(problem, to_bytes(weights), ["a{31}"])
+    # No other network depends on the longest test string.
+    learned = {"positions": "learned", "validation_max_length": 9}
+    short, long = (resolve(configuration({**learned, "test_max_length": x})) for x in (9, 90))
+    assert short.network == long.network
+    assert short.network.tested_length == 0
 
 
 # Places that tokens of input and output share.
@@ -256,12 +213,6 @@ def problem_of(task: str, positions: str = "coupled", **fields: object) -> Probl
     )
 
 
-def places_of_text(problem: Problem, text: str) -> list[int]:
-    """Before training or tests move them."""
-    (row,) = coupled_positions(problem.network.coupling, ids_of(problem, text)).tolist()
-    return list(row)
-
-
 def ids_of(problem: Problem, *inputs: str) -> torch.Tensor:
     tokenizer = problem.tokenizer
     letters = [[x - 2 for x in tokenizer.encode(text)[1:]] for text in inputs]
@@ -270,42 +221,32 @@ def ids_of(problem: Problem, *inputs: str) -> torch.Tensor:
     return torch.from_numpy(read_ids(read, "first")).long()
 
 
-def test_an_input_token_and_its_copy_share_a_place() -> None:
-    places = positions_of((problem := problem_of("copy")).network, ids_of(problem, "abb", "a"))
+SUM: dict[str, Any] = {"digit_order": "least_first", "base": 10}
+WORKED: list[tuple[str, str, dict[str, Any], str, list[int]]] = [
     # CLS a b b SEP a b b
-    assert places.tolist() == [[0, 1, 2, 3, 0, 1, 2, 3], [0, 1, 0, 1, 0, 0, 0, 0]]
-    backwards = problem_of("reverse")
-    assert positions_of(backwards.network, ids_of(backwards, "abb")).tolist() == [
-        [0, 1, 2, 3, 0, 3, 2, 1]
-    ]
-
-
-def test_digits_of_one_weight_share_a_place() -> None:
-    problem = problem_of("addition", digit_order="least_first", base=10)
+    ("copy", "coupled", {}, "abb", [0, 1, 2, 3, 0, 1, 2, 3]),
+    ("reverse", "coupled", {}, "abb", [0, 1, 2, 3, 0, 3, 2, 1]),
     # 321 + 9 = 330, least digit first.
-    places = positions_of(problem.network, ids_of(problem, "123+9="))
-    assert places.tolist() == [[0, 1, 2, 3, 0, 1, 0, 0, 1, 2, 3]]
+    ("addition", "coupled", SUM, "123+9=", [0, 1, 2, 3, 0, 1, 0, 0, 1, 2, 3]),
+    # CLS 1 2 3 + 9 = SEP 0 3 3: marks stand one place before the ones.
+    ("addition", "coupled_marks", SUM, "123+9=", [0, 2, 3, 4, 1, 2, 1, 1, 2, 3, 4]),
+    # CLS a b b SEP ...: an output begins one step from its separator.
+    ("copy", "coupled_marks", {}, "abb", [0, 2, 3, 4, 1, 2, 3, 4]),
+    ("reverse", "coupled_marks", {}, "abb", [0, 2, 3, 4, 5, 4, 3, 2]),
+    ("duplicate", "coupled_marks", {}, "abb", [0, 2, 3, 4, 1, 2, 3, 4, 2, 3, 4]),
+    ("write_odds_first", "coupled_marks", {}, "abb", [0, 2, 3, 4, 1, 2, 4, 3]),
+]
 
 
-def test_marks_stand_one_place_before_the_ones() -> None:
-    problem = problem_of("addition", "coupled_marks", digit_order="least_first", base=10)
-    # CLS 1 2 3 + 9 = SEP 0 3 3
-    assert places_of_text(problem, "123+9=") == [0, 2, 3, 4, 1, 2, 1, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("task", "output"),
-    [
-        ("copy", [1, 2, 3, 4]),
-        ("reverse", [5, 4, 3, 2]),
-        ("duplicate", [1, 2, 3, 4, 2, 3, 4]),
-        ("write_odds_first", [1, 2, 4, 3]),
-    ],
-)
-def test_an_output_begins_one_step_from_its_separator(task: str, output: list[int]) -> None:
-    problem = problem_of(task, "coupled_marks")
-    # CLS a b b SEP ...
-    assert places_of_text(problem, "abb") == [0, 2, 3, 4, *output]
+def test_tokens_of_input_and_output_that_belong_together_share_a_place() -> None:
+    for task, positions, fields, text, places in WORKED:
+        problem = problem_of(task, positions, **fields)
+        # Before training or tests move them.
+        found = coupled_positions(problem.network.coupling, ids_of(problem, text))
+        assert found.tolist() == [places], (task, positions)
+    copies = problem_of("copy")
+    padded = positions_of(copies.network, ids_of(copies, "abb", "a"))
+    assert padded[1].tolist() == [0, 1, 0, 1, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("positions", COUPLED)
@@ -330,36 +271,23 @@ def test_marks_are_moved_along_to_every_offset_and_cls_is_not() -> None:
     assert counts.min() > 0.6 * len(ids) / len(counts)
 
 
-@pytest.mark.parametrize(
-    ("task", "fields", "text"),
-    [
-        ("addition", {"digit_order": "least_first"}, "101010101+="),
-        ("copy", {}, "a" * 11),
-        ("reverse", {}, "a" * 11),
-        ("duplicate", {}, "a" * 11),
-    ],
-)
-def test_tests_stand_where_training_has_seen_every_place_in_every_role(
-    task: str, fields: dict[str, object], text: str
-) -> None:
-    problem = problem_of(task, "coupled_marks", **fields)
-    size = table_size(problem.network)
+@pytest.mark.parametrize("task", ["addition", "copy", "reverse", "duplicate"])
+def test_tests_stand_where_training_has_seen_every_place_in_every_role(task: str) -> None:
+    text = "01010101+1=" if task == "addition" else "a" * 11
+    problem = problem_of(task, "coupled_marks", **(SUM if task == "addition" else {}))
+    ids, size = ids_of(problem, text, text[-4:]), table_size(problem.network)
     assert size is not None
-    text = text.replace("+=", "+1=")[-11:]
-    (tested,) = positions_of(problem.network, ids_of(problem, text)).numpy()
-    (alone,) = coupled_positions(problem.network.coupling, ids_of(problem, text)).numpy()
-    (offset,) = set((tested - alone)[1:].tolist())
+    moved = positions_of(problem.network, ids).numpy()
+    alone = coupled_positions(problem.network.coupling, ids).numpy()
+    tested = moved[0]
+    (offset,) = set((tested - alone[0])[1:].tolist())
     assert tested[0] == 0
     # Of the longest strings, with as much room before them as behind; 1 is the least place.
     before, behind = tested[1:].min() - 1, size - 1 - tested.max()
     assert before >= offset > 0
     assert behind >= before - 1
     # A shorter string is moved by as much: its places do not depend on who is tested with it.
-    shorter = positions_of(problem.network, ids_of(problem, text, text[-4:]))[1].numpy()
-    unmoved = coupled_positions(problem.network.coupling, ids_of(problem, text, text[-4:]))[
-        1
-    ].numpy()
-    assert set((shorter - unmoved)[unmoved > 0].tolist()) == {offset}
+    assert set((moved[1] - alone[1])[alone[1] > 0].tolist()) == {offset}
 
 
 def test_tests_of_places_without_marks_move_none() -> None:
@@ -379,39 +307,3 @@ def test_a_separator_knows_by_how_much_its_input_was_moved_only_with_its_marks()
         drawn = TrainingPlaces(problem.network, 0).draw(ids)
         at_separator = drawn[:, 1 + len("11+1=")]
         assert (len(at_separator.unique()) > 1) == knows, positions
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"positions": "rotary"}, "attention_head_size=1: expected an even number"),
-    ({"positions": "learned"}, "validation_max_length=50: positions='learned' ends at 10"),
-    ({"positions": "alibi", "position_range": 200}, "position_range=200: expected at least 201"),
-    ({"positions": "none", "position_range": 500}, "position_range=500: not read by positions"),
-    ({"positions": "relative", "position_range": 500}, "position_range=500: not read by"),
-    ({**SHIFTED, "position_range": 50}, "position_range=50 with position_draw='shifted'"),
-    (
-        {**SHIFTED, "validation_max_length": 40, "test_max_length": 30},
-        "validation_max_length=40: positions='learned' ends at 30",
-    ),
-    ({"positions": "alibi", "position_draw": "shifted"}, "position_draw='shifted': not read by"),
-    ({"architecture": "gru", "readout": "last", "positions": "alibi"}, "positions='alibi'"),
-    ({"positions": "learnt"}, "positions='learnt': did you mean 'learned'"),
-    ({"task": "copy", "positions": "fire", "architecture": "encoder_decoder"}, "positions='fire'"),
-    *(
-        ({"positions": positions, **fields}, named)
-        for positions in COUPLED
-        for fields, named in (
-            ({"task": "sort"}, "task='sort'"),
-            ({"task": "addition", "digit_order": "most_first"}, "task='addition'"),
-            ({"task": "parity"}, "have no output"),
-            ({"task": "contains_all"}, "have no output"),
-            ({"task": "copy", "position_range": 100}, "position_range=100"),
-        )
-    ),
-]
-
-
-def test_what_cannot_be_is_refused_in_one_line_by_name() -> None:
-    for fields, named in REFUSED:
-        said = obstacle_of(fields) or ""
-        assert named in said, fields
-        assert "\n" not in said, fields

@@ -51,7 +51,7 @@ def given_by_head(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
     """What the head gives of a string, or of an input and a part of an output."""
     with torch.no_grad():
         ids = ids_of(own, [letters], [SAID] if own.problem.writes else None)
-        return plain_model(own)(ids).numpy()
+        return np.asarray(plain_model(own)(ids))
 
 
 @models

@@ -10,6 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError
 from seqcls.problem import configuration
 from sweeps.grid.spec import parse_spec
+from tests.contracts.refused_networks import NETWORKS
 
 LONGEST = 400
 """Letters that a refusal may have."""
@@ -115,6 +116,7 @@ def make_spec(changes: Mapping[str, Any]) -> object:
 def test_what_cannot_be_trained_is_refused_by_name() -> None:
     surfaces: tuple[tuple[Callable[[Any], object], tuple[Row, ...]], ...] = (
         (configuration, FIELDS),
+        (configuration, NETWORKS),
         (make_spec, SPECIFICATIONS),
     )
     for ask, refused in surfaces:

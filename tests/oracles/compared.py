@@ -1,6 +1,5 @@
 """Numbers that were shown, printed or written, held against what SQL alone says."""
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.oracles.facts import Facts, fails
+from tests.oracles.facts import Facts, configuration, fails
 from tests.world import CONFIGURATIONS
 
 COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
@@ -20,6 +19,11 @@ OF_RUNS = {
     *COUNTS, "errors", "accuracy", "solved_length", "false_positives", "false_negatives",
 }  # fmt: skip
 """Names under which a run's numbers are shown, printed and exported."""
+OF_CONFIGURATIONS = {
+    "seeds", "failed", "false_positives", "false_negatives", "median_accuracy",
+    "median_solved_length",
+}  # fmt: skip
+"""Likewise those of a configuration."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ class Compared:
             if not self.of_all:
                 return
             ends = [int(x) for x in re.findall(r"\d+", row["lengths"].replace("up to", "0 to"))]
-            strings = self.facts.at(run_id, "tested", ends[0], ends[-1])
+            strings = self.facts.between(run_id, ends[0], ends[-1])["tested"]
             said = f"{what}: run {run_id}, strings of {row['lengths']}"
             self.equal(said, row["strings"], strings)
         elif "length" in row and "string" not in row and "tested" in row:
@@ -144,23 +148,13 @@ class Compared:
         # On the index of a site there are those of several sweeps.
         named = row.get("sweep", self.sweep)
         runs = [run for run in self._runs(named) if self._is_of(run, row)]
-        done = [run for run in runs if run["state"] == "done"]
+        true = configuration(runs, self.below)
         failing, *of = re.findall(r"\d+", str(row["failing"]))
-        said = f"{what}: configuration {sorted({run['config_id'] for run in runs})}, "
-        self.equal(said + "failing", failing, self._failing(done))
-        true: dict[str, Any] = {"seeds": len(done), "failed": len(runs) - len(done)}
-        for name in ("false_positives", "false_negatives"):
-            counts = [run[name] for run in done if run[name] is not None]
-            true[name] = sum(counts) if counts else None
-        true["median_accuracy"] = median(run["accuracy"] for run in done) if done else None
-        # Seeds that solve no tested length come before all that do.
-        solved = [run["solved_length"] if run["is_solved"] else -math.inf for run in done]
-        middle = median(solved) if solved else -math.inf
-        true["median_solved_length"] = middle if middle > -math.inf else None
-        seeds = [row["seeds"]] if "seeds" in row else []
-        for shown in (*of, *seeds):
+        said = f"{what}: configuration {true['config_id']}, "
+        self.equal(said + "failing", failing, true["failing"])
+        for shown in of:
             self.equal(said + "seeds", shown, true["seeds"])
-        for name in (set(true) & set(row)) - {"seeds"}:
+        for name in OF_CONFIGURATIONS & set(row):
             self.equal(said + name, row[name], true[name])
 
     def _is_of(self, run: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
@@ -175,13 +169,13 @@ class Compared:
     def _errors_of_lengths(self, run_id: int, row: Mapping[str, Any], what: str) -> None:
         """Errors of one kind in a span of lengths: of a language, among strings of one label."""
         first, last = int(row["first_length"]), int(row["last_length"])
+        counts = self.facts.between(run_id, first, last)
         of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
         cells = of.get(row.get("kind", ""), ())
-        tested = sum(self.facts.at(run_id, name, first, last) for name in cells or ("tested",))
+        tested = sum(counts[name] for name in cells or ("tested",))
         self.equal(f"{what}: tested from {first} to {last}", row["tested"], tested)
         if cells:
-            wrong = self.facts.at(run_id, cells[0], first, last)
-            self.equal(f"{what}: {row['kind']}s", row["strings"], wrong)
+            self.equal(f"{what}: {row['kind']}s", row["strings"], counts[cells[0]])
 
     def _pair(self, row: Mapping[str, Any], what: str) -> None:
         """The first and the last configuration of the sweep, compared."""

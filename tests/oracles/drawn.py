@@ -16,11 +16,17 @@ from tests.app import metrics
 from tests.oracles import facts as true_of
 from tests.oracles.compared import is_none, spelled_out
 from tests.oracles.facts import Facts, Row, by_configuration, configuration, done, fails, summed
-from tests.oracles.ledger import Ledger, numbers_in, same
+from tests.oracles.ledger import Ledger, Told, numbers_in, same
 from tests.shown import charts_of
 
-ERRORS = ("length", "label", "logit", "occurrences")
-SHOWN_OF_RUNS = ("model_seed", "accuracy", "errors", "false_positives", "false_negatives")
+ERRORS = (
+    "length", "label", "logit", "occurrences", "kind", "first_wrong", "log_probability",
+    "error_kind",
+)  # fmt: skip
+SHOWN_OF_RUNS = (
+    "model_seed", "accuracy", "errors", "false_positives", "false_negatives", "config_id",
+    "accuracy_within", "accuracy_beyond",
+)  # fmt: skip
 
 MEASURES: dict[str, Callable[[Row], tuple[Any, Any]]] = {
     "Accuracy": lambda x: (x["tested"], x["tested"] - x["wrong"]),
@@ -139,6 +145,13 @@ class Drawn:
         where = f"{self.chosen.query or ''} {what}"
         self.ledger.value(self.surface, where, shown, true)
 
+    def row(self, what: str, shown: Mapping[Any, Any], true: Row) -> None:
+        """Holds a row against a true one, in the columns that both have."""
+        self.ledger.row(self.surface, f"{self.chosen.query or ''} {what}", shown, true)
+
+    def outcome(self, run: Row) -> str:
+        return str(true_of.outcome(run, self.chosen.learned_at, self.chosen.below))
+
     def page(self, app: AppTest, *, tables: bool = True) -> None:
         """All of a page; an error in place of it, or of a part, is a difference."""
         self.value("errors", [str(error.value) for error in app.error], [])
@@ -164,7 +177,7 @@ class Drawn:
         numbers = [true["learned"], true["judged"]]
         if true["seeds"] == 1:
             (run,) = done(self.scope)
-            came_to = str(true_of.outcome(run, self.chosen.learned_at, self.chosen.below))
+            came_to = self.outcome(run)
             named = {"not learned": "has not learned", true_of.AT_EVERY_LENGTH: "generalizes"}
             words = named.get(came_to, came_to)
             self.value(f"{said}: {words}", words in said, True)
@@ -175,15 +188,12 @@ class Drawn:
             numbers += [true["generalize"]]
         elif true["judged_beyond"]:
             numbers += [true["generalize"], true["judged_beyond"]]
-        told = [x for x in numbers_in(said) if any(letter.isdigit() for letter in x)]
-        self.value(f"{said}: numbers", len(told), len(numbers))
-        for text, number in zip(told, numbers, strict=False):
-            self.value(said, text, number)
+        self.value(said, said, Told(numbers))
 
     def model(self, app: AppTest, run_id: int) -> None:
         """What a model came to, at the head of its page."""
         run = self.facts.runs[run_id]
-        came_to = str(true_of.outcome(run, self.chosen.learned_at, self.chosen.below))
+        came_to = self.outcome(run)
         begins = {
             "generalizes": "Learned and generalizes: ",
             "fails beyond": "Learned, but fails beyond: ",
@@ -206,36 +216,24 @@ class Drawn:
 
     def glance(self, shown: dict[str, str]) -> None:
         finished = done(self.scope)
-        failing = sum(fails(run, self.chosen.below) for run in finished)
         states = Counter(run["state"] for run in self.scope)
+        true: Row = {"Match the filters": sum(map(self.chosen.picks, self.scope))}
         if "Models tested" in shown:
-            self.value("Models tested", shown["Models tested"], len(finished))
-            told = numbers_in(shown.get("Failing models", ""))
-            true = [failing, failing / len(finished)] if finished else []
+            failing = sum(fails(run, self.chosen.below) for run in finished)
             # Where all are judged on trained and on longer lengths, the headline says it.
-            came_to = [
-                true_of.outcome(run, self.chosen.learned_at, self.chosen.below) for run in finished
-            ]
-            is_said = not finished or "not known" in came_to
-            self.value("Failing models", len(told), len(true) * is_said)
-            for text, number in zip(told, true, strict=False):
-                self.value("Failing models", text, number)
-            waiting = states["queued"] + states["running"]
-            self.value("Queued or in training", shown["Queued or in training"], waiting)
-            self.value("Training failed", shown["Training failed"], states["failed"])
-        if "Match the filters" in shown:
-            picked = sum(map(self.chosen.picks, self.scope))
-            self.value("Match the filters", shown["Match the filters"], picked)
+            is_said = "not known" in map(self.outcome, finished)
+            true |= {
+                "Models tested": len(finished),
+                "Queued or in training": states["queued"] + states["running"],
+                "Training failed": states["failed"],
+                "Failing models": Told((failing, failing / len(finished)) if is_said else ()),
+            }
+            shown = {"Failing models": "", **shown}
         if self.run_id is not None:
             run = self.facts.runs[self.run_id]
-            solved = run["solved_length"] if run["is_solved"] else None
-            for name, true_value in (
-                ("Solved length", solved),
-                ("False positives", run["fp"]),
-                ("False negatives", run["fn"]),
-            ):
-                if name in shown:
-                    self.value(f"run {self.run_id}: {name}", shown[name], true_value)
+            true |= {"Solved length": run["solved_length"] if run["is_solved"] else None}
+            true |= {"False positives": run["fp"], "False negatives": run["fn"]}
+        self.row(f"at a glance, {self.run_id}", shown, true)
 
     # Tables.
 
@@ -290,7 +288,26 @@ class Drawn:
         return {**fields, "dataset": self.facts.dataset_names.get(digest, digest)}
 
     def true_configuration(self, config_id: int) -> Row:
-        return configuration(self.groups[config_id], self.chosen.below, self.chosen.learned_at)
+        """What its runs come to, and how that is told."""
+        chosen = self.chosen
+        true = configuration(self.groups[config_id], chosen.below, chosen.learned_at)
+        every = {"proved": "proved", "refuted": "refuted", "undecided": "not decided"}
+        listed = true["failing_seeds"]
+        if len(listed) > 100:
+            listed = [*listed[:100], len(listed) - 100]
+        return true | {
+            "failing_interval": Told(true["failing_wilson"] or ()),
+            "generalizing_interval": Told(true["generalizing_wilson"] or ()),
+            "interval": Told(true["bootstrap"] or ()),
+            "learned_of": Told((true["learned"], true["judged"]) if true["judged"] else ()),
+            "generalize_of": Told(
+                (true["generalize"], true["judged_beyond"]) if true["judged_beyond"] else ()
+            ),
+            "every_length": ", ".join(
+                f"{true[name]:,} {words}" for name, words in every.items() if true[name]
+            ),
+            "failing_seeds": listed,
+        }
 
     def _picked(self) -> list[int]:
         return [x for x, runs in self.groups.items() if any(map(self.chosen.picks, runs))]
@@ -315,51 +332,11 @@ class Drawn:
         self.value("configurations: the worst first", keys, sorted(keys))
 
     def _configuration(self, row: Row, true: Row) -> None:
-        what = f"configuration {true['config_id']}"
-        for name in (
-            "seeds", "unfinished", "failed", "failing", "failing_share", "median_accuracy",
-            "median_solved_length", "false_positives", "false_negatives", "judged", "learned",
-            "judged_beyond", "generalize", "learned_share", "generalizing_share",
-        ):  # fmt: skip
-            if name in row:
-                self.value(f"{what}: {name}", row[name], true[name])
-        if "failing_interval" in row:
-            self._span(f"{what}: Wilson", row["failing_interval"], true["failing_wilson"])
-        if "generalizing_interval" in row:
-            told = row["generalizing_interval"]
-            self._span(f"{what}: generalizing", told, true["generalizing_wilson"])
-        self._span(f"{what}: bootstrap", row.get("interval"), true["bootstrap"])
-        for name, few, of in (
-            ("learned_of", "learned", "judged"),
-            ("generalize_of", "generalize", "judged_beyond"),
-        ):
-            if name in row:
-                told = numbers_in(row[name] if isinstance(row[name], str) else "")
-                numbers = [true[few], true[of]] if true[of] else []
-                self.value(f"{what}: {name}", len(told), len(numbers))
-                for text, number in zip(told, numbers, strict=False):
-                    self.value(f"{what}: {name}", text, number)
-        if "every_length" in row:
-            named = {"proved": "proved", "refuted": "refuted", "undecided": "not decided"}
-            said = [f"{true[name]:,} {words}" for name, words in named.items() if true[name]]
-            self.value(f"{what}: every length", row["every_length"], ", ".join(said))
+        shown = {"interval": None, **row}
         if "failing_seeds" in row:
             spans = re.findall(r"(\d+)(?:\.\.(\d+))?", row["failing_seeds"] or "")
-            seeds = [x for a, b in spans for x in range(int(a), int(b or a) + 1)]
-            listed = true["failing_seeds"]
-            if len(listed) > 100:
-                listed = [*listed[:100], len(listed) - 100]
-            self.value(f"{what}: failing seeds", seeds, listed)
-
-    def _span(self, what: str, text: Any, true: tuple[float, float] | None) -> None:
-        """An interval, as text."""
-        none = not isinstance(text, str) or not text or text.startswith("none")
-        self.value(f"{what}: none", none, true is None)
-        if not none and true is not None:
-            ends = numbers_in(text)
-            self.value(f"{what}: ends", len(ends), 2)
-            for end, number in zip(ends, true, strict=False):
-                self.value(what, end, number)
+            shown["failing_seeds"] = [x for a, b in spans for x in range(int(a), int(b or a) + 1)]
+        self.row(f"configuration {true['config_id']}", shown, true)
 
     def configuration_of_report(self, row: Row) -> None:
         """A row of the table of a report."""
@@ -407,28 +384,18 @@ class Drawn:
 
     def _model(self, row: Mapping[str, Any]) -> None:
         run = self.facts.runs[int(row["run_id"])]
-        for name in (*SHOWN_OF_RUNS, "config_id"):
-            if name in row:
-                self.value(f"run {run['run_id']}: {name}", row[name], run[name])
-        if "solved_length" in row:
-            solved = run["solved_length"] if run["is_solved"] else None
-            self.value(f"run {run['run_id']}: solved", row["solved_length"], solved)
-        if "outcome" in row:
-            came_to = true_of.outcome(run, self.chosen.learned_at, self.chosen.below)
-            self.value(f"run {run['run_id']}: outcome", row["outcome"], came_to)
-        for name in ("accuracy_within", "accuracy_beyond"):
-            if name in row:
-                self.value(f"run {run['run_id']}: {name}", row[name], run[name])
-        if "every_length" in row:
-            told = row["every_length"] if isinstance(row["every_length"], str) else ""
-            true = run["every_length"] or ""
-            if " by " in told:
-                # Tables name the string besides.
-                true = f"{true} by {run['refuted_by'] or 'the empty string'}"
-            self.value(f"run {run['run_id']}: every length", told, true)
-        if "failing" in row:
-            failing = int(fails(run, self.chosen.below))
-            self.value(f"run {run['run_id']}: failing", row["failing"], failing)
+        told = str(row.get("every_length"))
+        every = run["every_length"] or ""
+        if " by " in told:
+            # Tables name the string besides.
+            every = f"{every} by {run['refuted_by'] or 'the empty string'}"
+        true = {name: run[name] for name in SHOWN_OF_RUNS} | {
+            "solved_length": run["solved_length"] if run["is_solved"] else None,
+            "outcome": self.outcome(run),
+            "every_length": every,
+            "failing": int(fails(run, self.chosen.below)),
+        }
+        self.row(f"run {run['run_id']}", row, true)
 
     def _strings(self, rows: list[Row]) -> None:
         assert self.run_id is not None
@@ -442,9 +409,8 @@ class Drawn:
         for row in rows:
             true = spelled.get(spelled_out(row["string"]))
             self.value(f"{what}: {row['string']}", true is not None, True)
-            for name in (*ERRORS, "kind", "first_wrong", "log_probability", "error_kind"):
-                if true is not None and name in row and name in true:
-                    self.value(f"{what}: {row['string']}, {name}", row[name], true[name])
+            own = {x: y for x, y in (true or {}).items() if x in ERRORS}
+            self.row(f"{what}: {row['string']}", row, own)
 
     def _breaking(self, rows: list[Row]) -> None:
         """The strings that most models misclassify, of the language that is shown."""
@@ -476,8 +442,7 @@ class Drawn:
                 for run in failing
             )
             true = {"models": counts[string], "of": of, "share": counts[string] / of}
-            for name, number in true.items():
-                self.value(f"models wrong on {string!r}: {name}", row[name], number)
+            self.row(f"models wrong on {string!r}", row, true)
 
     def _of_language(self, config_ids: Iterable[int]) -> set[int] | None:
         """Those of the language that is chosen; None where the page alone knows which that is."""
@@ -502,10 +467,9 @@ class Drawn:
         most = sorted((y["wrong_a"] + y["wrong_b"] for y in alone.values()), reverse=True)[:100]
         self.value("of most models", [row["wrong_a"] + row["wrong_b"] for row in rows], most)
         for row in rows:
-            own = alone.get(spelled_out(row["string"]), {})
-            for name in ("length", "label", "wrong_a", "wrong_b"):
-                if name in row:
-                    self.value(f"{row['string']}: {name}", row[name], own.get(name))
+            own = dict.fromkeys(("length", "label", "wrong_a", "wrong_b"))
+            own |= alone.get(spelled_out(row["string"]), {})
+            self.row(row["string"], row, {**own, "string": row["string"]})
 
     def _questions(self, rows: list[Row]) -> None:
         assert self.pair is not None
@@ -567,8 +531,8 @@ class Drawn:
         }
         for row in rows:
             own = true.get((row["run_id"], row["attempt"]), {})
-            for name in ("at", "reason"):
-                self.value(f"run {row['run_id']}: {name}", row[name], own.get(name))
+            shown = {name: row[name] for name in ("at", "reason")}
+            self.row(f"run {row['run_id']}", shown, {**dict.fromkeys(shown), **own})
 
     # Charts.
 
@@ -630,12 +594,11 @@ class Drawn:
             first, last, run_id = ends[0], ends[-1], int(row["run_id"])
             spans.setdefault(run_id, []).append((first, last))
             of, counted = MEASURES[self.measure](self.facts.between(run_id, first, last))
-            what = f"run {run_id}, {self.measure}, lengths {row['lengths']}"
-            self.value(f"{what}: of", row["strings"], of)
-            self.value(what, row["value"], counted / of if of else None)
-            self.value(f"{what}: middle", row["middle"], (first + last) / 2)
-            seed = self.facts.runs[run_id]["model_seed"]
-            self.value(f"{what}: seed", row["model_seed"], seed)
+            true = {
+                "strings": of, "value": counted / of if of else None, "middle": (first + last) / 2,
+                "model_seed": self.facts.runs[run_id]["model_seed"],
+            }  # fmt: skip
+            self.row(f"run {run_id}, {self.measure}, lengths {row['lengths']}", row, true)
         width = max((last - first for x in spans.values() for first, last in x), default=0)
         if len({ends for x in spans.values() for ends in x}) == len(rows) / max(1, len(spans)):
             for run_id, own in spans.items():
@@ -676,11 +639,9 @@ class Drawn:
                 of, counted = MEASURES[self.measure](self.facts.between(run["run_id"], *span))
                 values += [counted / of] if of else []
             ends = true_of.bootstrap(tuple(values)) or (None, None)
-            what = f"configuration {config_id}, {self.measure} at {row['middle']}"
-            self.value(f"{what}: n", row["n"], len(values))
-            self.value(f"{what}: median", row["median"], float(np.median(values)))
-            self.value(f"{what}: low", row["low"], ends[0])
-            self.value(f"{what}: high", row["high"], ends[1])
+            true = {"n": len(values), "median": float(np.median(values))}
+            true |= {"low": ends[0], "high": ends[1]}
+            self.row(f"configuration {config_id}, {self.measure} at {row['middle']}", row, true)
 
     def _models(self, rows: Rows) -> None:
         for row in rows:
@@ -707,9 +668,7 @@ class Drawn:
         true = []
         for config_id in self._picked():
             finished = done(self.groups[config_id])
-            came_to = Counter(
-                true_of.outcome(run, self.chosen.learned_at, self.chosen.below) for run in finished
-            )
+            came_to = Counter(map(self.outcome, finished))
             true += [sorted(map(str, came_to.items()))] if finished else []
         shown = [sorted(str((x, int(n))) for x, n in bar.items()) for bar in bars.values()]
         left = list(true)
@@ -743,7 +702,7 @@ class Drawn:
                 continue
             values = [run["accuracy"] for run in runs]
             failing = sum(fails(run, self.chosen.below) for run in runs)
-            true = {
+            true: Row = {
                 "median": float(np.median(values)), "best": max(values), "worst": min(values),
                 "failing": failing, "seeds": len(runs), "failing_share": failing / len(runs),
                 "configurations": len(by_configuration(runs)),
@@ -764,12 +723,9 @@ class Drawn:
             for name in ("learned_share", "generalizing_share"):
                 shares = [x[name] for x in own if x[name] is not None]
                 true[name] = float(np.mean(shares)) if shares else None
-            for name, number in true.items():
-                self.value(f"cell {key}: {name}", row[name], number)
-            wilson = true_of.wilson(failing, len(runs))
-            self._span(f"cell {key}: Wilson", row["failing_interval"], wilson)
-            ends = true_of.bootstrap(tuple(values))
-            self._span(f"cell {key}: bootstrap", row["median_interval"], ends)
+            true["failing_interval"] = Told(true_of.wilson(failing, len(runs)))
+            true["median_interval"] = Told(true_of.bootstrap(tuple(values)) or ())
+            self.row(f"cell {key}", row, true)
 
     def _importance(self, rows: Rows) -> None:
         """What each value comes to; intervals of several configurations are not computed here."""
@@ -796,12 +752,10 @@ class Drawn:
             means = {value: float(np.mean(each)) for value, each in found.items()}
             low, high = min(means.values()), max(means.values())
             what = f"importance of {row['field']}"
-            self.value(f"{what}: values", row["values"], len(means))
-            self.value(f"{what}: worst", row["at_worst"], low)
-            self.value(f"{what}: {row['worst']}", row["at_worst"], means.get(row["worst"]))
-            self.value(f"{what}: best", row["at_best"], high)
-            self.value(f"{what}: {row['best']}", row["at_best"], means.get(row["best"]))
-            self.value(f"{what}: moves", row["moves"], high - low)
+            true = {"values": len(means), "at_worst": low, "at_best": high, "moves": high - low}
+            self.row(what, row, true)
+            for end in ("worst", "best"):
+                self.value(f"{what}: {row[end]}", row[f"at_{end}"], means.get(row[end]))
 
     def _errors_by_length(self, rows: Rows) -> None:
         assert self.run_id is not None
@@ -817,10 +771,8 @@ class Drawn:
                 x["occurrences"] for x in errors
                 if x["kind"] == row["kind"] and ends[0] <= x["length"] <= ends[1]
             )  # fmt: skip
-            what = f"run {self.run_id}, {row['kind']}, {row['lengths']}"
-            self.value(f"{what}: strings", row["strings"], wrong)
-            self.value(f"{what}: tested", row["tested"], tested)
-            self.value(f"{what}: rate", row["rate"], wrong / tested)
+            true = {"strings": wrong, "tested": tested, "rate": wrong / tested}
+            self.row(f"run {self.run_id}, {row['kind']}, {row['lengths']}", row, true)
         total = sum(row["strings"] for row in rows)
         self.value(f"run {self.run_id}: all", total, self.facts.runs[self.run_id]["wrong"])
 

@@ -200,11 +200,6 @@ class Facts:
             lengths.setdefault(row["run_id"], {})[row["length"]] = row
         return lengths
 
-    def at(self, run_id: int, count: str, first: int, last: int) -> int:
-        """What is counted of a run from one length to another."""
-        found = self.lengths[run_id].items()
-        return sum(row[count] for length, row in found if first <= length <= last)
-
     def between(self, run_id: int, first: int, last: int) -> Row:
         """All that is counted of a run from one length to another; missing as it is there."""
         found = [row for at, row in self.lengths[run_id].items() if first <= at <= last]

@@ -64,7 +64,8 @@ def marks(spec: Spec, kind: str) -> Iterator[Spec]:
 
 def shown(spec: Spec, layer: Spec) -> list[Spec]:
     """The rows that a mark shows."""
-    found: list[Spec] = spec["datasets"][layer.get("data", spec.get("data"))["name"]]
+    data: Any = layer.get("data", spec.get("data"))
+    found: list[Spec] = spec["datasets"][data["name"]]
     return found
 
 
@@ -222,7 +223,7 @@ def test_outcomes_are_stacked_to_a_whole_and_each_has_its_color_and_not_learned_
 
 
 def test_maps_have_one_scale_and_a_line_for_each_setting_that_differs() -> None:
-    def cells(value: str, *more: str, frame: pd.DataFrame = CELLS, **named: Any) -> Spec:
+    def cells(value: str, *more: Any, frame: pd.DataFrame = CELLS, **named: Any) -> Spec:
         spec: Spec = heat_map(frame, "hidden_size", "heads", value, *more, **named).to_dict()
         return spec
 

@@ -33,7 +33,6 @@ FILTERS = {
     "width": Selection(outcomes=("generalizes", "not learned"), width=16, learned_at=1.0),
     "kind": Selection(kind="false positives", seeds=(2, 4)),
 }
-filtered = pytest.mark.parametrize("chosen", FILTERS.values(), ids=FILTERS)
 
 
 def plain(app: AppTest) -> str:
@@ -55,10 +54,10 @@ def agrees(drawn: Drawn, least: int) -> None:
     [
         pytest.param(page, FILTERS[name], id=f"{page}-{name}")
         for page, names in (
-            ("compare", FILTERS),
-            ("failing", ("seeds", "below", "beyond", "kind")),
-            ("map", ("all", "below", "width")),
-            ("sweeps", ("all", "seeds", "beyond")),
+            ("compare", ("all", "seeds", "below", "beyond", "width")),
+            ("failing", ("beyond", "kind")),
+            ("map", ("all", "width")),
+            ("sweeps", ("beyond",)),
         )
         for name in names
     ],
@@ -81,24 +80,32 @@ def test_every_page_obeys_its_link(
             assert set(app.dataframe[1].value["kind"]) == {"false positive"}
     if chosen.outcomes:
         assert "count each of its models, whatever its outcome." in text
+    if page == "compare" and chosen is FILTERS["below"]:
+        # What moves a share is of the models that are judged.
+        for moved in ("Share that learned", "Share that generalizes"):
+            app.segmented_control(key="moves").set_value(moved)
+            drawn = Drawn(FACTS, Ledger(moved), "importance", chosen, moved=moved)
+            drawn.page(rerun(app), tables=False)
+            agrees(drawn, 9)
 
 
-@filtered
-def test_commands_give_what_sql_says(chosen: Selection) -> None:
-    sweeps = [f"--sweep={x}" for x in chosen.sweeps]
-    if chosen.kind:
-        return
-    asked = run_main("runs", "--json", *sweeps, *chosen.options, SEQCLS_DB=str(DB))
-    found = json.loads(asked.stdout)
-    judged = (chosen.learned_at, chosen.below)
-    true = {run["run_id"]: outcome(run, *judged) for run in picked(chosen)}
-    assert {run["id"]: run["outcome"] for run in found} == true
-    assert [run["id"] for run in found] == sorted(true)
+def test_commands_give_what_sql_says() -> None:
+    for name, chosen in FILTERS.items():
+        if not chosen.kind:
+            sweeps = [f"--sweep={x}" for x in chosen.sweeps]
+            asked = run_main("runs", "--json", *sweeps, *chosen.options, SEQCLS_DB=str(DB))
+            found = [(run["id"], run["outcome"]) for run in json.loads(asked.stdout)]
+            judged = (chosen.learned_at, chosen.below)
+            assert found == [(x["run_id"], outcome(x, *judged)) for x in picked(chosen)], name
+    chosen = Selection(("lower_magnitude_initializations",), learned_at=0.85, below=0.97)
+    came_to = [outcome(x, 0.85, 0.97) for x in chosen.scope(FACTS)]
+    text = run_main("status", *chosen.sweeps, *chosen.options, SEQCLS_DB=str(DB)).stdout
+    assert f"of these {came_to.count('generalizes')} generalize" in text
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_files_give_what_sql_says(tmp_path: Path) -> None:
-    chosen = FILTERS["seeds"]
+    chosen = Selection(("all_initializations",), seeds=(0, 5), failing=True)
     out = ("all_initializations", "-o", str(tmp_path / "r.html"))
     done_ = run_main("report", *out, *chosen.options, SEQCLS_DB=str(DB))
     assert done_.returncode == 0, done_.stderr
@@ -112,17 +119,10 @@ def test_files_give_what_sql_says(tmp_path: Path) -> None:
     assert len((tmp_path / "out" / "runs.csv").read_text().splitlines()) == len(own) + 1
 
 
-def test_the_last_line_of_status_is_judged_by_its_thresholds() -> None:
-    chosen = Selection(("lower_magnitude_initializations",), learned_at=0.85, below=0.97)
-    came_to = [outcome(x, 0.85, 0.97) for x in chosen.scope(FACTS)]
-    text = run_main("status", *chosen.sweeps, *chosen.options, SEQCLS_DB=str(DB)).stdout
-    assert f"of these {came_to.count('generalizes')} generalize" in text
-
-
-@pytest.mark.parametrize("chosen", [FILTERS["seeds"], FILTERS["beyond"]], ids=["usual", "beyond"])
 def test_pages_of_what_their_link_names_obey_its_thresholds(
-    monkeypatch: pytest.MonkeyPatch, chosen: Selection
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    chosen = Selection(("all_initializations",), (0, 1, 2, 3), learned_at=0.85, below=0.97)
     run_id = min(run["run_id"] for run in picked(chosen))
     app = open_app(monkeypatch, DB, "model", run=str(run_id), **chosen.query)
     drawn = Drawn(FACTS, Ledger("model"), "page model", chosen)
@@ -163,21 +163,25 @@ def test_what_a_link_asks_for_and_nothing_offers_is_said_by_name(
     warned = [warning.value.replace("\\", "") for warning in app.main.warning]
     for name, value in named.items():
         assert any(value in x and (name in x or "Model" in x) for x in warned), name
-    if page == "compare":
-        # Half of a link may be known.
+    if page == "failing":
         assert "43 of 43 runs match the filters." in said(app)
         app.button("clear_filters").click()
         rerun(app)
         assert "hiden_size" not in app.query_params
-        decay = str(default_fields()["weight_decay"])
-        half = {"seed": ["2", "77"], "hidden_size": ["999", "2"], "weight_decay": decay}
-        app = open_app(monkeypatch, DB, page, **half)
-        warned = [warning.value for warning in app.main.warning]
-        assert len(warned) == 2
-        assert "77" in " ".join(warned)
-        assert "999" in " ".join(warned)
-        assert app.multiselect(key="seed").value == [2]
-        assert app.multiselect(key="hidden_size").value == [2]
+
+
+def test_of_a_link_that_is_half_known_the_known_half_is_obeyed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decay = str(default_fields()["weight_decay"])
+    half: dict[str, Any] = {"seed": ["2", "77"], "hidden_size": ["999", "2"]}
+    app = open_app(monkeypatch, DB, "sweeps", weight_decay=decay, **half)
+    warned = [warning.value for warning in app.main.warning]
+    assert len(warned) == 2
+    assert "77" in " ".join(warned)
+    assert "999" in " ".join(warned)
+    assert app.multiselect(key="seed").value == [2]
+    assert app.multiselect(key="hidden_size").value == [2]
 
 
 def test_filters_are_chosen_on_the_page_and_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,19 +202,12 @@ def test_filters_are_chosen_on_the_page_and_cleared(monkeypatch: pytest.MonkeyPa
     assert not app.multiselect(key="outcome").value
 
 
-NONE = {
-    "failing": {"seed": "5", "sweep": "all_initializations"},
-    "compare": {"seed": "5", "failing": "true", "sweep": "all_initializations"},
-}
-
-
-@pytest.mark.parametrize("page", NONE)
-def test_where_no_model_is_left_the_pages_say_so(
-    monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
-    app = open_app(monkeypatch, DB, page, **NONE[page])
-    assert app.success[0].value
-    assert not app.get("vega_lite_chart")
+def test_where_no_model_is_left_the_pages_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    link = {"seed": "5", "failing": "true", "sweep": "all_initializations"}
+    for page in ("failing", "compare"):
+        app = open_app(monkeypatch, DB, page, **link)
+        assert app.success[0].value
+        assert not app.get("vega_lite_chart")
 
 
 def test_a_clicked_cell_of_a_map_is_compared_with_the_models_that_it_has(

@@ -2,10 +2,7 @@
 
 import asyncio
 import json
-import shutil
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,6 @@ from seqcls.interpretability.states_by_strings import attention_patterns
 from sweeps.api.models import trained_model
 from sweeps.store.opening import open_reader
 from tests.conftest import ROOT
-from tests.databases import rows
 from tests.inside import ADDITIVE, BLOCKS, LSTM, STREAMS, WRITING, WRITING_LSTM
 
 SHIPPED = str(ROOT / "runs.db")
@@ -118,22 +114,6 @@ def test_of_a_long_string_the_logit_is_shown_and_why_nothing_else(client: Client
     assert "drawn up to 64 tokens" in found["absent"][0]
     found = asked(client, run=5, string="a{500}")
     assert f"up to {MOST_TOKENS} are answered" in found["error"]
-
-
-def test_a_file_that_takes_the_place_of_the_database_answers_with_its_own_models(
-    client: Client, monkeypatch: pytest.MonkeyPatch, inside: Path, tmp_path: Path
-) -> None:
-    path, other = (Path(shutil.copy(inside, tmp_path / name)) for name in ("one.db", "other.db"))
-    ((revision,),) = rows(path, "SELECT runs FROM revision")
-    with closing(sqlite3.connect(other)) as connection, connection:
-        connection.execute("UPDATE checkpoint SET run_id = -1 WHERE run_id = 1")
-        connection.execute("UPDATE checkpoint SET run_id = 1 WHERE run_id = 2")
-        connection.execute("UPDATE revision SET runs = ?", (revision,))
-    monkeypatch.setenv("SEQCLS_DB", str(path))
-    before = asked(client, run=2, string="0110")
-    assert "logit" in before["said"]
-    other.replace(path)
-    assert asked(client, run=2, string="0110") != before
 
 
 def test_epochs_differ_and_the_best_is_answered_where_none_is_named(client: Client) -> None:

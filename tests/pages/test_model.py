@@ -192,8 +192,8 @@ def test_a_run_without_a_model_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pat
     page = shown(open_app(monkeypatch, file_of(store), "model", run="1"))
     assert "run 1 is failed and has no model to look into: diverged *here*" in page.errors[0]
     light = Path(shutil.copy(SHIPPED, tmp_path / "light.db"))
-    with closing(sqlite3.connect(light)) as connection, connection:
-        connection.execute("DELETE FROM checkpoint")
+    with closing(sqlite3.connect(light)) as file, file:
+        file.execute("DELETE FROM checkpoint")
     page = shown(open_app(monkeypatch, light, "model", run=SEED_2))
     assert "the weights of run 5 are not stored" in page.errors[0]
     assert not page.charts

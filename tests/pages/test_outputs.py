@@ -15,7 +15,7 @@ from sweeps.store.opening import open_reader
 from tests.app import open_app
 from tests.inside import ALL_PLACES, SOME_PLACES, WRITING
 from tests.oracles.facts import Facts
-from tests.pages.shown import Shown, shown
+from tests.pages.shown import shown
 from tests.shown import kept_in
 
 COPYING = "copying"
@@ -33,7 +33,7 @@ def told(inside: Path) -> Facts:
     return Facts(inside)
 
 
-def stored(told: Facts, query: str, *given: Any) -> Iterator[tuple[Any, ...]]:
+def stored(told: Facts, query: str, *given: Any) -> Iterator[Any]:
     return (tuple(row.values()) for row in told.ask(query, *given))
 
 
@@ -96,7 +96,6 @@ def test_measures_of_outputs_are_drawn_by_length_and_mapped(
     own = drawn[drawn["run_id"].astype(str) == WRITING].set_index("middle")["value"]
     sql = f"SELECT length, {MEASURES[measure]} FROM length_score WHERE run_id = ? AND length > 0"
     assert own.to_dict() == pytest.approx(dict(stored(told, sql, int(WRITING))))
-    assert measure in page.said
     page = shown(open_app(monkeypatch, inside, "map", mapped=measure, language="copy"))
     assert f"{measure}: " in page.said
 
@@ -112,16 +111,14 @@ def test_beside_languages_only_what_holds_of_both_is_said(
     assert "Marked:" not in page.said
 
 
-def models_of(page: Shown) -> set[str]:
-    return {str(run) for table in page.tables if "run_id" in table for run in table["run_id"]}
-
-
 def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
     monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts, tmp_path: Path
 ) -> None:
     store = open_reader(str(inside))
     tested = int(lengths(store, [SOME_PLACES])["tested"].sum())
-    times = told.test_strings(int(SOME_PLACES))
+    of_set = told.test_set_of(told.runs[int(SOME_PLACES)]["config_id"])
+    sql = "SELECT string, occurrences FROM test_string WHERE test_set_id = ?"
+    times = dict(stored(told, sql, of_set))
     assert 0 < tested < sum(times.values()), "of some lengths not all strings were tested"
     (path,) = export(store, tmp_path / "out", "jsonl")
     answers = [json.loads(line) for line in path.read_text().splitlines()]
@@ -130,7 +127,7 @@ def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
         assert sum(times[row["input"]] for row in own) == of
         wrong = {row["input"] for row in own if not row["correct"]}
         assert wrong == set(errors(store, [run])["string"])
-    both = compare_runs(store, SOME_PLACES, ALL_PLACES)
+    both = compare_runs(store, int(SOME_PLACES), int(ALL_PLACES))
     assert both.table is not None
     asked = {row["input"] for row in answers if row["run"] == int(SOME_PLACES)}
     assert both.table.pairs == len(asked) < len(times)

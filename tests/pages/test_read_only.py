@@ -195,7 +195,7 @@ def test_a_server_started_by_streamlit_itself_refuses_likewise() -> None:
     app = str(ROOT / "dashboard" / "app.py")
     command = [sys.executable, "-m", "streamlit", "run", app, "--server.address=0.0.0.0"]
     said = subprocess.run(
-        [*command, "--server.port=0"], capture_output=True, text=True, timeout=60, check=False
+        [*command, "--server.port=0"], capture_output=True, text=True, timeout=300, check=False
     )
     assert said.returncode == 2
     assert "set SEQCLS_READ_ONLY=1" in said.stderr

@@ -19,11 +19,10 @@ from sweeps.cli.any_model import comparison_sentences
 from sweeps.statistics.differences import MEASURES, importance, string_differences
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.opening import open_reader
 from sweeps.store.reads import overview, queries, string_queries
 from sweeps.store.reads.selection import View
 from tests.app import metrics, open_app, rerun, said
-from tests.chaos.filled import fill_imported
 from tests.commands import run_main
 from tests.conftest import ROOT
 from tests.databases import rows
@@ -53,7 +52,7 @@ def drawn_fields(app: AppTest, name: str) -> list[set[Any]]:
 
 
 def test_configurations_are_compared_the_worst_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(monkeypatch, SHIPPED)
+    app = open_app(monkeypatch, SHIPPED, config=["3", "7"], moves="Failing share")
     tested = {"Models tested": "43", "Queued or in training": "0", "Training failed": "0"}
     assert metrics(app) == tested
     assert "41 of 43 models learned the trained lengths; of these 27 generalize" in plain(app)
@@ -76,12 +75,7 @@ def test_configurations_are_compared_the_worst_first(monkeypatch: pytest.MonkeyP
     # Who cannot see a chart is told of it.
     specs = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
     assert any(x["description"].startswith("Accuracy by string length") for x in specs)
-
-
-def test_selected_configurations_are_in_the_link_and_drawn_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    app = open_app(monkeypatch, SHIPPED, config=["3", "7"], moves="Failing share")
+    # Those that are selected are in the link, and drawn alone.
     assert sorted(app.query_params["config"]) == ["3", "7"]
     (points, *_) = [x for chart in charts_of(app) for x in chart if "run_id" in x and "middle" in x]
     facts = Facts(SHIPPED)
@@ -116,8 +110,8 @@ def test_a_map_sets_two_settings_against_each_other(monkeypatch: pytest.MonkeyPa
     assert narrow["train_sampler"].item() == "fixed_length, variable_length"
     app.selectbox(key="y").set_value("hidden_size")
     assert "Choose different settings" in rerun(app).info[0].value
-    app = open_app(monkeypatch, SHIPPED, "map", sweep="all_initializations")
-    assert "no setting differs" in app.info[0].value
+    app.multiselect(key="sweep").set_value(["all_initializations"])
+    assert "no setting differs" in rerun(app).info[0].value
 
 
 def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
@@ -127,8 +121,8 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     table = app.dataframe[0].value
     assert table.columns[0] == "configuration", "what tells them apart is first"
     assert len({*table["configuration"]}) == len(table) == 4
-    chosen = open_app(monkeypatch, languages, sweep="parity", columns=["interval", "positions"])
-    assert [*chosen.dataframe[0].value] == ["configuration", "interval", "positions"]
+    app.multiselect(key="columns").set_value(["interval", "positions"])
+    assert [*rerun(app).dataframe[0].value] == ["configuration", "interval", "positions"]
 
 
 # Several languages: none is pooled with another or split.
@@ -180,18 +174,16 @@ def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(
     parity = cells[cells["task"] == "parity"].set_index("positions")
     assert parity["seeds"].to_dict() == {"none": 12, "rotary": 12}, "no LSTM"
     # Filters leave fewer languages; no link is blamed.
-    app = open_app(monkeypatch, languages, "map")
     app.selectbox(key="language").select("first")
     rerun(app).query_params["language"] = "first"
     app.multiselect(key="task").set_value(["parity", "regular"])
     assert not rerun(app).warning
 
 
-@pytest.mark.parametrize("page", ["compare", "failing"])
 def test_a_link_that_names_a_language_is_no_mistake_in_a_filter(
-    languages: Path, monkeypatch: pytest.MonkeyPatch, page: str
+    languages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = open_app(monkeypatch, languages, page, language="first")
+    app = open_app(monkeypatch, languages, "failing", language="first")
     assert not app.warning
     app.switch_page("screens/compare.py")
     assert not rerun(app).warning
@@ -316,9 +308,8 @@ def test_two_models_are_compared_string_by_string(monkeypatch: pytest.MonkeyPatc
         "SELECT run.id FROM run JOIN sweep_run ON run_id = run.id JOIN sweep s ON s.id = sweep_id "
         "WHERE s.name LIKE 'lower%' AND 100 * wrong_within > tested_within",
     )
-    for link, second in ({}, "not learned"), ({"learned": "80"}, "fails beyond"):
-        app = open_app(monkeypatch, SHIPPED, TWO, run=["3", str(unlearned)], **link)
-        assert f"**fails beyond** of the first, **{second}** of the second" in said(app)
+    app = open_app(monkeypatch, SHIPPED, TWO, run=["3", str(unlearned)], learned="80")
+    assert "**fails beyond** of the first, **fails beyond** of the second" in said(app)
 
 
 def test_the_guide_says_nothing_of_other_models_under_a_name_of_the_report(
@@ -360,17 +351,16 @@ def test_strings_without_labels_are_counted_too() -> None:
 def test_models_that_are_not_drawn_are_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    db = tmp_path / "several.db"
-    fill_imported(open_writer(str(db)), tmp_path, (12, 4))
+    db = copy_of("compared", "imported.db", tmp_path)
     # All lengths of these strings are one point of a line.
-    for most_points, drawn in ((20, (12, 4)), (14, (7, 4))):
+    for most_points, drawn in ((13, (7, 6)), (10, (5, 5))):
         monkeypatch.setattr("dashboard.views.scores.MAX_POINTS", most_points)
         app = open_app(monkeypatch, db, TWO, config=["1", "2"])
         frames = [x for chart in charts_of(app) for x in chart if "run_id" in x and "middle" in x]
         models = frames[0].groupby("configuration_number")["run_id"].nunique()
         assert tuple(models) == drawn
-        told = "shows up to 7 models of each configuration"
-        assert (told in said(app)) == (drawn != (12, 4))
+        told = "shows up to 5 models of each configuration"
+        assert (told in said(app)) == (drawn != (7, 6))
 
 
 @pytest.fixture(scope="module")
@@ -408,11 +398,11 @@ def test_models_of_other_trained_lengths_are_compared_beyond_the_longer_of_them(
     assert LONGER not in alike.stdout
 
 
-@pytest.mark.parametrize("page", [TWO, "compare", "map"])
 def test_pages_say_on_which_lengths_they_are_compared(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     link: dict[str, Any] = {"learned": "50", "below": "72", "moves": "Share that generalizes"}
-    link |= {"config": ["1", "3"]} if page == TWO else {}
     db = copy_of("trained", "lengths.db", tmp_path)
-    assert LONGER in said(open_app(monkeypatch, db, page, **link))
+    for page in (TWO, "compare", "map"):
+        asked = {"config": ["1", "3"]} if page == TWO else {}
+        assert LONGER in said(open_app(monkeypatch, db, page, **link, **asked)), page

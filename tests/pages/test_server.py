@@ -14,6 +14,7 @@ from contextlib import closing
 from http.client import HTTPConnection
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -21,7 +22,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from benchmarks.served import Server, running, serve
+from benchmarks.served import Server, running
 from benchmarks.visitors import visitor
 from dashboard.server.first_page import PAGES
 from sweeps.serve import NAMES_VARIABLE, answers_to
@@ -49,15 +50,41 @@ PARAMETERS = (
 SECRETS = (b"root:x:0", b"SQLite format", b"import streamlit", b"enableCORS")
 
 
+NAMESPACE = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount"]
+AS_MEDIUM = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+PATH = "/lab/models"
+
+
 @pytest.fixture(scope="module")
-def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A read-only dashboard below a path, as behind a reverse proxy."""
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped database in write-ahead mode, which wants files beside it."""
     folder = tmp_path_factory.mktemp("db") / FOLDER
     folder.mkdir()
-    shutil.copy(ROOT / "runs.db", folder / "runs.db")
-    with serve(folder / "runs.db", "--read-only", base_path="/lab/models") as server:
+    copied = Path(shutil.copy(ROOT / "runs.db", folder / "runs.db"))
+    with open_writer(str(copied)).change():
+        pass
+    assert copied.read_bytes()[18:20] == b"\2\2"
+    return copied
+
+
+@pytest.fixture(scope="module")
+def mounted(db: Path) -> list[str]:
+    """What a command is preceded by for which alone the folder is read-only; empty where nothing
+    can be mounted. Root may write whatever modes say.
+    """
+    before = [*NAMESPACE, "sh", "-c", AS_MEDIUM, "sh", str(db.parent)]
+    touch = [*before, "touch", str(db.with_name("new"))]
+    tried = subprocess.run(touch, capture_output=True, text=True, check=False)
+    return before if "Read-only file system" in tried.stderr else []
+
+
+@pytest.fixture(scope="module")
+def public(db: Path, mounted: list[str]) -> Iterator[Server]:
+    """A read-only dashboard on a read-only medium, below a path, as behind a reverse proxy."""
+    command = [*mounted, sys.executable, "-m", "sweeps", "dashboard", "--read-only", f"--db={db}"]
+    command.append(f"--base-path={PATH}")
+    with running(lambda port: [*command, f"--port={port}"], base_path=PATH) as server:
         yield server
-        assert [x.name for x in folder.iterdir()] == ["runs.db"]
 
 
 def answer(
@@ -141,7 +168,7 @@ def test_a_name_that_was_made_to_lead_here_is_answered_nowhere(public: Server, h
     """A page of that name would have the origin that its requests ask for."""
     port = urlsplit(public.url).port
     static = re.findall(r'src="\./(static/[^"]+)"', answer(public, "/lab/models/")[1].decode())[0]
-    there = {"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}"}
+    there: dict[str, Any] = {"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}"}
     for path in (*ENTRANCES, static):
         method = "POST" if path == "live" else "GET"
         status, content = answer(public, f"/lab/models/{path}", method, **there)
@@ -192,95 +219,57 @@ def test_names_and_paths_that_lead_nowhere_are_refused(option: str) -> None:
 
 
 BREAKS = """
-import dashboard.views.guide
+import sys
 
-def breaks(*_):
-    raise ValueError("inside of the server")
+import streamlit.web.cli
 
-dashboard.views.guide.find = breaks
+sys.modules["dashboard.views.guide"] = None
+streamlit.web.cli.main()
 """
-STREAMLIT = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py"]
+"""Streamlit's command, in whose process the guide cannot be imported."""
+
+# Without `site`, no editable installation is known; -P leaves out the working directory.
+NOT_INSTALLED = [sys.executable, "-S", "-P", "-c"]
+CLOUD = {
+    "PATH": os.environ["PATH"],
+    "HOME": os.environ.get("HOME", "/"),
+    "PYTHONPATH": os.pathsep.join(site.getsitepackages()),
+    "SEQCLS_READ_ONLY": "1",
+    NAMES_VARIABLE: "models.example.org",
+}
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
-    """A dashboard that Streamlit starts, behind a name of a proxy, whose guide breaks."""
-    folder = tmp_path_factory.mktemp("broken") / FOLDER
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(BREAKS)
-    db = Path(shutil.copy(ROOT / "runs.db", folder / "x.db"))
-    environment = {
-        **os.environ, "SEQCLS_READ_ONLY": "1", "SEQCLS_DB": str(db),
-        "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
-        NAMES_VARIABLE: "models.example.org",
-    }  # fmt: skip
-    with running(lambda port: [*STREAMLIT, f"--server.port={port}"], environment) as server:
-        yield server, db
+def cloud() -> Iterator[Server]:
+    """The dashboard as the Community Cloud starts it, behind a name, with a guide that breaks.
+
+    There the packages of requirements.txt are installed, of which `seqcls` is none.
+    """
+    command = [*NOT_INSTALLED, BREAKS, "run", "dashboard/app.py"]
+    with running(lambda port: [*command, f"--server.port={port}"], CLOUD) as server:
+        yield server
 
 
-def test_a_page_that_breaks_shows_no_traceback(broken: tuple[Server, Path]) -> None:
-    """Of a server that by itself would show one."""
-    server, _ = broken
-    with visitor(server) as own:
+def test_a_page_that_breaks_shows_no_traceback(cloud: Server) -> None:
+    """Streamlit by itself would show one."""
+    with visitor(cloud) as own:
         own.open("guide")
         assert BROKE in own.received
-        for inside in (b"inside of the server", b"Traceback", b"sitecustomize"):
+        for inside in (b"dashboard.views", b"Traceback", b"sys.modules"):
             assert inside not in own.received
-    assert answer(server, "/", Host="models.example.org")[0] == 200
+    assert answer(cloud, "/", Host="models.example.org")[0] == 200
     for path in ("/", "/_stcore/stream"):
-        assert answer(server, path, Host="rebound.example")[0] == 403
+        assert answer(cloud, path, Host="rebound.example")[0] == 403
 
 
-def shows_no_inside(server: Server) -> None:
-    """Asserts that pages neither break nor name a folder."""
-    with visitor(server) as own:
-        for page in ("", "sweeps", "model", "guide"):
-            own.open(page)
-            for inside in (BROKE, FOLDER.encode()):
-                assert inside not in own.received, page
-
-
-def test_what_is_wrong_with_the_database_is_said_without_folders_and_passwords(
-    broken: tuple[Server, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server, db = broken
-    db.write_bytes(b"no database " * 1_000)
-    shows_no_inside(server)
-    db.unlink()
-    shows_no_inside(server)
-    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
-    for page in ("compare", "model"):
-        app = open_app(monkeypatch, f"postgresql://reader:{PASSWORD}@127.0.0.1:1/results", page)
-        texts = [said(app), *markdown_of(app)]
-        assert any("127.0.0.1" in text for text in texts) or app.error
-        assert [text for text in texts if PASSWORD in text] == []
-
-
-def test_it_runs_from_the_repository_where_it_is_not_installed() -> None:
-    """As on the Community Cloud: the packages of requirements.txt, of which `seqcls` is none."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": os.environ.get("HOME", "/"),
-        "PYTHONPATH": os.pathsep.join(site.getsitepackages()),
-        "SEQCLS_READ_ONLY": "1",
-    }
-    # Without `site`, no editable installation is known; -P leaves out the working directory.
-    python = [sys.executable, "-S", "-P"]
-    absent = subprocess.run(
-        [*python, "-c", "import importlib.util as x; raise SystemExit(not x.find_spec('seqcls'))"],
-        cwd=ROOT, env=environment, capture_output=True,
-    )  # fmt: skip
-    if absent.returncode == 0:
+def test_it_runs_from_the_repository_where_it_is_not_installed(cloud: Server) -> None:
+    find = "import importlib.util as x; raise SystemExit(not x.find_spec('seqcls'))"
+    if subprocess.run([*NOT_INSTALLED, find], cwd=ROOT, env=CLOUD).returncode == 0:
         pytest.skip("seqcls is installed among the packages")
-    command = [*python, *STREAMLIT[1:]]
-    with (
-        running(lambda port: [*command, f"--server.port={port}"], environment) as server,
-        visitor(server) as own,
-    ):
-        for page in ("", "model"):
-            assert own.open(page) > 10_000
-            assert BROKE not in own.received
-            assert b"launch_button" not in own.received
+    with visitor(cloud) as own:
+        assert own.open("model") > 10_000
+        assert BROKE not in own.received
+        assert b"launch_button" not in own.received
 
 
 def test_the_community_cloud_is_given_what_the_project_asks_for_at_tested_versions() -> None:
@@ -308,30 +297,32 @@ def test_the_container_starts_a_read_only_dashboard() -> None:
     assert "USER visitor" in lines
 
 
-NAMESPACE = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount"]
-AS_MEDIUM = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
-
-
-def test_it_stands_on_a_read_only_medium(tmp_path: Path) -> None:
-    """Root may write whatever modes say, so that the folder is mounted read-only, for it alone."""
-    folder = tmp_path / "medium"
-    folder.mkdir()
-    db = Path(shutil.copy(ROOT / "runs.db", folder / "runs.db"))
-    with open_writer(str(db)).change():
-        pass
-    assert db.read_bytes()[18:20] == b"\2\2", "in write-ahead mode, which wants files beside it"
-    mounted = [*NAMESPACE, "sh", "-c", AS_MEDIUM, "sh", str(folder)]
-    tried = subprocess.run(
-        [*mounted, "touch", str(folder / "new")], capture_output=True, text=True, check=False
-    )
-    if "Read-only file system" not in tried.stderr:
-        pytest.skip(f"NOT TESTED: nothing can be mounted here: {tried.stderr}")
-    command = [*mounted, sys.executable, "-m", "sweeps", "dashboard", "--read-only", f"--db={db}"]
-    with running(lambda port: [*command, f"--port={port}"]) as server, visitor(server) as own:
+def test_it_stands_on_a_read_only_medium(public: Server, db: Path, mounted: list[str]) -> None:
+    if not mounted:
+        pytest.skip("NOT TESTED: nothing can be mounted here")
+    with visitor(public) as own:
         assert own.open("model", "view=Why") > 1_000
         assert BROKE not in own.received
         assert b"cannot be shown" not in own.received
-    assert [x.name for x in folder.iterdir()] == ["runs.db"]
+    assert [x.name for x in db.parent.iterdir()] == ["runs.db"]
+
+
+def test_what_is_wrong_with_the_database_is_said_without_folders_and_passwords(
+    public: Server, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for is_there in (True, False):
+        db.write_bytes(b"no database " * 1_000) if is_there else db.unlink()
+        with visitor(public) as own:
+            for page in ("", "model"):
+                own.open(page)
+                for inside in (BROKE, FOLDER.encode()):
+                    assert inside not in own.received, page
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    for page in ("compare", "model"):
+        app = open_app(monkeypatch, f"postgresql://reader:{PASSWORD}@127.0.0.1:1/results", page)
+        texts = [said(app), *markdown_of(app)]
+        assert any("127.0.0.1" in text for text in texts) or app.error
+        assert [text for text in texts if PASSWORD in text] == []
 
 
 def test_every_promise_to_those_who_publish_names_a_test_that_is_there() -> None:
@@ -376,10 +367,7 @@ asyncio.run(begin())
 """The dashboard, and one path more that is never answered."""
 
 
-@pytest.mark.parametrize(
-    ("asked", "waits"), [(signal.SIGINT, False), (signal.SIGTERM, True)], ids=["INT", "TERM"]
-)
-def test_a_dashboard_that_is_asked_to_end_does(asked: signal.Signals, waits: bool) -> None:
+def test_a_dashboard_that_is_asked_to_end_does() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", SERVER],
         cwd=ROOT,
@@ -391,12 +379,9 @@ def test_a_dashboard_that_is_asked_to_end_does(asked: signal.Signals, waits: boo
         try:
             assert server.stdout.readline() == b"Showing runs.db.\n"
             with socket.create_connection(("127.0.0.1", int(server.stdout.readline()))) as browser:
-                if waits:
-                    browser.sendall(b"GET /never HTTP/1.1\r\nHost: here\r\n\r\n")
-                    assert server.stdout.readline() == b"asked\n"
-                server.send_signal(asked)
-                status = server.wait()
+                browser.sendall(b"GET /never HTTP/1.1\r\nHost: here\r\n\r\n")
+                assert server.stdout.readline() == b"asked\n"
+                server.terminate()
+                assert server.wait() == 128 + signal.SIGTERM
         finally:
             server.kill()
-    # What nobody waits for ends by itself.
-    assert (status == 128 + asked) == waits

@@ -193,7 +193,7 @@ def test_why_training_failed_is_on_the_page_of_sweeps(
 def test_loss_curves_of_models_in_training_grow_though_no_revision_tells_of_it(
     monkeypatch: pytest.MonkeyPatch, kinds: Path, tmp_path: Path
 ) -> None:
-    """Of a sweep that was trained, of two models that train, and of one that waits."""
+    """One model was trained; another waits, trains, and loses its worker."""
     del kinds
     store = open_writer(str(copy_of("kinds", "kinds.db", tmp_path)))
     sweep_id = sweep_of(store, "counted")

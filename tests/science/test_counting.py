@@ -99,8 +99,8 @@ def test_tokens_are_told_apart_whatever_they_are() -> None:
     formula = "push >= 2*pop and #10<1"
     task: Any = language("counting", alphabet="push pop 10", formula=formula)
     assert task == Counting(("push", "pop", "10"), formula)
-    counts = np.array([[2, 1, 0], [1, 1, 0], [2, 1, 1]])
-    assert task.labels_of_counts(counts).tolist() == [True, False, False]
+    several = np.array([[2, 1, 0], [1, 1, 0], [2, 1, 1]])
+    assert task.labels_of_counts(several).tolist() == [True, False, False]
     assert "push pop 10" in task.describe()
 
 

@@ -48,20 +48,6 @@ def data(db: Path, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-def test_what_parts_add_sums_to_the_logit(inside: Path) -> None:
-    found = data(inside, "states", BLOCKS, "0110")
-    assert found["steps"][-1]["logit"] == pytest.approx(found["logit"], abs=1e-5)
-    assert sum(own["adds"] for own in found["steps"]) == pytest.approx(found["steps"][-1]["logit"])
-    assert found["prefix_logits"][-1] == pytest.approx(found["logit"])
-    assert len(found["attention"]) == 2
-    assert "what each part adds to the logit" in invoke(inside, "states", BLOCKS, "0110").output
-    found = data(inside, "states", LSTM, "0110")
-    gates = {"input_gate", "forget_gate", "candidate", "output_gate", "cell"}
-    assert set(found["gates"]) == gates
-    assert "steps" not in found
-    assert len(found["path"]) == len(found["tokens"])
-
-
 @pytest.mark.parametrize("run", [WRITING, WRITING_LSTM])
 def test_states_of_what_writes_are_those_of_input_and_output(inside: Path, run: str) -> None:
     found = data(inside, "states", run, STRING)
@@ -100,11 +86,6 @@ def test_ablation_names_every_part_and_counts_errors(inside: Path) -> None:
     assert [len(own["without"]) for own in pruned["steps"]] == [0, 1, 2, 3, 4]
     units = data(inside, "ablate", LSTM, "--sample", "50", "--how", "mean")["parts"]
     assert ["layer 0, unit 3"] in [own["without"] for own in units]
-    for run in (WRITING, WRITING_LSTM, ADDITIVE):
-        whole = (found := data(inside, "ablate", run))["parts"][0]
-        assert (whole["without"], whole["logit_change"]) == ([], 0)
-        assert whole["misclassified"] <= found["strings"] <= 60
-        assert whole["loss"] > 0
 
 
 REFUSED: dict[tuple[str, ...], str] = {

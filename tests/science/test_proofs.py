@@ -441,7 +441,7 @@ def test_an_odd_file_is_refused_in_one_line(odd: str, tmp_path: Path) -> None:
 def test_the_checker_alone_accepts_what_is_proved_and_refuses_in_one_line(tmp_path: Path) -> None:
     path, weights, odd = (tmp_path / x for x in ("proof.json", "weights.npz", "odd.json"))
     path.write_text(to_text(certificate_of(proved())))
-    odd.write_text(ODD["100,000 brackets"](""))
+    odd.write_text(str(ODD["100,000 brackets"]("")))
     given: dict[str, Any] = dict(by_hand(8.0).weights)
     np.savez(weights, **given)
     for asked, status in (((path, weights), 0), ((path, path), 1), ((odd,), 1)):

@@ -71,6 +71,8 @@ def test_the_command_stores_causes_and_says_them_by_configuration(shipped: Store
     assert "83% (44% to 97%)" in said
     stored = rows(shipped, "SELECT run_id, mechanism, sum(strings) FROM cause GROUP BY run_id")
     assert [number for *_, number in stored] == [10] * 6
+    for share, strings in rows(shipped, "SELECT share, strings FROM cause"):
+        assert share == pytest.approx(strings / 10)
     before = queries.revision(shipped.reader())
     record = json.loads(run(shipped, *sweep, "--sample", "10", "--json"))
     assert queries.revision(shipped.reader()) == before, "what is stored is not found again"

@@ -1,6 +1,5 @@
 """Numbers are those of the tables wherever they are read, on every kind of database."""
 
-import io
 import itertools
 import json
 from collections.abc import Callable
@@ -93,23 +92,10 @@ def _text(file: Any) -> pd.DataFrame:
     return pd.read_csv(file, dtype=str, keep_default_na=False)
 
 
-def _downloaded(label: str) -> Callable[[Store], Any]:
-    def read(store: Store) -> Any:
-        ending, write = share.FORMATS[label]
-        data = write(_of_pages(store))
-        if ending == "jsonl":
-            return list(map(json.loads, data.decode().split("\n")[:-1]))
-        file = io.BytesIO(data)
-        return _text(file) if ending.endswith("csv") else pq.read_table(file).to_pandas()
-
-    return read
-
-
 READERS: dict[str, Callable[[Store], Any]] = {
     "api.runs": lambda store: api.runs(store, "theirs"),
     "runs --json": _of_the_command,
     "a page": _of_pages,
-    **{f"{label} of a page": _downloaded(label) for label in share.FORMATS},
 }
 
 
@@ -162,7 +148,7 @@ LOGITS = [float("nan"), float("inf"), -float("inf"), 1.5, 1e300, -5e-324]
 def test_views_say_of_a_logit_that_is_no_number_that_it_is_none(
     any_db: str, tmp_path: Path
 ) -> None:
-    """Of packs with eight bytes a logit, and with four."""
+    """Packs have eight bytes a logit, or four."""
     store = open_writer(any_db)
     path = tmp_path / "data.csv"
     strings = [f"{n:b}".replace("0", "a").replace("1", "b") for n in range(1, 9)]
@@ -214,7 +200,7 @@ OF_CELLS = {
 def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of four runs, some trained on border pairs, all tested on the same strings."""
+    """Four runs, some trained on border pairs, are all tested on the same strings."""
     store = open_reader(str(copy_of("trained", "pairs.db", tmp_path)))
     path = file_of(store)
     shares = reading.border_accuracies(store, View()).set_index("run_id")

@@ -82,8 +82,8 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
     settings = overview.settings(small)
     assert list(settings.columns) == ["hidden_size", "train_sampler"], "those that differ"
     configs = queries.configs(small)
-    for config_id, row in settings.iterrows():
-        config = configs[int(str(config_id))]
+    for number, row in settings.iterrows():
+        config = configs[int(str(number))]
         assert (config.hidden_size, config.train_sampler) == tuple(row)
     assert queries.configs(small, [2]) == {2: configs[2]}
 
@@ -224,7 +224,7 @@ COUNTS = (
     *((100, 0, 1000, 1), (100, 1, 1000, 10), (100, 1, 1000, 11), (100, 1, 1000, 1000)),
     *((0, 0, 1000, 0), (100, 0, 0, 0), (100, 5, 0, 0)),
 )
-"""Of each run: strings of trained lengths, of them wrong; longer ones, of them wrong."""
+"""A run each: strings of trained lengths, how many are wrong; longer ones, how many are wrong."""
 
 LAST = [UNKNOWN, UNKNOWN, LEARNED]
 JUDGED = {
@@ -257,7 +257,7 @@ def ranged(any_db: str) -> Store:
 def test_a_threshold_itself_is_enough(ranged: Store) -> None:
     for (learned_at, below), expected in JUDGED.items():
         view = View(learned_at=learned_at, below=below)
-        judged = {"learned_at": learned_at, "below": below}
+        judged: dict[str, Any] = {"learned_at": learned_at, "below": below}
         models = overview.models(ranged, view).sort_values("run_id")
         assert models["outcome"].tolist() == expected
         assert api.runs(ranged, **judged)["outcome"].tolist() == expected
@@ -327,33 +327,3 @@ def test_the_shipped_models_have_these_outcomes_and_are_listed_by_them() -> None
         said = refused("runs", option, value, "--db", str(SHIPPED))
         assert f"{option} {value}" in said
         assert expected in said
-
-
-def test_two_configurations_are_compared_by_what_has_learned() -> None:
-    shipped = open_reader(str(SHIPPED))
-    names = ("all_initializations", "lower_magnitude_initializations")
-    compared = api.compare(shipped, *names)
-    # One seed of the second learned nothing, and says nothing of longer strings.
-    counts = {name: found.counts for name, found in compared.questions.items() if found.counts}
-    assert counts == {"learned": ((8, 8), (7, 8)), "generalizes": ((1, 8), (2, 7))}
-    # Of another size, the same seed starts them from different weights.
-    assert compared.unpaired is not None
-    assert "hidden_size" in compared.unpaired
-    record = compared.record()
-    assert record["questions"]["generalizes"]["counts"] == [[1, 8], [2, 7]]
-    assert json.dumps(record, allow_nan=False)
-    said = run_main("compare", *names, SEQCLS_DB=str(SHIPPED)).stdout
-    assert "share that learned: 8 of 8 and 7 of 8; difference 12.5% (95%: -21.52% to" in said
-    # Their accuracy on longer strings is that of those that learned, by the table itself.
-    learned = [
-        api.runs(shipped, sweep=name).query("outcome != 'not learned'")["accuracy_beyond"]
-        for name in names
-    ]
-    beyond = compared.questions["beyond"]
-    assert beyond.seeds == tuple(map(len, learned)) == (8, 7)
-    assert beyond.values == pytest.approx([x.mean() for x in learned])
-    assert not compared.absent
-    strict = api.compare(shipped, *names, learned_at=1.0, below=0.9)
-    generalizing = strict.questions["generalizes"].counts
-    assert generalizing is not None
-    assert generalizing[0][0] > 1

@@ -239,15 +239,19 @@ def test_seconds_that_are_no_budget_are_refused_before(store: Store) -> None:
     assert kept(store) is None
 
 
+def undecided(store: Store, regions: int, *attempts: Attempt) -> Proof:
+    automaton = language_automaton(trained_model(store, 1).task)
+    assert automaton is not None
+    budget = ProofBudget(regions=regions)
+    return Proof("not decided", automaton, True, budget, attempts=attempts)
+
+
 def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A box that grows without end, and what a former version stored."""
     endless = Attempt(0.5, 24, 3, "they grow without end", "any token in state 0", None)
-    automaton = language_automaton(trained_model(store, 1).task)
-    assert automaton is not None
-    found = Proof("not decided", automaton, True, ProofBudget(), attempts=(endless,))
-    monkeypatch.setattr(prover, "prove", lambda *_: found)
+    monkeypatch.setattr(prover, "prove", lambda *_: undecided(store, 3000, endless))
     assert api.prove(store, 1).attempts == (endless,)
     again = stored_proof(store, 1, trained_model(store, 1))
     assert again is not None
@@ -298,17 +302,26 @@ def test_what_is_proved_is_kept_with_its_certificate(
 def test_what_was_not_decided_is_tried_again_with_a_larger_budget(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = api.prove(store, 1, regions=1)
-    assert (first.outcome, result(store)) == ("not decided", "not decided")
+    vain = undecided(store, 1)
     with monkeypatch.context() as patched:
+        patched.setattr(prover, "prove", lambda *_: vain)
+        with patched.context() as reading:
+            reading.setenv("SEQCLS_READ_ONLY", "1")
+            assert api.prove(store.reader(), 1, regions=1) == vain
+            assert kept(store) is None, "nothing is stored where nothing may be written"
+        assert api.prove(store, 1, regions=1) == vain
+        assert result(store) == "not decided"
         patched.setattr(prover, "prove", never)
-        assert api.prove(store, 1, regions=1).record() == first.record()
+        assert api.prove(store, 1, regions=1).record() == vain.record()
     assert api.prove(store, 1, regions=100).outcome == "proved"
-    assert api.prove(store, 1, regions=1, again=True).outcome == "not decided"
+    monkeypatch.setattr(prover, "prove", lambda *_: vain)
+    assert api.prove(store, 1, regions=1, again=True) == vain
     assert result(store) == "proved", "what was decided stays so"
 
 
-def test_a_proof_of_other_weights_counts_for_nothing(proved: Store) -> None:
+def test_a_proof_of_other_weights_counts_for_nothing(
+    proved: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     weights = from_bytes(queries.weights(proved, 1))
     weights["classifier.bias"] = weights["classifier.bias"] + np.float32(0.01)
     with proved.begin() as connection:
@@ -316,8 +329,8 @@ def test_a_proof_of_other_weights_counts_for_nothing(proved: Store) -> None:
     opened = trained_model(proved.reader(), 1)
     assert stored_proof(proved.reader(), 1, opened) is None
     assert "its proof is of other weights" in [x.how for x in verify(proved).damages]
-    again = api.prove(proved.reader(), 1)
-    assert again.outcome == "proved"
+    monkeypatch.setattr(prover, "prove", lambda *_: undecided(proved, 5))
+    assert api.prove(proved.reader(), 1).outcome == "not decided"
     now = kept(proved)
     assert now is not None
     assert now.weights == digest(weights)
@@ -331,14 +344,6 @@ def test_a_proof_by_a_learned_automaton_is_kept_beside(store: Store) -> None:
     assert again is not None
     assert again.record() == learned.record()
     assert (again.automaton.table == learned.automaton.table).all()
-
-
-def test_nothing_is_stored_where_nothing_may_be_written(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
-    assert api.prove(store.reader(), 1).outcome == "proved"
-    assert kept(store) is None
 
 
 def test_all_strings_shows_what_is_stored_and_keeps_what_is_proved(

@@ -148,8 +148,8 @@ def test_a_diverged_run_is_failed_with_its_reason_and_in_no_average(store: Store
         (reason,),
         (runs.loc[2, "error"],),
     ]
-    assert runs.loc[2, "error"].startswith(r"odd \ud800 \0 text xxx")
-    assert len(runs.loc[2, "error"]) <= 510
+    assert str(runs.loc[2, "error"]).startswith(r"odd \ud800 \0 text xxx")
+    assert len(str(runs.loc[2, "error"])) <= 510
     with pytest.raises(UnknownRunError, match=f"run 2 is failed and has no weights: {reason}"):
         queries.weights(store, 2)
 

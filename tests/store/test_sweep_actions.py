@@ -27,50 +27,38 @@ def states(store: Store) -> list[str]:
     return [state for (state,) in rows(store, "SELECT state FROM run ORDER BY id")]
 
 
-def test_a_launch_token_that_is_used_twice_launches_once(store: Store) -> None:
+def test_launching_twice_or_at_the_same_moment_makes_one_sweep(store: Store, any_db: str) -> None:
     first = writer.submit(store, spec(), launch_token="click")
     assert writer.submit(store, spec(name="other"), launch_token="click") == first
-    assert stored_sweeps(store)["name"].tolist() == ["s"]
-
-
-def test_submitting_at_the_same_moment_makes_one_sweep(any_db: str) -> None:
-    open_writer(any_db)
     with ThreadPoolExecutor(8) as threads:
         submitted = threads.map(lambda _: writer.submit(open_writer(any_db), spec()), range(8))
-    assert len(set(submitted)) == 1
-    assert len(queries.runs(open_writer(any_db))) == 3
+    assert set(submitted) == {first}
+    assert stored_sweeps(store)["name"].tolist() == ["s"]
+    assert len(queries.runs(store)) == 3
 
 
 def test_of_a_stopped_sweep_nothing_is_begun_until_it_is_resumed(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = groups(store, sweep_id)
-    writer.stop(store, [sweep_id])
-    assert stored_sweeps(store)["state"].tolist() == ["stopped"]
-    assert workers.queued_runs(store, [sweep_id]) == []
-    worker_id = writer.register_worker(store)
-    assert writer.claim(store, worker_id, group) is None
-    writer.resume(store, [sweep_id])
-    assert stored_sweeps(store)["state"].tolist() == ["queued"]
-    assert writer.claim(store, worker_id, group) is not None
-    assert stored_sweeps(store)["state"].tolist() == ["running"]
-
-
-def test_a_run_goes_on_where_one_of_its_sweeps_does(store: Store) -> None:
-    stopped = writer.submit(store, spec())
     going_on = writer.submit(store, spec(name="t", model_seeds=[2, 3]))
-    writer.stop(store, [stopped])
-    assert {run.model_seed for run in workers.queued_runs(store)} == {2, 3}
-    assert {run.model_seed for run in workers.queued_runs(store, [stopped])} == set()
-    assert {run.model_seed for run in workers.queued_runs(store, [going_on])} == {2, 3}
-
-
-def test_a_sweep_that_is_stopped_when_all_is_done_is_done(store: Store) -> None:
-    sweep_id = writer.submit(store, spec())
-    _, claim = claimed(store, sweep_id)
+    (group,) = groups(store, sweep_id)
+    worker_id = writer.register_worker(store)
     writer.stop(store, [sweep_id])
-    assert stored_sweeps(store)["state"].tolist() == ["stopped"]
+    assert stored_sweeps(store)["state"].tolist() == ["stopped", "queued"]
+    assert groups(store, sweep_id) == []
+    assert writer.claim(store, worker_id, group[:2]) is None
+    # A run goes on where one of its sweeps does.
+    for wanted in (workers.queued_runs(store), workers.queued_runs(store, [going_on])):
+        assert {run.model_seed for run in wanted} == {2, 3}
+    writer.resume(store, [sweep_id])
+    assert stored_sweeps(store)["state"].tolist() == ["queued", "queued"]
+    claim = writer.claim(store, worker_id, group)
+    assert claim is not None
+    assert stored_sweeps(store)["state"].tolist() == ["running", "running"]
+    # One that is stopped when all is done is done.
+    writer.stop(store, [sweep_id])
+    assert stored_sweeps(store)["state"].tolist() == ["stopped", "running"]
     writer.record(store, claim, outcomes(claim))
-    assert stored_sweeps(store)["state"].tolist() == ["done"]
+    assert stored_sweeps(store)["state"].tolist() == ["done", "queued"]
 
 
 def test_retrying_queues_failed_runs_only_and_gives_them_three_attempts_again(
@@ -106,14 +94,6 @@ def test_deleting_a_sweep_keeps_the_runs_that_another_has(store: Store) -> None:
     assert writer.delete(store, sweep_queries.find_sweep(store, "t")) == 2
     for table in ("run", "config", "sweep", "sweep_run", "epoch", "length_score", "error_pack"):
         assert rows(store, f"SELECT count(*) FROM {table}") == [(0,)]
-
-
-def test_results_for_a_deleted_run_are_dropped(store: Store) -> None:
-    sweep_id = writer.submit(store, spec())
-    _, claim = claimed(store, sweep_id)
-    writer.delete(store, sweep_id)
-    assert writer.record(store, claim, outcomes(claim)) == 0
-    assert rows(store, "SELECT count(*) FROM epoch") == [(0,)]
 
 
 def test_a_worker_elsewhere_is_dead_when_its_heart_has_not_beaten_for_a_while(
@@ -195,10 +175,12 @@ def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> Non
     claim = writer.claim(store, worker_id, group)
     assert claim is not None
     writer.delete(store, sweep_id)
+    assert writer.record(store, claim, outcomes(claim)) == 0
     writer.submit(store, spec(fixed={"hidden_size": 16}))
     assert writer.record(store, claim, outcomes(claim)) == 0
     assert writer.claim(store, worker_id, group) is None
     assert states(store) == ["queued"] * 3
+    assert rows(store, "SELECT count(*) FROM epoch") == [(0,)]
 
 
 def test_a_run_is_not_claimed_as_planned_when_a_later_sweep_wants_more_of_it(store: Store) -> None:

@@ -16,7 +16,7 @@ from seqcls.interpretability.automaton_learning import learn
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import output_verdict
 from seqcls.kinds.places import PlacesKind
-from seqcls.problem import Problem, configuration, obstacle_of, resolve
+from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
@@ -180,6 +180,7 @@ def test_models_answer_each_prefix_as_they_answer_it_alone(answers: str, archite
     test = distinct_test_strings(problem.test)
     wrong = np.zeros(len(test.texts), dtype=bool)
     margins = np.zeros(len(test.texts))
+    kinds = [""] * len(test.texts)
     for row, (letters, length) in enumerate(
         zip(test.strings.letters, test.strings.lengths.tolist(), strict=True)
     ):
@@ -196,11 +197,19 @@ def test_models_answer_each_prefix_as_they_answer_it_alone(answers: str, archite
                 least = min(
                     least, *(x if bit else -x for x, bit in zip(outputs, bits, strict=True))
                 )
+                more = any(x > 0 and not bit for x, bit in zip(outputs, bits, strict=True))
+                less = any(x <= 0 and bit for x, bit in zip(outputs, bits, strict=True))
+                found = {(True, False): "too much", (False, True): "too little"}
+                if (more or less) and not kinds[row]:
+                    kinds[row] = found.get((more, less), "wrong answer")
         wrong[row], margins[row] = least <= 0, least
     rows = test.in_order(wrong)
     assert evaluation.errors.numbers.tolist() == test.numbers[rows].tolist()
     np.testing.assert_allclose(evaluation.errors.logits, margins[rows], atol=1e-12)
     assert evaluation.outputs is not None
+    # How the first wrong answer differs from the right one.
+    expected = ["wrong answer" if answers == "states" else kinds[row] for row in rows]
+    assert list(evaluation.outputs.error_kinds) == expected
     places = int((test.occurrences * (test.strings.lengths + 1)).sum())
     assert evaluation.outputs.target_tokens.sum() == places
 
@@ -254,25 +263,3 @@ def test_a_key_says_what_is_asked_where_it_is_more_than_one_answer() -> None:
     named = "regular, alphabet=ab, pattern=(ab)*"
     assert of_fields.language_of(dict(once)) == named
     assert of_fields.language_of(dict(again)) == f"{named}, answers=prefixes"
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"task": "copy"}, "answers='next_symbols': not read by kind 'transduction'"),
-    ({"task": "majority"}, "answers='next_symbols' with task='majority'"),
-    ({"attention_mask": "full"}, "attention_mask='full'"),
-    ({"architecture": "rnn", "readout": "last"}, "readout='last'"),
-    ({"architecture": "encoder_decoder"}, "this task asks for answers at every place"),
-    ({"answers": "letters"}, "answers='letters'"),
-    ({"answers": "prefixes", "tied_embeddings": True}, "not read by kind 'prefixes'"),
-    ({"answers": "states", "pattern": "(a|b)*"}, "expected an automaton of 2 to 4,096 states"),
-    ({"test_sampler": "balanced_strings"}, "expected uniform_inputs"),
-    ({"positions": "coupled"}, "have no output"),
-]
-
-
-def test_what_cannot_be_asked_is_refused_in_one_line() -> None:
-    for fields, named in REFUSED:
-        of_task = {} if "task" in fields else ALTERNATING
-        said = obstacle_of({**of_task, "answers": "next_symbols", **fields}) or ""
-        assert named in said, fields
-        assert "\n" not in said, fields

@@ -8,7 +8,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.models.initialization import initial_parameters
-from seqcls.problem import Problem, configuration, obstacle_of, resolve
+from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
 from sweeps.api import open_store, protocol, submit
@@ -104,39 +104,6 @@ def test_a_specification_has_them_as_lists_and_as_axes() -> None:
         "", "[[4, 0.25], [8, 0.6], [12, 1.0]]", "[[6, 0.5], [12, 1.0]]",
     ]  # fmt: skip
     assert {config.freeze for config in spec.configs()} == {'[["embeddings", 0.2]]'}
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"train_lengths": [[8, 0.2], [10, 1.0]]}, "ends at length 10, and train_max_length=12"),
-    ({"train_lengths": [[8, 0.2], [12, 0.9]]}, "ends at a share of 0.9"),
-    ({"train_lengths": [[8, 0.5], [12, 0.2]]}, "expected shares that rise"),
-    ({"train_lengths": [[12, 0.5], [8, 1.0]]}, "expected lengths that rise"),
-    ({"train_lengths": [[8.5, 0.5], [12, 1.0]]}, "expected whole numbers from 1 to 10000"),
-    ({"train_lengths": [[8, 1.5], [12, 1.0]]}, "expected shares of training above 0, up to 1"),
-    *(
-        ({"train_lengths": x}, "expected pairs of a longest length and a share")
-        for x in ("8 then 12", 12, [8, 12])
-    ),
-    ({"freeze": [["embedings", 0.2]]}, "expected embeddings, positions, blocks, head or 'block 0'"),
-    ({"freeze": [[["head"], 0.2]]}, "not ['head']"),
-    ({"freeze": [["block 1", 0.2]]}, "there is no block 1; expected 'block 0' to 0"),
-    ({"freeze": [["head", 0.2], ["head", 0.3]]}, "expected each part once"),
-    ({"freeze": [["head", 0]]}, "expected shares of training above 0, up to 1.0, not 0"),
-    ({"freeze": [["positions", 0.2]]}, "positions='none' has no weights"),
-    ({"freeze": [[x, 0.2] for x in ("embeddings", "blocks", "head")]}, "nothing is left to be"),
-]
-
-
-def test_what_cannot_be_is_refused_in_one_line_by_name() -> None:
-    for fields, named in REFUSED:
-        said = obstacle_of({**SHORT, **fields}) or ""
-        assert named in said, fields
-        assert said.startswith(f"{next(iter(fields))}="), fields
-        assert "\n" not in said, fields
-    fixed = {"train_sampler": "fixed_length", "train_lengths": [[10, 1.0]]}
-    assert "not read by train_sampler" in (obstacle_of(fixed) or "")
-    short = {"train_lengths": [[2, 0.5], [12, 1.0]], "train_min_length": 3}
-    assert "max_length=2" in (obstacle_of({**SHORT, **short}) or "")
 
 
 def test_the_protocol_says_how_training_changed(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part, Site
 from seqcls.problem import configuration, resolve
 from tests.oracles.two_streams import Kept, random_values, transcribed, unchanged
-from tests.unit.test_paragraph import RECURRENT, SMALL, trained_of
+from tests.zoo import PICTURES, RECURRENT_READER, picture_model
 
 COPY: dict[str, Any] = {
     "task": "copy", "architecture": "encoder_decoder", "hidden_size": 8, "num_blocks": 2,
@@ -62,10 +62,10 @@ def test_the_heads_of_both_sides_have_names() -> None:
 
 def test_readers_of_pictures_can_do_without_parts_of_their_decoders() -> None:
     for fields, number, first in (
-        (SMALL, 10, "decoder block 0, head 0"),
-        (RECURRENT, 16, "decoder layer 0, unit 0"),
+        (PICTURES, 10, "decoder block 0, head 0"),
+        (RECURRENT_READER, 16, "decoder layer 0, unit 0"),
     ):
-        model = trained_of(fields)
+        model = picture_model(fields)
         backend = running(model, 20)
         parts = backend.parts()
         assert (len(parts), parts[0].text) == (number, first)

@@ -220,6 +220,11 @@ NO_NUMBERS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
         {"task": "parity", "architecture": "deltanet", "readout": "last", **PLAIN},
         ("lanes", "strings"),
     ),
+    # The empty string is one token, after which no state of a recurrent network is infinite.
+    (
+        {"task": "parity", "architecture": "rnn", "readout": "last", "test_min_length": 1},
+        ("lanes", "strings"),
+    ),
     ({"task": "copy", "architecture": "lstm"}, ("lanes", "strings")),
     ({"task": "copy", "architecture": "lstm", "decoding": "beam", "beam_width": 3}, ("strings",)),
     (
@@ -238,7 +243,7 @@ def no_numbers(fields: dict[str, Any]) -> TrainedModel:
     problem = resolve(configuration(settings))
     largest, signs = np.finfo(np.float32).max, np.where(np.arange(8) % 2, -1, 1)[:, None]
     # Finite, as all stored weights are.
-    filled = {
+    filled: dict[str, Any] = {
         "embedding.weight": 1e4,
         "feed_forward.input.weight": largest,
         "feed_forward.output.weight": signs,
@@ -246,7 +251,7 @@ def no_numbers(fields: dict[str, Any]) -> TrainedModel:
         "state_weight": -largest,
         "classifier.weight": 1,
     }
-    weights = {}
+    weights = dict[str, np.ndarray]()
     for name, value in initial_parameters(problem.network, 0).items():
         of = [number for end, number in filled.items() if name.endswith(end)]
         weights[name] = np.zeros(value.shape, np.float32)
@@ -270,7 +275,7 @@ def test_no_number_is_no_answer_and_never_right(
             assert not result.outputs.right_length_given.any()
 
 
-@pytest.mark.parametrize("fields", [fields for fields, _ in NO_NUMBERS])
+@pytest.mark.parametrize("fields", [x for x, _ in NO_NUMBERS if "test_min_length" not in x])
 def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, Any]) -> None:
     model = no_numbers(fields)
     typed = "".join(model.tokenizer.alphabet[:2])

@@ -91,17 +91,6 @@ def test_the_global_random_state_is_left_alone() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_no_heads_and_no_feed_forward_are_layers_without_values() -> None:
-    config = RunConfig(num_attention_heads=0, feed_forward_size=0)
-    sizes = {
-        name: value.numel()
-        for name, value in initial_parameters(resolve(config).network, 0).items()
-    }
-    assert sizes["blocks.0.attention.query.weight"] == 0
-    assert sizes["blocks.0.feed_forward.output.weight"] == 0
-    assert sizes["embedding.weight"] == 10
-
-
 @pytest.mark.parametrize("common", [{}, {"layer_norm": "nn"}, {"architecture": "lstm"}])
 def test_seeds_are_pairs_where_a_seed_gives_both_the_same_initial_values(
     common: dict[str, Any],

@@ -16,7 +16,8 @@ from seqcls.interpretability.states_by_strings import picture_attention
 from seqcls.interpretability.states_of_outputs import output_tokens, read_picture
 from seqcls.models.pictures import page_of
 from seqcls.pictures.user_pictures import MAX_BYTES, picture_of_png, picture_of_text
-from tests.unit.test_paragraph import RECURRENT, SMALL, drawn, trained_of
+from seqcls.problem import configuration, resolve
+from tests.zoo import PICTURES, RECURRENT_READER, picture_model
 
 SHAPE = (48, 24)
 
@@ -60,9 +61,9 @@ def text_bomb() -> bytes:
     return packed(header(8, 8), chunk(b"zTXt", b"a\0\0" + data), chunk(b"IEND", b""))
 
 
-@pytest.mark.parametrize("fields", [SMALL, RECURRENT])
+@pytest.mark.parametrize("fields", [PICTURES, RECURRENT_READER])
 def test_a_picture_is_read_as_the_input_that_it_was_drawn_of(fields: dict[str, object]) -> None:
-    model = trained_of(fields)
+    model = picture_model(fields)
     letters = model.letters("12/3")
     (ink,) = page_of(model.problem.network).draw(np.array([letters], dtype=np.uint8))
     read = read_picture(model, ink)
@@ -77,16 +78,16 @@ def test_a_picture_is_read_as_the_input_that_it_was_drawn_of(fields: dict[str, o
 
 @pytest.mark.parametrize(
     ("fields", "attends"),
-    [({**RECURRENT, "attention": "none"}, False), ({**SMALL, "decoding": "beam"}, True)],
+    [({**RECURRENT_READER, "attention": "none"}, False), ({**PICTURES, "decoding": "beam"}, True)],
 )
 def test_any_model_of_pictures_reads_one(fields: dict[str, object], *, attends: bool) -> None:
-    read = read_picture(trained_of(fields), np.zeros((48, 24), dtype=np.float32))
+    read = read_picture(picture_model(fields), np.zeros((48, 24), dtype=np.float32))
     assert read.tokens
     assert (read.weights is not None) == attends
 
 
 def test_another_picture_may_be_read_otherwise_and_the_models_own_inputs_as_before() -> None:
-    model = trained_of(SMALL)
+    model = picture_model(PICTURES)
     before = output_tokens(model, model.letters("12/3"))
     paper = read_picture(model, np.zeros((48, 24), dtype=np.float32))
     ink = read_picture(model, np.ones((48, 24), dtype=np.float32))
@@ -95,7 +96,7 @@ def test_another_picture_may_be_read_otherwise_and_the_models_own_inputs_as_befo
 
 
 def test_text_is_drawn_as_the_task_draws_it() -> None:
-    task = drawn(SMALL)[0].task
+    task = resolve(configuration(PICTURES)).task
     page = task.page  # type: ignore[attr-defined]
     np.testing.assert_array_equal(
         picture_of_text("123/456/789", page.shape, "pillow", 0.0) > 0,

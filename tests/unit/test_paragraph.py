@@ -13,7 +13,6 @@ from seqcls.engines.pytorch import computations
 from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states_by_strings import picture_attention
-from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import examples_of
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier
@@ -22,28 +21,15 @@ from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.pictures import Convolution, memory_shape, page_of
 from seqcls.models.positions.places import positions_of
 from seqcls.pictures import Page, glyphs_of
-from seqcls.problem import Problem, configuration, obstacle_of, resolve
+from seqcls.problem import Problem, configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.tasks.paragraph import Paragraph
 from sweeps.grid.spec import load_specs
-from tests.contracts.test_engines import compare_gradients
-from tests.zoo import readable_model, scattered_weights
+from tests.contracts.readable import compare_gradients
+from tests.zoo import PICTURES, RECURRENT_READER, picture_model, readable_model, scattered_weights
 
 PAGE = Page("0123456789", 6, 6, "pillow", 0.7)
-SMALL: dict[str, Any] = {
-    "task": "paragraph", "architecture": "paragraph_reader", "line_length": 3, "max_lines": 3,
-    "distortion": 0.5, "hidden_size": 8, "num_attention_heads": 2, "attention_head_size": 4,
-    "feed_forward_size": 16, "num_blocks": 2, "positions": "sinusoidal", "picture_channels": 4,
-    "train_min_length": 1, "train_max_length": 7, "validation_min_length": 1,
-    "validation_max_length": 7, "test_min_length": 1, "test_max_length": 11, "train_size": 64,
-    "validation_size": 32, "test_size": 60, "max_num_epochs": 2, "precision": "float64",
-}  # fmt: skip
-RECURRENT = {
-    name: value
-    for name, value in SMALL.items()
-    if "head" not in name and name not in ("positions", "feed_forward_size")
-} | {"architecture": "recurrent_attention"}
 
 
 def letters(*texts: str) -> np.ndarray:
@@ -63,13 +49,6 @@ def example_ids(problem: Problem) -> Tensor:
 def drawn(fields: dict[str, Any]) -> tuple[Problem, Classifier]:
     problem = resolve(configuration(fields))
     return problem, readable_model(problem.network, initial_parameters(problem.network, 1))
-
-
-def trained_of(fields: dict[str, Any]) -> TrainedModel:
-    """A model that has not learned anything, as one that has been trained."""
-    problem, model = drawn(fields)
-    weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
-    return TrainedModel(problem, weights)
 
 
 def test_a_picture_is_of_its_string_alone() -> None:
@@ -115,7 +94,9 @@ def test_characters_and_lines_are_counted() -> None:
     assert found["lines"].tolist() == [2, 1, 0]
 
 
-@pytest.mark.parametrize("fields", [SMALL, RECURRENT, {**RECURRENT, "attention": "none"}])
+@pytest.mark.parametrize(
+    "fields", [PICTURES, RECURRENT_READER, {**RECURRENT_READER, "attention": "none"}]
+)
 def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     problem, model = drawn(fields)
     read = example_ids(problem)
@@ -133,7 +114,7 @@ def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
 
 
 def test_what_is_seen_depends_on_the_picture() -> None:
-    problem, model = drawn(SMALL)
+    problem, model = drawn(PICTURES)
     read = example_ids(problem)
     other = read.clone()
     other[0, 1] = 9
@@ -168,24 +149,8 @@ def test_the_published_sizes_are_those_of_the_shipped_specification() -> None:
     assert max(pieces) <= 8
 
 
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"alphabet": "ab\u2603"}, "has no glyph in font='pillow'"),
-    ({"font": "digits", "alphabet": "ab"}, "'a' has no glyph in font='digits'"),
-    ({"alphabet": "a/"}, "which ends a line"),
-    ({"max_lines": 200, "line_length": 200}, "lower max_lines or line_length"),
-    ({"architecture": "encoder_decoder", "picture_channels": 16}, "this task draws pictures"),
-    ({"hidden_size": 7}, "use an even number"),
-    ({"attention_scale": "log_length"}, "pictures have one size"),
-    ({"task": "copy", "line_length": 6, "max_lines": 6, "distortion": 0.0}, "draws none"),
-]
-
-
-def test_bad_settings_and_inputs_are_refused_in_one_line() -> None:
-    for fields, named in REFUSED:
-        said = obstacle_of({**SMALL, **fields}) or ""
-        assert named in said, fields
-        assert "\n" not in said, fields
-    problem = resolve(configuration(SMALL))
+def test_inputs_that_fit_no_page_are_refused() -> None:
+    problem = resolve(configuration(PICTURES))
     for text in ("1//2", "1234", "1/", "1/2/3/4"):
         strings = TokenStrings.of_lists(11, [letters(text)[0].tolist()])
         with pytest.raises(InvalidStringError, match="1 to 3 lines of 1 to 3 characters"):
@@ -193,7 +158,7 @@ def test_bad_settings_and_inputs_are_refused_in_one_line() -> None:
 
 
 def test_attention_lies_over_the_picture() -> None:
-    trained = trained_of(SMALL)
+    trained = picture_model(PICTURES)
     found = picture_attention(trained, trained.letters("12/3"))
     assert found.shape[:2] == (2, 2)
     assert found.shape[3:] == (6, 3)

@@ -39,8 +39,8 @@ def test_weights_that_fit_are_taken_and_others_are_refused() -> None:
         weights = zoo.scattered_weights(problem.network)
         found = weights_of(problem, to_bytes(weights))
         assert all((found[parameter] == weights[parameter]).all() for parameter in weights)
-    for fields in ({}, {"num_blocks": 2}):
-        config = RunConfig(**fields)
+    for blocks in (1, 2):
+        config = RunConfig(num_blocks=blocks)
         for said, change in CHANGES.items():
             refused = f"not of this configuration.*{said}.*train the run again"
             with pytest.raises(StoreError, match=refused):

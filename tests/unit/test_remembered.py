@@ -90,9 +90,9 @@ def test_a_task_that_is_held_holds_no_table(small: Memory) -> None:
     assert table() is None
 
 
-@pytest.mark.usefixtures("small")
-def test_epochs_that_make_room_are_read_again() -> None:
-    stream = Stream(resolve(RunConfig(task="parity", train_size=20_000)).train)
+def test_epochs_that_make_room_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MEMORY, "_max_bytes", 100_000)
+    stream = Stream(resolve(RunConfig(task="parity", train_size=2_000)).train)
     drawn = [stream.epoch(epoch) for epoch in range(4)]
     again = stream.epoch(0)
     assert again is not drawn[0]

@@ -26,10 +26,14 @@ WRITES: dict[str, object] = {
     "attention_head_size": 8, "num_attention_heads": 1, "train_max_length": 6,
     "validation_max_length": 6, "test_max_length": 12,
 }  # fmt: skip
-SHIFTED = {"positions": "learned", "position_draw": "shifted"}
-LSTM = {"architecture": "lstm", "readout": "last", "hidden_size": 8}
-UNTIL_RIGHT = {"stop_when_right": True, "check_every": 3}
-BY_STEPS = {"learning_rate_interval": "step", "warm_up_steps": 6, "decay": "matrices"}
+SHIFTED: dict[str, object] = {"positions": "learned", "position_draw": "shifted"}
+LSTM: dict[str, object] = {"architecture": "lstm", "readout": "last", "hidden_size": 8}
+UNTIL_RIGHT: dict[str, object] = {"stop_when_right": True, "check_every": 3}
+BY_STEPS: dict[str, object] = {
+    "learning_rate_interval": "step",
+    "warm_up_steps": 6,
+    "decay": "matrices",
+}
 CASES: list[tuple[str, dict[str, object]]] = [
     ("fused", {"positions": "learned", "position_range": 220}),
     ("lanes", WRITES | SHIFTED | BY_STEPS),
@@ -103,7 +107,7 @@ def test_it_goes_on_to_the_same_last_bit(
 def test_it_ends_within_the_same_epoch(engine: str, kept: Path) -> None:
     learned = {"task": "parity", "train_max_length": 3, "learning_rate": 0.02, "train_size": 160}
     more = {"max_num_epochs": 60, "patience": 60, "min_validation_loss": 0.0}
-    fields = LSTM | UNTIL_RIGHT | learned | more
+    fields: dict[str, object] = {**LSTM, **UNTIL_RIGHT, **learned, **more}
     whole, all_said = trained(engine, fields)
     first, second = sorted(member.epochs for member in whole)
     assert first > 2

@@ -2,8 +2,11 @@
 
 import json
 import os
+import sqlite3
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +43,17 @@ def test_asked_many_times_at_once_it_starts_one_worker_that_trains_the_sweep(
     queued: Store,
 ) -> None:
     assert background_worker.read_log(queued, 1) is None
-    with ThreadPoolExecutor(8) as pool:
-        started = list(
-            pool.map(lambda _: background_worker.start_worker(queued, {1: "--short"}), range(8))
-        )
-    assert sum(started) == 1
-    process = psutil.Process(pid_of(queued))
-    assert os.getsid(process.pid) == process.pid, "it is a session of its own"
-    assert str(file_of(queued)) not in " ".join(process.cmdline())
+    with closing(sqlite3.connect(file_of(queued), isolation_level=None)) as held:
+        # Nobody can train until it is let go.
+        held.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(8) as pool:
+            started = pool.map(
+                lambda _: background_worker.start_worker(queued, {1: "--short"}), range(8)
+            )
+            assert sum(started) == 1
+        process = psutil.Process(pid_of(queued))
+        assert os.getsid(process.pid) == process.pid, "it is a session of its own"
+        assert str(file_of(queued)) not in " ".join(process.cmdline())
     wait_for_end(queued)
     assert sweep_queries.counts_by_state(queued, [1]) == {"done": 1}
     assert "trained 1 run " in (background_worker.read_log(queued, 1) or "")
@@ -105,12 +111,13 @@ def test_a_log_elsewhere_or_that_is_no_file_of_its_own_is_not_read(
         record(store, log=log)
         assert background_worker.read_log(store, 1) is None, log
     log_file = record(store) / LOG
-    for make in (
+    makers: tuple[Callable[[], object], ...] = (
         lambda: log_file.symlink_to(secret),
         lambda: os.link(secret, log_file),
         lambda: os.mkfifo(log_file),
         log_file.mkdir,
-    ):
+    )
+    for make in makers:
         make()
         assert background_worker.read_log(store, 1) is None
         log_file.rmdir() if log_file.is_dir() else log_file.unlink()

@@ -1,6 +1,7 @@
 """What lies in the working directory and the environment changes nothing of who may do what."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.work import background_worker
+from tests.commands import run_main
 
 SEQCLS = Path(sys.executable).with_name("seqcls")
 
@@ -134,11 +136,14 @@ def test_the_dashboard_is_open_to_this_machine_and_its_own_pages_only_whatever_i
             assert status == 403, origin
             assert "access-control-allow-origin" not in headers
         # A second one says so, at once, and leaves the first alone.
-        second = subprocess.run(command, capture_output=True, text=True)
+        second = run_main("dashboard", "--port", str(port))
         assert (second.returncode, second.stdout) == (3, "")
         assert second.stderr.startswith(f"seqcls: port {port} is taken")
         assert len(second.stderr.splitlines()) == 1
         assert is_answered(port)
+        # Where nobody waits for an answer it ends by itself.
+        process.send_signal(signal.SIGINT)
+        assert process.wait() != 128 + signal.SIGINT
     finally:
         process.kill()
         process.wait()

@@ -86,11 +86,11 @@ def test_a_process_that_is_killed_costs_an_attempt_and_no_run(store: Store) -> N
     killed: list[int] = []
 
     def kill_the_first(done: float, _of: int) -> None:
-        (pid,) = (child.pid for child in psutil.Process().children())
         if done > 0 and not killed:
-            killed.append(pid)
-            os.kill(pid, signal.SIGKILL)
-        elif done > 0 and pid not in killed:
+            (process,) = psutil.Process().children()
+            process.kill()
+            killed.append(process.pid)
+        elif done > 0 and rows(store, "SELECT count(*) FROM failure") == [(1,)]:
             writer.stop(store, [sweep_id])
 
     work(store, [sweep_id], WorkOptions(1), kill_the_first)
@@ -166,9 +166,10 @@ def test_a_progress_report_that_fails_is_no_fault_of_the_runs(store: Store) -> N
 
 
 def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeps.store.databases.sqlite, "BUSY_SECONDS", 0.05)
+    store = open_writer(str(tmp_path / "locked.db"))
     sweep_id = writer.submit(store, parse_spec(GRID))
 
     def locked(_job: Job, report: Progress) -> list[RunResult]:

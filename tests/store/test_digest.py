@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from sweeps.results import OUTPUT_COUNTS, Output, run_digest
 
@@ -33,7 +32,7 @@ JUDGED: dict[str, Any] = {
 }
 V4 = "v4:7b8c1ff42c9ec3dc346b914566a4ecd3990802a6f6b4eb6fa53fc8570fd0d896"
 V5 = "v5:7aba9c263ad2c8179f6616f4b19c554af50e222c577ed8498472762874e88e0a"
-OUTPUTS: list[Output] = [("01", 1, "stopped early")]
+OUTPUTS: list[Output] = [("01", 1, "stopped early"), ("1", 0, "wrong token")]
 COUNTED: dict[str, Any] = {"right_length_given": [6, 9], "edits": [0, 2], "target_tokens": [6, 20]}
 
 
@@ -54,51 +53,33 @@ def digest(
     return run_digest("key", 3, run, tables, {1: b"weights"}, "set", outputs)
 
 
-def test_digests_of_what_is_no_transduction_stay() -> None:
-    assert digest(has_cells=True) == V2
-    assert digest(has_cells=False) == V3
-    none: Any = {key: [None, None] for key in OUTPUT_COUNTS}
-    assert digest(has_cells=False, **none) == digest(has_cells=False)
-
-
-def test_digests_of_runs_that_their_test_judges_stay() -> None:
-    none = dict.fromkeys(JUDGED)
-    for ranges in (none, {**JUDGED, "within_from": "test"}):
+def test_digests_that_are_stored_stay_as_they_are() -> None:
+    of_outputs: Any = {key: [None, None] for key in OUTPUT_COUNTS}
+    for ranges in (None, dict.fromkeys(JUDGED), {**JUDGED, "within_from": "test"}):
         assert digest(has_cells=True, ranges=ranges) == V2
-        assert digest(has_cells=False, ranges=ranges) == V3
-
-
-def test_the_digest_of_a_run_that_validation_judges_covers_its_counts() -> None:
+        assert digest(has_cells=False, ranges=ranges, **of_outputs) == V3
+    # Of a run that validation judges its counts are covered, too.
     whole = [digest(has_cells=cells, ranges=JUDGED) for cells in (True, False)]
     assert whole == [V4, V5]
-    others = {
-        digest(has_cells=cells, ranges={**JUDGED, name: value + 1})
-        for cells in (True, False)
-        for name, value in JUDGED.items()
-        if isinstance(value, int)
-    }
-    assert len(others - set(whole)) == 8
 
 
-def test_a_transductions_digest_covers_counts_and_outputs() -> None:
-    whole = digest(has_cells=False, outputs=OUTPUTS, **COUNTED)
-    assert whole.startswith("v3:")
-    others = [digest(has_cells=False), digest(has_cells=False, outputs=[], **COUNTED)]
+def test_a_digest_covers_every_value() -> None:
+    whole = digest(has_cells=False, ranges=JUDGED, outputs=OUTPUTS, **COUNTED)
+    others = [digest(has_cells=False, ranges=JUDGED, outputs=[], **COUNTED)]
+    for name, value in JUDGED.items():
+        if isinstance(value, int):
+            changed = {**JUDGED, name: value + 1}
+            others.append(digest(has_cells=False, ranges=changed, outputs=OUTPUTS, **COUNTED))
     for name, values in COUNTED.items():
-        changed = {**COUNTED, name: [values[0], values[1] + 1]}
-        others.append(digest(has_cells=False, outputs=OUTPUTS, **changed))
-    for place, value in enumerate(("0", 2, "went on")):
-        changed_output: Any = [*OUTPUTS[0]]
-        changed_output[place] = value
-        others.append(digest(has_cells=False, outputs=[tuple(changed_output)], **COUNTED))
-    assert len({whole, *others}) == 1 + len(others) == 9
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_outputs_stand_in_the_order_of_their_strings(order: tuple[int, int]) -> None:
-    both: list[Output] = [("0", 1, "stopped early"), ("1", 0, "wrong token")]
-    mixed = [both[place] for place in order]
-    same = digest(has_cells=False, outputs=mixed, **COUNTED) == digest(
-        has_cells=False, outputs=both, **COUNTED
-    )
-    assert same == (order == (0, 1))
+        counted = {**COUNTED, name: [values[0], values[1] + 1]}
+        others.append(digest(has_cells=False, ranges=JUDGED, outputs=OUTPUTS, **counted))
+    first, second = OUTPUTS
+    for outputs in (
+        [("0", *first[1:]), second],
+        [(first[0], 2, first[2]), second],
+        [(*first[:2], "went on"), second],
+        [second, first],
+    ):
+        given: Any = outputs
+        others.append(digest(has_cells=False, ranges=JUDGED, outputs=given, **COUNTED))
+    assert len({whole, *others}) == 1 + len(others) == 13

@@ -31,7 +31,7 @@ def test_the_second_signal_ends_a_program_also_while_an_object_is_destroyed(
 
         def work() -> None:
             held.clear()
-            time.sleep(5)
+            time.sleep(300)
 
         with pytest.raises(ends_as):
             work()

@@ -1,0 +1,210 @@
+"""The commands on sweeps as a user runs them, and what their exit status says."""
+
+import json
+import signal
+import subprocess
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import sweeps.work.executors
+from seqcls.engines.base import Progress
+from seqcls.errors import SeqclsError
+from sweeps.cli.app import app
+from sweeps.cli.parameters import RUNS_FAILED, RUNS_LEFT
+from sweeps.grid.spec import parse_spec
+from sweeps.results import RunResult
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer
+from sweeps.store.reads import sweep_queries
+from sweeps.work.jobs import Job, run_job
+from sweeps.work.machine import WorkOptions
+from sweeps.work.worker import work
+from tests.commands import SEQCLS
+from tests.conftest import ROOT
+from tests.databases import rows
+
+
+def seqcls(*arguments: str, typed: str | None = None) -> tuple[int, str]:
+    """The exit status, and everything that was printed."""
+    result = CliRunner().invoke(app, list(arguments), input=typed)
+    if isinstance(result.exception, SeqclsError):
+        return 2, str(result.exception)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.output
+
+
+ONE = """
+name = "one"
+model_seeds = [0]
+[fixed]
+train_size = 256
+validation_size = 128
+test_size = 512
+max_num_epochs = 3
+"""
+
+ENDLESS = "min_num_epochs = 100_000\nmin_validation_loss = 0.0\n"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> tuple[str, str]:
+    return ("--db", str(tmp_path / "own.db"))
+
+
+def test_a_sweep_is_estimated_submitted_trained_and_watched(
+    short_spec: Path, db: tuple[str, str]
+) -> None:
+    status, said = seqcls("estimate", str(short_spec), *db)
+    assert (status, "6 runs, 0 there already" in said) == (0, True)
+    assert "by timing" in said
+    status, said = seqcls("submit", str(short_spec), *db)
+    assert (status, "short: 6 runs queued" in said) == (0, True)
+    (shown,) = json.loads(seqcls("status", "--json", *db)[1])
+    assert (shown["state"], shown["queued"], shown["done"]) == ("queued", 6, 0)
+    status, said = seqcls("work", *db, "--workers", "0")
+    assert (status, "all sweeps: trained 6 runs" in said) == (0, True)
+    assert seqcls("status", "--watch", *db)[0] == 0
+    assert "short   done" in seqcls("status", "short", *db)[1]
+    assert "6 there already" in seqcls("estimate", str(short_spec), *db)[1]
+
+
+def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
+    short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_job: Job, _report: Progress) -> list[RunResult]:
+        raise MemoryError("no more")
+
+    seqcls("submit", str(short_spec), *db)
+    status, said = seqcls("stop", "short", *db)
+    assert (status, "short is stopped: 0 of 6 runs done" in said) == (0, True)
+    status, said = seqcls("work", "short", *db, "--workers", "0")
+    assert (status, "6 runs left" in said) == (RUNS_LEFT, True)
+    assert "6 runs queued" in seqcls("resume", "short", *db)[1]
+    with monkeypatch.context() as patched:
+        patched.setattr(sweeps.work.executors, "run_job", broken)
+        status, said = seqcls("sweep", str(short_spec), *db, "--workers", "0")
+    assert (status, "6 runs failed" in said) == (RUNS_FAILED, True)
+    assert seqcls("status", *db)[0] == RUNS_FAILED
+    assert "6 failed runs queued again" in seqcls("retry", "short", *db)[1]
+    assert seqcls("work", "short", *db, "--workers", "0")[0] == 0
+    assert "short was done already" in seqcls("stop", "short", *db)[1]
+    status, said = seqcls("delete", "short", *db, typed="n\n")
+    assert status == 1
+    assert "the 6 runs that no other sweep has" in said
+    assert "short" in seqcls("status", *db)[1]
+    assert "short: deleted, and 6 runs." in seqcls("delete", "short", *db, typed="y\n")[1]
+    assert rows(Path(db[1]), "SELECT count(*) FROM run") == [(0,)]
+
+
+def test_a_sweep_or_a_database_that_is_not_there_is_named_and_not_made(
+    db: tuple[str, str],
+) -> None:
+    for command in ("stop", "resume", "retry", "delete", "work", "status"):
+        status, said = seqcls(command, "walktrough", "--db", str(ROOT / "runs.db"))
+        assert status == 2
+        assert "no sweep 'walktrough'" in said
+        assert "did you mean 'walkthrough'?" in said
+        status, said = seqcls(command, *([] if command in ("work", "status") else ["short"]), *db)
+        assert (status, "does not exist" in said) == (2, True)
+        assert not Path(db[1]).exists()
+
+
+def states(db: tuple[str, str]) -> dict[str, int]:
+    """How many runs have each state, as soon as there are any."""
+    path = Path(db[1])
+    if not (path.exists() and rows(path, "SELECT name FROM sqlite_master WHERE name = 'run'")):
+        return {}
+    return dict(rows(path, "SELECT state, count(*) FROM run GROUP BY 1"))
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """The command in a process of its own, which the block leads to its end."""
+    command = [*SEQCLS, *arguments, "--workers", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        yield process
+
+
+def test_a_worker_that_watches_trains_what_is_submitted_later(
+    tmp_path: Path, db: tuple[str, str]
+) -> None:
+    spec = tmp_path / "one.toml"
+    spec.write_text(ONE)
+    open_writer(db[1])
+    with started("work", "--watch", *db) as process:
+        while rows(Path(db[1]), "SELECT count(*) FROM worker") == [(0,)]:
+            time.sleep(0.1)
+        seqcls("submit", str(spec), *db)
+        while states(db) != {"done": 1}:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert process.returncode == 130
+    assert states(db) == {"done": 1}
+
+
+def test_the_second_ctrl_c_ends_at_once_and_the_first_leaves_no_group_half_done(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a group that is nearly done, and that nothing but the second signal ends."""
+    sweep_id = writer.submit(store, parse_spec(tomllib.loads(ONE)))
+    pressed: list[str] = []
+
+    def nearly_done(job: Job, report: Progress) -> list[RunResult]:
+        report(0.9, [])
+        if pressed == []:
+            pressed.append("first")
+            signal.raise_signal(signal.SIGINT)
+            report(0.99, [])
+            return run_job(job, report)
+        for press in ("first again", "second"):
+            pressed.append(press)
+            signal.raise_signal(signal.SIGINT)
+            report(0.99, [])
+        pytest.fail("it goes on")
+
+    monkeypatch.setattr(sweeps.work.executors, "run_job", nearly_done)
+    worked = work(store, [sweep_id], WorkOptions(0))
+    assert (worked.recorded, worked.signal) == (1, signal.SIGINT)
+    assert sweep_queries.counts_by_state(store) == {"done": 1}
+    again = writer.submit(store, parse_spec({**tomllib.loads(ONE), "model_seeds": [0, 1]}))
+    with pytest.raises(KeyboardInterrupt):
+        work(store, [again], WorkOptions(0))
+    assert pressed == ["first", "first again", "second"]
+    assert sweep_queries.counts_by_state(store) == {"done": 1, "queued": 1}
+
+
+def test_signals_end_a_command_without_a_traceback(tmp_path: Path, db: tuple[str, str]) -> None:
+    spec = tmp_path / "endless.toml"
+    spec.write_text(ONE.replace("max_num_epochs = 3", "max_num_epochs = 100_000") + ENDLESS)
+    with started("sweep", str(spec), *db) as process:
+        while states(db) != {"running": 1}:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    # At the very end of a program that was asked to end, Python itself dies of the signal.
+    assert process.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in said
+    writer.release_dead(open_writer(db[1]))
+    assert states(db) == {"queued": 1}
+
+
+def test_a_batch_that_does_not_fit_is_warned_of_with_the_estimate(
+    tmp_path: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweeps.work.machine.machine_bytes", lambda: 10**9)
+    path = tmp_path / "large.toml"
+    path.write_text(
+        'name = "large"\nmodel_seeds = "0..0"\n[fixed]\narchitecture = "lstm"\nreadout = "last"\n'
+        "train_size = 100_000\ntrain_batch_size = 100_000\ntrain_max_length = 10_000\n"
+    )
+    status, said = seqcls("estimate", str(path), *db)
+    assert (status, "about 4.0 GB of memory" in said) == (0, True)
