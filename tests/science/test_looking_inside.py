@@ -255,7 +255,7 @@ def test_answers_at_every_place_are_stored_and_asked(inside: Path) -> None:
 def test_names_of_tokens_are_read_and_written(kinds: Path, tmp_path: Path) -> None:
     db = tmp_path / "kinds.db"
     db.write_bytes((kinds / "kinds.db").read_bytes())
-    store, facts = open_reader(str(db)), Facts(db)
+    facts = Facts(db)
     for sweep in ("named_tokens", "tokens_from_outside"):
         run = str(facts.sweeps[sweep][0]["run_id"])
         wrong = [own["string"] for own in data(db, "errors", run)]
