@@ -20,7 +20,6 @@ from sweeps.api.models import trained_model
 from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import string_queries
-from tests.errors_of_runs import check_runs
 from tests.inside import (
     ADDITIVE,
     BLOCKS,
@@ -351,15 +350,3 @@ def is_edit(text: str) -> bool:
         case ["replace", token, "by", other]:
             return {token, other} <= TOKENS
     return False
-
-
-def test_what_is_said_of_errors_holds_for_each_of_them(inside: Path, tmp_path: Path) -> None:
-    db = tmp_path / "any.db"
-    db.write_bytes(inside.read_bytes())
-    store = api.open_store(db)
-    for sweep in ("copying", "places", "sums"):
-        api.delete(store, sweep)
-    checked = check_runs(open_reader(str(db)), 10)
-    assert min(checked.values()) >= 5
-    assert {"the parts sum to the logit", "with any one token less it does not"} <= set(checked)
-    assert sum("patched" in what for what in checked) == 5
