@@ -32,7 +32,6 @@ from sweeps.store.verification import verify
 from tests import results, transductions
 from tests.blocks import DOCS, blocks_of
 from tests.chaos.contents import contents
-from tests.chaos.damaged import unchecked
 from tests.commands import run_main
 from tests.conftest import SHORT
 from tests.databases import file_of, rows
@@ -132,13 +131,6 @@ def test_the_view_has_a_row_for_each_wrong_string(store: Store) -> None:
     assert set(broken.strings["kind"]) == {"wrong"}
 
 
-def test_the_view_reads_the_outputs_of_a_run_once(eleven: Path) -> None:
-    plan = rows(eleven, "EXPLAIN QUERY PLAN SELECT * FROM wrong_output")
-    steps = [step for *_, step in plan]
-    # Else they would be read for every string of the test set.
-    assert "SEARCH said USING PRIMARY KEY (test_set_id=? AND number=?)" in steps
-
-
 def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
     page = (DOCS / "database.md").read_text()
     queries_shown = [x.text for x in blocks_of(page) if x.title == "Transductions"]
@@ -220,6 +212,9 @@ def test_results_that_contradict_themselves_are_damage_whatever_their_digest_say
 
 def test_one_output_stands_for_each_error(eleven: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(eleven, tmp_path / "few.db"))
+    plan = [step for *_, step in rows(path, "EXPLAIN QUERY PLAN SELECT * FROM wrong_output")]
+    # Else a run's outputs would be read again for every string of the test set.
+    assert "SEARCH said USING PRIMARY KEY (test_set_id=? AND number=?)" in plan
     change(path, f"UPDATE output_pack SET outputs = '{packed_outputs(GIVEN[:3])}'")
     store = open_reader(str(path))
     for read in (string_queries.string_errors, lambda *run: error_kinds_by_length(*run, 10)):
@@ -331,48 +326,18 @@ def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
     assert "edits" not in overview.scores_by_length(store, [4], width)
 
 
-UNCHECKED = {
-    2: ("UPDATE output_pack SET outputs = 'torn'", "(output_pack): outputs"),
-    3: (
-        """UPDATE output_pack SET outputs = '[["0", 1, "repeats"]]'""",
-        "(output_pack): it has 1 output of 6 misclassified strings",
-    ),
-    4: ("DELETE FROM output_pack", "(output_pack): it has 0 outputs of 6 misclassified strings"),
-    5: ("UPDATE length_score SET edits = NULL", "only some of its right_length_given, edits"),
-    6: ("UPDATE length_score SET right_length_given = 999", "more strings right with their length"),
-    7: ("UPDATE length_score SET edits = 'many'", "edits is 'many', expected a whole number"),
-}
-
-
-def test_damage_in_a_file_that_checks_nothing_is_one_line_and_costs_one_run(
-    eleven: Path, other: Store, tmp_path: Path
-) -> None:
-    path = unchecked(eleven, tmp_path / "unchecked.db")
-    assert open_reader(str(path)).survey.lines == []  # type: ignore[union-attr]
-    for run_id, (statement, _) in UNCHECKED.items():
-        change(path, f"{statement} WHERE run_id = {run_id}")
-    change(path, """INSERT INTO output_pack VALUES (1, '[["0", 1, "repeats"]]')""")
-    damaged = open_reader(str(path))
-    lines = damaged.survey.lines  # type: ignore[union-attr]
-    for run_id, (_, how) in UNCHECKED.items() | {(1, ("", "it has 1 output of 0"))}:
-        assert any(x.startswith(f"run {run_id} (") and how in x for x in lines), (run_id, lines)
-    assert queries.runs(damaged)["id"].tolist() == [8, 9, 10, 11]
-    assert writer.merge(other, damaged).results == 4
-    assert rows(other, "SELECT count(*) FROM wrong_output") == [(4 * ERRORS,)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "no JSON", "[]", "{}", "[1]", '[["0", 1]]', '[["0", 1, "late"]]', "[" * 10_000),
-        *('[["0", -1, "repeats"]]', '[["0", 0.5, "repeats"]]', '[["0", true, "repeats"]]'),
-        *('[[0, 1, "repeats"]]', '[["\\u0000", 1, "repeats"]]', '[["\\ud800", 1, "repeats"]]'),
-        '[["0", 99999999999, "repeats"]]',
-    ],
+NO_PACKS = (
+    *("", "no JSON", "[]", "{}", "[1]", '[["0", 1]]', '[["0", 1, "late"]]', "[" * 10_000),
+    *('[["0", -1, "repeats"]]', '[["0", 0.5, "repeats"]]', '[["0", true, "repeats"]]'),
+    *('[[0, 1, "repeats"]]', '[["\\u0000", 1, "repeats"]]', '[["\\ud800", 1, "repeats"]]'),
+    '[["0", 99999999999, "repeats"]]',
 )
-def test_what_is_no_pack_of_outputs_is_refused(text: str) -> None:
-    with pytest.raises((ValueError, RecursionError)):
-        unpacked_outputs(text)
+
+
+def test_what_is_no_pack_of_outputs_is_refused() -> None:
+    for text in NO_PACKS:
+        with pytest.raises((ValueError, RecursionError)):
+            pytest.fail(f"it is read: {text[:40]}, as {unpacked_outputs(text)}")
 
 
 def test_a_place_beyond_an_output_is_known_as_such() -> None:
