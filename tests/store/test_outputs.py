@@ -6,10 +6,8 @@ Their results are made by hand, on the strings and targets of a task of a packag
 import json
 import re
 import shutil
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,7 @@ from tests.blocks import DOCS, blocks_of
 from tests.chaos.contents import contents
 from tests.commands import run_main
 from tests.conftest import SHORT
-from tests.databases import file_of, rows
+from tests.databases import change, file_of, rows
 from tests.transductions import ERRORS, GIVEN, filled
 from tests.world import parts_from_outside
 
@@ -68,12 +66,6 @@ def eleven(made_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def other(made_file: Path, tmp_path: Path) -> Store:
     return open_writer(str(shutil.copy(made_file, tmp_path / "other.db")))
-
-
-def change(path: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 def summed(store: Store) -> list[tuple[Any, ...]]:
