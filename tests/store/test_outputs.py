@@ -8,6 +8,8 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,32 +173,29 @@ def test_results_that_contradict_themselves_are_damage_whatever_their_digest_say
     other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = transductions.outcome
-    wrong: dict[str, Any] = {}
 
-    def contradicting(run: Any, errors: int) -> RunResult:
+    def contradicting(run: Any, errors: int, field: str, value: Any) -> RunResult:
         result = made(run, errors)
         outputs = result.evaluation and result.evaluation.outputs
-        for field, value in wrong.items():
-            new: Any = value
-            if field != "texts":
-                new = getattr(outputs, field).copy()
-                new[:1] = value
-            object.__setattr__(outputs, field, new)
+        if field != "texts":
+            first, value = value, getattr(outputs, field).copy()
+            value[:1] = first
+        object.__setattr__(outputs, field, value)
         return result.seal(run.config.key, run.model_seed)
 
-    monkeypatch.setattr(transductions, "outcome", contradicting)
-    for wrong, refused, how in (  # noqa: B007 (the function above reads it)
-        ({"texts": ["0"] * (ERRORS - 1)}, ValueError, ""),
-        ({"edits": -1}, StoreError, ""),
-        ({"right_length_given": 10**6}, None, "it got more strings right with their length given"),
-        ({"first_wrong": 13}, None, "a first wrong place is beyond its output"),
+    for field, value, refused, how in (
+        ("texts", ["0"] * (ERRORS - 1), ValueError, ""),
+        ("edits", -1, StoreError, ""),
+        ("right_length_given", 10**6, None, "more strings right with their length given"),
+        ("first_wrong", 13, None, "a first wrong place is beyond its output"),
     ):
-        if refused is not None:
-            with pytest.raises(refused):
-                filled(other, fixed=TASK)
+        wrong = partial(contradicting, field=field, value=value)
+        monkeypatch.setattr(transductions, "outcome", wrong)
+        with pytest.raises(refused) if refused else nullcontext():
+            filled(other, fixed=TASK)
+        if refused:
             assert rows(other, "SELECT count(*) FROM output_pack") == [(0,)]
         else:
-            filled(other, fixed=TASK)
             said = [str(damage) for damage in verify(other).damages]
             assert any("(model seed 1): " in line and how in line for line in said), said
         writer.delete(other, sweep_queries.find_sweep(other, "outputs"))

@@ -38,7 +38,7 @@ from sweeps.store.reads import explained, overview, queries
 from sweeps.store.verification import verify
 from tests.app import open_app, rerun, said
 from tests.commands import refused, run_main
-from tests.databases import file_of, rows
+from tests.databases import change, file_of, rows
 from tests.stock import copy_of, stock
 
 

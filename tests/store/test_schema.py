@@ -9,7 +9,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries
 from sweeps.store.verification import verify
-from tests.databases import rows, spec
+from tests.databases import change, rows, spec
 from tests.results import filled
 
 

@@ -184,7 +184,6 @@ def test_workers_fit_readers_once_they_have_trained(
     assert not unread_tests(open_reader(str(forms)))
 
 
-@pytest.mark.usefixtures("_fits_after_training")
 def test_readers_of_stored_tests_are_fitted_by_name_and_not_where_that_is_turned_off(
     forms: Path,
 ) -> None:

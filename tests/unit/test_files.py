@@ -108,15 +108,11 @@ def test_its_own_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
     moved = path.rename(tmp_path / "moved")
     write(moved, "third", force=True)
     assert moved.read_text() == "third"
-
-
-def test_a_copy_of_a_database_is_never_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "copy.db"
     with whole_files(tmp_path) as new:
-        shutil.copy(ROOT / "runs.db", new / path.name)
+        shutil.copy(ROOT / "runs.db", new / "copy.db")
     with pytest.raises(ConfigError, match="force=True replaces only"):
-        write(path, "new", force=True)
-    assert path.read_bytes() == (ROOT / "runs.db").read_bytes()
+        write(tmp_path / "copy.db", "new", force=True)
+    assert (tmp_path / "copy.db").read_bytes() == (ROOT / "runs.db").read_bytes()
 
 
 ENDS = (
