@@ -48,7 +48,7 @@ def test_an_axis_of_whole_numbers_may_be_a_range() -> None:
     assert spec.axes["train_seed"] == json.loads(spec.submitted)["axes"]["train_seed"]
 
 
-def test_configurations_stand_where_a_grid_will_not_do_and_may_have_seeds_of_their_own() -> None:
+def test_configurations_stand_where_a_grid_will_not_do() -> None:
     spec = parse_spec(
         {
             "name": "s",

@@ -90,9 +90,8 @@ def record(store: Store, **changes: Any) -> Path:
     return folder
 
 
-def test_a_log_of_the_folder_is_read_and_none_elsewhere_or_that_is_no_file_of_its_own(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_log_of_the_folder_is_read(store: Store, tmp_path: Path) -> None:
+    """And none elsewhere, or that is no file of its own."""
     (record(store) / LOG).write_text("trained")
     assert background_worker.read_log(store, 1) == "trained"
     (record(store) / LOG).unlink()
