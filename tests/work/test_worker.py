@@ -180,7 +180,7 @@ def test_a_machine_that_draws_other_test_strings_stops_and_charges_no_run(
     assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
     assert work(store, [sweep_id], WorkOptions(0)).recorded == 3
     # Scores of more runs than a statement takes parameters.
-    assert set(queries.length_scores(store, range(1, 300_001))["run_id"]) == set(range(1, 7))
+    assert queries.length_scores(store, range(1, 300_001))["run_id"].nunique() == 6
 
 
 def test_runs_are_listed_while_others_are_submitted(store: Store) -> None:
