@@ -226,3 +226,15 @@ def rows(where: Store | Path, sql: str) -> list[Any]:
             return [tuple(row) for row in connection.exec_driver_sql(sql)]
     with closing(sqlite3.connect(where)) as connection:
         return connection.execute(sql).fetchall()
+
+
+def change(where: Store | Path, *statements: str) -> None:
+    """Does statements in one transaction, without this program's own writes."""
+    if isinstance(where, Store):
+        with where.begin() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+    else:
+        with closing(sqlite3.connect(where)) as file, file:
+            for statement in statements:
+                file.execute(statement)

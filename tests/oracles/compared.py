@@ -23,7 +23,7 @@ OF_CONFIGURATIONS = {
     "seeds", "failed", "false_positives", "false_negatives", "median_accuracy",
     "median_solved_length",
 }  # fmt: skip
-"""Likewise those of a configuration."""
+"""Names under which a configuration's numbers are shown, printed and exported."""
 
 
 @dataclass(frozen=True)

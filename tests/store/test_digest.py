@@ -64,22 +64,14 @@ def test_digests_that_are_stored_stay_as_they_are() -> None:
 
 
 def test_a_digest_covers_every_value() -> None:
-    whole = digest(has_cells=False, ranges=JUDGED, outputs=OUTPUTS, **COUNTED)
-    others = [digest(has_cells=False, ranges=JUDGED, outputs=[], **COUNTED)]
-    for name, value in JUDGED.items():
-        if isinstance(value, int):
-            changed = {**JUDGED, name: value + 1}
-            others.append(digest(has_cells=False, ranges=changed, outputs=OUTPUTS, **COUNTED))
-    for name, values in COUNTED.items():
-        counted = {**COUNTED, name: [values[0], values[1] + 1]}
-        others.append(digest(has_cells=False, ranges=JUDGED, outputs=OUTPUTS, **counted))
     first, second = OUTPUTS
-    for outputs in (
-        [("0", *first[1:]), second],
-        [(first[0], 2, first[2]), second],
-        [(*first[:2], "went on"), second],
-        [second, first],
-    ):
-        given: Any = outputs
-        others.append(digest(has_cells=False, ranges=JUDGED, outputs=given, **COUNTED))
-    assert len({whole, *others}) == 1 + len(others) == 13
+    whole: dict[str, Any] = {"has_cells": False, "ranges": JUDGED, "outputs": OUTPUTS, **COUNTED}
+    changes: list[dict[str, Any]] = [
+        {},
+        *({"outputs": x} for x in ([], [("0", *first[1:]), second], [second, first])),
+        {"outputs": [(first[0], 2, first[2]), second]},
+        {"outputs": [(*first[:2], "went on"), second]},
+        *({"ranges": {**JUDGED, x: y + 1}} for x, y in JUDGED.items() if isinstance(y, int)),
+        *({name: [x, y + 1]} for name, (x, y) in COUNTED.items()),
+    ]
+    assert len({digest(**{**whole, **change}) for change in changes}) == len(changes) == 13

@@ -221,20 +221,17 @@ def replace_by_another(path: Path) -> None:
     (path.parent / "another.db").replace(path)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (empty, "was emptied or replaced while it was open"),
-        (replace_by_empty, "was emptied or replaced while it was open"),
-        (replace_by_another, "was replaced by another file while it was open"),
-        (Path.unlink, "cannot be opened; check that it and its folder are there"),
-    ],
-)
+GONE: dict[Callable[[Path], None], str] = {
+    empty: "was emptied or replaced while it was open",
+    replace_by_empty: "was emptied or replaced while it was open",
+    replace_by_another: "was replaced by another file while it was open",
+    Path.unlink: "cannot be opened; check that it and its folder are there",
+}
+
+
+@pytest.mark.parametrize("make_gone", GONE)
 def test_a_file_that_goes_away_in_mid_sweep_is_said_at_once_and_left_as_it_is(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Path], None],
-    message: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_gone: Callable[[Path], None]
 ) -> None:
     # Where the file is waited for, the test takes as long as this.
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 600.0)
@@ -244,16 +241,15 @@ def test_a_file_that_goes_away_in_mid_sweep_is_said_at_once_and_left_as_it_is(
     record = writer.record
 
     def change_first(*given: Any) -> int:
-        change(path)
+        make_gone(path)
         monkeypatch.setattr(writer, "record", record)
         return record(*given)
 
     monkeypatch.setattr(writer, "record", change_first)
-    with pytest.raises(StoreUnavailableError, match=message):
+    with pytest.raises(StoreUnavailableError, match=GONE[make_gone]):
         work(store, [sweep_id], WorkOptions(0))
-    if change in (empty, replace_by_empty):
+    if make_gone in (empty, replace_by_empty):
         assert path.stat().st_size == 0
-        with pytest.raises(StoreUnavailableError, match=message):
+        with pytest.raises(StoreUnavailableError, match=GONE[make_gone]):
             queries.runs(store)
-    if change is Path.unlink:
-        assert not path.exists()
+    assert path.exists() is (make_gone is not Path.unlink)

@@ -1,8 +1,6 @@
 """Merging, verifying and exporting whole databases."""
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +17,7 @@ from sweeps.store.reads import queries, string_queries
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.conftest import ROOT, SHORT
-from tests.databases import rows, spec, stored_sweeps
+from tests.databases import change, rows, spec, stored_sweeps
 from tests.results import claimed, filled
 
 
@@ -31,12 +29,6 @@ def store(any_db: str) -> Store:
 @pytest.fixture
 def other(made_file: Path, tmp_path: Path) -> Store:
     return open_writer(str(shutil.copy(made_file, tmp_path / "other.db")))
-
-
-def change(store: Store, *changes: str) -> None:
-    with store.begin() as connection:
-        for statement in changes:
-            connection.exec_driver_sql(statement)
 
 
 def named(store: Store) -> list[str]:
@@ -192,8 +184,7 @@ def test_several_processes_find_the_same_damage(
 
 def test_a_check_that_is_gone_is_missed(tmp_path: Path) -> None:
     path = Path(shutil.copy(ROOT / "runs.db", tmp_path / "copy.db"))
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("DELETE FROM verdict WHERE run_id = 7")
+    change(path, "DELETE FROM verdict WHERE run_id = 7")
     (damage,) = verify(open_reader(str(path))).damages
     assert damage.what.startswith("run 7 ")
     assert "exhaustive check" in damage.how
@@ -235,8 +226,12 @@ def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path, other: Store
     assert after == ["'=HYPERLINK(0)", "'+1", "plain"]
     first, second = (pd.read_csv(tmp_path / x / "errors.csv") for x in ("plain", "safe"))
     pd.testing.assert_series_equal(first["logit"], second["logit"])
-    with pytest.raises(ConfigError, match="spreadsheet=True with format 'parquet'"):
-        export(other, tmp_path / "out", "parquet", spreadsheet=True)
+    for kind, how, words in (
+        ("parquet", True, "spreadsheet=True with format 'parquet'"),
+        ("xls", False, "format 'xls': expected csv, parquet or jsonl"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            export(other, tmp_path / "out", kind, spreadsheet=how)
 
 
 def test_no_cell_and_no_title_of_a_table_for_spreadsheets_begins_like_a_formula() -> None:
@@ -256,5 +251,3 @@ def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> N
     assert set(export(other, tmp_path / "out", "csv").values()) == {0}
     columns = list(pd.read_csv(tmp_path / "out" / "lengths.csv"))
     assert columns[:8] == ["run_id", "length", "tn", "fp", "fn", "tp", "tested", "wrong"]
-    with pytest.raises(ConfigError, match="format 'xls': expected csv, parquet or jsonl"):
-        export(other, tmp_path / "out2", "xls")

@@ -2,9 +2,7 @@
 
 import shlex
 import shutil
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,7 +22,7 @@ from sweeps.store.reads import queries
 from sweeps.store.tables import Base
 from tests.commands import run_main
 from tests.conftest import ROOT
-from tests.databases import file_of, rows, spec
+from tests.databases import change, file_of, rows, spec
 
 
 def test_the_migrations_make_the_tables_of_the_version_that_is_asked_for(store: Store) -> None:
@@ -90,8 +88,7 @@ def test_the_first_change_puts_a_file_into_wal_and_packing_makes_one_that_may_be
 
 
 def test_a_newer_database_is_refused_and_left_alone(store: Store) -> None:
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    change(store, "UPDATE alembic_version SET version_num = '9999'")
     for opened in (open_reader, open_writer):
         with pytest.raises(StoreVersionError, match=r"newer version .*'9999'.*upgrade seqcls"):
             opened(str(store.path))
@@ -99,20 +96,16 @@ def test_a_newer_database_is_refused_and_left_alone(store: Store) -> None:
 
 
 def test_what_is_no_database_of_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
-    text = tmp_path / "notes.txt"
+    text, other = tmp_path / "notes.txt", tmp_path / "other.db"
     text.write_text("not a database, but more than a hundred bytes of somebody's notes\n" * 9)
-    before = text.read_bytes()
-    other = tmp_path / "other.db"
-    with closing(sqlite3.connect(other)) as connection:
-        connection.execute("CREATE TABLE mine (x)")
-    of_another = other.read_bytes()
+    change(other, "CREATE TABLE mine (x)")
+    before = [path.read_bytes() for path in (text, other)]
     for opened in (open_reader, open_writer):
         with pytest.raises(StoreError, match=r"notes\.txt': it is no SQLite database"):
             opened(str(text))
         with pytest.raises(StoreError, match="a database of another program"):
             opened(str(other))
-    assert text.read_bytes() == before
-    assert other.read_bytes() == of_another
+    assert [path.read_bytes() for path in (text, other)] == before
 
 
 def test_a_database_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
@@ -161,16 +154,12 @@ def test_a_path_with_odd_characters_is_only_a_path_and_one_that_is_no_text_is_re
 
 def test_a_file_is_judged_by_the_tables_that_it_has_now(store: Store) -> None:
     path = str(store.path)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        # The number by which SQLite tells schemas apart stays.
-        connection.execute("PRAGMA writable_schema = ON")
-        connection.execute(
-            "UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = 'worker'"
-        )
+    lax = "UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = 'worker'"
+    # The number by which SQLite tells schemas apart stays.
+    change(Path(path), "PRAGMA writable_schema = ON", lax)
     with pytest.raises(StoreError, match="tables that check nothing"):
         open_writer(path)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("ALTER TABLE worker RENAME COLUMN pid TO process")
+    change(Path(path), "ALTER TABLE worker RENAME COLUMN pid TO process")
     for opened in (open_reader, open_writer):
         with pytest.raises(StoreError, match="its table 'worker' has no column 'pid'"):
             opened(path)

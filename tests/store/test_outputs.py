@@ -6,10 +6,9 @@ Their results are made by hand, on the strings and targets of a task of a packag
 import json
 import re
 import shutil
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,10 +32,9 @@ from sweeps.store.verification import verify
 from tests import results, transductions
 from tests.blocks import DOCS, blocks_of
 from tests.chaos.contents import contents
-from tests.chaos.damaged import unchecked
 from tests.commands import run_main
 from tests.conftest import SHORT
-from tests.databases import file_of, rows
+from tests.databases import change, file_of, rows
 from tests.transductions import ERRORS, GIVEN, filled
 from tests.world import parts_from_outside
 
@@ -70,12 +68,6 @@ def eleven(made_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def other(made_file: Path, tmp_path: Path) -> Store:
     return open_writer(str(shutil.copy(made_file, tmp_path / "other.db")))
-
-
-def change(path: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 def summed(store: Store) -> list[tuple[Any, ...]]:
@@ -133,13 +125,6 @@ def test_the_view_has_a_row_for_each_wrong_string(store: Store) -> None:
     assert set(broken.strings["kind"]) == {"wrong"}
 
 
-def test_the_view_reads_the_outputs_of_a_run_once(eleven: Path) -> None:
-    plan = rows(eleven, "EXPLAIN QUERY PLAN SELECT * FROM wrong_output")
-    steps = [step for *_, step in plan]
-    # Else they would be read for every string of the test set.
-    assert "SEARCH said USING PRIMARY KEY (test_set_id=? AND number=?)" in steps
-
-
 def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
     page = (DOCS / "database.md").read_text()
     queries_shown = [x.text for x in blocks_of(page) if x.title == "Transductions"]
@@ -188,32 +173,29 @@ def test_results_that_contradict_themselves_are_damage_whatever_their_digest_say
     other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = transductions.outcome
-    wrong: dict[str, Any] = {}
 
-    def contradicting(run: Any, errors: int) -> RunResult:
+    def contradicting(run: Any, errors: int, field: str, value: Any) -> RunResult:
         result = made(run, errors)
         outputs = result.evaluation and result.evaluation.outputs
-        for field, value in wrong.items():
-            new: Any = value
-            if field != "texts":
-                new = getattr(outputs, field).copy()
-                new[:1] = value
-            object.__setattr__(outputs, field, new)
+        if field != "texts":
+            first, value = value, getattr(outputs, field).copy()
+            value[:1] = first
+        object.__setattr__(outputs, field, value)
         return result.seal(run.config.key, run.model_seed)
 
-    monkeypatch.setattr(transductions, "outcome", contradicting)
-    for wrong, refused, how in (  # noqa: B007 (the function above reads it)
-        ({"texts": ["0"] * (ERRORS - 1)}, ValueError, ""),
-        ({"edits": -1}, StoreError, ""),
-        ({"right_length_given": 10**6}, None, "it got more strings right with their length given"),
-        ({"first_wrong": 13}, None, "a first wrong place is beyond its output"),
+    for field, value, refused, how in (
+        ("texts", ["0"] * (ERRORS - 1), ValueError, ""),
+        ("edits", -1, StoreError, ""),
+        ("right_length_given", 10**6, None, "more strings right with their length given"),
+        ("first_wrong", 13, None, "a first wrong place is beyond its output"),
     ):
-        if refused is not None:
-            with pytest.raises(refused):
-                filled(other, fixed=TASK)
+        wrong = partial(contradicting, field=field, value=value)
+        monkeypatch.setattr(transductions, "outcome", wrong)
+        with pytest.raises(refused) if refused else nullcontext():
+            filled(other, fixed=TASK)
+        if refused:
             assert rows(other, "SELECT count(*) FROM output_pack") == [(0,)]
         else:
-            filled(other, fixed=TASK)
             said = [str(damage) for damage in verify(other).damages]
             assert any("(model seed 1): " in line and how in line for line in said), said
         writer.delete(other, sweep_queries.find_sweep(other, "outputs"))
@@ -221,6 +203,9 @@ def test_results_that_contradict_themselves_are_damage_whatever_their_digest_say
 
 def test_one_output_stands_for_each_error(eleven: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(eleven, tmp_path / "few.db"))
+    plan = [step for *_, step in rows(path, "EXPLAIN QUERY PLAN SELECT * FROM wrong_output")]
+    # Else a run's outputs would be read again for every string of the test set.
+    assert "SEARCH said USING PRIMARY KEY (test_set_id=? AND number=?)" in plan
     change(path, f"UPDATE output_pack SET outputs = '{packed_outputs(GIVEN[:3])}'")
     store = open_reader(str(path))
     for read in (string_queries.string_errors, partial(error_kinds_by_length, width=10)):
@@ -333,48 +318,18 @@ def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
     assert "edits" not in overview.scores_by_length(store, [4], width)
 
 
-UNCHECKED = {
-    2: ("UPDATE output_pack SET outputs = 'torn'", "(output_pack): outputs"),
-    3: (
-        """UPDATE output_pack SET outputs = '[["0", 1, "repeats"]]'""",
-        "(output_pack): it has 1 output of 6 misclassified strings",
-    ),
-    4: ("DELETE FROM output_pack", "(output_pack): it has 0 outputs of 6 misclassified strings"),
-    5: ("UPDATE length_score SET edits = NULL", "only some of its right_length_given, edits"),
-    6: ("UPDATE length_score SET right_length_given = 999", "more strings right with their length"),
-    7: ("UPDATE length_score SET edits = 'many'", "edits is 'many', expected a whole number"),
-}
-
-
-def test_damage_in_a_file_that_checks_nothing_is_one_line_and_costs_one_run(
-    eleven: Path, other: Store, tmp_path: Path
-) -> None:
-    path = unchecked(eleven, tmp_path / "unchecked.db")
-    assert open_reader(str(path)).survey.lines == []  # type: ignore[union-attr]
-    for run_id, (statement, _) in UNCHECKED.items():
-        change(path, f"{statement} WHERE run_id = {run_id}")
-    change(path, """INSERT INTO output_pack VALUES (1, '[["0", 1, "repeats"]]')""")
-    damaged = open_reader(str(path))
-    lines = damaged.survey.lines  # type: ignore[union-attr]
-    for run_id, (_, how) in UNCHECKED.items() | {(1, ("", "it has 1 output of 0"))}:
-        assert any(x.startswith(f"run {run_id} (") and how in x for x in lines), (run_id, lines)
-    assert queries.runs(damaged)["id"].tolist() == [8, 9, 10, 11]
-    assert writer.merge(other, damaged).results == 4
-    assert rows(other, "SELECT count(*) FROM wrong_output") == [(4 * ERRORS,)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "no JSON", "[]", "{}", "[1]", '[["0", 1]]', '[["0", 1, "late"]]', "[" * 10_000),
-        *('[["0", -1, "repeats"]]', '[["0", 0.5, "repeats"]]', '[["0", true, "repeats"]]'),
-        *('[[0, 1, "repeats"]]', '[["\\u0000", 1, "repeats"]]', '[["\\ud800", 1, "repeats"]]'),
-        '[["0", 99999999999, "repeats"]]',
-    ],
+NO_PACKS = (
+    *("", "no JSON", "[]", "{}", "[1]", '[["0", 1]]', '[["0", 1, "late"]]', "[" * 10_000),
+    *('[["0", -1, "repeats"]]', '[["0", 0.5, "repeats"]]', '[["0", true, "repeats"]]'),
+    *('[[0, 1, "repeats"]]', '[["\\u0000", 1, "repeats"]]', '[["\\ud800", 1, "repeats"]]'),
+    '[["0", 99999999999, "repeats"]]',
 )
-def test_what_is_no_pack_of_outputs_is_refused(text: str) -> None:
-    with pytest.raises((ValueError, RecursionError)):
-        unpacked_outputs(text)
+
+
+def test_what_is_no_pack_of_outputs_is_refused() -> None:
+    for text in NO_PACKS:
+        with pytest.raises((ValueError, RecursionError)):
+            pytest.fail(f"it is read: {text[:40]}, as {unpacked_outputs(text)}")
 
 
 def test_a_place_beyond_an_output_is_known_as_such() -> None:

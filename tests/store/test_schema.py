@@ -9,7 +9,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries
 from sweeps.store.verification import verify
-from tests.databases import rows, spec
+from tests.databases import change, rows, spec
 from tests.results import filled
 
 
@@ -60,13 +60,12 @@ MEANINGLESS = [
 
 def test_a_value_that_means_nothing_is_refused_by_the_database(store: Store) -> None:
     filled(store)
-    for change in MEANINGLESS:
+    for statement in MEANINGLESS:
         try:
-            with store.begin() as connection:
-                connection.exec_driver_sql(change)
+            change(store, statement)
         except StoreError:
             continue
-        pytest.fail(f"it is stored: {change}")
+        pytest.fail(f"it is stored: {statement}")
     assert verify(store).damages == []
 
 
@@ -97,10 +96,8 @@ def test_settings_and_seeds_of_a_deleted_sweep_are_not_shown_for_the_next(
 
 def test_a_column_that_is_added_later_damages_nothing(store: Store) -> None:
     filled(store)
-    with store.begin() as connection:
-        results = ("epoch", "length_score", "error_pack", "output_pack", "checkpoint")
-        for table in ("run", "test_string", *results):
-            statement = f"ALTER TABLE {table} ADD COLUMN later INTEGER DEFAULT 7"
-            connection.exec_driver_sql(statement)
+    results = ("epoch", "length_score", "error_pack", "output_pack", "checkpoint")
+    for table in ("run", "test_string", *results):
+        change(store, f"ALTER TABLE {table} ADD COLUMN later INTEGER DEFAULT 7")
     assert verify(store).damages == []
     assert len(queries.runs(store)) == 3

@@ -19,7 +19,6 @@ from seqcls.shortcuts import READERS
 from sweeps import api
 from sweeps.api import reading
 from sweeps.api.presentation import display_strings
-from sweeps.cli import models
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.shortcuts import unread_tests
@@ -28,7 +27,7 @@ from sweeps.work import readers, worker
 from sweeps.work.machine import WorkOptions
 from tests.app import open_app, rerun, said
 from tests.commands import refused, run_main
-from tests.databases import file_of, rows
+from tests.databases import change, file_of, rows
 from tests.stock import copy_of, stock
 from tests.store.shortcuts import DECIDED, SPEC
 
@@ -49,12 +48,6 @@ def store(tmp_path: Path) -> Store:
 def forms(tmp_path: Path) -> Path:
     """The same before any reader was asked, to be changed."""
     return copy_of("shortcuts", "forms.db", tmp_path)
-
-
-def change(store: Store, *statements: str) -> None:
-    with store.change() as connection:
-        for statement in statements:
-            connection.exec_driver_sql(statement)
 
 
 WAYS = "SELECT test_set_id, number, drawn FROM test_string ORDER BY test_set_id, number"
@@ -81,16 +74,12 @@ def test_shares_of_readers_are_those_of_the_strings_that_they_are_right_on(read:
             ):
                 expected = (times * right[: len(times)])[chosen].sum() / times[chosen].sum()
                 assert shares.loc[(config_id, reader), name] == pytest.approx(expected)
-
-
-def test_the_best_reader_is_right_on_most_strings_of_the_whole_test(read: Store) -> None:
+    # The best is right on most strings of the whole test, and of equals the first that is listed.
     scores = reading.shortcut_scores(read, [1, 2])
-    best = reading.best_shortcut(scores)
     right = scores.groupby(["config_id", "reader"])["right"].sum()
-    for config_id, some in best.groupby("config_id"):
+    for config_id, some in reading.best_shortcut(scores).groupby("config_id"):
         assert some["reader"].nunique() == 1
         assert some["right"].sum() == right[config_id].max()
-    # Of equals the first that is listed.
     same = scores.assign(right=scores["tested"])
     assert set(reading.best_shortcut(same)["reader"]) == {"length"}
 
@@ -171,13 +160,14 @@ def test_a_damaged_reader_is_named_and_costs_no_run_and_no_other_reader(store: S
 # How they are fitted.
 
 
-@pytest.fixture
-def _fits_after_training(monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_workers_fit_readers_once_they_have_trained(
+    forms: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("SEQCLS_SHORTCUTS")
-
-
-@pytest.mark.usefixtures("_fits_after_training")
-def test_workers_fit_readers_once_they_have_trained(forms: Path) -> None:
     other = {**SPEC, "name": "other", "model_seeds": [1], "axes": {"negatives": ["near"]}}
     api.submit(api.open_store(forms), other)
     told = run_main("work", "other", "--workers", "0", "--db", str(forms))
@@ -185,21 +175,13 @@ def test_workers_fit_readers_once_they_have_trained(forms: Path) -> None:
     assert "trained 1 run in" in told.stderr + told.stdout
     # Only those of this sweep.
     assert set(reading.shortcut_scores(open_reader(str(forms)), [1, 2])["config_id"]) == {2}
+    with monkeypatch.context() as patched:
+        patched.setattr(readers, "fit_shortcuts", interrupt)
+        told = run_main("work", "--workers", "0", "--db", str(forms))
+    assert (told.returncode, told.stderr.count("Traceback")) == (0, 0), "Ctrl-C is harmless"
+    assert "trained 0 runs" in told.stderr + told.stdout
     api.work(api.open_store(forms))
     assert not unread_tests(open_reader(str(forms)))
-
-
-@pytest.mark.usefixtures("_fits_after_training")
-def test_ctrl_c_while_readers_are_fitted_is_harmless(
-    forms: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(readers, "fit_shortcuts", interrupt)
-    told = run_main("work", "--workers", "0", "--db", str(forms))
-    assert (told.returncode, told.stderr.count("Traceback")) == (0, 0)
-    assert "trained 0 runs" in told.stderr + told.stdout
 
 
 def test_readers_of_stored_tests_are_fitted_by_name_and_not_where_that_is_turned_off(
@@ -220,15 +202,6 @@ def test_readers_of_stored_tests_are_fitted_by_name_and_not_where_that_is_turned
     assert rows(store, WAYS) == before, "how strings were drawn is filled in"
 
 
-def test_a_worker_that_waits_fits_the_readers_of_one_test_at_a_time(forms: Path) -> None:
-    store = open_writer(str(forms))
-    fit_next, left = readers.fit_when_idle(store), []
-    for _ in range(3):
-        fit_next()
-        left.append(len(unread_tests(store)))
-    assert left == [1, 0, 0]
-
-
 def test_a_worker_that_is_told_to_end_leaves_what_it_does_while_it_waits(
     forms: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,10 +216,13 @@ def test_a_worker_that_is_told_to_end_leaves_what_it_does_while_it_waits(
     assert worked.signal == signal.SIGINT
 
 
-def test_fitting_ends_where_runs_are_queued_and_leaves_what_is_drawn_otherwise_now(
+def test_readers_are_fitted_one_test_at_a_time_and_not_where_runs_are_queued_or_drawn_otherwise(
     forms: Path,
 ) -> None:
     store = open_writer(str(forms))
+    readers.fit_when_idle(store)()
+    assert len(unread_tests(store)) == 1
+    change(store, "DELETE FROM shortcut")
     api.submit(store, {**SPEC, "model_seeds": [0, 1]})
     assert readers.fit_readers(store, until_queued=True) == readers.FittedReaders(is_queued=True)
     change(store, "UPDATE test_set SET digest = 'other' WHERE id = 1")
@@ -289,9 +265,8 @@ def test_of_tests_that_no_reader_was_asked_about_nothing_is_said(
 ) -> None:
     unread = run_main("runs", "--json", "--db", str(forms)).stdout
     assert {row["shortcut_within"] for row in json.loads(unread)} == {None}
-    assert "shortcut" not in run_main("runs", "--wide", "--db", str(forms)).stdout
     assert "shortcut" not in open_app(monkeypatch, forms).dataframe[0].value
-    change(open_writer(str(forms)), "UPDATE test_string SET drawn = NULL")
+    change(forms, "UPDATE test_string SET drawn = NULL")
     told = said(open_inside(monkeypatch, forms, 1))
     assert "No shortcut readers have been asked about this test yet" in told
     assert "How each test string was drawn is not stored" in told
@@ -350,8 +325,7 @@ def test_shares_of_readers_sort_as_numbers_do() -> None:
     table = pd.DataFrame({"shortcut_within": numbers, "shortcut_beyond": [0.5] * 5 + [None]})
     texts = [text or "" for text in shortcuts.within_and_beyond(table)]
     assert texts == sorted(texts)
-    assert texts[2].strip() == "97.6% / 50%"
-    assert texts[-1] == "100% / none"
+    assert (texts[2].strip(), texts[-1]) == ("97.6% / 50%", "100% / none")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -372,18 +346,15 @@ def test_what_a_reader_decides_is_no_shortcut_anywhere(
         assert f"no shortcut, as the task is decided by {by}" in compared
         pages += [inside, report]
     assert "no better than" not in " ".join(pages).lower()
-    assert "Commands call it run 1 or even_pairs/0" in said(
-        open_app(monkeypatch, path, "model", run="1")
-    ).replace("\\", "")
     record = api.compare(store, "1", "2").record()
     assert [x["decided_by"] for x in record["shortcuts"]] == [*DECIDED.values()]
-    regular = [f"regular, alphabet=ab, pattern={x} is" for x in ("(ab)*", "(ab)*a")]
-    for most, which in ((10, regular), (1, ["of 5 tasks 2 are"])):
-        monkeypatch.setattr(models, "MOST_NAMED", most)
-        lines = run_main("runs", *db).stdout.splitlines()
-        end = ": to read nothing else is no shortcut"
-        assert [x.removesuffix(end) for x in lines if end in x] == [
-            "even_pairs is decided by first and last letters",
-            "copy, distinct=false, num_tokens=2 is decided by the input itself",
-            *(f"{x} decided by pairs of neighboring tokens" for x in which),
-        ]
+    lines = run_main("runs", *db).stdout.splitlines()
+    end = ": to read nothing else is no shortcut"
+    assert [x.removesuffix(end) for x in lines if end in x] == [
+        "even_pairs is decided by first and last letters",
+        "copy, distinct=false, num_tokens=2 is decided by the input itself",
+        *(
+            f"regular, alphabet=ab, pattern={x} is decided by pairs of neighboring tokens"
+            for x in ("(ab)*", "(ab)*a")
+        ),
+    ]

@@ -22,11 +22,10 @@ from sweeps.store.columns import pack_errors
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer, to_write
 from sweeps.store.reads import queries, string_queries, sweep_queries, workers
-from sweeps.store.reads.selection import View
 from sweeps.store.reads.stored import read_runs
 from sweeps.store.reads.string_queries import ErrorSearch
 from tests.conftest import ROOT
-from tests.databases import rows, spec, stored_sweeps
+from tests.databases import change, rows, spec, stored_sweeps
 from tests.results import claimed, filled, groups, outcome, outcomes
 
 
@@ -34,13 +33,6 @@ from tests.results import claimed, filled, groups, outcome, outcomes
 def store(any_db: str) -> Store:
     """The contract of the store holds for every kind of database."""
     return open_writer(any_db)
-
-
-def test_submitting_again_adds_nothing(store: Store) -> None:
-    first = writer.submit(store, spec())
-    assert writer.submit(store, spec()) == first
-    assert len(queries.runs(store)) == 3
-    assert sweep_queries.missing_runs(store, [spec()]) == 3
 
 
 def test_a_changed_specification_changes_its_sweep_and_deletes_no_result(store: Store) -> None:
@@ -81,30 +73,13 @@ def test_a_groups_results_and_states_are_one_transaction(store: Store) -> None:
     assert stored_sweeps(store)["state"].tolist() == ["done"]
 
 
-def test_a_block_within_a_block_that_may_write_is_refused_at_once(tmp_path: Path) -> None:
-    store = open_writer(str(tmp_path / "runs.db"))
-    with (
-        pytest.raises(AssertionError, match=r"within another one would wait for it"),
-        store.begin(),
-    ):
-        queries.configs(store)
-    with store.begin():
-        assert queries.configs(store.reader()) == {}
-    assert queries.configs(store) == {}
-
-
-def test_a_run_is_claimed_by_one_worker_only(store: Store) -> None:
-    sweep_id = writer.submit(store, spec())
-    (group,) = groups(store, sweep_id)
-    _, claim = claimed(store, sweep_id)
-    assert len(claim.runs) == 3
-    assert writer.claim(store, writer.register_worker(store), group) is None
-
-
 @pytest.mark.parametrize("again", ["another worker", "the same worker"])
 def test_a_worker_that_lost_its_claim_records_nothing(store: Store, again: str) -> None:
     sweep_id = writer.submit(store, spec())
+    (group,) = groups(store, sweep_id)
     slow, old_claim = claimed(store, sweep_id)
+    assert len(old_claim.runs) == 3
+    assert writer.claim(store, writer.register_worker(store), group) is None, "it is taken"
     assert writer.release(store, slow) == 3
     (group,) = groups(store, sweep_id)
     worker_id = slow if again == "the same worker" else writer.register_worker(store)
@@ -128,8 +103,7 @@ def test_runs_of_a_dead_process_are_queued_again_and_of_a_living_one_are_not(
         os._exit(0)
     assert child is not None
     os.waitpid(child, 0)
-    with store.begin() as connection:
-        connection.exec_driver_sql(f"UPDATE worker SET pid = {child} WHERE id = {worker_id}")
+    change(store, f"UPDATE worker SET pid = {child} WHERE id = {worker_id}")
     assert writer.release_dead(store) == 3
     assert set(queries.runs(store)["state"]) == {"queued"}
 
@@ -200,24 +174,8 @@ def test_the_digest_is_that_of_the_stored_rows(store: Store) -> None:
         pairs = list(digests(some))
         assert len(pairs) == runs
         assert all(stored == found for stored, found in pairs)
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE config SET key = 'x'")
+    change(store, "UPDATE config SET key = 'x'")
     assert all(stored != found for stored, found in digests(store))
-
-
-def test_filters_leave_the_runs_that_are_meant(store: Store) -> None:
-    filled(store)
-    writer.submit(store, spec(name="t", fixed={"hidden_size": 16}))
-
-    def seeds(fields: dict[str, int] | None = None, **view: Any) -> list[int]:
-        return queries.runs(store, View(**view), fields)["model_seed"].tolist()
-
-    assert seeds() == [0, 1, 2, 0, 1, 2]
-    assert seeds(sweeps=("t",)) == [0, 1, 2]
-    assert seeds(model_seeds=(1, 2)) == [1, 2, 1, 2]
-    assert seeds(failing=True) == [1]
-    assert seeds(fields={"hidden_size": 16}, model_seeds=(0,)) == [0]
-    assert seeds(fields={"hidden_size": 3}) == []
 
 
 def test_every_write_raises_the_revision_and_a_heartbeat_does_not(store: Store) -> None:

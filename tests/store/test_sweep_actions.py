@@ -14,7 +14,7 @@ from sweeps.store.reads.workers import is_alive
 from sweeps.store.tables import Run, now
 from sweeps.work.estimate import estimate
 from sweeps.work.progress import progress
-from tests.databases import rows, spec, stored_sweeps
+from tests.databases import change, rows, spec, stored_sweeps
 from tests.results import claimed, filled, groups, outcome, outcomes
 
 
@@ -34,7 +34,7 @@ def test_launching_twice_or_at_the_same_moment_makes_one_sweep(store: Store, any
         submitted = threads.map(lambda _: writer.submit(open_writer(any_db), spec()), range(8))
     assert set(submitted) == {first}
     assert stored_sweeps(store)["name"].tolist() == ["s"]
-    assert len(queries.runs(store)) == 3
+    assert len(queries.runs(store)) == sweep_queries.missing_runs(store, [spec()]) == 3
 
 
 def test_of_a_stopped_sweep_nothing_is_begun_until_it_is_resumed(store: Store) -> None:
@@ -100,16 +100,13 @@ def test_a_worker_elsewhere_is_dead_when_its_heart_has_not_beaten_for_a_while(
     store: Store,
 ) -> None:
     worker_id, _ = claimed(store, writer.submit(store, spec()))
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE worker SET host = 'elsewhere'")
+    change(store, "UPDATE worker SET host = 'elsewhere'")
     assert writer.release_dead(store) == 0
     late = now(workers.GRACE_SECONDS + 1)
-    with store.begin() as connection:
-        connection.exec_driver_sql(f"UPDATE worker SET heartbeat_at = '{late}'")
+    change(store, f"UPDATE worker SET heartbeat_at = '{late}'")
     writer.beat(store, worker_id)
     assert writer.release_dead(store) == 0
-    with store.begin() as connection:
-        connection.exec_driver_sql(f"UPDATE worker SET heartbeat_at = '{late}'")
+    change(store, f"UPDATE worker SET heartbeat_at = '{late}'")
     assert writer.release_dead(store) == 3
     assert states(store) == ["queued"] * 3
 

@@ -3,11 +3,8 @@
 from itertools import product
 from typing import Any
 
-import pandas as pd
-
-from seqcls.config import RunConfig, default_fields
+from seqcls.config import RunConfig
 from sweeps.grid.budgets import budget_fields, models_by_budget
-from sweeps.results import accuracy, differing_fields
 from tests.conftest import short_config
 
 
@@ -64,16 +61,3 @@ def test_fields_that_an_old_version_did_not_store_are_as_by_default() -> None:
     new = with_epochs(6).model_dump()
     old = {x: y for x, y in with_epochs(3).model_dump().items() if x != "stop_when_right"}
     assert [list(model) for model in models_by_budget({1: old, 2: new})] == [[3, 6]]
-
-
-def test_accuracy_is_the_share_of_right_strings_and_missing_where_there_are_none() -> None:
-    rows = [(100, 60), (100, 6), (None, None)]
-    shares = accuracy(pd.DataFrame(rows, columns=["tested", "wrong"], dtype="Int64"))
-    assert shares[:2].tolist() == [0.4, 0.94]
-    assert shares.isna().tolist() == [False, False, True]
-
-
-def test_fields_that_are_the_same_in_all_runs_do_not_differ() -> None:
-    runs = pd.DataFrame([default_fields(), {**default_fields(), "hidden_size": 16}])
-    assert differing_fields(runs) == ["hidden_size"]
-    assert differing_fields(runs[:1]) == []

@@ -35,8 +35,12 @@ def rows(page: str) -> dict[str, list[str]]:
 TABLE = rows(LANGUAGES_PAGE)
 
 
-def test_every_language_has_a_row() -> None:
+def test_every_task_has_a_row_and_the_languages_with_names_are_counted() -> None:
     assert sorted(TABLE) == LANGUAGES
+    assert sorted(rows(TRANSDUCTIONS_PAGE)) == TRANSDUCTIONS
+    for page in ("README.md", "docs/asking.md"):
+        (told,) = re.findall(r"(\d+)\s+more have names", (ROOT / page).read_text())
+        assert int(told) == len(set(LANGUAGES) - {"regular", "counting", "subregular"})
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
@@ -54,16 +58,6 @@ def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
     letters = [[x - FIRST_LETTER for x in tokenizer.encode(text)[1:]] for text in texts]
     strings = TokenStrings.of_lists(len(alphabet), letters)
     assert resolve(config).language.labels(strings).tolist() == [True, False]
-
-
-def test_the_languages_with_names_are_counted() -> None:
-    for page in ("README.md", "docs/asking.md"):
-        (told,) = re.findall(r"(\d+)\s+more have names", (ROOT / page).read_text())
-        assert int(told) == len(set(LANGUAGES) - {"regular", "counting", "subregular"})
-
-
-def test_every_transduction_has_a_row() -> None:
-    assert sorted(rows(TRANSDUCTIONS_PAGE)) == TRANSDUCTIONS
 
 
 @pytest.mark.parametrize("name", TRANSDUCTIONS)

@@ -78,18 +78,15 @@ def test_start_drawing_training_and_test_are_all_counted() -> None:
     judged = seconds_of(spec(**TEN, train_seed=987_654))
     drawing = 10 * 0.25 + 0.125
     assert judged == pytest.approx(4.0 + TIME.seconds(3, 10) + drawing, abs=0.2)
+    # A group that was not timed is judged by one like it.
+    both = spec(**TEN), spec(**TEN, train_size=1280)
+    assert seconds_of(*both, timer=lambda asked: always(asked[:1])) > TIME.seconds(3, 10)
 
 
 def test_two_processes_share_what_is_more_than_a_group() -> None:
     several = spec({"num_blocks": [1, 2]}, **TEN)
     alone, together = (seconds_of(several, processes=x) for x in (1, 2))
     assert alone - together == pytest.approx(TIME.seconds(3, 10))
-
-
-def test_a_group_that_was_not_timed_is_judged_by_one_like_it() -> None:
-    both = spec(**TEN), spec(**TEN, train_size=1280)
-    judged = seconds_of(*both, timer=lambda asked: always(asked[:1]))
-    assert judged > TIME.seconds(3, 10)
 
 
 def test_the_fewest_epochs_are_those_of_early_stopping() -> None:
@@ -134,12 +131,16 @@ def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("nothing_known")
-def test_what_was_timed_once_is_known_as_long_as_the_process_lives(
+def test_what_was_timed_to_its_end_is_known_as_long_as_the_process_lives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked, other = (GroupToTime(configuration({**SMALL, "hidden_size": x}), 2) for x in (4, 8))
-    assert known_times([asked]) == Times()
+    looks = iter([False, False, False])
+    with pytest.raises(Cancelled), cancelled_when(lambda: next(looks, True)):
+        time_groups([asked])
+    assert known_times([asked]) == Times(), "who leaves ends the timing"
     timed = time_groups([asked])
+    assert timed.groups
     assert known_times([asked, other]) == timed == time_groups([asked])
     # Of a second there is not enough for any further group.
     monkeypatch.setattr(timing, "MOST_SECONDS", -1.0)
@@ -147,22 +148,12 @@ def test_what_was_timed_once_is_known_as_long_as_the_process_lives(
 
 
 @pytest.mark.usefixtures("nothing_known")
-def test_who_leaves_ends_the_timing_and_whoever_asks_next_has_it_timed() -> None:
-    asked = GroupToTime(configuration(SMALL), 2)
-    looks = iter([False, False, False])
-    with pytest.raises(Cancelled), cancelled_when(lambda: next(looks, True)):
-        time_groups([asked])
-    assert known_times([asked]) == Times()
-    assert time_groups([asked]).groups
-
-
-@pytest.mark.usefixtures("nothing_known")
-@pytest.mark.parametrize("dropout_rate", [0.0, 0.1])
-def test_timing_leaves_pytorch_the_threads_that_it_had(dropout_rate: float) -> None:
+def test_timing_leaves_pytorch_the_threads_that_it_had() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        assert time_groups([GroupToTime(configuration({**SMALL, "dropout_rate": dropout_rate}), 2)])
-        assert torch.get_num_threads() == 2
+        for rate in (0.0, 0.1):
+            assert time_groups([GroupToTime(configuration({**SMALL, "dropout_rate": rate}), 2)])
+            assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

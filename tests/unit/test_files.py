@@ -80,17 +80,18 @@ def state(folder: Path) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-@pytest.mark.parametrize("kind", TAKEN)
-@pytest.mark.parametrize("force", [False, True])
-def test_what_is_not_this_programs_own_stays(tmp_path: Path, kind: str, force: bool) -> None:
-    path = tmp_path / "out"
-    TAKEN[kind](path)
-    before = state(tmp_path)
-    with pytest.raises(ConfigError, match=r"out' is there; .*move it or name another"):
-        refuse_taken([path], force=force)
-    with pytest.raises(ConfigError, match="is there"):
-        write(path, "new", force=force)
-    assert state(tmp_path) == before
+def test_what_is_not_this_programs_own_stays(tmp_path: Path) -> None:
+    for kind, take in TAKEN.items():
+        path = tmp_path / kind / "out"
+        path.parent.mkdir()
+        take(path)
+        before = state(path.parent)
+        for force in (False, True):
+            with pytest.raises(ConfigError, match=r"out' is there; .*move it or name another"):
+                refuse_taken([path], force=force)
+            with pytest.raises(ConfigError, match="is there"):
+                write(path, "new", force=force)
+            assert state(path.parent) == before, (kind, force)
 
 
 def test_its_own_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
@@ -107,113 +108,97 @@ def test_its_own_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
     moved = path.rename(tmp_path / "moved")
     write(moved, "third", force=True)
     assert moved.read_text() == "third"
-
-
-def test_a_copy_of_a_database_is_never_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "copy.db"
     with whole_files(tmp_path) as new:
-        shutil.copy(ROOT / "runs.db", new / path.name)
+        shutil.copy(ROOT / "runs.db", new / "copy.db")
     with pytest.raises(ConfigError, match="force=True replaces only"):
-        write(path, "new", force=True)
-    assert path.read_bytes() == (ROOT / "runs.db").read_bytes()
+        write(tmp_path / "copy.db", "new", force=True)
+    assert (tmp_path / "copy.db").read_bytes() == (ROOT / "runs.db").read_bytes()
 
 
-def test_one_name_that_is_taken_keeps_all_files_back(tmp_path: Path) -> None:
+ENDS = (
+    (OSError(errno.ENOSPC, "No space left on device"), MachineError),
+    (OSError(errno.EFBIG, "File too large"), ConfigError),
+    (KeyboardInterrupt(), KeyboardInterrupt),
+    (SystemExit(143), SystemExit),
+)
+
+
+def test_of_files_that_cannot_be_finished_or_named_nothing_is_left(tmp_path: Path) -> None:
+    write(tmp_path / "out", "whole")
     (tmp_path / "b").write_text("mine")
+    before = state(tmp_path)
+    for error, expected in ENDS:
+        with pytest.raises(expected):
+            write_all(tmp_path, {"out": "hal", "new": ""}, error, force=True)
+        assert state(tmp_path) == before, error
     with pytest.raises(ConfigError, match="b' is there"):
         write_all(tmp_path, dict.fromkeys("abc", "ours"))
-    assert state(tmp_path) == {"b": (stat.S_IFREG, b"mine")}
+    assert state(tmp_path) == before
 
 
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (OSError(errno.ENOSPC, "No space left on device"), MachineError),
-        (OSError(errno.EFBIG, "File too large"), ConfigError),
-        (KeyboardInterrupt(), KeyboardInterrupt),
-        (SystemExit(143), SystemExit),
-    ],
-)
-def test_of_files_that_cannot_be_finished_nothing_is_left(
-    tmp_path: Path, error: BaseException, expected: type[BaseException]
-) -> None:
-    write(tmp_path / "out", "whole")
-    with pytest.raises(expected):
-        write_all(tmp_path, {"out": "hal", "new": ""}, error, force=True)
-    assert state(tmp_path) == {"out": (stat.S_IFREG, b"whole")}
+def kill_itself(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("moved", [0, 1, 2])
-def test_files_that_a_killed_program_moved_in_part_are_taken_back(
-    tmp_path: Path, moved: int
-) -> None:
+def killed(folder: Path, names: str, where: Any, function: str, kills: Callable[..., Any]) -> None:
+    """Writes files in a process that a function kills in place of another, and leaves a trace."""
+    if (child := os.fork()) == 0:
+        try:
+            setattr(where, function, kills)
+            write_all(folder, dict.fromkeys(names, "ours"), force=True)
+        finally:
+            os._exit(0)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    assert len(list(folder.glob(".seqcls-*"))) == 1
+
+
+def killing_at(number: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that, when it is called so many times, kills its process instead."""
+    calls = iter(range(number + 1))
+
+    def call(*what: Any, **how: Any) -> Any:
+        if next(calls) == number:
+            kill_itself()
+        return function(*what, **how)
+
+    return call
+
+
+def test_files_that_a_killed_program_moved_in_part_are_taken_back(tmp_path: Path) -> None:
     write(tmp_path / "b", "before")
     was = state(tmp_path)
-    child = os.fork()
-    if child == 0:
-        move, moves = Path.replace, iter(range(3))
-
-        def killing(self: Path, to: Path) -> Path:
-            if next(moves) == moved:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return move(self, to)
-
-        Path.replace = killing  # type: ignore[assignment, method-assign]
-        write_all(tmp_path, dict.fromkeys("abc", "ours"), force=True)
-    os.waitpid(child, 0)
-    assert len(list(tmp_path.glob(".seqcls-*"))) == 1
-    refuse_taken([tmp_path / "a"])
-    assert state(tmp_path) == was
+    for moved in range(3):
+        killed(tmp_path, "abc", Path, "replace", killing_at(moved, Path.replace))
+        refuse_taken([tmp_path / "a"])
+        assert state(tmp_path) == was, moved
 
 
-@pytest.mark.parametrize("written", [0, 5])
-def test_of_a_program_killed_before_it_named_all_files_nothing_is_left(
-    tmp_path: Path, written: int
-) -> None:
+def test_of_a_program_killed_before_it_named_all_files_nothing_is_left(tmp_path: Path) -> None:
     write(tmp_path / "b", "before")
     was = state(tmp_path)
-    child = os.fork()
-    if child == 0:
+    for written in (0, 5):
 
-        def killing(path: Path, text: str) -> None:
+        def write_in_part(path: Path, text: str, written: int = written) -> None:
             path.write_text(text[:written])
-            os.kill(os.getpid(), signal.SIGKILL)
+            kill_itself()
 
-        files._write_synced = killing
-        write_all(tmp_path, dict.fromkeys("abc", "ours"), force=True)
-    os.waitpid(child, 0)
-    assert len(list(tmp_path.glob(".seqcls-*/moves"))) == 1
-    refuse_taken([tmp_path / "a"])
-    assert state(tmp_path) == was
+        killed(tmp_path, "abc", files, "_write_synced", write_in_part)
+        refuse_taken([tmp_path / "a"])
+        assert state(tmp_path) == was, written
 
 
-@pytest.mark.parametrize("removed", [0, 1, 2])
-def test_what_a_program_that_was_killed_at_last_did_not_remove_is_removed(
-    tmp_path: Path, removed: int
-) -> None:
-    write(tmp_path / "a", "before")
-    child = os.fork()
-    if child == 0:
-        unlink, unlinked = os.unlink, iter(range(3))
-
-        def killing(*what: Any, **where: Any) -> None:
-            if next(unlinked) == removed:
-                os.kill(os.getpid(), signal.SIGKILL)
-            unlink(*what, **where)
-
-        os.unlink = killing
-        write_all(tmp_path, {"a": "after"}, force=True)
-    os.waitpid(child, 0)
-    assert len(list(tmp_path.glob(".seqcls-*"))) == 1
-    refuse_taken([tmp_path / "b"])
-    assert state(tmp_path) == {"a": (stat.S_IFREG, b"after")}
+def test_what_a_program_that_was_killed_at_last_did_not_remove_is_removed(tmp_path: Path) -> None:
+    for removed in range(3):
+        write(tmp_path / "a", "before", force=True)
+        killed(tmp_path, "a", os, "unlink", killing_at(removed, os.unlink))
+        refuse_taken([tmp_path / "b"])
+        assert state(tmp_path) == {"a": (stat.S_IFREG, b"ours")}, removed
 
 
 def test_files_that_a_living_program_is_writing_stay(tmp_path: Path) -> None:
     with whole_files(tmp_path) as new:
         (new / "a").write_text("a")
-        child = os.fork()
-        if child == 0:
+        if (child := os.fork()) == 0:
             try:
                 undo_unfinished(tmp_path)
             finally:
@@ -222,19 +207,16 @@ def test_files_that_a_living_program_is_writing_stay(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == "a"
 
 
-@pytest.mark.parametrize("name", ["x" * 300, "file/out", "loop/out", os.fsdecode(b"\xff")])
-def test_what_can_be_no_files_name_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+def test_what_can_be_no_files_name_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(ConfigError, match=r"cannot write .*; name another place") as refused:
-        refuse_taken([tmp_path / name])
-    assert str(refused.value).isprintable()
-
-
-@pytest.mark.parametrize("name", ["runs.db-wal", "runs.db-shm", "runs.db-journal"])
-def test_the_names_of_files_beside_a_database_are_sqlites(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="names files beside a database"):
-        refuse_taken([tmp_path / name])
+    for name in ("x" * 300, "file/out", "loop/out", os.fsdecode(b"\xff")):
+        with pytest.raises(ConfigError, match=r"cannot write .*; name another place") as refused:
+            refuse_taken([tmp_path / name])
+        assert str(refused.value).isprintable()
+    for name in ("runs.db-wal", "runs.db-shm", "runs.db-journal"):
+        with pytest.raises(ConfigError, match="names files beside a database"):
+            refuse_taken([tmp_path / name])
 
 
 def test_without_a_state_folder_files_are_written_and_none_is_replaced(

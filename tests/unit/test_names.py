@@ -3,14 +3,11 @@
 import json
 from typing import Any
 
-import pandas as pd
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dashboard import links
 from dashboard.text import clock
-from dashboard.views.scores import points
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.imported import fields_known, imported_config, in_columns, same_settings
@@ -68,25 +65,6 @@ def _numbers(value: Any) -> list[int]:
         inner = value.values() if isinstance(value, dict) else value
         return [x for each in inner for x in _numbers(each)]
     return [value] if isinstance(value, int) else []
-
-
-SCORES = pd.DataFrame(
-    [(7, 1, 10, 4, 0, 0, 0, 4, 0), (7, 11, 20, 3, 1, 2, 6, 12, 3)],
-    columns=["run_id", "first_length", "last_length", "tn", "fp", "fn", "tp", "tested", "wrong"],
-)
-
-
-def test_a_share_by_length_is_of_the_strings_that_it_is_about() -> None:
-    for measure, values, strings in (
-        ("accuracy", [1.0, 9 / 12], [4, 12]),
-        ("false_positive_rate", [0.0, 1 / 4], [4, 4]),
-        # There is no positive string among the shortest: no share can be taken of none.
-        ("false_negative_rate", [2 / 8], [8]),
-    ):
-        found = points(SCORES, measure)
-        assert found["value"].tolist() == pytest.approx(values)
-        assert found["strings"].tolist() == strings
-        assert found["lengths"].tolist()[-1] == "11 to 20"
 
 
 def test_durations_are_said_in_their_largest_sensible_unit() -> None:

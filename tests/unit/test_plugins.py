@@ -97,7 +97,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     forget()
 
 
-def test_a_package_adds_a_language_and_is_in_the_key(install: Install) -> None:
+def test_a_package_adds_a_language_in_the_version_of_its_key_alone(install: Install) -> None:
     install("1.0")
     first = configuration({"task": "odd"})
     assert first.plugins == "odd-languages==1.0"
@@ -105,6 +105,12 @@ def test_a_package_adds_a_language_and_is_in_the_key(install: Install) -> None:
     install("1.1")
     assert configuration({"task": "odd"}).key != first.key
     assert configuration({"task": "parity"}).plugins == ""
+    for ask in (resolve, lambda config: configuration(config.changed)):
+        with pytest.raises(ConfigError, match=r"1\.1 is installed; install odd-languages==1\.0"):
+            ask(first)
+    gone = RunConfig(task="gone", plugins="lost-languages==2.0")
+    with pytest.raises(ConfigError, match=r"it is not installed; install lost-languages==2\.0"):
+        resolve(gone)
 
 
 def test_of_two_languages_of_one_name_ours_is_used_and_the_other_one_named(
@@ -116,18 +122,6 @@ def test_of_two_languages_of_one_name_ours_is_used_and_the_other_one_named(
         names = TASKS.usable()
     assert names.count("parity") == 1
     assert TASKS.package("parity") is None
-
-
-def test_another_version_or_none_is_refused_in_one_line(install: Install) -> None:
-    install("1.0")
-    stored = configuration({"task": "odd"})
-    install("1.1")
-    for ask in (resolve, lambda config: configuration(config.changed)):
-        with pytest.raises(ConfigError, match=r"1\.1 is installed; install odd-languages==1\.0"):
-            ask(stored)
-    gone = RunConfig(task="gone", plugins="lost-languages==2.0")
-    with pytest.raises(ConfigError, match=r"it is not installed; install lost-languages==2\.0"):
-        resolve(gone)
 
 
 def refused(**fields: Any) -> str:
@@ -149,53 +143,37 @@ def begin_with(strings: Examples, letter: int) -> bool:
     return bool(((strings.strings.letters[:, 0] == letter) == strings.labels).all())
 
 
-def folders(tmp_path: Path) -> int:
-    return len(list((tmp_path / "cache" / "strings").iterdir()))
-
-
 OTHER = BEGINS.replace('"a"', '"b"')
+SECOND = {
+    "edited where it is installed": {"module": OTHER},
+    "another version": {"version": "2.0", "module": OTHER, "listed": True},
+    "another class of that name": {
+        "module": OTHER,
+        "package": "even_languages",
+        "points": TASK.replace("odd_l", "even_l"),
+    },
+}
 
 
-@pytest.mark.parametrize(
-    "later",
-    [
-        pytest.param({"version": "2.0", "module": OTHER, "listed": True}, id="another version"),
-        pytest.param({"module": OTHER}, id="edited where it is installed"),
-    ],
-)
-def test_another_version_of_a_language_draws_its_own_strings(
-    install: Install, later: dict[str, Any]
-) -> None:
-    install(module=BEGINS)
-    assert begin_with(drawn(), 0)
-    install(**later)
-    assert begin_with(drawn(), 1)
-
-
-def test_two_classes_of_one_name_draw_their_own_strings(install: Install) -> None:
-    install(module=BEGINS)
-    assert begin_with(drawn(), 0)
-    install(points="")
-    install(module=OTHER, package="even_languages", points=TASK.replace("odd_l", "even_l"))
-    assert begin_with(drawn(), 1)
-
-
-def test_a_class_that_does_not_tell_its_settings_shares_no_strings(
-    install: Install, tmp_path: Path
-) -> None:
-    for _ in range(2):
-        install(module=BEGINS.replace("@dataclass(frozen=True)", ""), listed=True)
+def test_another_language_of_a_name_draws_its_own_strings(install: Install) -> None:
+    for what, later in SECOND.items():
+        install(module=BEGINS)
         assert begin_with(drawn(), 0)
-    assert folders(tmp_path) == 2
+        if "package" in later:
+            install(points="")
+        install(**later)
+        assert begin_with(drawn(), 1), what
 
 
-def test_strings_of_an_installed_version_and_of_own_languages_are_read_again(
+def test_strings_of_an_installed_version_that_tells_its_settings_are_read_again(
     install: Install, tmp_path: Path
 ) -> None:
-    for _ in range(2):
-        install(module=BEGINS, listed=True)
-        drawn()
-    assert folders(tmp_path) == 1
+    # A class that does not tell its settings shares no strings.
+    for module, made in ((BEGINS, 1), (BEGINS.replace("@dataclass(frozen=True)", ""), 3)):
+        for _ in range(2):
+            install(module=module, listed=True)
+            assert begin_with(drawn(), 0)
+        assert len(list((tmp_path / "cache" / "strings").iterdir())) == made
     # Where machines have kept them since before there was any plug-in.
     own = Stream(resolve(RunConfig()).test)._folder
     assert own.name == "e2f8c447d65c7862ad588b5fe69481cf"
@@ -290,13 +268,17 @@ MODEL_POINTS = "[seqcls.models]\n" + "".join(
 HEADS = {"num_attention_heads", "attention_head_size", "layer_norm", "feed_forward_size"}
 
 
-def test_an_architecture_from_outside_reads_what_it_names(install: Install) -> None:
+def test_an_architecture_from_outside_reads_what_it_names_or_is_refused_by_name(
+    install: Install,
+) -> None:
     install(module=ARCHITECTURES, points=MODEL_POINTS)
     silent = configuration({"task": "parity", "architecture": "silent"})
     telling = configuration({"task": "parity", "architecture": "telling", "num_blocks": 2})
     assert fields_read.fields_unread(silent) >= HEADS | {"num_blocks", "positions"}
     assert fields_read.fields_unread(telling) & HEADS == HEADS - {"num_attention_heads"}
     assert not fields_read.fields_unread(silent) & {"hidden_size", "dropout_rate", "precision"}
+    wide = configuration({**silent.changed, "hidden_size": 4096})
+    assert parameter_bytes(resolve(wide)) < 100_000, "nobody knows how large it is"
 
     # The launch panel, importance and remedies.
     def panel(field: str) -> list[Any]:
@@ -310,18 +292,8 @@ def test_an_architecture_from_outside_reads_what_it_names(install: Install) -> N
     assert read["hidden_size"].tolist() == [2]
     found = suggestions(resolve(silent), ["feed-forward saturation", "no single mechanism"])
     assert {own.field for own in found} == {"hidden_size"}
-
-
-def test_an_architecture_that_raises_is_refused_by_name(install: Install) -> None:
-    install(module=ARCHITECTURES, points=MODEL_POINTS)
     with pytest.raises(PluginError, match=r"entry point 'broken'.*ended in LookupError"):
         configuration({"task": "parity", "architecture": "broken"})
-
-
-def test_nobody_knows_how_large_an_architecture_from_outside_is(install: Install) -> None:
-    install(module=ARCHITECTURES, points=MODEL_POINTS)
-    fields = {"task": "parity", "hidden_size": 4096}
-    assert parameter_bytes(resolve(configuration({**fields, "architecture": "silent"}))) < 100_000
 
 
 def test_what_ends_a_process_is_told_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,27 +51,21 @@ def test_an_axis_of_whole_numbers_may_be_a_range() -> None:
 def test_configurations_stand_where_a_grid_will_not_do() -> None:
     spec = parse_spec(
         {
-            **PLAIN,
-            "axes": {"train_seed": [0, 1]},
-            "configurations": [{"hidden_size": 2}, {"hidden_size": 16, "num_attention_heads": 16}],
-        }
-    )
-    shapes = [(c.hidden_size, c.num_attention_heads, c.train_seed) for c in spec.configs()]
-    assert shapes == [(2, 2, 0), (2, 2, 1), (16, 16, 0), (16, 16, 1)]
-
-
-def test_a_configuration_may_have_model_seeds_of_its_own() -> None:
-    spec = parse_spec(
-        {
             "name": "s",
             "model_seeds": "0..2",
             "axes": {"train_seed": [0, 1]},
-            "configurations": [{"hidden_size": 2}, {"hidden_size": 4, "model_seeds": [1, 5]}],
+            "configurations": [
+                {"hidden_size": 2},
+                {"hidden_size": 4, "num_attention_heads": 4, "model_seeds": [1, 5]},
+            ],
         }
     )
-    members = [(c.hidden_size, c.train_seed, list(seeds)) for c, seeds in spec.members()]
+    members = [
+        (c.hidden_size, c.num_attention_heads, c.train_seed, list(seeds))
+        for c, seeds in spec.members()
+    ]
     assert members == [
-        (2, 0, [0, 1, 2]), (2, 1, [0, 1, 2]), (4, 0, [1, 5]), (4, 1, [1, 5])
+        *((2, 2, seed, [0, 1, 2]) for seed in (0, 1)), *((4, 4, seed, [1, 5]) for seed in (0, 1))
     ]  # fmt: skip
     assert spec.num_runs() == 10
 
@@ -91,7 +85,7 @@ def test_a_base_gives_values_to_what_the_tables_leave_out() -> None:
     )
 
 
-def test_a_base_serves_every_kind_of_task_and_network() -> None:
+def test_a_base_serves_every_task_and_network_and_says_nothing_of_what_is_not_read() -> None:
     spec = {"name": "x", "model_seeds": "0..0", "base": "small_transformer"}
     for task in ("copy", "addition", "contains_all", "word_problem"):
         (config,) = parse_spec({**spec, "fixed": {"task": task}}).configs()
@@ -99,16 +93,11 @@ def test_a_base_serves_every_kind_of_task_and_network() -> None:
     writing = {"task": "copy", "architecture": "lstm"}
     (config,) = parse_spec({**spec, "fixed": writing}).configs()
     assert config.readout == "first", "an output is read at every place"
-
-
-def test_a_base_says_nothing_of_what_an_architecture_does_not_read() -> None:
-    axes = {"architecture": ["transformer", "lstm", "mamba"]}
-    spec = {"name": "x", "model_seeds": "0..0", "base": "small_transformer", "axes": axes}
-    attention, lstm, mamba = parse_spec({**spec, "fixed": {"task": "parity"}}).configs()
+    several = {**spec, "axes": {"architecture": ["transformer", "lstm", "mamba"]}}
+    attention, lstm, mamba = parse_spec({**several, "fixed": {"task": "parity"}}).configs()
     assert (attention.readout, lstm.readout, mamba.readout) == ("first", "last", "last")
     assert attention.num_attention_heads == 4
-    unread = {"num_attention_heads", "attention_head_size", "layer_norm"}
-    assert not unread & lstm.changed.keys()
+    assert not {"num_attention_heads", "attention_head_size", "layer_norm"} & lstm.changed.keys()
 
 
 def test_a_grid_too_large_is_refused_before_it_is_expanded(
@@ -147,13 +136,9 @@ def test_any_table_is_read_or_refused_in_one_line(data: dict[str, Any]) -> None:
         assert len(str(error).splitlines()) == 1  # noqa: PT017
 
 
-def test_seeds_under_another_name_are_told_from_none_at_all() -> None:
-    without = {name: value for name, value in PLAIN.items() if name != "model_seeds"}
+def test_values_within_values_and_seeds_of_another_name_are_refused() -> None:
     with pytest.raises(SpecError, match=r"unknown key 'seeds'.* write model_seeds"):
-        parse_spec({**without, "seeds": [0, 1]})
-
-
-def test_values_within_values_are_refused_however_deep() -> None:
+        parse_spec({"name": "s", "seeds": [0, 1]})
     deep: Any = math.nan
     for _ in range(500):
         deep = [deep]
@@ -161,19 +146,21 @@ def test_values_within_values_are_refused_however_deep() -> None:
         parse_spec({**PLAIN, "fixed": {"learning_rate": deep}})
 
 
+TABLE = b'name = "x"\nmodel_seeds = [0]\n[fixed]\n'
+BROKEN = {
+    b"name = \n": r"broken\.toml': Invalid value",
+    b"\xff\xfe": "cannot read",
+    b"x = " + b"9" * 5000: r"cannot read .* a number has too many digits",
+    b"x = " + b"[" * 5000: r"cannot read .* nested too deep",
+    TABLE + b"learning_rate = nan\n": "learning_rate=nan: expected a finite number",
+}
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.toml"
-    table = b'name = "x"\nmodel_seeds = [0]\n[fixed]\n'
-    for content, words in (
-        (b"name = \n", r"broken\.toml': Invalid value"),
-        (b"\xff\xfe", "cannot read"),
-        (b"x = " + b"9" * 5000, r"cannot read .* a number has too many digits"),
-        (b"x = " + b"[" * 5000, r"cannot read .* nested too deep"),
-        (table + b"learning_rate = nan\n", "learning_rate=nan: expected a finite number"),
-    ):
-        broken.write_bytes(content)
+    for content, words in BROKEN.items():
+        (tmp_path / "broken.toml").write_bytes(content)
         with pytest.raises(SpecError, match=words):
-            read_spec(broken)
+            read_spec(tmp_path / "broken.toml")
 
 
 def test_the_report_is_nine_experiments_with_43_models() -> None:

@@ -88,18 +88,16 @@ def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
     samplers = {f"{part}_sampler": "fixed_length" for part in PARTS}
     config = configuration({**FIXED, **samplers, "positions": "alibi"})
     assert mean_length(resolve(config)) == 4
-    scores = pd.DataFrame({"length": [4], "tested": [81]})
     fails: dict[str, Any] = {"errors": 1, "false_positives": 1, "false_negatives": 0}
     fails |= {"solved_length": None, "outcome": Outcome.FAILS_BEYOND}
-    cases: list[tuple[dict[str, Any], int, list[str]]] = [
-        ({"errors": 0}, 81, ["81 test strings", "up to 4 letters"]),
-        (fails, 81, ["1 of 81 test strings", "fewer than 4 letters"]),
-        (fails | {"outcome": Outcome.NOT_LEARNED}, 81, ["1 of 81", "1 false positive"]),
-        (fails, 80, ["1 of 80 test strings", "1 more was not tested"]),
+    cases: list[tuple[dict[str, Any], int, str]] = [
+        ({"errors": 0}, 81, "up to 4 letters"),
+        (fails, 81, "fewer than 4 letters"),
+        (fails, 80, "1 more was not tested"),
     ]
     for run, tested, words in cases:
-        said = verdict_sentence(pd.Series(run), config, scores.assign(tested=tested))
-        assert all(word in said for word in words), said
+        scores = pd.DataFrame({"length": [4], "tested": [tested]})
+        assert words in verdict_sentence(pd.Series(run), config, scores)
     suggested = [own.text for own in suggestions(resolve(config), ["longer than in training"])]
     assert "position_range=18 (now 0)" in suggested
     assert not any("train_max_length" in text for text in suggested)

@@ -39,7 +39,11 @@ def wait_for_end(store: Store) -> None:
         time.sleep(0.1)
 
 
-def test_asked_many_times_at_once_it_starts_one_worker_that_trains_the_sweep(
+def start(store: Store) -> bool:
+    return background_worker.start_worker(store, {1: "--short"})
+
+
+def test_asked_many_times_at_once_one_worker_is_started_and_after_it_was_killed_another(
     queued: Store,
 ) -> None:
     assert background_worker.read_log(queued, 1) is None
@@ -47,33 +51,24 @@ def test_asked_many_times_at_once_it_starts_one_worker_that_trains_the_sweep(
         # Nobody can train until it is let go.
         held.execute("BEGIN IMMEDIATE")
         with ThreadPoolExecutor(8) as pool:
-            started = pool.map(
-                lambda _: background_worker.start_worker(queued, {1: "--short"}), range(8)
-            )
-            assert sum(started) == 1
+            assert sum(pool.map(lambda _: start(queued), range(8))) == 1
         process = psutil.Process(pid_of(queued))
         assert os.getsid(process.pid) == process.pid, "it is a session of its own"
         assert str(file_of(queued)) not in " ".join(process.cmdline())
+        assert len(list(background_worker.log_folder(queued).glob("*.log"))) == 1
+        process.kill()
+        wait_for_end(queued)
+    assert start(queued)
     wait_for_end(queued)
     assert sweep_queries.counts_by_state(queued, [1]) == {"done": 1}
     assert "trained 1 run " in (background_worker.read_log(queued, 1) or "")
-    assert len(list(background_worker.log_folder(queued).glob("*.log"))) == 1
+    background_worker.forget(queued, 1)
+    assert background_worker.read_log(queued, 1) is None
 
 
 def pid_of(store: Store) -> int:
     record = json.loads((background_worker.log_folder(store) / "sweep-1.json").read_text())
     return int(record["pid"])
-
-
-def test_after_a_worker_was_killed_another_can_be_started(queued: Store) -> None:
-    assert background_worker.start_worker(queued, {1: "--short"})
-    psutil.Process(pid_of(queued)).kill()
-    wait_for_end(queued)
-    assert background_worker.start_worker(queued, {1: "--short"})
-    wait_for_end(queued)
-    assert sweep_queries.counts_by_state(queued, [1]) == {"done": 1}
-    background_worker.forget(queued, 1)
-    assert background_worker.read_log(queued, 1) is None
 
 
 def test_logs_of_a_servers_database_stand_in_the_users_folder(queued: Store) -> None:
@@ -96,14 +91,11 @@ def record(store: Store, **changes: Any) -> Path:
     return folder
 
 
-def test_a_log_of_the_folder_is_read(store: Store) -> None:
+def test_a_log_of_the_folder_is_read(store: Store, tmp_path: Path) -> None:
+    """And none elsewhere, or that is no file of its own."""
     (record(store) / LOG).write_text("trained")
     assert background_worker.read_log(store, 1) == "trained"
-
-
-def test_a_log_elsewhere_or_that_is_no_file_of_its_own_is_not_read(
-    store: Store, tmp_path: Path
-) -> None:
+    (record(store) / LOG).unlink()
     secret = tmp_path / "secret"
     for path in (secret, tmp_path.parent / "secret"):
         path.write_text("secret")

@@ -126,31 +126,6 @@ def test_machine_code_is_made_beside_the_training_of_others(
     assert [engines[run] for run in done_before] == ["strings"]
 
 
-def test_an_interrupted_group_is_queued_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(_job: Job, _report: Progress) -> list[RunResult]:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sweeps.work.executors, "run_job", interrupted)
-    sweep_id = writer.submit(store, parse_spec(GRID))
-    with pytest.raises(KeyboardInterrupt):
-        work(store, [sweep_id], WorkOptions(0))
-    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
-
-
-def test_progress_ends_at_the_number_of_runs(store: Store) -> None:
-    told: list[tuple[float, int]] = []
-    sweep_id = writer.submit(store, parse_spec(GRID))
-    work(store, [sweep_id], WorkOptions(0), lambda *now: told.append(now))
-    assert told[0] == (0, 6)
-    assert told[-1] == (6, 6)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    # Scores of more runs than a statement takes parameters.
-    scores = queries.length_scores(store, range(1, 300_001))
-    assert set(scores["run_id"]) == set(range(1, 7))
-
-
 def test_a_progress_report_that_fails_is_no_fault_of_the_runs(store: Store) -> None:
     sweep_id = writer.submit(store, parse_spec(ENDLESS | {"fixed": SHORT}))
 
@@ -204,6 +179,8 @@ def test_a_machine_that_draws_other_test_strings_stops_and_charges_no_run(
     assert sweep_queries.counts_by_state(store, [sweep_id]) == {"done": 3, "queued": 3}
     assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
     assert work(store, [sweep_id], WorkOptions(0)).recorded == 3
+    # Scores of more runs than a statement takes parameters.
+    assert queries.length_scores(store, range(1, 300_001))["run_id"].nunique() == 6
 
 
 def test_runs_are_listed_while_others_are_submitted(store: Store) -> None:
@@ -240,17 +217,18 @@ def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db
     assert rows(store, "SELECT count(*) FROM worker WHERE ended_at IS NULL") == [(0,)]
 
 
-def trained_digests(db: str, workers: int) -> list[tuple[str]]:
-    store = open_writer(db)
-    sweep_id = writer.submit(store, parse_spec(GRID))
-    assert work(store, [sweep_id], WorkOptions(workers)).recorded == 6
-    return rows(store, "SELECT digest FROM run ORDER BY id")
-
-
 def test_workers_train_the_same_wherever_they_are(any_db: str, tmp_path: Path) -> None:
-    here = trained_digests(str(tmp_path / "here.db"), workers=0)
-    assert len(set(here)) == 6
-    assert trained_digests(any_db, workers=2) == here
+    found = []
+    for db, workers in ((str(tmp_path / "here.db"), 0), (any_db, 2)):
+        store, told = open_writer(db), list[tuple[float, int]]()
+        sweep_id = writer.submit(store, parse_spec(GRID))
+        worked = work(store, [sweep_id], WorkOptions(workers), lambda *now: told.append(now))  # noqa: B023
+        assert worked.recorded == 6
+        assert (told[0], told[-1]) == ((0, 6), (6, 6))
+        assert [done for done, _ in told] == sorted(done for done, _ in told)
+        found.append(rows(store, "SELECT digest FROM run ORDER BY id"))
+    assert found[0] == found[1]
+    assert len(set(found[0])) == 6
 
 
 def test_the_second_try_of_a_group_that_was_left_is_no_trouble(store: Store) -> None:
