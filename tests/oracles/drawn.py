@@ -639,7 +639,7 @@ class Drawn:
                 of, counted = MEASURES[self.measure](self.facts.between(run["run_id"], *span))
                 values += [counted / of] if of else []
             ends = true_of.bootstrap(tuple(values)) or (None, None)
-            true = {"n": len(values), "median": float(np.median(values))}
+            true: dict[str, float | None] = {"n": len(values), "median": float(np.median(values))}
             true |= {"low": ends[0], "high": ends[1]}
             self.row(f"configuration {config_id}, {self.measure} at {row['middle']}", row, true)
 

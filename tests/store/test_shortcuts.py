@@ -76,10 +76,10 @@ def test_shares_of_readers_are_those_of_the_strings_that_they_are_right_on(read:
                 assert shares.loc[(config_id, reader), name] == pytest.approx(expected)
     # The best is right on most strings of the whole test, and of equals the first that is listed.
     scores = reading.shortcut_scores(read, [1, 2])
-    right = scores.groupby(["config_id", "reader"])["right"].sum()
-    for config_id, some in reading.best_shortcut(scores).groupby("config_id"):
+    by_reader = scores.groupby(["config_id", "reader"])["right"].sum()
+    for number, some in reading.best_shortcut(scores).groupby("config_id"):
         assert some["reader"].nunique() == 1
-        assert some["right"].sum() == right[config_id].max()
+        assert some["right"].sum() == by_reader[number].max()
     same = scores.assign(right=scores["tested"])
     assert set(reading.best_shortcut(same)["reader"]) == {"length"}
 

@@ -144,7 +144,7 @@ def begin_with(strings: Examples, letter: int) -> bool:
 
 
 OTHER = BEGINS.replace('"a"', '"b"')
-SECOND = {
+SECOND: dict[str, dict[str, Any]] = {
     "edited where it is installed": {"module": OTHER},
     "another version": {"version": "2.0", "module": OTHER, "listed": True},
     "another class of that name": {
