@@ -180,7 +180,7 @@ def test_a_double_click_launches_once_and_a_sweep_is_stopped_resumed_and_outlive
     choose_seeds(page, "0-7")
     choose(page, "hidden_size", "4, 2, 8")
     expect(main).to_contain_text("24 models")
-    main.get_by_role("button", name="Launch", exact=False).last.dblclick()
+    main.get_by_role("button", name="Launch 24 models", include_hidden=True).dblclick()
     sidebar.get_by_role("button", name="Stop").click()
     expect(sidebar).to_contain_text("stopped")
     store = open_reader(str(db))

@@ -30,6 +30,7 @@ from sweeps.work.executors import dask_cluster
 from sweeps.work.jobs import Job, run_job
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
+from tests.chaos.sending import training_processes
 from tests.conftest import SHORT
 from tests.databases import file_of, rows, stored_sweeps
 
@@ -87,7 +88,7 @@ def test_a_process_that_is_killed_costs_an_attempt_and_no_run(store: Store) -> N
 
     def kill_the_first(done: float, _of: int) -> None:
         if done > 0 and not killed:
-            (process,) = psutil.Process().children()
+            (process,) = training_processes(psutil.Process())
             process.kill()
             killed.append(process.pid)
         elif done > 0 and rows(store, "SELECT count(*) FROM failure") == [(1,)]:
