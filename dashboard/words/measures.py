@@ -232,7 +232,7 @@ def configuration_columns(
 WIDEST, PINNED = 370, 200
 """Pixels of the column that names the rows, at most, and where it stays in sight."""
 
-LETTER = 7.0
+LETTER = 6.0
 """Pixels of a letter in a table, about."""
 
 
