@@ -808,3 +808,43 @@ def test_a_column_that_a_later_line_has_is_read_or_refused(tmp_path: Path) -> No
         path.write_text("\n".join(json.dumps(x) for x in [*first[:-1], {**first[-1], **last}]))
         with pytest.raises(DatasetError, match=reason):
             api.import_predictions(tmp_path / "x.db", path, sweep="theirs", dataset=data)
+
+
+SPLIT_STRINGS = ["0", "1", "01", "11", "010"]
+
+
+@pytest.fixture
+def split_file(tmp_path: Path) -> Path:
+    path = tmp_path / "data.csv"
+    splits = ["train", "test", "test", "validation", "test"]
+    lines = [
+        f"{x},{x.count('1') % 2},{split}" for x, split in zip(SPLIT_STRINGS, splits, strict=True)
+    ]
+    path.write_text("\n".join(["tokens,label,split", *lines]))
+    return path
+
+
+def test_predictions_of_validation_strings_are_not_of_the_test(
+    tmp_path: Path, split_file: Path
+) -> None:
+    store = api.open_store(tmp_path / "runs.db")
+    own = tmp_path / "predictions.csv"
+    # All are right, but for the one of the validation string.
+    body = ["m,0,0,0,train", "m,0,1,1,test", "m,0,01,1,test", "m,0,11,1,validation"]
+    own.write_text("\n".join(["model,seed,tokens,prediction,split", *body, "m,0,010,1,test"]))
+    api.import_predictions(store, own, sweep="theirs", dataset=split_file)
+    assert rows(store, "SELECT tested, wrong FROM run") == [(3, 0)]
+
+
+@pytest.mark.parametrize("seed", [str(2**63), "99999999999999999999", "9" * 300])
+def test_a_seed_that_no_database_holds_is_refused(
+    tmp_path: Path, split_file: Path, seed: str
+) -> None:
+    store = api.open_store(tmp_path / "runs.db")
+    own = tmp_path / "predictions.csv"
+    body = [f"m,{seed},{x},0" for x in SPLIT_STRINGS if x in ("1", "01", "010")]
+    own.write_text("\n".join(["model,seed,tokens,prediction", *body]))
+    with pytest.raises(DatasetError, match=r"seed is '\d{19,60}.*, expected at most") as refused:
+        api.import_predictions(store, own, sweep="theirs", dataset=split_file)
+    assert len(str(refused.value)) < 300
+    assert rows(store, "SELECT count(*) FROM run") == [(0,)]

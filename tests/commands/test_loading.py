@@ -359,7 +359,9 @@ def gpt2_tensors(tokens: int, places: int, **more: tuple[int, ...]) -> dict[str,
     return {name: torch.randn(*x).double() for name, x in (shapes | more).items()}
 
 
-def gpt2_states(tensors: dict[str, Tensor], ids: Sequence[int]) -> Tensor:
+def gpt2_states(
+    tensors: dict[str, Tensor], ids: Sequence[int], *, scale: float | None = None
+) -> Tensor:
     """The last states of one string, by the published formula."""
 
     def linear(name: str, states: Tensor) -> Tensor:
@@ -373,7 +375,9 @@ def gpt2_states(tensors: dict[str, Tensor], ids: Sequence[int]) -> Tensor:
     for block in ("h.0", "h.1"):
         joint = linear(f"{block}.attn.c_attn", norm(f"{block}.ln_1", states))
         query, key, value = (x.unflatten(1, (2, 4)).transpose(0, 1) for x in joint.split(8, 1))
-        mixed = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        mixed = nn.functional.scaled_dot_product_attention(
+            query, key, value, is_causal=True, scale=scale
+        )
         states = states + linear(f"{block}.attn.c_proj", mixed.transpose(0, 1).flatten(1))
         inner = linear(f"{block}.mlp.c_fc", norm(f"{block}.ln_2", states))
         inner = nn.functional.gelu(inner, approximate="tanh")
@@ -381,13 +385,17 @@ def gpt2_states(tensors: dict[str, Tensor], ids: Sequence[int]) -> Tensor:
     return norm("ln_f", states)
 
 
-def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("divided", [True, False])
+def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path, divided: bool) -> None:
     tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
     save_file(tensors, tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_text('{"n_head": 2, "activation_function": "gelu_new"}')
+    settings = {"n_head": 2, "activation_function": "gelu_new", "scale_attn_weights": divided}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    scale = None if divided else 1.0
     found = loaded_logits(tmp_path / "runs.db", tmp_path)
     for text, logit in zip(STRINGS, found, strict=True):
-        no, yes = tensors["score.weight"] @ gpt2_states(tensors, [int(x) for x in text])[-1]
+        states = gpt2_states(tensors, [int(x) for x in text], scale=scale)
+        no, yes = tensors["score.weight"] @ states[-1]
         assert logit == pytest.approx(float(yes - no), rel=1e-8)
 
 
