@@ -152,6 +152,23 @@ ALIKE: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+def test_an_agent_is_told_shares_of_the_models_that_are_judged(shipped: Path) -> None:
+    store = api.open_store(shipped)
+    report = "all_initializations"
+    more = {
+        "name": "more",
+        "model_seeds": "0..9",
+        "fixed": api.config(store, f"{report}/0").changed,
+    }
+    api.submit(store, more)
+
+    async def talk(ask: Ask) -> None:
+        (own,) = (row for row in (await ask("sweeps"))["rows"] if row["sweep"] == "more")
+        assert (own["models"], own["done"], own["learned"]["n"]) == (10, 8, 8)
+
+    within(store, talk)
+
+
 def test_an_argument_of_another_type_is_what_it_can_only_mean_and_answers_are_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
