@@ -41,7 +41,7 @@ pytest_plugins = [
     "tests.databases",
     "tests.plugins",
     "tests.scheduling",
-    "tests.shown",
+    "tests.undrawn",
     "tests.world",
 ]
 

@@ -65,7 +65,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items
             if (found := known.get(file_of(item.nodeid))) and found[0] / found[1] <= QUICK
         ]
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+        left = set(items) - set(kept)
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
         items[:] = kept
 
     def rank(item: pytest.Item) -> tuple[bool, float]:

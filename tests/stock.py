@@ -2,17 +2,16 @@
 
 `stock("kinds")` is a folder; who changes what lies there copies it first (`copy_of`). It is made
 once, whichever process asks first, and kept under a digest of all that makes it: of `seqcls` and
-`sweeps`, of the package of parts from outside, of its own maker's file. So an edit of a page or
-of a test makes nothing anew.
+`sweeps`, of the shipped database, of the package of parts from outside, and of its maker's file
+with all files of tests and benchmarks that it imports. So an edit of a page makes nothing anew.
 """
 
 import hashlib
 import importlib
-import inspect
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -50,13 +49,29 @@ def _digest_of_product() -> str:
             if path.is_file() and "__pycache__" not in path.parts:
                 made.update(path.relative_to(folder).as_posix().encode())
                 made.update(path.read_bytes())
+    made.update((ROOT / "runs.db").read_bytes())
     return made.hexdigest()
 
 
-def _folder(name: str, maker: Callable[[Path], None]) -> Path:
-    own = Path(inspect.getsourcefile(maker) or "").read_bytes()
-    digest = hashlib.sha256(_digest_of_product().encode() + own).hexdigest()[:16]
-    return Path(sys.prefix) / "stock" / name / digest
+_IMPORT = re.compile(r"^(?:from|import) ((?:tests|benchmarks)[\w.]*)", re.MULTILINE)
+
+
+def _sources(module: str, known: set[Path]) -> set[Path]:
+    """Adds a module's file to those known, and those of tests and benchmarks that it imports."""
+    base = ROOT / module.replace(".", "/")
+    path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    if path not in known:
+        known.add(path)
+        for inner in _IMPORT.findall(path.read_text()):
+            _sources(inner, known)
+    return known
+
+
+def _folder(name: str, module: str) -> Path:
+    made = hashlib.sha256(_digest_of_product().encode())
+    for path in sorted(_sources(module, set())):
+        made.update(path.read_bytes())
+    return Path(sys.prefix) / "stock" / name / made.hexdigest()[:16]
 
 
 @cache
@@ -64,7 +79,7 @@ def stock(name: str) -> Path:
     """The folder of a name, complete; whoever asks first makes it, all others wait."""
     module, _, function = MAKERS[name].partition(":")
     maker = getattr(importlib.import_module(module), function)
-    folder = _folder(name, maker)
+    folder = _folder(name, module)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):
         if not (folder / COMPLETE).exists():

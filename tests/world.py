@@ -28,6 +28,7 @@ from sweeps.store.reads import workers
 from tests.conftest import ASSETS
 from tests.databases import rows
 from tests.plugins import forget_parts
+from tests.stock import stock
 
 LARGE = 1e38
 """A weight of which a sum is infinite in single precision."""
@@ -256,7 +257,5 @@ def _overflown(run: PlannedRun) -> RunResult:
 @pytest.fixture(scope="module")
 def kinds() -> Iterator[Path]:
     """The folder of all kinds' database, where the parts from outside are installed."""
-    from tests.stock import stock
-
     with parts_from_outside():
         yield stock("kinds")

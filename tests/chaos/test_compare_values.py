@@ -43,7 +43,6 @@ def files(tmp_path_factory: pytest.TempPathFactory, long: bool) -> Iterator[dict
         yield found
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_every_value_is_what_sql_says(
     files: dict[str, Path],

@@ -72,11 +72,11 @@ def loss_and_gradient(engine: str, problem: Problem, weights: Weights) -> tuple[
 
 
 def _computation(engine: str, problem: Problem, weights: Sequence[Weights]) -> tuple[Any, Any]:
-    """What computes with PyTorch, and the members that it computes for."""
+    """The members of a group, and what computes them with PyTorch."""
     if engine != STACKED:
         own: Any = engine_named(engine)
-        computation, members = own._training(problem, weights, CPU)
-        return computation, members
+        group, computation = own._training(problem, weights, CPU)
+        return group, computation
     group = StackedGroup(weights, CPU, **optimizer_of(problem))
     config = problem.config
     settings = (problem.network, config.train_batch_size, CPU, config.train_seed)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, local
 
 import pytest
 from streamlit.runtime.scriptrunner import StopException
@@ -122,6 +122,39 @@ def test_who_asks_first_is_answered_first_and_who_leaves_holds_nobody_up() -> No
             one.result(PATIENCE)
     assert order == [0, 1, 3]
     assert told == {1: 1, 2: 2, 3: 2}
+
+
+def test_twenty_visitors_are_answered_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "get_script_run_ctx", lambda **_: object())
+    sessions = local()
+    monkeypatch.setattr("dashboard.server.visitors.st.session_state", _OfThread(sessions))
+    answered, running, most = SharedAnswers(copied=False), list[int](), list[int]()
+
+    def long(number: int) -> Callable[[], int]:
+        def make() -> int:
+            running.append(number)
+            most.append(len(running))
+            # A part of it is a question, too, and does not wait for the whole.
+            visitors.ask(("part", number), lambda: number, of=answered)
+            running.remove(number)
+            return number
+
+        return make
+
+    with ThreadPoolExecutor(20) as pool:
+        found = pool.map(lambda n: visitors.ask(("whole", n), long(n), of=answered), range(20))
+        assert list(found) == list(range(20))
+    assert most == [1] * 20
+
+
+class _OfThread:
+    """A session state for each thread."""
+
+    def __init__(self, sessions: local) -> None:
+        self._sessions = sessions
+
+    def setdefault(self, name: str, value: object) -> object:
+        return self._sessions.__dict__.setdefault(name, value)
 
 
 def test_a_visitor_whose_budget_is_used_up_is_told_so_and_sees_the_rest(

@@ -82,7 +82,6 @@ def made_anew(source: Path) -> int:
     return int(entry(FUSED)(space["twice"])(21))
 
 
-@pytest.mark.slow
 def test_machine_code_is_found_in_another_checkout_and_compiled_again_where_it_is_damaged(
     folder: Path, tmp_path: Path
 ) -> None:

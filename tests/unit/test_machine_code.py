@@ -91,7 +91,6 @@ print(hashlib.sha256(to_bytes(member.kept_weights)).hexdigest())
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not LONG, reason="compiles all anew")
 def test_code_compiled_now_and_code_from_the_cache_give_the_same_bits(tmp_path: Path) -> None:
     environment = {**os.environ, "SEQCLS_CACHE": str(tmp_path)}
