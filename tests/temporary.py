@@ -17,3 +17,15 @@ def keep_in_memory() -> None:
         return
     if shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def open_to_all(path: Path) -> None:
+    """Lets everybody read a test's file: the folders above it that are closed to others too.
+
+    Those that are open already, as the system's folder for temporary files, stay as they are.
+    """
+    for folder in path.parents:
+        mode = folder.stat().st_mode
+        if mode & 0o055 != 0o055:
+            folder.chmod(mode | 0o055)
+    path.chmod(0o644)

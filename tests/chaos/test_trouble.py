@@ -23,6 +23,7 @@ from tests.chaos.swept import assert_whole, spec, sweep
 from tests.chaos.trouble import sweep_in_trouble
 from tests.conftest import LONG
 from tests.databases import rows
+from tests.temporary import open_to_all
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 
@@ -133,8 +134,7 @@ def test_a_full_disk_costs_no_committed_run(tmp_path: Path, seed: int, how: str)
 def test_a_file_that_may_not_be_written_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     start_sweep(path)
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o755)
+    open_to_all(path)
     path.chmod(0o444)
     said = sweep_in_trouble(path, partial(os.setuid, 65534))
     assert said.startswith(f"{str(path)!r}: it ")

@@ -29,6 +29,7 @@ from sweeps.work.worker import work
 from tests.commands import run_main
 from tests.conftest import SHORT
 from tests.databases import rows, spec
+from tests.temporary import open_to_all
 
 
 def in_fork(function: Callable[[], object]) -> int:
@@ -113,10 +114,7 @@ def as_nobody(function: Callable[[], object]) -> None:
 @pytest.fixture
 def for_all(two_runs: Path) -> Path:
     """The same where everybody may look."""
-    for folder in [*two_runs.parents][:-1]:
-        if folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & 0o001:
-            folder.chmod(folder.stat().st_mode | 0o055)
-    two_runs.chmod(0o644)
+    open_to_all(two_runs)
     return two_runs
 
 
