@@ -53,13 +53,12 @@ def draw() -> None:
         came = links.is_another_page(page.url_path)
         if came:
             filters.take_from_link()
-        concurrent_changes.say_what_is_damaged()
         if links.was_switched() or (came and not links.went_back()):
             filters.send_again()
         with st.sidebar:
             panel.show_link(page.url_path)
             running.show(page.title == "Sweeps")
-            filters.show(page.title not in UNFILTERED, page.url_path, page.title in JUDGING)
+            filters.show(page.title not in UNFILTERED, page.title in JUDGING)
         filters.say_read_only()
         if page.title not in UNFILTERED:
             filters.say_what_is_unknown()

@@ -18,7 +18,6 @@ from seqcls.errors import (
     PluginMissingError,
     SeqclsError,
     StoreBusyError,
-    StoreDamagedError,
     StoreLostError,
     StoreMissingError,
     VisitorError,
@@ -33,7 +32,6 @@ from sweeps.grid.spec import parse_spec
 from sweeps.processes import retry_lost
 from sweeps.results import GENERALIZING, JUDGED_BEYOND, Outcome, OutcomeCounts
 from sweeps.statistics import differences, intervals
-from sweeps.store import trust
 from sweeps.work import progress as progressing
 from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
@@ -137,15 +135,14 @@ def which_file(store: Store) -> tuple[Any, ...]:
 
 
 def _which(store: Store) -> tuple[Any, ...]:
-    """The database as it is read: another file in its place, or with more left out, is another."""
+    """The database as it is read: another file in its place is another."""
     file = None
     if store.path is not None:
         with suppress(OSError):
             status = store.path.stat()
             # A copy over it keeps its number.
             file = (status.st_size, status.st_mtime_ns)
-    lines = () if store.survey is None else tuple(store.survey.lines)
-    return *which_file(store), file, lines
+    return *which_file(store), file
 
 
 def state_shown(of: Callable[[Store], Any] = reading.revision) -> tuple[Any, ...]:
@@ -251,7 +248,6 @@ predictions = cached(reading.predictions, reading.configs_revision)
 scores_by_length = cached(reading.scores_by_length)
 sensitivity = cached(reading.sensitivity)
 settings = cached(reading.settings, reading.configs_revision)
-saved_views = cached(reading.views)
 shortcut_scores = cached(reading.shortcut_scores)
 some_configs = cached(reading.configs, reading.configs_revision)
 string_errors = cached(reading.string_errors)
@@ -432,15 +428,11 @@ def progress() -> list[SweepProgress]:
 def explain(error: SeqclsError) -> None:
     """Says on the page what is the case with the database and what to do.
 
-    Damage that was not known yet is left out from now on, and the page drawn anew.
-
     Raises:
         SeqclsError: the error itself, where the database has changed since the page began: what
             its first answers name may be gone; and where the connection was lost.
             `redraw_if_changed` draws the page anew.
     """
-    if isinstance(error, StoreDamagedError) and trust.learns_of_damage():
-        st.rerun()
     if is_outdated() or (isinstance(error, StoreLostError) and _revisions.get() is not None):
         raise error
     say(error)

@@ -9,7 +9,6 @@ import streamlit as st
 
 from dashboard import data, elements, links
 from dashboard.text import verbatim, without_folder
-from dashboard.views import annotating
 from dashboard.words import measures, outcomes
 from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
@@ -45,12 +44,11 @@ UNKNOWN = "unknown in the link"
 """What the link asked for and no filter has, by the parameter, until the filters are cleared."""
 
 
-def show(applied: bool, page: str, judges: bool = False) -> None:
+def show(applied: bool, judges: bool = False) -> None:
     """Draws the filters in the sidebar, where there is anything to filter.
 
     Args:
         applied: whether the page obeys them; else they are put away, and kept for the others.
-        page: the path of the page that is shown.
         judges: whether a page that does not obey them judges models by their thresholds.
     """
     try:
@@ -72,7 +70,6 @@ def show(applied: bool, page: str, judges: bool = False) -> None:
         label = f"Thresholds, and {label[0].lower()}{label[1:]}" if judges else label
         with st.expander(label, expanded=judged):
             _show(offered)
-    annotating.show_views(page)
 
 
 def _show(offered: dict[str, list[Any]]) -> None:

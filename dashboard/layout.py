@@ -57,8 +57,6 @@ STYLE = f"""
 .st-key-failing [data-testid="stSkeleton"], .st-key-apart [data-testid="stSkeleton"] {{
   height: 24px; }}
 :has(> .st-key-launch_offer) {{ position: sticky; bottom: 0.5rem; z-index: 2; }}
-.st-key-undo {{ position: fixed; bottom: 1rem; z-index: 10; width: fit-content; max-width: 95vw;
-  backdrop-filter: blur(1.5rem); }}
 .st-key-launch_offer {{ backdrop-filter: blur(1.5rem); }}
 /* A card is a line until it is unfolded. */
 .st-key-story summary * {{ min-width: 0; }}

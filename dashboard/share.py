@@ -1,24 +1,17 @@
 """Copy link, Report and Export in the header of a page. Each file is made when it is asked for."""
 
-import io
-import json
 import re
 from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import data
 from dashboard.server import visitors
 from seqcls.errors import UnknownRunError
-from seqcls.text import with_nulls
-from sweeps.api.exports import arrow_table
 from sweeps.api.reading import View
-from sweeps.results import rows_of
 
 MOST_ROWS = 100_000
 """The most rows of a table that is exported here; `seqcls export` has no limit."""
@@ -152,22 +145,7 @@ def csv_for_spreadsheets(frame: pd.DataFrame) -> bytes:
     return _csv(without_formulas(frame))
 
 
-def _jsonl(frame: pd.DataFrame) -> bytes:
-    # Not as pandas does, which rounds.
-    rows = map(with_nulls, rows_of(frame))
-    lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
-def _parquet(frame: pd.DataFrame) -> bytes:
-    file = io.BytesIO()
-    pa.parquet.write_table(arrow_table(frame), file)
-    return file.getvalue()
-
-
 FORMATS: dict[str, tuple[str, Callable[[pd.DataFrame], bytes]]] = {
     "CSV": ("csv", _csv),
     "CSV for spreadsheets": ("spreadsheet.csv", csv_for_spreadsheets),
-    "JSON Lines": ("jsonl", _jsonl),
-    "Parquet": ("parquet", _parquet),
 }

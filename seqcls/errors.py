@@ -139,14 +139,7 @@ class StoreVersionError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """The database holds what this program never writes into it; where, as far as that is known."""
-
-    def __init__(
-        self, message: str, *, table: str | None = None, column: str | None = None
-    ) -> None:
-        super().__init__(message)
-        self.table = table
-        self.column = column
+    """The database holds what this program never writes into it."""
 
 
 class StoreUnavailableError(StoreError):

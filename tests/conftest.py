@@ -3,7 +3,6 @@
 import gc
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,14 +68,6 @@ def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
-
-
-@pytest.fixture(autouse=True)
-def _databases_are_forgotten() -> Iterator[None]:
-    """What one test's process knows of damaged files is nothing to the next test."""
-    yield
-    if (trust := sys.modules.get("sweeps.store.trust")) is not None:
-        trust.forget_open_stores()
 
 
 def examples(number: int) -> int:

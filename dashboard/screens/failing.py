@@ -259,7 +259,6 @@ def _breaking(view: View, number: int) -> None:
     st.subheader(f"Which {verbatim(said.words.plural(''))} break most models?")
     breaking = data.breaking_strings(view, BREAKING)
     if breaking.strings.empty:
-        st.caption("Their strings are damaged, so they are left out.")
         return
     language = languages.choose(pd.Series(breaking.languages))
     of, several = breaking.languages[language], len(breaking.languages) > 1

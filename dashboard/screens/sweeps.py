@@ -32,9 +32,7 @@ SPECIFICATION_LINES, SPECIFICATION = 30, 480
 def show() -> None:
     header = share.header("Sweeps")
     written = data.sweep_notes()
-    actions.show_deletions()
-    hidden = actions.hidden_sweeps()
-    everything = [sweep for sweep in data.progress()[::-1] if sweep.id not in hidden]
+    everything = data.progress()[::-1]
     if not everything:
         filters.say_none()
         return
@@ -324,14 +322,14 @@ def _delete(sweep: SweepProgress) -> None:
     with st.popover("Delete…", icon=":material/delete:"):
         st.write(
             "Deletes the sweep, and every model that belongs to no other sweep, with its results. "
-            "You can undo this for a minute."
+            "This cannot be undone; an archived sweep is only hidden."
         )
         st.text(sweep.name)
         st.button(
             f"Delete these {sweep.total:,} models",
             key=f"delete {sweep.id}",
             type="primary",
-            on_click=actions.delete_later,
+            on_click=actions.delete,
             args=(sweep.id, sweep.name),
             **control(),
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sweeps.access import READ_ONLY_VARIABLE, is_read_only
 from sweeps.processes import OnProgress
-from sweeps.store import trust, writer
+from sweeps.store import writer
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.migrate import Upgraded, upgrade_with_backup
@@ -92,7 +92,6 @@ def describe_database(db: str | None = None) -> Iterator[tuple[str, str]]:
     states = ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
     yield "runs", states or "none"
     if store.path is not None:
-        reason = trust.why_not_written(store.path, store.name)
         refused = f"{READ_ONLY_VARIABLE} is set" if is_read_only() else None
-        obstacle = refused or reason or sqlite.why_not_writable(store.path)
+        obstacle = refused or sqlite.why_not_writable(store.path)
         yield "writable", f"no: {obstacle}" if obstacle else "yes"

@@ -67,7 +67,6 @@ from sweeps.store.reads.string_queries import (
     strings_by_drawn,
 )
 from sweeps.store.reads.sweep_queries import (
-    NamedView,
     Note,
     SweepOutcome,
     SweepRecord,
@@ -81,13 +80,12 @@ from sweeps.store.reads.sweep_queries import (
     sweep_record,
     sweeps_of_run,
     sweeps_with_models,
-    views,
 )
 from sweeps.store.reads.test_sets import stored_datasets
 from sweeps.store.tables import SweepState
 
 __all__ = [
-    "EVERY_ERROR", "KINDS", "NO_ANSWER", "NO_WEIGHTS", "ErrorSearch", "Measure", "NamedView",
+    "EVERY_ERROR", "KINDS", "NO_ANSWER", "NO_WEIGHTS", "ErrorSearch", "Measure",
     "Note", "StoredModel", "SweepOutcome", "SweepRecord", "SweepState", "View", "WrittenValue",
     "accuracy_by_drawn", "as_of_now", "best_shortcut", "best_shortcuts", "border_accuracies",
     "breaking_strings", "budget_models", "causes", "configs", "configs_revision", "configurations",
@@ -101,6 +99,6 @@ __all__ = [
     "runs_named", "scores_by_length", "sensitivity", "settings", "shortcut_scores",
     "shortcut_shares", "specifications", "stored_datasets", "stored_epochs", "stored_model",
     "string_errors", "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record",
-    "sweeps_of_run", "sweeps_with_models", "trained_further", "views",
+    "sweeps_of_run", "sweeps_with_models", "trained_further",
     "why_no_weights", "worst_models",
 ]  # fmt: skip

@@ -1,7 +1,6 @@
 """The `seqcls` command: its panels, its exit statuses, and the end of what goes wrong.
 
-Heavy imports stand in the commands that need them: help is fast. On a damaged database commands
-show what of it can be trusted, and name what cannot.
+Heavy imports stand in the commands that need them: help is fast.
 """
 
 import logging
@@ -50,49 +49,31 @@ from sweeps.terminal import (
 )
 
 
-class ShownWithoutDamage(TyperGroup):
-    """All commands: one that fails on what nobody could have written is tried without that.
-
-    One that lost its connection to a server is tried again, if nothing of it is kept or printed.
+class TriedAgain(TyperGroup):
+    """All commands: one that lost its connection to a server is tried again, if nothing of it is
+    kept or printed.
     """
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **how: Any) -> Any:
         """Runs the command, more than once where that may help."""
         given = list(sys.argv[1:] if args is None else args)
-        run = partial(retry_lost, partial(super().main, given, *others, **how))
-        _forget_opened()
         try:
-            return run()
+            return retry_lost(partial(super().main, given, *others, **how))
+        except (SeqclsError, OSError, UnicodeError):
+            raise
         except Exception as error:
-            if not _can_be_tried_without(error):
+            if (damage := _damage_of_last_opened()) is None:
                 raise
-        return run()
+            raise StoreDamagedError(damage) from error
 
 
-def _forget_opened() -> None:
-    # Where no command has opened a database yet, nothing is loaded for it.
-    if (trust := sys.modules.get("sweeps.store.trust")) is not None:
-        trust.forget_open_stores()
+def _damage_of_last_opened() -> str | None:
+    """What is damaged of the database that a failing command read; None where nothing is."""
+    if "sweeps.store.opening" not in sys.modules:
+        return None
+    from sweeps.store.verification import damage_of_last_opened
 
-
-def _can_be_tried_without(error: Exception) -> bool:
-    """Whether damage that was not known is to blame.
-
-    Raises:
-        StoreDamagedError: damage is, that is known and left out already.
-    """
-    expected = isinstance(error, SeqclsError | OSError | UnicodeError)
-    if "sweeps.store.databases.engine" not in sys.modules:
-        return False
-    if expected and not isinstance(error, StoreDamagedError):
-        return False
-    from sweeps.store import trust
-
-    if trust.learns_of_damage():
-        return True
-    if not expected and (known := trust.known_damage()) is not None:
-        raise StoreDamagedError(known) from error
-    return False
+    return damage_of_last_opened()
 
 
 EXIT_CODES = """Exit status: 0 success; 1 runs failed, or data is damaged or in conflict; 2 invalid
@@ -100,7 +81,7 @@ request, nothing written; 3 the database, the cluster or this machine is unavail
 stopped or claimed by another worker; 128 + N ended by signal N."""
 
 app = Commands(
-    cls=ShownWithoutDamage,
+    cls=TriedAgain,
     name="seqcls",
     help="Train thousands of tiny sequence models, and see which fail on longer strings.",
     no_args_is_help=True,

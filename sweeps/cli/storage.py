@@ -141,8 +141,6 @@ def verify(db: Db = None, as_json: AsJson = False) -> None:
     else:
         for damage in checked.damages:
             say(str(damage))
-        for each in checked.unchecked:
-            say(f"not checked: {each}")
         verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
         say(f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}")
         if checked.imported:

@@ -1,7 +1,6 @@
 """Commands on sweeps: submit, train, watch, stop, resume, retry, delete, estimate."""
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -55,8 +54,6 @@ if TYPE_CHECKING:
 
 
 PANEL = "Sweeps"
-GRACE_SECONDS = 60
-"""So long a person can take a deletion back, as on the page."""
 
 app = Commands()
 
@@ -324,11 +321,9 @@ def seeds(
 def delete(
     sweep: SweepName,
     db: Db = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Don't ask for confirmation, and don't wait.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
 ) -> None:
-    """Delete a sweep and those of its runs that no other sweep has, a minute after you agree."""
+    """Delete a sweep and those of its runs that no other sweep has."""
     from sweeps.api.sweeping import runs_of_no_other
 
     store = open_database(db)
@@ -339,9 +334,6 @@ def delete(
             f"with all results, from {store.name}?",
             abort=True,
         )
-        if sys.stdin.isatty():
-            say(f"{sweep} is deleted in {GRACE_SECONDS} seconds. Ctrl-C keeps it.")
-            time.sleep(GRACE_SECONDS)
     say(f"{sweep}: deleted, and {count(api.delete(store, sweep), 'run')}.")
 
 

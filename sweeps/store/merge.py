@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
 
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, tuple_, update
 
 from seqcls.text import canonical_json
 from sweeps.processes import OnProgress
 from sweeps.results import RANGE_COLUMNS
+from sweeps.store.checks import read_config_of_key, read_spec
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import (
@@ -27,7 +27,7 @@ from sweeps.store.databases.statements import (
     sweeps_of,
     update_states,
 )
-from sweeps.store.reads.stored import RESULT_TABLES, StoredRun, config_with_key, read_runs
+from sweeps.store.reads.stored import RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.reads.test_sets import stored_test_set
 from sweeps.store.tables import (
     COUNTS,
@@ -38,7 +38,6 @@ from sweeps.store.tables import (
     OutputPack,
     Run,
     RunState,
-    SavedView,
     Sweep,
     SweepNote,
     SweepRun,
@@ -86,54 +85,11 @@ def merge_notes(source: Connection, target: Connection, sweep_ids: Numbers) -> N
     )
 
 
-def merge_views(
-    source: Connection,
-    target: Connection,
-    numbers: Mapping[str, Numbers],
-    renamed: Mapping[str, str],
-    label: str,
-) -> None:
-    """Adds the source's saved views, about the same sweeps and models as there.
-
-    A view whose name is taken gets the name of its database appended.
-
-    Args:
-        numbers: for each parameter of an address that is a number, the numbers in the target by
-            those in the source.
-        renamed: new names of sweeps by those in the source.
-    """
-    ours = {row.name: (row.page, row.query) for row in target.execute(select(SavedView.__table__))}
-    for row in source.execute(select(SavedView.__table__).order_by(SavedView.name)):
-        view = (row.page, _about_the_same(row.query, numbers, renamed))
-        name = next(x for x in candidate_names(row.name, label) if ours.get(x, view) == view)
-        if name in ours:
-            continue
-        ours[name] = view
-        page, query = view
-        values = {"page": page, "query": query, "created_at": row.created_at}
-        target.execute(insert(SavedView).values(name=name, **values))
-
-
 def candidate_names(name: str, label: str) -> Iterator[str]:
     """What something may be called here: as there, else with the name of its database."""
     yield name
     yield f"{name} ({label})"
     yield from (f"{name} ({label} {number})" for number in count(2))
-
-
-def _about_the_same(query: str, numbers: Mapping[str, Numbers], renamed: Mapping[str, str]) -> str:
-    pairs = []
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        new_value = value
-        if name == "sweep":
-            new_value = renamed.get(value, value)
-        elif name in numbers and value.isdecimal():
-            known = numbers[name].get(int(value))
-            if known is None:
-                continue
-            new_value = str(known)
-        pairs.append((name, new_value))
-    return urlencode(pairs)
 
 
 # Taking over another database's runs with their results, many at a time.
@@ -160,7 +116,8 @@ class Merged:
     conflicts: list[str] = field(default_factory=list)
     """Runs whose results differ; those that were here are kept."""
     damaged: list[str] = field(default_factory=list)
-    """Runs that are not as they were written; they are queued here instead of taken over."""
+    """Runs that are not as they were written, which are queued here instead of taken over or, where
+    their configuration is none, left out; and sweeps whose specification is none, left out too."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Sweeps whose name means other runs here, and the name that they got."""
 
@@ -175,13 +132,19 @@ def merge_runs(
     """Adds all runs of the source; notes what became of each.
 
     Args:
-        config_ids: the ids here of the configurations there.
+        config_ids: the ids here of the configurations there; without those that are damaged, whose
+            runs are so, too.
 
     Returns:
         The ids here of the runs there.
     """
     columns = select(Run.id, Run.config_id, Run.model_seed, Run.state).order_by(Run.id)
-    runs = source.execute(columns).all()
+    runs = []
+    for run in source.execute(columns):
+        if run.config_id in config_ids:
+            runs.append(run)
+        else:
+            merged.damaged.append(f"run {run.id} (model seed {run.model_seed})")
     digests = select(Config.id, TestSetRow.digest).join(
         TestSetRow, TestSetRow.id == Config.test_set_id
     )
@@ -378,24 +341,29 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
         changed = {x for ids in chunks(run_ids.values()) for x in sweeps_of(target, ids)}
         update_states(target, {*sweep_ids.values(), *changed})
         merge_notes(source, target, sweep_ids)
-        numbers = {"run": run_ids, "beside": run_ids, "config": config_ids, "sweep_id": sweep_ids}
-        merge_views(source, target, numbers, merged.renamed, _label(other))
     return merged
 
 
 def _merge_configs(source: Connection, target: Connection) -> dict[int, int]:
-    """The ids here of the configurations there."""
+    """The ids here of the configurations there, without those that are damaged."""
     test_sets = source.execute(select(TestSetRow.__table__).order_by(TestSetRow.id)).all()
     columns = (Config.id, Config.key, Config.json, TestSetRow.key.label("test_set"))
     query = select(*columns).outerjoin(TestSetRow, TestSetRow.id == Config.test_set_id)
     theirs = source.execute(query.order_by(Config.id)).all()
-    for row in theirs:
-        config_with_key(row.id, row.key, row.json)
+    theirs = [row for row in theirs if _is_config(row.json, row.key)]
     texts = [ConfigText(row.key, row.json, row.test_set) for row in theirs]
     ours = put_configs(target, {row.key: row.json for row in test_sets}, texts)
     _merge_strings(source, target, test_sets)
     copy_shortcuts(source, target)
     return {row.id: ours[row.key] for row in theirs}
+
+
+def _is_config(text: str, key: str) -> bool:
+    try:
+        read_config_of_key(text, key)
+    except ValueError:
+        return False
+    return True
 
 
 def _merge_strings(
@@ -420,6 +388,11 @@ def _merge_sweeps(
 ) -> Iterator[tuple[int, int]]:
     """Adds their sweeps to ours; the id of each there and here."""
     for sweep in source.execute(select(Sweep.__table__).order_by(Sweep.id)).mappings().all():
+        try:
+            read_spec(sweep["spec"])
+        except ValueError:
+            merged.damaged.append(f"sweep {sweep['name']!r}")
+            continue
         sweep_id = _sweep_here(target, dict(sweep), label, merged)
         theirs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep["id"])
         # Of a damaged file some may be left out.

@@ -5,7 +5,7 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,6 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from seqcls.errors import (
-    StoreDamagedError,
     StoreError,
     StoreMissingError,
     StoreUnavailableError,
@@ -86,24 +85,21 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
         StoreVersionError: it was made by another version.
         StoreError: it cannot be read.
     """
-    # Imported where it is used: it needs the tables, which a store that is made does not.
-    from sweeps.store import trust
-
     store = _open(locate(db), read_only=True)
     # A page opens the database dozens of times, mostly as it was the time before.
-    if store.path is not None and not any_version and trust.is_still_sound(store.path):
+    before = None if store.path is None else _state_of(store.path)
+    if before is not None and not any_version and _known.get(store.location) == before:
         return store
-    before = trust.state_of(store.path) if store.path is not None else ()
     version = schema_version(store)
     if version is None:
         raise _missing(f"{store.name!r} is empty", store.name)
     if any_version:
         return store
     _refuse_older(store, version)
-    trusted = store.without_damage()
-    if trusted is store and store.path is not None:
-        trust.mark_sound(store.path, before)
-    return trusted
+    _refuse_foreign(store)
+    if before is not None:
+        _known[store.location] = before
+    return store
 
 
 def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
@@ -130,16 +126,55 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
         upgrade(store)
     elif not any_version:
         _refuse_older(store, version)
-        if store.path is not None:
-            from sweeps.store import trust
-
-            if (reason := trust.why_not_written(store.path, store.name)) is not None:
-                raise StoreDamagedError(reason)
+        _refuse_foreign(writable)
     if store.path is None:
         return store
     file = sqlite.file_id(store.path)
     engine = sqlite.connect(store.path, mode="again", file=file)
     return replace(store, engine=engine, file=file)
+
+
+_State = tuple[tuple[int, int, int], ...]
+
+_known: dict[str, _State] = {}
+"""Files whose version and tables are this program's, as they were when that was seen."""
+
+
+def _state_of(path: Path) -> _State:
+    """Which file it is, with its log: number, size and time change when something is written."""
+    state = []
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        with suppress(OSError):
+            status = os.stat(file)
+            state.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    return tuple(state)
+
+
+def _refuse_foreign(store: Store) -> None:
+    """Refuses a file whose tables are not those that this program makes, strict ones.
+
+    Raises:
+        StoreError: a table is missing, checks no types or has not each column.
+    """
+    if store.path is None:
+        return
+    # Imported where it is used: the tables take a while to load.
+    from sweeps.store.tables import Base
+
+    query = (
+        "SELECT list.name, info.name FROM pragma_table_list AS list, "
+        "pragma_table_xinfo(list.name) AS info "
+        "WHERE list.schema = 'main' AND list.type = 'table' AND list.strict"
+    )
+    with store.begin() as connection:
+        there = {tuple(row) for row in connection.exec_driver_sql(query)}
+    for table in Base.metadata.sorted_tables:
+        for column in table.columns:
+            if (table.name, column.name) not in there:
+                raise StoreError(
+                    f"{store.name!r} was not made by this program: it has no strict table "
+                    f"{table.name!r} with a column {column.name!r}; name another file"
+                )
 
 
 def existing(db: str | None = None) -> Store | None:
@@ -202,8 +237,13 @@ def pack(db: Store | str | Path | None = None) -> Path:
     return located
 
 
+last_opened: Store | None = None
+"""The database that this process opened last, to look for damage where something fails."""
+
+
 def _open(located: Path | URL, *, read_only: bool) -> Store:
-    store = _opened_as_it_is(located, read_only=read_only)
+    global last_opened
+    store = last_opened = _opened_as_it_is(located, read_only=read_only)
     # Configurations name datasets by their digest, wherever they are resolved.
     datasets.add_source(store.location, partial(_dataset_in, store))
     return store

@@ -1,25 +1,43 @@
 """The tables. Column names are part of the product: people write SQL against them.
 
 Times are UTC in ISO 8601, as text, so that they read and sort alike in every database. What values
-a column takes is checked by the database; the migrations say how, and make three views besides:
-`string_error`, `misclassified` and `wrong_output`.
+a column takes is checked by the database alone; the migrations say how, and make three views
+besides: `string_error`, `misclassified` and `wrong_output`.
 """
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import get_args
+from typing import Any, ClassVar, get_args
 
-from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy import (
+    REAL,
+    BigInteger,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
 from seqcls.results import DRAWN, RangeSource
-from sweeps.results import OUTPUT_COUNTS, ProofResult
-from sweeps.store import columns
-from sweeps.store.columns import big, packed_bytes, real, text, unpacked_outputs, whole
+from sweeps.results import OUTPUT_COUNTS
+
+# What a strict table of SQLite calls them.
+Big = BigInteger().with_variant(Integer, "sqlite")
 
 
 class Base(DeclarativeBase):
     """All tables of the database."""
+
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        int: Integer,
+        str: Text,
+        float: Double().with_variant(REAL, "sqlite"),
+        bytes: LargeBinary,
+    }
 
 
 class SweepState(StrEnum):
@@ -84,23 +102,13 @@ _BY_KEY = {**_STRICT, "sqlite_with_rowid": False}
 
 def _key_part(table: str) -> MappedColumn[int]:
     """The id of a row of another table, in the key of this one's rows."""
-    return mapped_column(whole(columns.ID), ForeignKey(f"{table}.id"), primary_key=True)
+    return mapped_column(ForeignKey(f"{table}.id"), primary_key=True)
 
 
 def _only_key(table: str) -> MappedColumn[int]:
     """The id of a row of another table, of which this one has one row at most."""
     whose = ForeignKey(f"{table}.id")
-    return mapped_column(whole(columns.ID), whose, primary_key=True, autoincrement=False)
-
-
-_OUTPUTS = columns.text_kind(
-    "a JSON array of arrays: output, first wrong place, kind of error", unpacked_outputs
-)
-
-
-_BY_LENGTH = columns.text_kind(
-    "a JSON array of arrays: length, strings, strings read rightly", columns.unpacked_lengths
-)
+    return mapped_column(whose, primary_key=True, autoincrement=False)
 
 
 class Revision(Base):
@@ -108,12 +116,12 @@ class Revision(Base):
 
     __tablename__ = "revision"
     __table_args__ = (_STRICT,)
-    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True, autoincrement=False)
-    configs: Mapped[int] = mapped_column(big(columns.REVISION))
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    configs: Mapped[int] = mapped_column(Big)
     """Raised when configurations are added or deleted."""
-    members: Mapped[int] = mapped_column(big(columns.REVISION))
+    members: Mapped[int] = mapped_column(Big)
     """Raised when sweeps, or what runs they have, change."""
-    runs: Mapped[int] = mapped_column(big(columns.REVISION))
+    runs: Mapped[int] = mapped_column(Big)
     """Raised by every write, but by heartbeats and losses of runs in training."""
 
 
@@ -122,13 +130,13 @@ class Sweep(Base):
 
     __tablename__ = "sweep"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
-    name: Mapped[str] = mapped_column(text(), unique=True)
-    description: Mapped[str] = mapped_column(text())
-    spec: Mapped[str] = mapped_column(text(columns.JSON))
-    created_at: Mapped[str] = mapped_column(text(columns.TIME))
-    state: Mapped[str] = mapped_column(text(columns.one_word_of(SweepState)))
-    launch_token: Mapped[str] = mapped_column(text(), unique=True)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    description: Mapped[str]
+    spec: Mapped[str]
+    created_at: Mapped[str]
+    state: Mapped[str]
+    launch_token: Mapped[str] = mapped_column(unique=True)
 
 
 class DatasetRow(Base):
@@ -136,16 +144,16 @@ class DatasetRow(Base):
 
     __tablename__ = "dataset"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
-    digest: Mapped[str] = mapped_column(text(columns.DIGEST), unique=True)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(unique=True)
     """The digest of the content: of all but the name."""
-    name: Mapped[str] = mapped_column(text())
+    name: Mapped[str]
     """The name of the file that was read first."""
-    task: Mapped[str] = mapped_column(text(columns.one_word_of(DatasetTask)))
-    row_count: Mapped[int] = mapped_column(whole(columns.SOME))
-    rows: Mapped[bytes] = mapped_column(packed_bytes())
+    task: Mapped[str]
+    row_count: Mapped[int]
+    rows: Mapped[bytes]
     """All rows, compressed; `seqcls.strings.datasets` packs them."""
-    created_at: Mapped[str] = mapped_column(text(columns.TIME))
+    created_at: Mapped[str]
 
 
 class TestSetRow(Base):
@@ -154,10 +162,10 @@ class TestSetRow(Base):
     __test__ = False
     __tablename__ = "test_set"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
-    key: Mapped[str] = mapped_column(text(), unique=True)
-    json: Mapped[str] = mapped_column(text(columns.JSON))
-    digest: Mapped[str | None] = mapped_column(text())
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(unique=True)
+    json: Mapped[str]
+    digest: Mapped[str | None]
     """The digest of its strings; none before the first results come in, and the strings with
     them."""
 
@@ -169,15 +177,15 @@ class TestString(Base):
     __tablename__ = "test_string"
     __table_args__ = (_BY_KEY,)
     test_set_id: Mapped[int] = _key_part("test_set")
-    number: Mapped[int] = mapped_column(whole(columns.whole_kind(0, 2**24 - 1)), primary_key=True)
-    string: Mapped[str] = mapped_column(text())
-    length: Mapped[int] = mapped_column(whole(columns.LENGTH))
-    label: Mapped[int | None] = mapped_column(whole(columns.whole_kind(0, 1)))
+    number: Mapped[int] = mapped_column(primary_key=True)
+    string: Mapped[str]
+    length: Mapped[int]
+    label: Mapped[int | None]
     """None where the task is no language; what is right is then the target."""
-    occurrences: Mapped[int] = mapped_column(whole(columns.SOME))
-    target: Mapped[str | None] = mapped_column(text())
+    occurrences: Mapped[int]
+    target: Mapped[str | None]
     """None for languages."""
-    drawn: Mapped[str | None] = mapped_column(text(columns.one_word_of(Drawn)))
+    drawn: Mapped[str | None]
     """How it was drawn; None where that is not known, and where the task is no language."""
 
 
@@ -190,16 +198,16 @@ class ShortcutRow(Base):
     __tablename__ = "shortcut"
     __table_args__ = (_STRICT,)
     test_set_id: Mapped[int] = _key_part("test_set")
-    training: Mapped[str] = mapped_column(text(columns.DIGEST), primary_key=True)
+    training: Mapped[str] = mapped_column(primary_key=True)
     """A hash of the fields that determine the training strings."""
-    reader: Mapped[str] = mapped_column(text(columns.WORD), primary_key=True)
+    reader: Mapped[str] = mapped_column(primary_key=True)
     """One of `seqcls.shortcuts.READERS`."""
-    lengths: Mapped[str | None] = mapped_column(text(_BY_LENGTH))
+    lengths: Mapped[str | None]
     """A JSON array: of each length its test strings and those read rightly, as often as they
     occur."""
-    correct: Mapped[bytes | None] = mapped_column(packed_bytes())
+    correct: Mapped[bytes | None]
     """A bit for each string, by its number, the highest bit first: whether it is read rightly."""
-    reason: Mapped[str | None] = mapped_column(text())
+    reason: Mapped[str | None]
     """Why the reader could not be fitted; then there is nothing else."""
 
 
@@ -208,10 +216,10 @@ class Config(Base):
 
     __tablename__ = "config"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
-    key: Mapped[str] = mapped_column(text(), unique=True)
-    json: Mapped[str] = mapped_column(text(columns.JSON))
-    test_set_id: Mapped[int | None] = mapped_column(whole(columns.ID), ForeignKey("test_set.id"))
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(unique=True)
+    json: Mapped[str]
+    test_set_id: Mapped[int | None] = mapped_column(ForeignKey("test_set.id"))
     """None only where an upgrade could not read the configuration."""
 
 
@@ -224,43 +232,43 @@ class Run(Base):
         Index("run_state", "state"),
         _NUMBERED,
     )
-    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
-    config_id: Mapped[int] = mapped_column(whole(columns.ID), ForeignKey("config.id"))
-    model_seed: Mapped[int] = mapped_column(big(columns.SEED))
-    state: Mapped[str] = mapped_column(text(columns.one_word_of(RunState)))
-    attempt: Mapped[int] = mapped_column(whole(), default=0)
-    failures: Mapped[int] = mapped_column(whole(), default=0)
-    worker_id: Mapped[int | None] = mapped_column(whole(columns.ID), ForeignKey("worker.id"))
-    started_at: Mapped[str | None] = mapped_column(text(columns.TIME))
-    finished_at: Mapped[str | None] = mapped_column(text(columns.TIME))
-    error: Mapped[str | None] = mapped_column(text())
-    epochs: Mapped[int | None] = mapped_column(whole(columns.EPOCH))
-    best_epoch: Mapped[int | None] = mapped_column(whole(columns.EPOCH))
-    best_validation_loss: Mapped[float | None] = mapped_column(real())
-    tn: Mapped[int | None] = mapped_column(whole())
-    fp: Mapped[int | None] = mapped_column(whole())
-    fn: Mapped[int | None] = mapped_column(whole())
-    tp: Mapped[int | None] = mapped_column(whole())
-    solved_length: Mapped[int | None] = mapped_column(whole(columns.whole_kind(-1, 1_000_000)))
-    engine: Mapped[str | None] = mapped_column(text())
-    engine_reason: Mapped[str | None] = mapped_column(text())
-    train_seconds: Mapped[float | None] = mapped_column(real(columns.SECONDS))
-    digest: Mapped[str | None] = mapped_column(text())
-    verdict_digest: Mapped[str | None] = mapped_column(text())
+    id: Mapped[int] = mapped_column(primary_key=True)
+    config_id: Mapped[int] = mapped_column(ForeignKey("config.id"))
+    model_seed: Mapped[int] = mapped_column(Big)
+    state: Mapped[str]
+    attempt: Mapped[int] = mapped_column(default=0)
+    failures: Mapped[int] = mapped_column(default=0)
+    worker_id: Mapped[int | None] = mapped_column(ForeignKey("worker.id"))
+    started_at: Mapped[str | None]
+    finished_at: Mapped[str | None]
+    error: Mapped[str | None]
+    epochs: Mapped[int | None]
+    best_epoch: Mapped[int | None]
+    best_validation_loss: Mapped[float | None]
+    tn: Mapped[int | None]
+    fp: Mapped[int | None]
+    fn: Mapped[int | None]
+    tp: Mapped[int | None]
+    solved_length: Mapped[int | None]
+    engine: Mapped[str | None]
+    engine_reason: Mapped[str | None]
+    train_seconds: Mapped[float | None]
+    digest: Mapped[str | None]
+    verdict_digest: Mapped[str | None]
     """That of the exhaustive check, so that one that was deleted is missed."""
-    tested: Mapped[int | None] = mapped_column(whole())
+    tested: Mapped[int | None]
     """Test strings, each as often as it occurs."""
-    wrong: Mapped[int | None] = mapped_column(whole())
+    wrong: Mapped[int | None]
     """Those of them that it got wrong."""
-    tested_within: Mapped[int | None] = mapped_column(whole())
+    tested_within: Mapped[int | None]
     """Strings of trained lengths that it is judged by; None, like the next four, where that is not
     known."""
-    wrong_within: Mapped[int | None] = mapped_column(whole())
-    within_from: Mapped[str | None] = mapped_column(text(columns.one_word_of(JudgedBy)))
+    wrong_within: Mapped[int | None]
+    within_from: Mapped[str | None]
     """Whose strings these are: those of validation where the test holds fewer than 100."""
-    tested_beyond: Mapped[int | None] = mapped_column(whole())
+    tested_beyond: Mapped[int | None]
     """Test strings longer than any that training draws."""
-    wrong_beyond: Mapped[int | None] = mapped_column(whole())
+    wrong_beyond: Mapped[int | None]
 
 
 class SweepRun(Base):
@@ -278,9 +286,9 @@ class SweepNote(Base):
     __tablename__ = "sweep_note"
     __table_args__ = (_STRICT,)
     sweep_id: Mapped[int] = _only_key("sweep")
-    title: Mapped[str] = mapped_column(text())
-    note: Mapped[str] = mapped_column(text())
-    archived_at: Mapped[str | None] = mapped_column(text(columns.TIME))
+    title: Mapped[str]
+    note: Mapped[str]
+    archived_at: Mapped[str | None]
     """None where the sweep is not archived."""
 
 
@@ -290,7 +298,7 @@ class SweepTag(Base):
     __tablename__ = "sweep_tag"
     __table_args__ = (_BY_KEY,)
     sweep_id: Mapped[int] = _key_part("sweep")
-    tag: Mapped[str] = mapped_column(text(columns.WORD), primary_key=True)
+    tag: Mapped[str] = mapped_column(primary_key=True)
 
 
 class SavedView(Base):
@@ -298,11 +306,11 @@ class SavedView(Base):
 
     __tablename__ = "saved_view"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
-    name: Mapped[str] = mapped_column(text(), unique=True)
-    page: Mapped[str] = mapped_column(text())
-    query: Mapped[str] = mapped_column(text())
-    created_at: Mapped[str] = mapped_column(text(columns.TIME))
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    page: Mapped[str]
+    query: Mapped[str]
+    created_at: Mapped[str]
 
 
 class Epoch(Base):
@@ -315,9 +323,9 @@ class Epoch(Base):
     __tablename__ = "epoch"
     __table_args__ = (_BY_KEY,)
     run_id: Mapped[int] = _key_part("run")
-    epoch: Mapped[int] = mapped_column(whole(columns.EPOCH), primary_key=True)
-    train_loss: Mapped[float] = mapped_column(real())
-    validation_loss: Mapped[float] = mapped_column(real())
+    epoch: Mapped[int] = mapped_column(primary_key=True)
+    train_loss: Mapped[float]
+    validation_loss: Mapped[float]
 
 
 class LengthScore(Base):
@@ -330,18 +338,18 @@ class LengthScore(Base):
     __tablename__ = "length_score"
     __table_args__ = (_BY_KEY,)
     run_id: Mapped[int] = _key_part("run")
-    length: Mapped[int] = mapped_column(whole(columns.LENGTH), primary_key=True)
-    tn: Mapped[int | None] = mapped_column(whole())
-    fp: Mapped[int | None] = mapped_column(whole())
-    fn: Mapped[int | None] = mapped_column(whole())
-    tp: Mapped[int | None] = mapped_column(whole())
-    tested: Mapped[int] = mapped_column(whole())
-    wrong: Mapped[int] = mapped_column(whole())
-    right_length_given: Mapped[int | None] = mapped_column(whole())
+    length: Mapped[int] = mapped_column(primary_key=True)
+    tn: Mapped[int | None]
+    fp: Mapped[int | None]
+    fn: Mapped[int | None]
+    tp: Mapped[int | None]
+    tested: Mapped[int]
+    wrong: Mapped[int]
+    right_length_given: Mapped[int | None]
     """Test strings whose output is the target where its length is imposed."""
-    edits: Mapped[int | None] = mapped_column(big())
+    edits: Mapped[int | None] = mapped_column(Big)
     """Edit distances between outputs and targets, summed."""
-    target_tokens: Mapped[int | None] = mapped_column(big())
+    target_tokens: Mapped[int | None] = mapped_column(Big)
     """Tokens of the targets, summed."""
 
 
@@ -354,21 +362,21 @@ class LengthSum(Base):
     __tablename__ = "length_sum"
     __table_args__ = (_BY_KEY,)
     config_id: Mapped[int] = mapped_column(
-        whole(columns.ID), ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
+        ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
     )
-    length: Mapped[int] = mapped_column(whole(columns.LENGTH), primary_key=True)
-    runs: Mapped[int] = mapped_column(whole())
-    failing: Mapped[int] = mapped_column(whole())
+    length: Mapped[int] = mapped_column(primary_key=True)
+    runs: Mapped[int]
+    failing: Mapped[int]
     """Runs that misclassify at least one string of this length."""
-    tn: Mapped[int | None] = mapped_column(big())
-    fp: Mapped[int | None] = mapped_column(big())
-    fn: Mapped[int | None] = mapped_column(big())
-    tp: Mapped[int | None] = mapped_column(big())
-    tested: Mapped[int] = mapped_column(big())
-    wrong: Mapped[int] = mapped_column(big())
-    right_length_given: Mapped[int | None] = mapped_column(big())
-    edits: Mapped[int | None] = mapped_column(big())
-    target_tokens: Mapped[int | None] = mapped_column(big())
+    tn: Mapped[int | None] = mapped_column(Big)
+    fp: Mapped[int | None] = mapped_column(Big)
+    fn: Mapped[int | None] = mapped_column(Big)
+    tp: Mapped[int | None] = mapped_column(Big)
+    tested: Mapped[int] = mapped_column(Big)
+    wrong: Mapped[int] = mapped_column(Big)
+    right_length_given: Mapped[int | None] = mapped_column(Big)
+    edits: Mapped[int | None] = mapped_column(Big)
+    target_tokens: Mapped[int | None] = mapped_column(Big)
 
 
 class ErrorPack(Base):
@@ -380,9 +388,9 @@ class ErrorPack(Base):
     __tablename__ = "error_pack"
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = _only_key("run")
-    numbers: Mapped[bytes] = mapped_column(packed_bytes(columns.NUMBERS))
+    numbers: Mapped[bytes]
     """Numbers of the test set's strings, ascending, three bytes each, the highest first."""
-    logits: Mapped[bytes] = mapped_column(packed_bytes())
+    logits: Mapped[bytes]
     """Logits of the same strings, IEEE 754 of four or eight bytes, the highest first."""
 
 
@@ -395,7 +403,7 @@ class OutputPack(Base):
     __tablename__ = "output_pack"
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = _only_key("run")
-    outputs: Mapped[str] = mapped_column(text(_OUTPUTS))
+    outputs: Mapped[str]
     """A JSON array, in the order of the pack of errors: of each the output, the first wrong place
     and the kind of error."""
 
@@ -406,8 +414,8 @@ class Checkpoint(Base):
     __tablename__ = "checkpoint"
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = _key_part("run")
-    epoch: Mapped[int] = mapped_column(whole(columns.EPOCH), primary_key=True)
-    weights: Mapped[bytes] = mapped_column(packed_bytes())
+    epoch: Mapped[int] = mapped_column(primary_key=True)
+    weights: Mapped[bytes]
 
 
 class VerdictRow(Base):
@@ -416,13 +424,13 @@ class VerdictRow(Base):
     __tablename__ = "verdict"
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = _only_key("run")
-    max_length: Mapped[int] = mapped_column(whole(columns.LENGTH))
-    unit: Mapped[str] = mapped_column(text(columns.one_word_of(Unit)))
-    inputs: Mapped[int] = mapped_column(big())
-    false_positives: Mapped[int] = mapped_column(big())
-    false_negatives: Mapped[int] = mapped_column(big())
-    shortest_error: Mapped[str | None] = mapped_column(text())
-    digest: Mapped[str] = mapped_column(text())
+    max_length: Mapped[int]
+    unit: Mapped[str]
+    inputs: Mapped[int] = mapped_column(Big)
+    false_positives: Mapped[int] = mapped_column(Big)
+    false_negatives: Mapped[int] = mapped_column(Big)
+    shortest_error: Mapped[str | None]
+    digest: Mapped[str]
 
 
 class ProofRow(Base):
@@ -431,26 +439,26 @@ class ProofRow(Base):
     __tablename__ = "proof"
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = _key_part("run")
-    of_language: Mapped[int] = mapped_column(whole(columns.whole_kind(0, 1)), primary_key=True)
+    of_language: Mapped[int] = mapped_column(primary_key=True)
     """1 where the automaton is the language's own, 0 where it was learned of the model."""
-    result: Mapped[str] = mapped_column(text(columns.one_word_of(ProofResult)))
-    states: Mapped[int] = mapped_column(whole(columns.SOME))
+    result: Mapped[str]
+    states: Mapped[int]
     """The automaton's."""
-    regions: Mapped[int] = mapped_column(whole())
+    regions: Mapped[int]
     """Those of the certificate."""
-    seconds: Mapped[float] = mapped_column(real(columns.SECONDS))
-    string: Mapped[str | None] = mapped_column(text())
+    seconds: Mapped[float]
+    string: Mapped[str | None]
     """One that refutes it."""
-    said: Mapped[int | None] = mapped_column(whole(columns.whole_kind(0, 1)))
+    said: Mapped[int | None]
     """Whether the model takes that string for one of the language."""
-    details: Mapped[str] = mapped_column(text(columns.JSON))
+    details: Mapped[str]
     """The budget, what was tried in vain, and an automaton that was learned."""
-    weights: Mapped[str] = mapped_column(text(columns.DIGEST))
+    weights: Mapped[str]
     """The digest of the weights that it is about."""
-    version: Mapped[str] = mapped_column(text(columns.WORD))
+    version: Mapped[str]
     """That of seqcls."""
-    digest: Mapped[str] = mapped_column(text())
-    certificate: Mapped[bytes | None] = mapped_column(packed_bytes())
+    digest: Mapped[str]
+    certificate: Mapped[bytes | None]
     """JSON, compressed by zlib; last, so that no other column is read through it."""
 
 
@@ -460,17 +468,17 @@ class CauseRow(Base):
     __tablename__ = "cause"
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = _key_part("run")
-    number: Mapped[int] = mapped_column(whole(), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
     """0 is the cause of most errors."""
-    mechanism: Mapped[str] = mapped_column(text())
-    head: Mapped[int | None] = mapped_column(whole())
-    tokens: Mapped[str] = mapped_column(text())
+    mechanism: Mapped[str]
+    head: Mapped[int | None]
+    tokens: Mapped[str]
     """The tokens that it is about, or a rule in words."""
-    share: Mapped[float] = mapped_column(real(columns.SHARE))
+    share: Mapped[float]
     """The share of the errors that were looked at, in (0, 1]."""
-    strings: Mapped[int] = mapped_column(whole(columns.SOME))
+    strings: Mapped[int]
     """How many of the errors that were looked at."""
-    agreement: Mapped[float | None] = mapped_column(real(columns.AGREEMENT))
+    agreement: Mapped[float | None]
     """On what share of all test strings a rule says what the model says."""
 
 
@@ -480,11 +488,11 @@ class Perturbation(Base):
     __tablename__ = "perturbation"
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = _key_part("run")
-    number: Mapped[int] = mapped_column(whole(), primary_key=True)
-    tn: Mapped[int] = mapped_column(whole())
-    fp: Mapped[int] = mapped_column(whole())
-    fn: Mapped[int] = mapped_column(whole())
-    tp: Mapped[int] = mapped_column(whole())
+    number: Mapped[int] = mapped_column(primary_key=True)
+    tn: Mapped[int]
+    fp: Mapped[int]
+    fn: Mapped[int]
+    tp: Mapped[int]
 
 
 class Failure(Base):
@@ -493,9 +501,9 @@ class Failure(Base):
     __tablename__ = "failure"
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = _key_part("run")
-    attempt: Mapped[int] = mapped_column(whole(), primary_key=True)
-    at: Mapped[str] = mapped_column(text(columns.TIME))
-    reason: Mapped[str] = mapped_column(text())
+    attempt: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[str]
+    reason: Mapped[str]
 
 
 class Worker(Base):
@@ -503,12 +511,12 @@ class Worker(Base):
 
     __tablename__ = "worker"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
-    host: Mapped[str] = mapped_column(text())
-    pid: Mapped[int] = mapped_column(whole())
-    started_at: Mapped[str] = mapped_column(text(columns.TIME))
-    heartbeat_at: Mapped[str] = mapped_column(text(columns.TIME))
-    ended_at: Mapped[str | None] = mapped_column(text(columns.TIME))
+    id: Mapped[int] = mapped_column(primary_key=True)
+    host: Mapped[str]
+    pid: Mapped[int]
+    started_at: Mapped[str]
+    heartbeat_at: Mapped[str]
+    ended_at: Mapped[str | None]
 
 
 LENGTH_COUNTS = [c.name for c in LengthScore.__table__.columns if not c.primary_key]
@@ -516,5 +524,3 @@ LENGTH_COUNTS = [c.name for c in LengthScore.__table__.columns if not c.primary_
 
 COUNTS = [name for name in LENGTH_COUNTS if name not in OUTPUT_COUNTS]
 """Those that are summed up in the run's own row, too: counts of strings."""
-
-columns.name_columns(Base.metadata)

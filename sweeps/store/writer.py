@@ -24,11 +24,9 @@ from sweeps.store.writes.sweep_actions import (
     LONGEST_NOTE,
     archive,
     delete,
-    delete_view,
     launch_for_agent,
     resume,
     retry,
-    save_view,
     stop,
     submit,
     write_note,
@@ -36,8 +34,8 @@ from sweeps.store.writes.sweep_actions import (
 
 __all__ = [
     "GRACE_SECONDS", "LONGEST_NAME", "LONGEST_NOTE", "Claim", "ClaimLosses", "Merged", "archive",
-    "beat", "claim", "delete", "delete_view", "end_worker", "launch_for_agent", "merge", "record",
+    "beat", "claim", "delete", "end_worker", "launch_for_agent", "merge", "record",
     "record_causes", "record_losses", "record_lost", "record_perturbations", "record_proof",
-    "record_verdict", "register_worker", "release", "release_dead", "resume", "retry", "save_view",
+    "record_verdict", "register_worker", "release", "release_dead", "resume", "retry",
     "stop", "submit", "write_note",
 ]  # fmt: skip

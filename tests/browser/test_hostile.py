@@ -23,7 +23,6 @@ from dashboard.text import UNSEEN
 from sweeps import api
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads.sweep_queries import NamedView
 from tests.browser.server import AT_REST, PATIENCE_MS, new_page, no_traceback
 from tests.browser.test_site import watched
 from tests.commands import run_main
@@ -97,7 +96,6 @@ def hostile(folder: Path) -> Store:
     _fail(store)
     for sweep_id in (1, 2, 3):
         writer.write_note(store, sweep_id, title=HOSTILE, note=LONG, tags=[HOSTILE])
-    writer.save_view(store, NamedView(HOSTILE[:60], "map", ""))
     return store
 
 

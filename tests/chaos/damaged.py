@@ -1,7 +1,5 @@
-"""A small database with every kind of row, and a copy of it that checks nothing."""
+"""A small database with every kind of row."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -93,20 +91,3 @@ def make(folder: Path) -> None:
             f"finished_at = '2026-01-01T00:00:00+00:00' WHERE id = {first}"
         )
     pack(str(path))
-
-
-def unchecked(whole: Path, to: Path) -> Path:
-    """A copy whose tables check nothing, as another program may make them."""
-    with closing(sqlite3.connect(whole)) as source, closing(sqlite3.connect(to)) as target:
-        for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
-            if name.startswith("sqlite_"):
-                continue
-            rows = source.execute(f"SELECT * FROM {name}")
-            columns = [column[0] for column in rows.description]
-            target.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
-            marks = ", ".join("?" * len(columns))
-            target.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
-        for (view,) in source.execute("SELECT sql FROM sqlite_master WHERE type = 'view'"):
-            target.execute(view)
-        target.commit()
-    return to

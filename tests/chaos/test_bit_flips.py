@@ -19,12 +19,10 @@ RESULTS = {
         "id, config_id, model_seed, state, error, epochs, best_epoch, best_validation_loss, tn, "
         "fp, fn, tp, tested, wrong, solved_length, digest"
     ),
-    "sweep": "id, name, description, spec, state",
-    "sweep_run": "sweep_id, run_id",
     "epoch": "*",
     "length_score": "*",
     "length_sum": "*",
-    "test_set": "*",
+    "test_set": "id, digest",
     "test_string": "*",
     "shortcut": "test_set_id, lengths, correct",
     "error_pack": "*",

@@ -13,7 +13,6 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import workers
-from sweeps.store.reads.sweep_queries import NamedView
 from tests.conftest import ASSETS, ROOT
 from tests.databases import spec
 
@@ -75,4 +74,3 @@ def _make_hostile(store: Store) -> None:
             connection.execute(text(change), {"said": HOSTILE})
     for sweep_id in (1, 2):
         writer.write_note(store, sweep_id, title=HOSTILE, note=HOSTILE, tags=[HOSTILE, "plain"])
-    writer.save_view(store, NamedView(HOSTILE, "map", ""))

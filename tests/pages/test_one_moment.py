@@ -247,9 +247,7 @@ def test_two_databases_of_the_same_revision_are_not_taken_for_one_another(
 
 
 @pytest.mark.usefixtures("asked")
-def test_neither_an_error_nor_what_is_newly_damaged_is_remembered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_error_is_not_remembered() -> None:
     problems, calls = [StoreError("busy")], list[int]()
 
     def answer() -> str:
@@ -263,12 +261,6 @@ def test_neither_an_error_nor_what_is_newly_damaged_is_remembered(
         shared()
     assert [shared(), shared()] == ["answer"] * 2
     assert len(calls) == 2
-    store = open_reader()
-    survey = type("Found", (), {"lines": ["run 1: damaged"]})()
-    left_out = type(store)(store.name, store.engine, store.path, survey)
-    monkeypatch.setattr(data, "open_reader", lambda: left_out)
-    assert [shared(), shared()] == ["answer"] * 2
-    assert len(calls) == 3
 
 
 def test_what_is_asked_by_many_at_once_is_computed_once_and_copied() -> None:

@@ -101,7 +101,7 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: actions.stop(1),
         lambda: actions.resume(1, "heads"),
         lambda: actions.retry(1, "heads"),
-        lambda: actions.delete_later(1, "heads"),
+        lambda: actions.delete(1, "heads"),
         lambda: actions.write(lambda store: writer.archive(store, 1, True)),
     )
     for act in writing:

@@ -257,7 +257,6 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_resumed_stopped_and_d
     monkeypatch.setattr(
         background_worker, "start_worker", lambda *given, **_: started.append(given)
     )
-    monkeypatch.setattr(actions, "GRACE_SECONDS", 0.0)
     writer.submit(store, parse_spec(OWN))
     writer.submit(store, parse_spec({**OWN, "name": "other", "model_seeds": [2, 3]}))
     db = file_of(store)
@@ -281,7 +280,7 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_resumed_stopped_and_d
     assert app.button("delete 1").label == "Delete these 3 models"
     app.button("delete 1").click()
     rerun(app)
-    wait(lambda: rows(store, "SELECT name FROM sweep ORDER BY id") == [("other",)])
+    assert rows(store, "SELECT name FROM sweep ORDER BY id") == [("other",)]
     assert rows(store, "SELECT model_seed FROM run ORDER BY 1") == [(2,), (3,)]
     # What cannot be done is said, once.
     app = open_app(monkeypatch, db)
@@ -292,20 +291,18 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_resumed_stopped_and_d
     assert actions.PROBLEM not in app.session_state
 
 
-def test_a_deletion_spares_what_was_launched_again_and_another_file_in_its_place(
+def test_a_deletion_spares_another_file_in_the_place_of_the_database(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     monkeypatch.setenv("SEQCLS_DB", str(file_of(store)))
-    monkeypatch.setattr(background_worker, "start_worker", lambda *_: None)
     writer.submit(store, parse_spec(OWN))
-    actions.deletions().begin(store.address, 1, "mine")
-    actions.launch([parse_spec(OWN)], "token")
-    actions.deletions().finish(store.address, 1)
-    assert rows(store, "SELECT name FROM sweep") == [("mine",)]
-    actions.deletions().begin(store.address, 1, "of the file before")
-    actions.deletions().finish(store.address, 1)
-    assert rows(store, "SELECT name FROM sweep") == [("mine",)]
-    assert "the database was replaced" in actions.deletions().problems()[0]
+    app = open_app(monkeypatch, file_of(store), "sweeps", sweep_id="1")
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE sweep SET name = 'of another file'")
+    app.button("delete 1").click()
+    rerun(app)
+    assert rows(store, "SELECT count(*) FROM sweep") == [(1,)]
+    assert "That didn't work." in [error.value for error in app.error]
 
 
 def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, StoreDamagedError
 from sweeps.api.exports import _without_formulas, export, without_formulas
 from sweeps.store import verification, writer
 from sweeps.store.databases import statements
@@ -97,57 +97,47 @@ def test_a_sweep_of_the_same_name_and_other_runs_gets_another_name(
     assert named(store) == []
 
 
-AT_TEN = "WHERE length = 10 AND run_id ="
 DAMAGED = {
     "UPDATE run SET tested = tested + 1 WHERE id = 1": "are not the sums of those of its lengths",
-    "UPDATE run SET wrong = wrong - 1, tested = tested - 1 WHERE id = 2": "",
-    f"UPDATE length_score SET tested = tested + 1 {AT_TEN} 3": "",
-    "UPDATE epoch SET train_loss = train_loss * 1.0000001 WHERE run_id = 4": "fit its digest",
-    "UPDATE run SET tp = tp + 1 WHERE id = 5": "fit its digest",
-    "UPDATE error_pack SET numbers = substr(logits, 1, 3) WHERE run_id = 6": "",
-    "UPDATE run SET tested = NULL WHERE id = 7": "",
-    "DELETE FROM error_pack WHERE run_id = 8": "fit its digest",
-    "UPDATE run SET tested = tested + 15, wrong = wrong + 15 WHERE id = 9": "",
-    f"UPDATE length_score SET tested = tested + 15, wrong = wrong + 15 {AT_TEN} 9": "tn, fp, fn",
-    "UPDATE run SET wrong = wrong + 15 WHERE id = 10": "",
-    f"UPDATE length_score SET wrong = wrong + 15 {AT_TEN} 10": "more strings wrong than it was",
-    "DELETE FROM checkpoint WHERE run_id = 11": "fit its digest",
-    "DELETE FROM length_score WHERE length = 1 AND run_id = 12": "",
-    f"UPDATE length_score SET tn = tn + 1 {AT_TEN} 13": "fit its digest",
+    "UPDATE epoch SET train_loss = train_loss * 1.0000001 WHERE run_id = 2": "fit its digest",
+    "UPDATE run SET tp = tp + 1 WHERE id = 3": "fit its digest",
+    "UPDATE error_pack SET numbers = substr(logits, 1, 3) WHERE run_id = 4": "fit its digest",
+    "DELETE FROM error_pack WHERE run_id = 6": "fit its digest",
+    "DELETE FROM checkpoint WHERE run_id = 5": "fit its digest",
+    "DELETE FROM length_score WHERE length = 1 AND run_id = 7": "fit its digest",
+    "UPDATE length_score SET tn = tn + 1 WHERE length = 10 AND run_id = 8": "fit its digest",
 }
 """What is changed of a run, and what is said of it then."""
 
 
 def test_damaged_runs_are_named_and_no_merge_takes_them(store: Store, other: Store) -> None:
-    filled(store, model_seeds="0..15", fixed={"hidden_size": 4})
+    filled(store, model_seeds="0..9", fixed={"hidden_size": 4})
     assert named(store) == []
     change(store, *DAMAGED)
     said = named(store)
     for statement, how in DAMAGED.items():
-        start = f"run {statement.split()[-1]} ("
-        assert [x for x in said if x.startswith(start) and how in x], (statement, said)
-    assert {int(x.split()[1]) for x in said if x.startswith("run")} == {*range(1, 14)}
+        run_id = statement.split()[-1]
+        assert [x for x in said if x.startswith(f"run {run_id} (") and how in x], (statement, said)
+        if "sums" not in how:
+            with pytest.raises(StoreDamagedError, match=f"run {run_id} is damaged: .* {how}"):
+                queries.find_run(store, run_id)
+    assert queries.find_run(store, "9") == 9
+    assert {int(x.split()[1]) for x in said if x.startswith("run")} == {*range(1, 9)}
     merged = writer.merge(other, store)
-    left = [f"run {number} (model seed {number - 1})" for number in range(1, 14)]
-    assert (merged.results, merged.damaged) == (3, left)
+    left = [f"run {number} (model seed {number - 1})" for number in range(1, 9)]
+    assert (merged.results, merged.damaged) == (2, left)
     done = "SELECT model_seed FROM run WHERE state = 'done' ORDER BY 1"
-    assert rows(other, done) == [(13,), (14,), (15,)]
+    assert rows(other, done) == [(8,), (9,)]
     assert named(other) == []
 
 
 DAMAGED_SWEEPS = {
-    "DELETE FROM sweep_run WHERE run_id = 1": "sweep 'sweep 1'",
-    "INSERT INTO sweep_run (sweep_id, run_id) VALUES (2, 3)": "sweep 'sweep 2'",
-    "UPDATE sweep SET name = 'x' WHERE id = 3": "sweep 'x'",
-    "UPDATE test_string SET occurrences = 77 WHERE number = 5 AND test_set_id = 4": "test set 4",
-    "DELETE FROM test_string WHERE number = 5 AND test_set_id = 5": "test set 5",
-    "UPDATE test_set SET json = replace(json, 'size', 'sise') WHERE id = 6": "test set 6",
-    "UPDATE test_set SET key = 'abc' WHERE id = 7": "test set 7",
-    "UPDATE config SET json = '{}' WHERE id = 8": "configuration 8",
-    "UPDATE config SET key = 'abc' WHERE id = 9": "configuration 9",
-    "UPDATE length_sum SET tested = tested + 1 WHERE config_id = 10": "configuration 10",
-    "DELETE FROM length_sum WHERE length = 1 AND config_id = 11": "configuration 11",
-    "UPDATE length_sum SET failing = failing + 1 WHERE config_id = 12": "configuration 12",
+    "UPDATE test_string SET occurrences = 77 WHERE number = 5 AND test_set_id = 1": "test set 1",
+    "DELETE FROM test_string WHERE number = 5 AND test_set_id = 2": "test set 2",
+    "UPDATE config SET json = '{}' WHERE id = 3": "configuration 3",
+    "UPDATE config SET key = 'abc' WHERE id = 4": "configuration 4",
+    "UPDATE length_sum SET tested = tested + 1 WHERE config_id = 5": "configuration 5",
+    "UPDATE sweep SET spec = '{}' WHERE id = 6": "sweep 'sweep 6'",
 }
 
 
@@ -158,14 +148,10 @@ def test_damage_of_sweeps_configurations_and_test_sets_is_named(store: Store) ->
     assert named(store) == []
     change(store, *DAMAGED_SWEEPS)
     found = {damage.what for damage in verify(store).damages}
-    assert not [x for x in DAMAGED_SWEEPS.values() if not any(y.startswith(x) for y in found)]
-    # A sweep whose configuration is another now has not what it asks for either.
-    others = {x for x in found if x.startswith(("sweep", "test set")) or x.endswith("13")}
-    assert others - {f"sweep 'sweep {number}'" for number in (8, 9)} == {
-        x for x in DAMAGED_SWEEPS.values() if not x.startswith("conf")
-    }
-    writer.delete(store, 10)
-    assert rows(store, "SELECT count(*) FROM length_sum WHERE config_id = 10") == [(0,)]
+    # The key of a configuration is in its runs' digests.
+    assert found - {"run 4 (model seed 0)"} == set(DAMAGED_SWEEPS.values())
+    writer.delete(store, 5)
+    assert rows(store, "SELECT count(*) FROM length_sum WHERE config_id = 5") == [(0,)]
 
 
 def test_several_processes_find_the_same_damage(

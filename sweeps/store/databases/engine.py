@@ -5,9 +5,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sqlalchemy import Connection, Engine, inspect
 from sqlalchemy.exc import SQLAlchemyError
@@ -15,16 +15,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from seqcls import cancellation
 from seqcls.errors import (
     StoreBusyError,
-    StoreDamagedError,
     StoreError,
     StoreLostError,
     StoreVersionError,
 )
 from sweeps import processes
 from sweeps.store.databases import postgres, sqlite
-
-if TYPE_CHECKING:
-    from sweeps.store.survey import Survey
 
 SCHEMA_VERSIONS = ("0004", "0005")
 """The migrations, oldest first; a test holds them against the migrations themselves."""
@@ -58,8 +54,6 @@ class Store:
     engine: Engine
     path: Path | None
     """The file; None where the database is a server's."""
-    survey: "Survey | None" = None
-    """What is damaged, where that had to be looked for; its readers do not see it."""
     file: sqlite.FileId | None = None
     """Which file a writer has opened, so that it writes into no other of that name."""
 
@@ -81,9 +75,7 @@ class Store:
     def reader(self) -> "Store":
         """The same database, read-only: it waits for no writer and holds none up."""
         if self.path is not None:
-            return Store(
-                self.name, sqlite.connect(self.path, mode="ro"), self.path
-            ).without_damage()
+            return Store(self.name, sqlite.connect(self.path, mode="ro"), self.path)
         return Store(self.name, postgres.connect(self.engine.url, read_only=True), None)
 
     def without_waiting(self) -> "Store":
@@ -97,36 +89,6 @@ class Store:
                 self.engine.url, read_only=False, busy_seconds=HURRIED_SECONDS
             )
         return Store(self.name, engine, self.path)
-
-    def as_it_is(self) -> "Store":
-        """The same database with what is damaged in it."""
-        if self.survey is None or self.path is None:
-            return self
-        return Store(self.name, sqlite.connect(self.path, mode="ro"), self.path)
-
-    def left_out(self, table: str, row_id: int) -> str | None:
-        """Why a row is left out as damaged; None where it is not."""
-        return None if self.survey is None else self.survey.of(table, row_id)
-
-    def _with_place(self, error: StoreDamagedError) -> StoreDamagedError:
-        """An error with the row that it is about, and with what can be done."""
-        from sweeps.store import survey, trust
-
-        row = None
-        if self.path is not None and error.table is not None and error.column is not None:
-            row = survey.first_damaged(self.path, error.table, error.column)
-        what = str(error) if row is None else f"{row}: {str(error).partition(': ')[2]}"
-        return StoreDamagedError(f"{self.name!r}: {what}; {trust.ADVICE}")
-
-    def without_damage(self) -> "Store":
-        """As a reader that sees nothing of what is damaged, where that has to be known."""
-        # Imported where it is used: it needs the tables, which a store that is made does not.
-        from sweeps.store import trust
-
-        if self.path is None or (survey := trust.survey_of(self.path)) is None:
-            return self
-        engine = sqlite.connect(self.path, mode="ro", prepared=tuple(trust.views(survey)))
-        return replace(self, engine=engine, survey=survey)
 
     @property
     def is_of_one_moment(self) -> bool:
@@ -222,8 +184,6 @@ class Store:
         except UnicodeDecodeError as error:
             # What SQLite says of a damaged schema need not even be text.
             raise StoreError(f"{self.name!r}: {sqlite.DAMAGED} ({error.reason})") from error
-        except StoreDamagedError as error:
-            raise self._with_place(error) from error
 
     @contextmanager
     def change(self, *what: Literal["configs", "members"]) -> Iterator[Connection]:

@@ -13,7 +13,6 @@ import sqlite3
 import stat
 import time
 import warnings
-from collections.abc import Sequence
 from contextlib import closing, suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -55,7 +54,7 @@ TOO_LONG = (
     "a page's question took too long, and was ended; choose one sweep, or fewer model seeds or "
     "settings, in the filters of the sidebar"
 )
-DAMAGED = "it is damaged; `seqcls verify` tells what can be trusted"
+DAMAGED = "it is damaged; restore a copy (`seqcls verify` names the runs that do not fit)"
 
 _INTERRUPTED = (
     "a write to it was interrupted, and only who may write it and its folder can undo that: let "
@@ -100,7 +99,6 @@ FileId = tuple[int, int]
 def connect(
     path: Path,
     mode: Mode,
-    prepared: Sequence[str] = (),
     busy_seconds: float | None = None,
     file: FileId | None = None,
 ) -> Engine:
@@ -111,7 +109,6 @@ def connect(
             into write-ahead mode, and creates it if it is missing; `again` does the first once it
             has changed something, of a file that was open before: it is refused where it was
             emptied or replaced since.
-        prepared: statements that each connection begins with; they may ask what `fits`.
         busy_seconds: how long a connection waits for another's lock; `BUSY_SECONDS` if None.
         file: which file it was; any where it is None.
 
@@ -120,7 +117,7 @@ def connect(
     """
     if mode != "ro":
         refuse_writes(f"writing to {str(path)!r}")
-    return _engine(path.absolute(), mode, tuple(prepared), busy_seconds, file)
+    return _engine(path.absolute(), mode, busy_seconds, file)
 
 
 def file_id(path: Path) -> FileId | None:
@@ -133,15 +130,9 @@ def file_id(path: Path) -> FileId | None:
 
 # An engine remembers how each statement is written out; a page opens its file dozens of times.
 @lru_cache(maxsize=16)
-def _engine(
-    path: Path,
-    mode: Mode,
-    prepared: tuple[str, ...],
-    busy_seconds: float | None,
-    file: FileId | None,
-) -> Engine:
+def _engine(path: Path, mode: Mode, busy_seconds: float | None, file: FileId | None) -> Engine:
     seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
-    creator = partial(_new_connection, path, mode, prepared, seconds, file)
+    creator = partial(_new_connection, path, mode, seconds, file)
     # NullPool: a connection that idles in a pool would keep its file open for nothing.
     engine = create_engine(
         "sqlite://",
@@ -162,7 +153,7 @@ def _engine(
 
 
 def _new_connection(
-    path: Path, mode: Mode, prepared: tuple[str, ...], busy_seconds: float, file: FileId | None
+    path: Path, mode: Mode, busy_seconds: float, file: FileId | None
 ) -> sqlite3.Connection:
     if mode == "ro":
         connection = open_to_read(path, busy_seconds)
@@ -176,13 +167,6 @@ def _new_connection(
     if mode == "ro":
         # What a file says of its own schema calls no function that does more than compute.
         connection.execute("PRAGMA trusted_schema=OFF")
-    if prepared:
-        # Imported where it is used: it needs the tables, which a store that is made does not.
-        from sweeps.store.survey import fits
-
-        connection.create_function("fits", 2, fits, deterministic=True)
-    for statement in prepared:
-        connection.execute(statement)
     if mode == "ro":
         begin_reading(connection)
     if mode == "rwc":

@@ -27,7 +27,6 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import aliased
 
 from sweeps.results import Columns
-from sweeps.store.columns import Checked
 from sweeps.store.databases.engine import Store
 from sweeps.store.tables import (
     Base,
@@ -95,20 +94,13 @@ def plain_rows(
 def fetch(
     connection: Connection, query: Select[*tuple[Any, ...]]
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The names of a query's columns, and its rows as the driver's own tuples.
-
-    Raises:
-        StoreDamagedError: a column does not allow one of its values.
-    """
+    """The names of a query's columns, and its rows as the driver's own tuples."""
     result = connection.execute(query)
     names = list(result.keys())
     try:
         rows = [] if result.cursor is None else list(result.cursor.fetchall())
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrap_error(str(query), error, connection) from error
-    for column, values in zip(query.selected_columns, zip(*rows, strict=True), strict=False):
-        if isinstance(column.type, Checked):
-            column.type.check_all(values)
     return names, rows
 
 

@@ -28,7 +28,7 @@ from sweeps.store.reads.selection import (
     outcome,
     share_right,
 )
-from sweeps.store.reads.stored import config_of
+from sweeps.store.reads.stored import config_of, read_runs
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.tables import (
     COUNTS,
@@ -174,6 +174,7 @@ def find_run(store: Store, reference: str) -> int:
 
     Raises:
         UnknownRunError: there is no such run, or several.
+        StoreDamagedError: its results do not fit their digest.
     """
     if not _is_reference(reference):
         raise UnknownRunError(
@@ -187,14 +188,28 @@ def find_run(store: Store, reference: str) -> int:
             f"id: {', '.join(map(str, sorted(ids)[:10]))}"
         )
     if not ids:
-        sweep, slash, seed = reference.rpartition("/")
+        sweep, slash, _ = reference.rpartition("/")
         if slash:
             _find_sweep_of(store, reference, sweep)
-        damage = None if slash else store.left_out("run", int(seed))
-        if damage is not None:
-            raise UnknownRunError(f"{store.name!r}: {damage}; train it again in another database")
         raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
+    refuse_misfit(store, ids[0])
     return ids[0]
+
+
+def refuse_misfit(store: Store, run_id: int) -> None:
+    """Refuses a finished run whose results do not fit their digest.
+
+    Raises:
+        StoreDamagedError: they are not as they were written.
+    """
+    with store.begin() as connection:
+        for stored in read_runs(connection, [run_id]):
+            done = stored.run["state"] == RunState.DONE
+            if done and (misfit := stored.misfit()) is not None:
+                raise StoreDamagedError(
+                    f"{store.name!r}: run {run_id} is damaged: {misfit}; restore a copy, or train "
+                    "it again in another database"
+                )
 
 
 def open_run(store: Store, run: int | str) -> tuple[Store, int]:
@@ -478,6 +493,7 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
 
     Raises:
         UnknownRunError: there is no such run, it is not done, or its weights are not stored.
+        StoreDamagedError: its results do not fit their digest.
     """
     of_run = select(Run.state, Run.error, Run.model_seed, Run.best_epoch)
     of_config = of_run.add_columns(Config.id.label("config_id"), Config.json)
@@ -490,6 +506,7 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
     if row is None or config is None:
         raise UnknownRunError(f"no run {run_id}; `seqcls runs` lists those there are")
     check_done(run_id, row.state, row.error, "has no model to look into")
+    refuse_misfit(store, run_id)
     if (absent := why_no_weights(config)) is not None:
         raise UnknownRunError(f"run {run_id}: {absent}")
     if row.best_epoch not in weights:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import exists, func, select, type_coerce
-from sqlalchemy.types import NullType
+from sqlalchemy import exists, func, select
 
 from seqcls.errors import SeqclsError
 from seqcls.problem import Problem, resolve
@@ -86,9 +85,7 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     found: list[tuple[Any, ...]] = []
     for trained, ids, rows in _rows(store, config_ids, ("reader", "reason", "lengths")):
         for reader, reason, lengths in rows:
-            counted = _unpack_counts(lengths)
-            if counted is None:
-                continue
+            counted = [] if lengths is None else unpacked_lengths(lengths)
             each: list[tuple[Any, ...]] = [(x, x in trained, *row) for x, *row in counted]
             each = each or [(None, None, 0, 0)]
             found += [(config_id, reader, reason, *row) for config_id in ids for row in each]
@@ -113,17 +110,6 @@ def best_shortcut(scores: pd.DataFrame) -> pd.DataFrame:
     ranked = sorted(rights.index, key=lambda key: _rank(key[1], rights[key]))
     best = pd.DataFrame(ranked, columns=["config_id", "reader"]).drop_duplicates("config_id")
     return fitted.merge(best, on=["config_id", "reader"])
-
-
-def _unpack_counts(lengths: Any) -> list[tuple[int, int, int]] | None:
-    """Length, strings and right ones of a reader; none of it where it cannot be fitted.
-
-    Nothing at all where it is damaged, which is no reason to show no other.
-    """
-    try:
-        return [] if lengths is None else unpacked_lengths(lengths)
-    except (ValueError, TypeError, RecursionError):
-        return None
 
 
 def _rank(reader: str, right: int) -> tuple[int, int]:
@@ -168,7 +154,7 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     """
     found: list[tuple[Any, ...]] = []
     for trained, ids, rows in _rows(store, config_ids, ("reader", "lengths")):
-        read = {reader: counted for reader, lengths in rows if (counted := _unpack_counts(lengths))}
+        read = {reader: unpacked_lengths(lengths) for reader, lengths in rows if lengths}
         if not read:
             continue
         best = min(read, key=lambda x: _rank(x, sum(right for *_, right in read[x])))
@@ -243,8 +229,7 @@ def _rows(
 
     Each with the lengths of the training strings and the ids of its configurations.
     """
-    # As they are: a damaged row is none, where the columns' own types would end the whole read.
-    columns = [type_coerce(getattr(ShortcutRow, name), NullType()) for name in names]
+    columns = [getattr(ShortcutRow, name) for name in names]
     with store.begin() as connection:
         known = set(connection.scalars(select(ShortcutRow.test_set_id).distinct()))
         if not known:

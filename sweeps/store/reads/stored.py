@@ -24,15 +24,10 @@ from sweeps.results import (
     verdict_digest,
 )
 from sweeps.store.checks import (
-    NO_RESULTS,
-    OF_DONE,
-    SOME_OUTPUTS,
-    contradiction_of,
     key_misfit,
-    outputs_misfit,
     read_config,
 )
-from sweeps.store.columns import NO_ERRORS, is_beyond, unpack_errors, unpacked_outputs
+from sweeps.store.columns import NO_ERRORS, unpack_errors, unpacked_outputs
 from sweeps.store.databases.statements import one_of, plain_rows, rows_of_run
 from sweeps.store.tables import (
     Base,
@@ -128,21 +123,27 @@ class StoredRun:
             self.outputs(),
         )
 
-    def inconsistency(self) -> str | None:
-        """How a finished run's results are not as they were written; None where they are."""
-        if any(self.run[name] is None for name in OF_DONE):
-            return NO_RESULTS
-        if self.digest() != self.run["digest"]:
+    def misfit(self) -> str | None:
+        """How a finished run's results do not fit their digest; None where they do."""
+        if self.config is None:
+            return "its configuration is missing"
+        try:
+            digest = self.digest()
+        except (ValueError, TypeError) as error:
+            return f"its results cannot be read ({error})"
+        if digest != self.run["digest"]:
             return "its results do not fit its digest"
+        return None
+
+    def inconsistency(self) -> str | None:
+        """How a finished run is not as it was written; None where it is."""
+        if (misfit := self.misfit()) is not None:
+            return misfit
         # The digest does not cover these, but what they follow from.
         scores = self.columns[LengthScore.__tablename__]
         if any(self.run[name] != scores[name].sum() for name in ("tested", "wrong")):
             return "its tested and wrong are not the sums of those of its lengths"
-        return (
-            contradiction_of(self.run, scores)
-            or self._inconsistency_of_ranges(scores)
-            or self._inconsistency_of_outputs(scores)
-        )
+        return self._inconsistency_of_ranges(scores)
 
     def _inconsistency_of_ranges(self, scores: Columns) -> str | None:
         """What its counts on trained and longer lengths contradict, where there are any."""
@@ -154,19 +155,6 @@ class StoredRun:
         counted = range_counts(problem, *by_length, validated=validated if is_validated else None)
         if any(self.run[name] != value for name, value in range_values(counted).items()):
             return "its counts on trained and longer lengths are not those of its lengths"
-        return None
-
-    def _inconsistency_of_outputs(self, scores: Columns) -> str | None:
-        """What a transduction's counts and outputs contradict, or those of another kind."""
-        outputs = self.outputs()
-        if outputs is None:
-            return SOME_OUTPUTS if self.output_pack else None
-        if any((scores[name] < 0).any() for name in OUTPUT_COUNTS):
-            return "its right_length_given, edits or target_tokens are below 0"
-        if (misfit := outputs_misfit(len(outputs), len(self.errors()))) is not None:
-            return misfit
-        if any(map(is_beyond, outputs)):
-            return "a first wrong place is beyond its output"
         return None
 
     def verdict_digest(self) -> str | None:
@@ -200,9 +188,7 @@ def config_of(row_id: int, text: str) -> RunConfig:
     try:
         return read_config(text)
     except ValueError as error:
-        raise StoreDamagedError(
-            f"config {row_id}: {error}", table="config", column="json"
-        ) from None
+        raise StoreDamagedError(f"config {row_id}: {error}") from None
 
 
 def config_with_key(row_id: int, key: str | None, text: str) -> RunConfig:
@@ -304,9 +290,7 @@ def _column(table: str, name: str, values: Sequence[Any], kind: str) -> np.ndarr
     except ValueError:
         column = np.empty(0, object)
     if column.dtype.kind not in ("i" if kind == "<i8" else "if"):
-        raise StoreDamagedError(
-            f"{table}: {name} is not a number in every row", table=table, column=name
-        )
+        raise StoreDamagedError(f"{table}: {name} is not a number in every row")
     return column.astype(kind)
 
 

@@ -30,7 +30,6 @@ from sweeps.store.tables import (
     Revision,
     Run,
     RunState,
-    SavedView,
     Sweep,
     SweepNote,
     SweepRun,
@@ -459,17 +458,6 @@ class Note:
     """When it was archived, UTC in ISO 8601; None where it is not."""
 
 
-@dataclass(frozen=True)
-class NamedView:
-    """A page with its filters, by the name that somebody gave it."""
-
-    name: str
-    page: str
-    """Its path, such as `map`; empty for the first page."""
-    query: str
-    """The part of its address after the question mark."""
-
-
 def notes(store: Store) -> dict[int, Note]:
     """The note of each sweep that has one, by its id."""
     with store.begin() as connection:
@@ -488,12 +476,3 @@ def notes(store: Store) -> dict[int, Note]:
         for sweep_id in {*fields, *tags}
         for title, note, archived in [fields.get(sweep_id, ("", "", None))]
     }
-
-
-def views(store: Store) -> list[NamedView]:
-    """All saved views, by name."""
-    with store.begin() as connection:
-        noted = connection.execute(
-            select(SavedView.name, SavedView.page, SavedView.query).order_by(SavedView.name)
-        )
-        return [NamedView(*row) for row in noted]

@@ -35,9 +35,7 @@ def load_dataset(connection: Connection, digest: str) -> Content | None:
         if dataset.digest != digest:
             raise DatasetError("its rows do not fit its digest")
     except DatasetError as error:
-        raise StoreDamagedError(
-            f"dataset {row.id}: rows: {error}", table="dataset", column="rows"
-        ) from None
+        raise StoreDamagedError(f"dataset {row.id}: rows: {error}") from None
     return dataset
 
 

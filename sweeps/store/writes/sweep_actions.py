@@ -28,7 +28,6 @@ from sweeps.store.databases.statements import (
     sweeps_of,
     update_states,
 )
-from sweeps.store.reads.sweep_queries import NamedView
 from sweeps.store.tables import (
     CauseRow,
     Checkpoint,
@@ -42,7 +41,6 @@ from sweeps.store.tables import (
     ProofRow,
     Run,
     RunState,
-    SavedView,
     ShortcutRow,
     Sweep,
     SweepNote,
@@ -93,28 +91,6 @@ def forget(connection: Connection, sweep_id: int) -> None:
     """Deletes all that is written about a sweep, before the sweep itself is."""
     for table in (SweepNote, SweepTag):
         connection.execute(delete_rows(table).where(table.sweep_id == sweep_id))
-
-
-def save_view(store: Store, view: NamedView) -> None:
-    """Saves a view; one of the same name is replaced.
-
-    Raises:
-        StoreError: it has no name, or too long a one.
-    """
-    name = view.name.strip()
-    if not 0 < len(name) <= LONGEST_NAME:
-        raise StoreError(f"name={name[:40]!r}: expected 1 to {LONGEST_NAME} characters")
-    with store.change() as connection:
-        connection.execute(delete_rows(SavedView).where(SavedView.name == name))
-        connection.execute(
-            insert(SavedView).values(name=name, page=view.page, query=view.query, created_at=now())
-        )
-
-
-def delete_view(store: Store, name: str) -> None:
-    """Deletes a saved view."""
-    with store.change() as connection:
-        connection.execute(delete_rows(SavedView).where(SavedView.name == name))
 
 
 def _replace(connection: Connection, sweep_id: int, **values: str | None) -> None:
