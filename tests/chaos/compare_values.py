@@ -1,35 +1,24 @@
-"""Every value that pages, commands, files and Python give, against what SQL and SciPy alone say.
+"""Every value that commands, files and Python give, against what SQL and SciPy alone say.
 
-    python -m tests.chaos.compare_values [DATABASE …]
-
-Without a database those of the tests are compared, as in `make chaos`: of every kind of model, of
-many imported ones, and the shipped one; as files, and in PostgreSQL, where they were merged to.
-Printed are the values compared by surface, with the differences.
+What pages show is compared in `tests/pages`.
 """
 
 import csv
 import json
-import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-import pytest
-from streamlit.testing.v1 import AppTest
 
 import dashboard.cli  # noqa: F401 # adds the last of the commands
 from sweeps import api
 from sweeps.store.opening import open_reader
-from tests.app import open_app, rerun
 from tests.commands import run_main
 from tests.oracles.compared import is_none
-from tests.oracles.drawn import Drawn, Selection
 from tests.oracles.facts import (
     CELLS,
     OUTCOMES,
@@ -63,8 +52,6 @@ THRESHOLDS = ((0.99, 1.0), (1.0, 0.95), (0.5, 0.5))
 """From which accuracy on trained lengths on a run has learned, and below which on longer ones it
 fails."""
 
-STRICT = Selection(learned_at=1.0, below=0.95)
-
 ERRORS = ("string", "length", "label", "logit", "occurrences")
 OF_OUTPUTS = ("target", "output", "first_wrong", "log_probability", "error_kind")
 
@@ -85,25 +72,14 @@ class Comparison:
         self.ledger = Ledger(name)
         self.store = open_reader(self.db)
 
-    def all(self, monkeypatch: pytest.MonkeyPatch) -> Ledger:
-        """Every surface, one after another."""
-        self.without_drawing()
-        self.comparisons()
-        self.pages(monkeypatch)
-        return self.ledger
-
-    def without_drawing(self) -> Ledger:
-        """What commands, files and Python give of runs."""
+    def all(self) -> Ledger:
+        """What every surface gives of runs and of pairs of configurations."""
         self.sql()
         self.commands()
         self.exports()
         self.python()
+        self.comparisons()
         return self.ledger
-
-    def guide(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The page that has the report's models more than once."""
-        app = open_app(monkeypatch, self.db, "guide")
-        Drawn(self.facts, self.ledger, "page guide", Selection(), is_guide=True).page(app)
 
     def some(self, things: Iterable[Any], most: int = 50) -> list[Any]:
         """Things evenly apart; few of them where only a part is looked at."""
@@ -364,74 +340,6 @@ class Comparison:
         if not any(none):
             ledger.rows(surface, f"{what}: strings", shown["strings"], true["strings"], _string)
 
-    # Pages of the dashboard.
-
-    def pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Tables, charts and numbers at a glance of the pages, under several filters."""
-        for chosen in self._views():
-            for page in ("compare", "failing", "map"):
-                app = open_app(monkeypatch, self.db, page, **chosen.query)
-                drawn = Drawn(self.facts, self.ledger, f"page {page}", chosen)
-                drawn.page(app)
-                if page == "compare" and not self.short:
-                    self._measures(app, chosen)
-        app = open_app(monkeypatch, self.db, "sweeps")
-        Drawn(self.facts, self.ledger, "page sweeps", Selection()).page(app)
-        ids = [row["id"] for row in self.facts.ask("SELECT id FROM sweep ORDER BY id")]
-        for sweep_id in ids[-1:] if self.short else self.some(ids):
-            app = open_app(monkeypatch, self.db, "sweeps", sweep_id=str(sweep_id))
-            Drawn(self.facts, self.ledger, "page sweeps", Selection(), sweep_id=sweep_id).page(app)
-        self.pairs(monkeypatch, 6)
-        for run_id in self.some(done_ids(self.facts), 30):
-            app = open_app(monkeypatch, self.db, "model", run=str(run_id))
-            Drawn(self.facts, self.ledger, "page model", Selection()).model(app, run_id)
-        for run_id in () if self.short else self.some(self.failing_ids(), 12):
-            app = open_app(monkeypatch, self.db, "failing", run=str(run_id))
-            Drawn(self.facts, self.ledger, "page failing", Selection()).page(app)
-        if not self.short:
-            self.guide(monkeypatch)
-
-    def pairs(self, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-        """The page that compares two configurations."""
-        groups = by_configuration(done(self.facts.runs.values()))
-        tested = {x: self.facts.test_set_of(x) for x in groups}
-        pairs = [x for x in combinations(sorted(groups), 2) if tested[x[0]] == tested[x[1]]]
-        for pair in self.some(pairs, most):
-            app = open_app(monkeypatch, self.db, "compare_two", config=list(map(str, pair)))
-            Drawn(self.facts, self.ledger, "page compare_two", Selection(), pair=pair).page(app)
-
-    def _views(self) -> Iterator[Selection]:
-        yield STRICT
-        if self.short:
-            return
-        yield Selection()
-        names = [x for x, runs in self.facts.sweeps.items() if done(runs)]
-        for name in names:
-            yield Selection((name,))
-        yield Selection(failing=True)
-        yield Selection(seeds=(0, 1))
-        yield Selection(below=0.97)
-        yield Selection(learned_at=0.5, outcomes=("fails beyond",))
-        yield Selection((names[0],), outcomes=("not learned", "generalizes"))
-        yield Selection((names[0], names[-1]), failing=True)
-        if any(run["fp"] for run in self.facts.runs.values()):
-            yield Selection(kind="false positives")
-            yield Selection(kind="false negatives", seeds=(0,))
-
-    def _measures(self, app: AppTest, chosen: Selection) -> None:
-        """Compare with each of its measures and widths."""
-        controls = {str(x.key): x.options for x in app.segmented_control}
-        for measure in controls.get("measure", ["Accuracy"])[1:]:
-            app.segmented_control(key="measure").set_value(measure)
-            Drawn(self.facts, self.ledger, "page compare", chosen, measure=measure).page(
-                rerun(app), tables=False
-            )
-        if "measure" in controls:
-            app.segmented_control(key="measure").set_value(controls["measure"][0])
-        for width in controls.get("lengths", [])[:2] if not chosen.sweeps else []:
-            app.segmented_control(key="lengths").set_value(width)
-            Drawn(self.facts, self.ledger, "page compare", chosen).page(rerun(app), tables=False)
-
 
 def done_ids(facts: Facts) -> list[int]:
     """The finished runs."""
@@ -471,24 +379,4 @@ def table_of(ledgers: Sequence[Ledger]) -> str:
         lines.append(surface.ljust(width) + "".join(cells))
     for ledger in ledgers:
         lines += [f"{ledger.database}: {x}" for x in ledger.differences[:MOST_TOLD]]
-        lines += [f"{ledger.database}: not compared: {x} ({n})" for x, n in ledger.unknown.items()]
     return "\n".join(lines)
-
-
-def main() -> None:
-    """As the module says."""
-    if not sys.argv[1:]:
-        os.environ["SEQCLS_CHAOS"] = "long"
-        sys.exit(pytest.main(["-q", "-s", "tests/chaos/test_compare_values.py"]))
-    ledgers = []
-    with pytest.MonkeyPatch.context() as patched, TemporaryDirectory() as folder:
-        for number, db in enumerate(sys.argv[1:]):
-            own = Path(folder) / str(number)
-            own.mkdir()
-            ledgers.append(Comparison(Path(db).stem, db, own).all(patched))
-    print(table_of(ledgers))
-    sys.exit(any(ledger.differences for ledger in ledgers))
-
-
-if __name__ == "__main__":
-    main()
