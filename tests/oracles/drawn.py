@@ -31,14 +31,6 @@ SHOWN_OF_RUNS = (
 Rows = Sequence[Mapping[Any, Any]]
 
 
-LANGUAGE = (
-    "task", "num_letters", "required_letters", "alphabet", "pattern", "formula", "group", "dataset",
-    "bracket_types", "max_depth", "num_tokens", "distinct", "base", "digit_order",
-    "operand_lengths", "replacement", "ignore_share", "data_tokens", "neighbor", "occurrence",
-)  # fmt: skip
-"""The fields that say which language it is, of the databases that are compared."""
-
-
 @dataclass(frozen=True)
 class Selection:
     """Which runs a surface is about, as its filters say."""
@@ -544,19 +536,6 @@ class Drawn:
             came_to = configuration(runs, self.chosen.below, self.chosen.learned_at)
             for name in ("judged", "learned", "judged_beyond", "generalize"):
                 true[name] = came_to[name]
-            # Seeds of one language are no further languages: each counts by its own share.
-            languages: dict[str, list[Row]] = {}
-            for run in runs:
-                fields = self.facts.configs[run["config_id"]]
-                named = json.dumps([fields.get(x) for x in LANGUAGE])
-                languages.setdefault(named, []).append(run)
-            own = [
-                configuration(some, self.chosen.below, self.chosen.learned_at)
-                for some in languages.values()
-            ]
-            for name in ("learned_share", "generalizing_share"):
-                shares = [x[name] for x in own if x[name] is not None]
-                true[name] = float(np.mean(shares)) if shares else None
             true["failing_interval"] = Told(true_of.wilson(failing, len(runs)))
             true["median_interval"] = Told(true_of.bootstrap(tuple(values)) or ())
             self.row(f"cell {key}", row, true)
