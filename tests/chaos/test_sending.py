@@ -126,7 +126,7 @@ def test_a_sweep_that_is_asked_to_end_does_so_quietly(
     point: str,
 ) -> None:
     db = tmp_path / "x.db"
-    command = [*SWEEP, str(file), "--db", str(db), "--workers", "2"]
+    command = [*SWEEP, str(file), "--db", str(db), "--workers", "2" if LONG else "1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
         own = psutil.Process(process.pid)
         while process.poll() is None and not POINTS[point](own, db):
