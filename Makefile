@@ -57,7 +57,7 @@ bench: $(INSTALLED)
 
 # `make chaos MINUTES=600 PART="kills server" SEED=1`: for so long, of these parts, with other cases.
 MINUTES ?= 30
-SEED ?= 0
+SEED ?= $(shell date +%j)
 
 chaos: $(INSTALLED)
 	$(BIN)/python -m tests.chaos $(PART) --minutes $(MINUTES) --seed $(SEED)

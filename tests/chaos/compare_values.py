@@ -1,35 +1,24 @@
-"""Every value that pages, commands, files and Python give, against what SQL and SciPy alone say.
+"""Every value that commands, files and Python give, against what SQL and SciPy alone say.
 
-    python -m tests.chaos.compare_values [DATABASE …]
-
-Without a database those of the tests are compared, as in `make chaos`: of every kind of model, of
-many imported ones, and the shipped one; as files, and in PostgreSQL, where they were merged to.
-Printed are the values compared by surface, with the differences.
+What pages show is compared in `tests/pages`.
 """
 
 import csv
 import json
-import os
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-import pytest
-from streamlit.testing.v1 import AppTest
 
 import dashboard.cli  # noqa: F401 # adds the last of the commands
 from sweeps import api
 from sweeps.store.opening import open_reader
-from tests.app import open_app, rerun
 from tests.commands import run_main
 from tests.oracles.compared import is_none
-from tests.oracles.drawn import Drawn, Selection
 from tests.oracles.facts import (
     CELLS,
     OUTCOMES,
@@ -43,14 +32,9 @@ from tests.oracles.facts import (
     fails,
     is_among,
     outcome,
-    permutation_tails,
-    share_answer,
     summed,
 )
 from tests.oracles.ledger import InFile, Ledger
-
-MOST_TOLD = 20
-"""Differences of a database that are printed."""
 
 COUNTS = ("tested", "wrong", *CELLS)
 RESULTS = (
@@ -62,8 +46,6 @@ RESULTS = (
 THRESHOLDS = ((0.99, 1.0), (1.0, 0.95), (0.5, 0.5))
 """From which accuracy on trained lengths on a run has learned, and below which on longer ones it
 fails."""
-
-STRICT = Selection(learned_at=1.0, below=0.95)
 
 ERRORS = ("string", "length", "label", "logit", "occurrences")
 OF_OUTPUTS = ("target", "output", "first_wrong", "log_probability", "error_kind")
@@ -85,25 +67,14 @@ class Comparison:
         self.ledger = Ledger(name)
         self.store = open_reader(self.db)
 
-    def all(self, monkeypatch: pytest.MonkeyPatch) -> Ledger:
-        """Every surface, one after another."""
-        self.without_drawing()
-        self.comparisons()
-        self.pages(monkeypatch)
-        return self.ledger
-
-    def without_drawing(self) -> Ledger:
-        """What commands, files and Python give of runs."""
+    def all(self) -> Ledger:
+        """What every surface gives of runs and of pairs of configurations."""
         self.sql()
         self.commands()
         self.exports()
         self.python()
+        self.comparisons()
         return self.ledger
-
-    def guide(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The page that has the report's models more than once."""
-        app = open_app(monkeypatch, self.db, "guide")
-        Drawn(self.facts, self.ledger, "page guide", Selection(), is_guide=True).page(app)
 
     def some(self, things: Iterable[Any], most: int = 50) -> list[Any]:
         """Things evenly apart; few of them where only a part is looked at."""
@@ -334,28 +305,9 @@ class Comparison:
             if means[0] is not None and means[1] is not None:
                 apart = means[0] - means[1]
                 ledger.value(surface, f"{said}: difference", own["interval"]["value"], apart)
-            ends = [own["interval"][x] for x in ("low", "high")]
             if name in ("learned", "generalizes", "fails"):
-                answer = share_answer(*sides, paired=own["paired"])
-                ledger.value(
-                    surface, f"{said}: counts", own["counts"], [*map(list, answer["counts"])]
-                )
-                ledger.value(surface, f"{said}: p", own["p_value"], answer["p_value"])
-                for end, right in zip(ends, answer["ends"], strict=True):
-                    ledger.value(surface, f"{said}: interval", end, right)
-            elif tails := permutation_tails(*kept, paired=own["paired"]):
-                p_value = min(1.0, 2 * min(tails))
-                ledger.value(surface, f"{said}: p", own["p_value"], p_value)
-                for place, (end, sign) in enumerate(zip(ends, (-1, 1), strict=True)):
-                    if end is None:
-                        continue
-                    # What is outside is ruled out by the same test, and what is inside is not.
-                    for less, ruled_out in ((end + sign * 1e-6, True), (end - sign * 1e-6, False)):
-                        moved = permutation_tails(*kept, paired=own["paired"], less=less)
-                        assert moved is not None
-                        is_out = moved[place] <= (1 - 0.95) / 2
-                        if ends[0] < ends[1] or ruled_out:
-                            ledger.value(surface, f"{said}: {less} is out", is_out, ruled_out)
+                counts = [[int(sum(side.values())), len(side)] for side in sides]
+                ledger.value(surface, f"{said}: counts", own["counts"], counts)
         ledger.rows(
             surface, f"{what}: lengths", shown["lengths"], true["lengths"], lambda x: x["length"]
         )
@@ -363,74 +315,6 @@ class Comparison:
         ledger.value(surface, f"{what}: strings compared", none[0], none[1])
         if not any(none):
             ledger.rows(surface, f"{what}: strings", shown["strings"], true["strings"], _string)
-
-    # Pages of the dashboard.
-
-    def pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Tables, charts and numbers at a glance of the pages, under several filters."""
-        for chosen in self._views():
-            for page in ("compare", "failing", "map"):
-                app = open_app(monkeypatch, self.db, page, **chosen.query)
-                drawn = Drawn(self.facts, self.ledger, f"page {page}", chosen)
-                drawn.page(app)
-                if page == "compare" and not self.short:
-                    self._measures(app, chosen)
-        app = open_app(monkeypatch, self.db, "sweeps")
-        Drawn(self.facts, self.ledger, "page sweeps", Selection()).page(app)
-        ids = [row["id"] for row in self.facts.ask("SELECT id FROM sweep ORDER BY id")]
-        for sweep_id in ids[-1:] if self.short else self.some(ids):
-            app = open_app(monkeypatch, self.db, "sweeps", sweep_id=str(sweep_id))
-            Drawn(self.facts, self.ledger, "page sweeps", Selection(), sweep_id=sweep_id).page(app)
-        self.pairs(monkeypatch, 6)
-        for run_id in self.some(done_ids(self.facts), 30):
-            app = open_app(monkeypatch, self.db, "model", run=str(run_id))
-            Drawn(self.facts, self.ledger, "page model", Selection()).model(app, run_id)
-        for run_id in () if self.short else self.some(self.failing_ids(), 12):
-            app = open_app(monkeypatch, self.db, "failing", run=str(run_id))
-            Drawn(self.facts, self.ledger, "page failing", Selection()).page(app)
-        if not self.short:
-            self.guide(monkeypatch)
-
-    def pairs(self, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-        """The page that compares two configurations."""
-        groups = by_configuration(done(self.facts.runs.values()))
-        tested = {x: self.facts.test_set_of(x) for x in groups}
-        pairs = [x for x in combinations(sorted(groups), 2) if tested[x[0]] == tested[x[1]]]
-        for pair in self.some(pairs, most):
-            app = open_app(monkeypatch, self.db, "compare_two", config=list(map(str, pair)))
-            Drawn(self.facts, self.ledger, "page compare_two", Selection(), pair=pair).page(app)
-
-    def _views(self) -> Iterator[Selection]:
-        yield STRICT
-        if self.short:
-            return
-        yield Selection()
-        names = [x for x, runs in self.facts.sweeps.items() if done(runs)]
-        for name in names:
-            yield Selection((name,))
-        yield Selection(failing=True)
-        yield Selection(seeds=(0, 1))
-        yield Selection(below=0.97)
-        yield Selection(learned_at=0.5, outcomes=("fails beyond",))
-        yield Selection((names[0],), outcomes=("not learned", "generalizes"))
-        yield Selection((names[0], names[-1]), failing=True)
-        if any(run["fp"] for run in self.facts.runs.values()):
-            yield Selection(kind="false positives")
-            yield Selection(kind="false negatives", seeds=(0,))
-
-    def _measures(self, app: AppTest, chosen: Selection) -> None:
-        """Compare with each of its measures and widths."""
-        controls = {str(x.key): x.options for x in app.segmented_control}
-        for measure in controls.get("measure", ["Accuracy"])[1:]:
-            app.segmented_control(key="measure").set_value(measure)
-            Drawn(self.facts, self.ledger, "page compare", chosen, measure=measure).page(
-                rerun(app), tables=False
-            )
-        if "measure" in controls:
-            app.segmented_control(key="measure").set_value(controls["measure"][0])
-        for width in controls.get("lengths", [])[:2] if not chosen.sweeps else []:
-            app.segmented_control(key="lengths").set_value(width)
-            Drawn(self.facts, self.ledger, "page compare", chosen).page(rerun(app), tables=False)
 
 
 def done_ids(facts: Facts) -> list[int]:
@@ -454,41 +338,3 @@ def _read(path: Path) -> list[Row]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
         return [{n: InFile(x) if x else None for n, x in row.items()} for row in rows]
-
-
-def table_of(ledgers: Sequence[Ledger]) -> str:
-    """The values compared and the differences by surface, a column a database."""
-    surfaces = list(dict.fromkeys(x for ledger in ledgers for x in ledger.compared))
-    width = max(map(len, surfaces), default=0) + 2
-    head = "surface".ljust(width) + "".join(f"{x.database:>26}" for x in ledgers)
-    lines = [head]
-    for surface in [*surfaces, "all"]:
-        cells = []
-        for ledger in ledgers:
-            number = ledger.compared[surface] if surface != "all" else ledger.compared.total()
-            wrong = ledger.different[surface] if surface != "all" else ledger.different.total()
-            cells.append(f"{f'{number:,} / {wrong:,}':>26}")
-        lines.append(surface.ljust(width) + "".join(cells))
-    for ledger in ledgers:
-        lines += [f"{ledger.database}: {x}" for x in ledger.differences[:MOST_TOLD]]
-        lines += [f"{ledger.database}: not compared: {x} ({n})" for x, n in ledger.unknown.items()]
-    return "\n".join(lines)
-
-
-def main() -> None:
-    """As the module says."""
-    if not sys.argv[1:]:
-        os.environ["SEQCLS_CHAOS"] = "long"
-        sys.exit(pytest.main(["-q", "-s", "tests/chaos/test_compare_values.py"]))
-    ledgers = []
-    with pytest.MonkeyPatch.context() as patched, TemporaryDirectory() as folder:
-        for number, db in enumerate(sys.argv[1:]):
-            own = Path(folder) / str(number)
-            own.mkdir()
-            ledgers.append(Comparison(Path(db).stem, db, own).all(patched))
-    print(table_of(ledgers))
-    sys.exit(any(ledger.differences for ledger in ledgers))
-
-
-if __name__ == "__main__":
-    main()

@@ -10,6 +10,10 @@ SEED = "SEQCLS_CHAOS_SEED"
 """Names the variable of the environment whose number has all cases be others."""
 
 
+long_alone = pytest.mark.skipif(not LONG, reason="a part of `make chaos`")
+"""What takes long, and is seen in part by a shorter test."""
+
+
 @pytest.fixture(scope="session")
 def long() -> bool:
     return LONG

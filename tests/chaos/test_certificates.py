@@ -9,9 +9,11 @@ from seqcls.engines.compiled.compiling import OPTIONS
 from seqcls.engines.lanes.elementary import sigmoid, tanh
 from seqcls.engines.lanes.vector import LANES, load, store
 from seqcls.proofs import checker
+from tests.chaos.conftest import long_alone
 from tests.science.test_proofs import try_changes
 
 
+@long_alone
 def test_a_thousand_changed_certificates_prove_nothing_wrong() -> None:
     try_changes(1_000)
 

@@ -1,4 +1,4 @@
-"""What pages, commands, files and Python give is what SQL and SciPy alone say.
+"""What commands, files and Python give is what SQL and SciPy alone say.
 
 A part of it where all tests run; in `make chaos` every surface of large databases of every kind.
 """
@@ -12,14 +12,11 @@ from typing import Any
 
 import pytest
 
-from seqcls.errors import StoreError
 from sweeps import api
-from tests.app import open_app
-from tests.chaos.compare_values import Comparison, table_of
+from tests.chaos.compare_values import Comparison
 from tests.chaos.filled import fill_imported, put_unfinished
 from tests.conftest import ROOT
 from tests.databases import new_database
-from tests.oracles.drawn import Drawn, Selection
 from tests.oracles.ledger import Ledger, same
 from tests.stock import copy_of
 from tests.world import parts_from_outside
@@ -48,7 +45,6 @@ def test_every_value_is_what_sql_says(
     files: dict[str, Path],
     postgres_server: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     long: bool,
 ) -> None:
     ledgers = []
@@ -60,10 +56,7 @@ def test_every_value_is_what_sql_says(
         for where, db in databases.items():
             folder = tmp_path / f"{name} {where}"
             folder.mkdir()
-            one = Comparison(f"{name}, {where}", db, folder, short=not long)
-            is_drawn = long or where == "SQLite"
-            ledgers.append(one.all(monkeypatch) if is_drawn else one.without_drawing())
-    print("\n" + table_of(ledgers))
+            ledgers.append(Comparison(f"{name}, {where}", db, folder, short=not long).all())
     assert not [x for ledger in ledgers for x in ledger.differences]
     assert sum(ledger.compared.total() for ledger in ledgers) > (LEAST if long else 5_000)
 
@@ -111,31 +104,6 @@ def test_a_value_that_is_given_wrong_is_a_difference(
     one.python()
     (difference,) = one.ledger.differences
     assert difference.startswith("api.lengths")
-
-
-def test_an_interval_that_is_another_is_a_difference(
-    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Likewise one that is 90% instead of 95%.
-    monkeypatch.setattr("sweeps.statistics.intervals.CONFIDENCE", 0.9)
-    monkeypatch.setattr("sweeps.statistics.intervals._Z", 1.645)
-    one = Comparison("narrow", files["imported"], tmp_path, short=True)
-    one.comparisons()
-    assert any("interval" in x for x in one.ledger.differences)
-
-
-def test_an_error_in_place_of_a_page_is_a_difference(
-    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: Any) -> Any:
-        raise StoreError("it cannot be read")
-
-    one = Comparison("broken", files["imported"], tmp_path, short=True)
-    monkeypatch.setattr("dashboard.data.configurations", refused)
-    for page in ("compare", "failing"):
-        app = open_app(monkeypatch, one.db, page)
-        Drawn(one.facts, one.ledger, f"page {page}", Selection()).page(app)
-        assert one.ledger.different[f"page {page}"]
 
 
 @pytest.mark.parametrize(

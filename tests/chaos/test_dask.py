@@ -20,6 +20,7 @@ from seqcls.errors import ClusterError, ConfigError
 from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
 from tests import plugins
+from tests.chaos.conftest import long_alone
 from tests.chaos.contents import contents
 from tests.chaos.sending import last_words
 from tests.chaos.swept import assert_whole, sweep, written
@@ -88,13 +89,13 @@ def on_cluster(cluster: Cluster, file: Path, db: Path) -> "subprocess.Popen[str]
 
 
 def wait_for_results(db: Path, at_least: int) -> None:
-    """Until so many of the 96 runs are done."""
+    """Until so many of the 48 runs are done."""
     done = 0
     while done < at_least:
         time.sleep(0.02)
         if db.exists() and rows(db, "SELECT name FROM sqlite_master WHERE name = 'run'"):
             ((done,),) = rows(db, "SELECT count(*) FROM run WHERE state = 'done'")
-    assert done < 96
+    assert done < 48
 
 
 @pytest.mark.cases(10)
@@ -103,7 +104,7 @@ def test_a_killed_dask_worker_costs_no_result(
 ) -> None:
     db = tmp_path / "x.db"
     with on_cluster(cluster, file, db) as process:
-        wait_for_results(db, 1 + seed * 12 % 80)
+        wait_for_results(db, 1 + seed * 12 % 40)
         cluster.workers.pop(0).kill()
         cluster.workers.append(cluster.start_worker())
         said = last_words(process)
@@ -112,6 +113,7 @@ def test_a_killed_dask_worker_costs_no_result(
     assert_whole(db, "many")
 
 
+@long_alone
 def test_parts_from_outside_are_trained_on_a_cluster(
     cluster: Cluster,
     trained_by_processes: Path,
@@ -123,6 +125,7 @@ def test_parts_from_outside_are_trained_on_a_cluster(
     assert contents(open_reader(str(there))) == contents(open_reader(str(trained_by_processes)))
 
 
+@long_alone
 def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
     cluster: Cluster, file: Path, tmp_path: Path
 ) -> None:

@@ -47,7 +47,7 @@ def test_a_command_may_end_at_any_change_of_a_file(
     said = subprocess.run(
         [
             *(sys.executable, "-m", "tests.chaos.interrupted"),
-            *(str(tmp_path), name, str(seed), "6" if LONG else "2"),
+            *(str(tmp_path), name, str(seed), "6" if LONG else "1"),
         ],
         capture_output=True,
         text=True,

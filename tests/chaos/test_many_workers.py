@@ -11,7 +11,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
-from tests.conftest import ROOT, SHORT
+from tests.conftest import LONG, ROOT, SHORT
 from tests.databases import rows, stored_sweeps
 
 WIDE = parse_spec(
@@ -19,10 +19,12 @@ WIDE = parse_spec(
         "name": "wide",
         "model_seeds": "0..7",
         "fixed": {**SHORT, "max_num_epochs": 1, "test_size": 256},
-        "axes": {"train_seed": list(range(1, 26))},
+        "axes": {"train_seed": list(range(1, 26 if LONG else 11))},
     }
 )
-"""200 runs in 25 groups."""
+"""Groups of 8 runs each."""
+
+RUNS = WIDE.num_runs()
 
 
 def workers(db: str, number: int) -> list[subprocess.Popen[str]]:
@@ -36,16 +38,16 @@ def workers(db: str, number: int) -> list[subprocess.Popen[str]]:
 
 
 def check(store: Store) -> None:
-    assert rows(store, "SELECT state, count(*) FROM run GROUP BY state") == [("done", 200)]
+    assert rows(store, "SELECT state, count(*) FROM run GROUP BY state") == [("done", RUNS)]
     # A second attempt would mean that two workers had the same run.
     assert rows(store, "SELECT max(attempt), min(attempt) FROM run") == [(1, 1)]
-    assert rows(store, "SELECT count(*) FROM epoch") == [(200,)]
+    assert rows(store, "SELECT count(*) FROM epoch") == [(RUNS,)]
     assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
     assert verify(store).damages == []
 
 
 @pytest.mark.cases(9)
-def test_each_of_200_runs_is_recorded_once_by_many_workers(any_db: str, seed: int) -> None:
+def test_each_of_many_runs_is_recorded_once_by_many_workers(any_db: str, seed: int) -> None:
     store = open_writer(any_db)
     writer.submit(store, WIDE)
     number = (2, 4, 8)[seed % 3]
@@ -55,6 +57,6 @@ def test_each_of_200_runs_is_recorded_once_by_many_workers(any_db: str, seed: in
         # 4: there was nothing left to begin while another worker still trained.
         assert status in (0, 4), stderr
         recorded += int(re.findall(r"trained (\d+) runs", stdout)[0])
-    assert recorded == 200
+    assert recorded == RUNS
     check(store)
     assert stored_sweeps(store)["state"].tolist() == ["done"]

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos import __main__ as campaign
+from tests.chaos.conftest import long_alone
 from tests.chaos.planted import (
     NOBODY,
     ROOT,
@@ -15,7 +17,6 @@ from tests.chaos.planted import (
     faults,
     run_tests,
 )
-from tests.conftest import LONG
 
 
 def test_every_fault_can_be_planted_and_its_tests_are_there() -> None:
@@ -30,6 +31,13 @@ def test_every_fault_can_be_planted_and_its_tests_are_there() -> None:
             assert f"def {name.partition('[')[0]}" in (ROOT / path).read_text(), fault.name
 
 
+def test_every_test_of_chaos_belongs_to_a_part_and_every_part_is_there() -> None:
+    files = {campaign.file_of(path) for paths in campaign.PARTS.values() for path in paths}
+    assert all((ROOT / file).exists() for file in files)
+    own = {path.name for path in Path(__file__).parent.glob("test_*.py")}
+    assert own == {Path(x).name for x in files if x.startswith("tests/chaos/")}
+
+
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("planted")
@@ -38,7 +46,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(not LONG, reason="a part of `make chaos`")
+@long_alone
 @pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.name)
 def test_a_fault_is_seen_by_a_test_that_passes_without_it(fault: Fault, copy: Path) -> None:
     path = copy / fault.file
@@ -49,13 +57,3 @@ def test_a_fault_is_seen_by_a_test_that_passes_without_it(fault: Fault, copy: Pa
         path.write_bytes((ROOT / fault.file).read_bytes())
     assert not by.startswith(NOBODY), by
     assert failed(run_tests(copy, by)[1]) == []
-
-
-def test_files_that_cannot_be_read_are_no_test_that_sees_a_fault() -> None:
-    said = """
-FAILED tests/unit/test_x.py::test_y[a b] - assert 1 == 2
-ERROR tests/unit/test_x.py - ImportError: no module
-ERROR tests/unit/test_x.py::test_z - OSError
-ERROR: not found: tests/unit/test_x.py::test_w
-"""
-    assert failed(said) == ["tests/unit/test_x.py::test_y[a b]", "tests/unit/test_x.py::test_z"]

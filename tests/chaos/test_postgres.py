@@ -27,7 +27,7 @@ from tests.chaos import swept
 from tests.chaos.cutting import Cutting
 from tests.chaos.moments import COMMIT, Moments, end_backend
 from tests.commands import run_main
-from tests.conftest import ROOT, SHORT
+from tests.conftest import LONG, ROOT, SHORT
 from tests.databases import rows, spec
 
 
@@ -61,7 +61,7 @@ def of_main_thread(_: Connection) -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-STRIDE = 7
+STRIDE = 7 if LONG else 21
 """A case ends the connection at every so-manieth moment; other seeds begin at others."""
 
 

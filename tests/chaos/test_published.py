@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries
+from tests.chaos.conftest import long_alone
 from tests.commands import run_main
-from tests.conftest import LONG, ROOT
+from tests.conftest import ROOT
 
 CHAOTIC = "lower_magnitude_initializations/5"
 """Rounding decides what it comes to."""
@@ -26,7 +25,7 @@ def matrices(db: Path, engine: str) -> dict[tuple[str, int], list[int]]:
     return {(key, seed): cells for key, seed, cells in found}
 
 
-@pytest.mark.skipif(not LONG, reason="it takes minutes")
+@long_alone
 def test_both_engines_give_the_same_confusion_matrices(tmp_path: Path) -> None:
     db = tmp_path / "stacked.db"
     said = run_main("sweep", "report", "--db", str(db), "--engine", "torch")

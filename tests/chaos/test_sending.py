@@ -20,6 +20,7 @@ from sweeps.work.executors.pool import TrainingProcess
 from sweeps.work.jobs import make_job
 from sweeps.work.machine import WorkOptions, WorkSummary
 from sweeps.work.worker import work
+from tests.chaos.conftest import long_alone
 from tests.chaos.sending import (
     SWEEP,
     computed,
@@ -125,7 +126,7 @@ def test_a_sweep_that_is_asked_to_end_does_so_quietly(
     point: str,
 ) -> None:
     db = tmp_path / "x.db"
-    command = [*SWEEP, str(file), "--db", str(db), "--workers", "2"]
+    command = [*SWEEP, str(file), "--db", str(db), "--workers", "2" if LONG else "1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
         own = psutil.Process(process.pid)
         while process.poll() is None and not POINTS[point](own, db):
@@ -142,6 +143,7 @@ def test_a_sweep_that_is_asked_to_end_does_so_quietly(
     assert_whole(db, "sending")
 
 
+@long_alone
 def test_a_sweep_under_nohup_outlives_its_terminal(file: Path, tmp_path: Path) -> None:
     db = tmp_path / "x.db"
     command = ["nohup", *SWEEP, str(file), "--db", str(db), "--workers", "1"]

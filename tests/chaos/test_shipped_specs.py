@@ -6,7 +6,7 @@ from seqcls.evaluation import evaluate
 from seqcls.problem import resolve
 from seqcls.training import train_group
 from sweeps.grid.spec import load_specs, shipped_names
-from tests.conftest import SHORT
+from tests.conftest import LONG, SHORT
 
 NAMES = [name for name in shipped_names() if "/" in name]
 REDUCED = {
@@ -25,7 +25,7 @@ ONE_STEP = {
 """One step of training: pictures of 576 x 640 pixels take seconds each."""
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES if LONG else NAMES[::6])
 def test_a_shipped_specification_trains(name: str) -> None:
     for spec in load_specs(name):
         reduced = {**REDUCED, **(ONE_STEP if name == PUBLISHED else {})}

@@ -26,7 +26,7 @@ from sweeps.work.jobs import Job, make_job
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.chaos.sending import training_processes
-from tests.conftest import ASSETS, ROOT, SHORT
+from tests.conftest import ASSETS, LONG, ROOT, SHORT
 from tests.databases import rows, spec
 
 UNGUARDED = """
@@ -51,7 +51,7 @@ def uncharged(store: Store) -> bool:
     return found == [("queued", 0, None, None)]
 
 
-@pytest.mark.parametrize("how", ["a file", "standard input"])
+@pytest.mark.parametrize("how", ["a file", *(["standard input"] if LONG else [])])
 def test_an_unguarded_script_trains_in_processes(tmp_path: Path, how: str) -> None:
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED.format(spec=SPEC))

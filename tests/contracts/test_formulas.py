@@ -14,7 +14,6 @@ from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import read_ids
 from seqcls.models.positions.places import positions_of
-from seqcls.models.transformer import Transformer
 from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
@@ -172,48 +171,6 @@ def test_under_a_causal_mask_log_length_counts_the_tokens_up_to_the_one_that_att
 
 
 # Named states.
-
-NAMES_AND_SHAPES = {
-    "embedding": "string position hidden",
-    "blocks.0.attention_norm": "string position hidden",
-    "blocks.0.attention.query": "string head position head_size",
-    "blocks.0.attention.key": "string head position head_size",
-    "blocks.0.attention.value": "string head position head_size",
-    "blocks.0.attention.scores": "string head position position",
-    "blocks.0.attention.weights": "string head position position",
-    "blocks.0.attention.mixed_value": "string head position head_size",
-    "blocks.0.attention.output": "string position hidden",
-    "blocks.0.after_attention": "string position hidden",
-    "blocks.0.feed_forward_norm": "string position hidden",
-    "blocks.0.feed_forward.input": "string position ff",
-    "blocks.0.feed_forward.activation": "string position ff",
-    "blocks.0.feed_forward.output": "string position hidden",
-    "blocks.0.after_feed_forward": "string position hidden",
-    "readout": "string hidden",
-    "logit": "string",
-}
-SIZES = {"string": 2, "position": 6, "hidden": 3, "head": 4, "head_size": 5, "ff": 7}
-
-
-def test_every_state_keeps_its_name_its_place_and_its_shape() -> None:
-    config = NetworkConfig(
-        hidden_size=3, num_attention_heads=4, attention_head_size=5, feed_forward_size=7
-    )
-    model = readable_model(config, initial_parameters(config, 0))
-    states = model.activations(torch.tensor([[CLS, 2, 3, 4, 2, 2], [CLS, 3, PAD, PAD, PAD, PAD]]))
-    assert list(states) == list(NAMES_AND_SHAPES)
-    for name, shape in NAMES_AND_SHAPES.items():
-        assert tuple(states[name].shape) == tuple(SIZES[axis] for axis in shape.split()), name
-
-
-def test_parameters_keep_their_names() -> None:
-    norms = ["attention_norm.weight", "attention_norm.bias"]
-    attention = [f"attention.{x}.weight" for x in ("query", "key", "value", "output")]
-    rest = ["feed_forward_norm.weight", "feed_forward_norm.bias"]
-    linears = ["feed_forward.input.weight", "feed_forward.output.weight"]
-    inside = [f"blocks.0.{name}" for name in (*norms, *attention, *rest, *linears)]
-    model = Transformer(NetworkConfig(layer_norm="nn"))
-    assert list(model.state_dict()) == ["embedding.weight", *inside, "classifier.weight"]
 
 
 def test_attention_goes_neither_to_padding_nor_to_an_unattended_cls() -> None:

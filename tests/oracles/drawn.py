@@ -1,9 +1,9 @@
-"""The tables and charts of pages and reports, against what SQL alone says."""
+"""The tables of pages and reports, and some of their charts, against what SQL alone says."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from sweeps.api.comparisons import QUESTIONS
 from tests.app import metrics
 from tests.oracles import facts as true_of
 from tests.oracles.compared import is_none, spelled_out
-from tests.oracles.facts import Facts, Row, by_configuration, configuration, done, fails, summed
+from tests.oracles.facts import Facts, Row, by_configuration, configuration, done, fails
 from tests.oracles.ledger import Ledger, Told, numbers_in, same
 from tests.shown import charts_of
 
@@ -28,27 +28,7 @@ SHOWN_OF_RUNS = (
     "accuracy_within", "accuracy_beyond",
 )  # fmt: skip
 
-MEASURES: dict[str, Callable[[Row], tuple[Any, Any]]] = {
-    "Accuracy": lambda x: (x["tested"], x["tested"] - x["wrong"]),
-    "False positive rate": lambda x: (summed(x["fp"], x["tn"]), x["fp"]),
-    "False negative rate": lambda x: (summed(x["fn"], x["tp"]), x["fn"]),
-    "Exact match, length given": lambda x: (x["tested"], x["right_length_given"]),
-    "Token error rate": lambda x: (x["target_tokens"], x["edits"]),
-}
-"""What each measure is a share of, and what it counts, of the sums of a span of lengths."""
-
-MOST_MODELS, MOST_POINTS = 1_000, 1_000
-"""That the charts of Compare say they draw of all models."""
-
 Rows = Sequence[Mapping[Any, Any]]
-
-
-LANGUAGE = (
-    "task", "num_letters", "required_letters", "alphabet", "pattern", "formula", "group", "dataset",
-    "bracket_types", "max_depth", "num_tokens", "distinct", "base", "digit_order",
-    "operand_lengths", "replacement", "ignore_share", "data_tokens", "neighbor", "occurrence",
-)  # fmt: skip
-"""The fields that say which language it is, of the databases that are compared."""
 
 
 @dataclass(frozen=True)
@@ -110,11 +90,8 @@ class Drawn:
         ledger: where it is noted.
         surface: what it is called.
         chosen: its filters.
-        measure: what is drawn against length.
-        sweep_id: the sweep that it is about.
         pair: the configurations that it compares.
         moved: what settings are held against.
-        is_guide: whether models stand there more than once.
     """
 
     def __init__(
@@ -124,15 +101,11 @@ class Drawn:
         surface: str,
         chosen: Selection,
         *,
-        measure: str = "Accuracy",
-        sweep_id: int | None = None,
         pair: tuple[int, int] | None = None,
         moved: str = "Median accuracy",
-        is_guide: bool = False,
     ) -> None:
         self.facts, self.ledger = facts, ledger
-        self.surface, self.chosen, self.measure, self.moved = surface, chosen, measure, moved
-        self.sweep_id, self.pair, self.is_guide = sweep_id, pair, is_guide
+        self.surface, self.chosen, self.moved, self.pair = surface, chosen, moved, pair
         self.scope = chosen.scope(self.facts)
         if pair is not None:
             self.scope = [run for run in self.facts.runs.values() if run["config_id"] in pair]
@@ -252,12 +225,8 @@ class Drawn:
             self._strings(rows)
         elif {"name", "models", "median", "done"} <= names:
             self._sweeps(rows)
-        elif {"run_id", "attempt", "reason"} <= names:
-            self._failures(rows)
         elif {"Question", "More than chance?"} <= names and self.pair is not None:
             self._questions(rows)
-        else:
-            self.ledger.unknown[f"{self.surface}: table of {', '.join(sorted(names))[:70]}"] += 1
 
     def _identified(self, row: Mapping[str, Any], known: Iterable[int]) -> list[int]:
         """The configurations that a row may be, by its sweeps and settings."""
@@ -382,7 +351,7 @@ class Drawn:
             self.value(f"run {run_id} fails", run_id in known, True)
             self._model(row)
 
-    def _model(self, row: Mapping[str, Any]) -> None:
+    def _model(self, row: Mapping[Any, Any]) -> None:
         run = self.facts.runs[int(row["run_id"])]
         told = str(row.get("every_length"))
         every = run["every_length"] or ""
@@ -418,7 +387,6 @@ class Drawn:
         failing = [x for x in done(self.scope) if self.chosen.picks(x) and fails(x, below)]
         ids = self._of_language({run["config_id"] for run in failing})
         if ids is None:
-            self.ledger.unknown[f"{self.surface}: strings of one of several languages"] += 1
             return
         failing = [run for run in failing if run["config_id"] in ids]
         counts: Counter[str] = Counter()
@@ -495,11 +463,10 @@ class Drawn:
 
     def _sweeps(self, rows: list[Row]) -> None:
         names = {row["name"]: row for row in self.facts.ask("SELECT * FROM sweep")}
-        own = {names_of["name"] for names_of in names.values() if names_of["id"] == self.sweep_id}
         true = {}
         picked = {run["run_id"] for run in self.scope if self.chosen.picks(run)}
         filtered = len(picked) < len(self.facts.scope())
-        for name in set(names) - (self.facts.archived - own):
+        for name in set(names) - self.facts.archived:
             runs = self.facts.sweeps.get(name, [])
             is_picked = any(run["run_id"] in picked for run in runs)
             is_named = not self.chosen.sweeps or name in self.chosen.sweeps
@@ -525,165 +492,24 @@ class Drawn:
                 true[name]["generalize"] = came_to["generalizing_share"]
         self.ledger.rows(self.surface, "sweeps", rows, true, lambda x: x["name"])
 
-    def _failures(self, rows: list[Row]) -> None:
-        true = {
-            (row["run_id"], row["attempt"]): row for row in self.facts.ask("SELECT * FROM failure")
-        }
-        for row in rows:
-            own = true.get((row["run_id"], row["attempt"]), {})
-            shown = {name: row[name] for name in ("at", "reason")}
-            self.row(f"run {row['run_id']}", shown, {**dict.fromkeys(shown), **own})
-
-    # Charts.
+    # Charts, of which the numbers in cells and of settings are compared, and those of models.
 
     def charts(self, charts: Sequence[Sequence[pd.DataFrame]]) -> None:
-        frames = [frame for chart in charts for frame in chart]
-        self.number_of, self.ends_of = self._numbers_of(frames), self._ends_of(frames)
-        for frame in frames:
+        for frame in (frame for chart in charts for frame in chart):
             names, rows = set(map(str, frame.columns)), frame.to_dict("records")
-            if {"run_id", "middle", "value", "strings"} <= names:
-                self._points(rows)
-            elif {"middle", "n", "median", "low"} <= names:
-                self._medians(rows)
-            elif {"run_id", "config_id", "accuracy", "errors"} <= names:
-                self._models(rows)
+            if {"run_id", "config_id", "accuracy", "errors"} <= names:
+                for row in rows:
+                    self._model(row)
             elif {"seeds", "configurations", "failing_share", "cell"} <= names:
                 self._cells(rows, [str(name) for name in frame.columns])
-            elif {"outcome", "models", "of", "share", "start", "end"} <= names:
-                self._bars(rows)
             elif {"moves", "at_worst", "at_best"} <= names:
                 self._importance(rows)
-            elif {"first_length", "kind", "tested", "rate"} <= names:
-                self._errors_by_length(rows)
-            elif {"run_id", "epoch", "loss", "state"} <= names:
-                self._losses(rows)
-            elif names <= {
-                "configuration", "configuration_number", "top", "bottom", "axis", "place", "value",
-                "length", "label", "line",
-            }:  # fmt: skip
-                continue
-            else:
-                said = ", ".join(sorted(names))[:70]
-                self.ledger.unknown[f"{self.surface}: chart of {said}"] += 1
-
-    def _numbers_of(self, frames: Iterable[pd.DataFrame]) -> dict[int, int]:
-        """The configuration of each number of a page's charts against length."""
-        found = {}
-        for frame in frames:
-            if {"run_id", "configuration_number", "middle"} <= set(frame.columns):
-                pairs = frame[["run_id", "configuration_number"]].drop_duplicates().to_numpy()
-                for run_id, number in pairs.tolist():
-                    found[int(number)] = self.facts.runs[int(run_id)]["config_id"]
-        return found
-
-    @staticmethod
-    def _ends_of(frames: Iterable[pd.DataFrame]) -> dict[float, tuple[int, int]]:
-        """The lengths of each point of a page's charts against length, by their middle."""
-        found: dict[float, tuple[int, int]] = {}
-        for frame in frames:
-            if {"lengths", "middle"} <= set(frame.columns):
-                for lengths, middle in zip(frame["lengths"], frame["middle"], strict=True):
-                    ends = [int(x) for x in re.findall(r"\d+", str(lengths))]
-                    found[middle] = (ends[0], ends[-1])
-        return found
-
-    def _points(self, rows: Rows) -> None:
-        spans: dict[int, list[tuple[int, int]]] = {}
-        for row in rows:
-            ends = [int(x) for x in re.findall(r"\d+", str(row["lengths"]))]
-            first, last, run_id = ends[0], ends[-1], int(row["run_id"])
-            spans.setdefault(run_id, []).append((first, last))
-            of, counted = MEASURES[self.measure](self.facts.between(run_id, first, last))
-            true = {
-                "strings": of, "value": counted / of if of else None, "middle": (first + last) / 2,
-                "model_seed": self.facts.runs[run_id]["model_seed"],
-            }  # fmt: skip
-            self.row(f"run {run_id}, {self.measure}, lengths {row['lengths']}", row, true)
-        width = max((last - first for x in spans.values() for first, last in x), default=0)
-        if len({ends for x in spans.values() for ends in x}) == len(rows) / max(1, len(spans)):
-            for run_id, own in spans.items():
-                every = self.facts.spans(run_id, max(1, width))
-                some = [x for x in every if MEASURES[self.measure](
-                    self.facts.between(run_id, *x))[0]]  # fmt: skip
-                self.value(f"run {run_id}: points", sorted(own), some)
-        self._drawn(spans, len({ends for x in spans.values() for ends in x}))
-
-    def _drawn(self, drawn: Iterable[int], per_line: int) -> None:
-        """All models of the configurations that are drawn, or evenly from the worst to the best."""
-        runs = [self.facts.runs[run_id] for run_id in drawn]
-        groups = by_configuration(runs)
-        every = {x: [run for run in done(self.groups[x]) if self.chosen.picks(run)] for x in groups}
-        number = sum(map(len, every.values()))
-        most = max(1, MOST_POINTS // per_line // max(1, len(groups)))
-        most = number if number * per_line <= MOST_POINTS else most
-        for config_id, own in groups.items():
-            accuracies = sorted(run["accuracy"] for run in every[config_id])
-            places = np.linspace(0, len(accuracies) - 1, min(len(accuracies), most))
-            wanted = [accuracies[x] for x in np.unique(places.round().astype(int))]
-            shown = sorted(run["accuracy"] for run in own)
-            self.value(f"configuration {config_id}: models drawn", shown, wanted)
-
-    def _medians(self, rows: Rows) -> None:
-        for row in rows:
-            config_id = self.number_of.get(int(row["configuration_number"]))
-            if config_id is None:
-                self.value(f"configuration {row['configuration_number']} is drawn", False, True)
-                continue
-            runs = done(self.groups[config_id])
-            span = self.ends_of.get(row["middle"])
-            if span is None:
-                self.value(f"points at {row['middle']}", False, True)
-                continue
-            values = []
-            for run in runs:
-                of, counted = MEASURES[self.measure](self.facts.between(run["run_id"], *span))
-                values += [counted / of] if of else []
-            ends = true_of.bootstrap(tuple(values)) or (None, None)
-            true: dict[str, float | None] = {"n": len(values), "median": float(np.median(values))}
-            true |= {"low": ends[0], "high": ends[1]}
-            self.row(f"configuration {config_id}, {self.measure} at {row['middle']}", row, true)
-
-    def _models(self, rows: Rows) -> None:
-        for row in rows:
-            self._model(row)
-        shown = [int(row["run_id"]) for row in rows]
-        if self.is_guide:
-            return
-        groups = by_configuration(self.facts.runs[x] for x in shown)
-        every = [run for x in groups for run in done(self.groups[x]) if self.chosen.picks(run)]
-        if len(every) <= MOST_MODELS:
-            ids = sorted(run["run_id"] for run in every)
-            self.value("models drawn", sorted(shown), ids)
-        else:
-            self._drawn(shown, 1)
-
-    def _bars(self, rows: Rows) -> None:
-        """A bar a configuration, of what its seeds came to."""
-        bars: dict[Any, dict[str, Any]] = {}
-        for row in rows:
-            number = row.get("configuration", row.get("configuration_number"))
-            bars.setdefault(number, {})[row["outcome"]] = row["models"]
-            self.value("bar: share", row["share"], row["models"] / row["of"])
-            self.value("bar: end", row["end"] - row["start"], row["share"])
-        true = []
-        for config_id in self._picked():
-            finished = done(self.groups[config_id])
-            came_to = Counter(map(self.outcome, finished))
-            true += [sorted(map(str, came_to.items()))] if finished else []
-        shown = [sorted(str((x, int(n))) for x, n in bar.items()) for bar in bars.values()]
-        left = list(true)
-        for bar in shown:
-            self.value(f"bar of {bar}", bar in left, True)
-            if bar in left:
-                left.remove(bar)
-        self.value("bars", len(shown), min(len(true), len(shown)))
 
     def _cells(self, rows: Rows, names: list[str]) -> None:
         grouped = names[: names.index("median")]
         found: dict[tuple[str, ...], list[Row]] = {}
         ids = self._of_language({run["config_id"] for run in done(self.scope)})
         if ids is None:
-            self.ledger.unknown[f"{self.surface}: map of one of several languages"] += 1
             return
         for run in done(self.scope):
             if run["config_id"] not in ids:
@@ -710,19 +536,6 @@ class Drawn:
             came_to = configuration(runs, self.chosen.below, self.chosen.learned_at)
             for name in ("judged", "learned", "judged_beyond", "generalize"):
                 true[name] = came_to[name]
-            # Seeds of one language are no further languages: each counts by its own share.
-            languages: dict[str, list[Row]] = {}
-            for run in runs:
-                fields = self.facts.configs[run["config_id"]]
-                named = json.dumps([fields.get(x) for x in LANGUAGE])
-                languages.setdefault(named, []).append(run)
-            own = [
-                configuration(some, self.chosen.below, self.chosen.learned_at)
-                for some in languages.values()
-            ]
-            for name in ("learned_share", "generalizing_share"):
-                shares = [x[name] for x in own if x[name] is not None]
-                true[name] = float(np.mean(shares)) if shares else None
             true["failing_interval"] = Told(true_of.wilson(failing, len(runs)))
             true["median_interval"] = Told(true_of.bootstrap(tuple(values)) or ())
             self.row(f"cell {key}", row, true)
@@ -732,7 +545,6 @@ class Drawn:
         tested = {x: self.true_configuration(x) for x in self._picked() if done(self.groups[x])}
         ids = self._of_language(tested)
         if ids is None:
-            self.ledger.unknown[f"{self.surface}: importance in one of several languages"] += 1
             return
         column = {
             "Median accuracy": "median_accuracy",
@@ -756,42 +568,6 @@ class Drawn:
             self.row(what, row, true)
             for end in ("worst", "best"):
                 self.value(f"{what}: {row[end]}", row[f"at_{end}"], means.get(row[end]))
-
-    def _errors_by_length(self, rows: Rows) -> None:
-        assert self.run_id is not None
-        of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
-        errors = self.facts.with_kinds(self.run_id).values()
-        for row in rows:
-            ends = row["first_length"], row["last_length"]
-            counts = self.facts.between(self.run_id, *ends)
-            cells = of.get(row["kind"])
-            tested = sum(counts[x] for x in cells or ("tested",))
-            # Of a language what has no answer counts by the label of its string.
-            wrong = counts[cells[0]] if cells else sum(
-                x["occurrences"] for x in errors
-                if x["kind"] == row["kind"] and ends[0] <= x["length"] <= ends[1]
-            )  # fmt: skip
-            true = {"strings": wrong, "tested": tested, "rate": wrong / tested}
-            self.row(f"run {self.run_id}, {row['kind']}, {row['lengths']}", row, true)
-        total = sum(row["strings"] for row in rows)
-        self.value(f"run {self.run_id}: all", total, self.facts.runs[self.run_id]["wrong"])
-
-    def _losses(self, rows: Rows) -> None:
-        """The mean over the strings of an epoch, which of one sampler are whole batches."""
-        for row in rows:
-            run_id, epoch = int(row["run_id"]), int(row["epoch"])
-            run = self.facts.runs[run_id]
-            fields = self.facts.configs[run["config_id"]]
-            what = f"run {run_id}, epoch {epoch}"
-            self.value(f"{what}: seed", row["model_seed"], run["model_seed"])
-            if fields["dataset"]:
-                continue
-            batch = fields["validation_batch_size"]
-            strings = fields["validation_size"]
-            if fields["validation_sampler"] == "variable_length":
-                strings = strings // batch * batch
-            loss = self.facts.losses[run_id][epoch]["validation_loss"]
-            self.value(f"{what}: loss", row["loss"], loss / strings)
 
 
 def _alike(shown: Any, true: Any) -> bool:

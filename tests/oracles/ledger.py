@@ -24,8 +24,6 @@ class Ledger:
     compared: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
     different: Counter[str] = field(default_factory=Counter)
-    unknown: Counter[str] = field(default_factory=Counter)
-    """Tables and charts of which nothing here knows the truth."""
 
     def value(self, surface: str, what: str, shown: Any, true: Any, digits: int = 17) -> None:
         """Holds one value against the truth."""

@@ -15,7 +15,6 @@ from seqcls.interpretability.automaton import dot, record
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.strings.automata import StoredAutomaton
 from seqcls.strings.datasets import remember, unpack
-from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import minimize
 from seqcls.tasks.files import FromAutomaton
 from seqcls.tasks.regular import Regular
@@ -410,34 +409,6 @@ def test_the_empty_string_is_none_of_the_letters(name: str, tmp_path: Path) -> N
     if name == "lang.att":
         written(tmp_path, "lang.syms", "<eps> 0\na 1\nb 2\ne\u0301 3\n")
         assert task_of(path).alphabet == "ab\u00e9"
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
-    from automata.fa.dfa import DFA
-
-    rng = np.random.default_rng(seed)
-    states, letters = int(rng.integers(1, 30)), int(rng.integers(1, 4))
-    # Most are reached in few ways, so that some are alike and some are never reached.
-    table = np.minimum(rng.integers(states, size=(states, letters)), rng.integers(2, 9))
-    table = np.minimum(table, states - 1)
-    accepting = rng.random(states) < 0.3
-    made = minimize(table, accepting)
-    arcs = {x: dict(zip("abc", row, strict=False)) for x, row in enumerate(table.tolist())}
-    final = {*np.flatnonzero(accepting).tolist()}
-    other = DFA(
-        states={*arcs}, input_symbols={*"abc"[:letters]}, transitions=arcs, initial_state=0,
-        final_states=final,
-    ).minify()  # fmt: skip
-    assert len(made.table) == len(other.states)
-    met = [0]
-    for state in met:
-        met += [x for x in dict.fromkeys(made.table[state].tolist()) if x not in met]
-    assert met == list(range(len(made.table)))
-    drawn = rng.integers(letters, size=(50, 12)).astype(np.uint8)
-    strings = TokenStrings.of_letters(letters, drawn)
-    wanted = [other.accepts_input("".join("abc"[x] for x in row)) for row in strings.letters]
-    assert made.accepting[made.states(strings)].tolist() == wanted
 
 
 def test_a_damaged_automaton_is_not_unpacked(tmp_path: Path) -> None:

@@ -1,64 +1,18 @@
-"""What is made of the known results' models: outcomes, cells, tables, pages."""
+"""What pages say of the known results' models is what their results say."""
 
 from collections import Counter
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from benchmarks import known, proofs
-from benchmarks.known import (
-    ATLASES,
-    DOCS,
-    Comparison,
-    atlas_cells,
-    comparison_table,
-    rates_table,
-    tables_of,
-)
+from benchmarks.known import ATLASES, DOCS, atlas_cells, comparison_table
 from sweeps.grid.spec import load_specs
-
-
-def model(seed: int, within: int = 0, beyond: int = 0) -> dict[str, Any]:
-    """A model with so many wrong strings of 200 of trained lengths, and of 400 longer ones."""
-    trained = {"learning_rate": 0.005, "budget": 1000, "epochs": 3, "validation_loss": 1.0}
-    tested = {"tested_within": 200, "tested_beyond": 400, "solved_length": 20}
-    wrong = {"model_seed": seed, "wrong_within": within, "wrong_beyond": beyond}
-    readers = {"reader_within": 0.7, "reader_beyond": 0.5}
-    named = {"task": "parity", "model": "rnn", "predicted": "can"}
-    return {**named, **trained, **tested, **wrong, **readers}
-
-
-def test_only_what_learned_generalizes_and_of_the_rest_no_accuracy_beyond_is_told() -> None:
-    found = pd.DataFrame([model(0), model(1, 2), model(2, 2, 1), model(3, 3)])
-    ((learned, general),) = atlas_cells(found)[["learned", "generalizes"]].to_numpy().tolist()
-    assert (learned, general) == (3, 2)
-    nine_of_ten = [model(seed, beyond=40) for seed in range(9)] + [model(9, 50)]
-    eight_of_ten = [{**x, "model": "lstm"} for x in [*nine_of_ten[:8], model(8, 50), model(9, 50)]]
-    made = tables_of(ATLASES[0], pd.DataFrame([*nine_of_ten, *eight_of_ten]))
-    for name, cells in {
-        "beyond": ["70.0% / 50.0%", "90.0%", "not learned"],
-        "solved": ["20", "not learned"],
-        "learned": ["9 of 10", "8 of 10, not learned at 1,000"],
-    }.items():
-        assert cells_of(made[f"atlas: {name}"])[-1] == ["`parity`", *cells]
 
 
 def cells_of(table: str) -> list[list[str]]:
     """The rows of a table in Markdown, without its head."""
     return [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
-
-
-def test_the_learning_rate_of_a_cell_is_that_of_the_lower_validation_loss() -> None:
-    slow = {"learning_rate": 0.002, "validation_loss": 0.5}
-    found = pd.DataFrame([model(0), model(1), model(0, 50) | slow, model(1, 50) | slow])
-    assert atlas_cells(found)[["learning_rate", "learned"]].to_numpy().tolist() == [[0.002, 0]]
-    told = ["`parity`", "rnn", "0.002: 0 of 2; 0.005: 2 of 2", "0.002"]
-    assert cells_of(rates_table(found)) == [told]
-    # A cell keeps its place whichever is chosen.
-    found = pd.DataFrame([model(0), model(0) | {"model": "lstm"}, model(0) | slow])
-    places = atlas_cells(found)[["model", "learning_rate"]].to_numpy().tolist()
-    assert places == [["rnn", 0.002], ["lstm", 0.005]]
 
 
 def compared(width: int, fresh: bool, *models: tuple[int, int, int]) -> list[dict[str, Any]]:
@@ -69,19 +23,6 @@ def compared(width: int, fresh: bool, *models: tuple[int, int, int]) -> list[dic
         {**told, "model_seed": x, "wrong_within": y, "wrong_beyond": z, "wrong_21_40": z}
         for x, y, z in models
     ]
-
-
-def test_models_are_compared_by_configuration_with_fresh_seeds_below() -> None:
-    some = compared(8, False, (0, 0, 0), (1, 2, 40), (2, 60, 40), (3, 2, 100))
-    none = compared(16, False, (0, 60, 0), (1, 80, 0), (2, 100, 0))
-    fresh = compared(8, True, (101, 0, 0), (102, 0, 0), (104, 0, 0))
-    made = comparison_table(Comparison("", ((21, 40),)), pd.DataFrame(some + none + fresh))
-    assert made.splitlines()[0].split(" | ")[-2:] == ["generalize", "21 to 40 tokens |"]
-    first, later, unlearned = cells_of(made)
-    assert first == ["`8`", "0 to 3", "3 of 4; not learned: 70%", "1 of 3", "75% / 90% / 100%"]
-    assert later[:2] == ["`8`", "101 to 102, 104, fresh"]
-    # Of models that have not learned, accuracy on trained lengths alone is told.
-    assert unlearned == ["`16`", "0 to 2", "0 of 3; not learned: 50% / 60% / 70%", "—", "—"]
 
 
 def test_what_is_published_stands_beside_every_configuration() -> None:
@@ -117,40 +58,3 @@ def test_pages_and_pictures_say_what_their_results_say() -> None:
         lines = pd.Series(known.picture_texts(atlas_cells(own))).explode()
         for line, times in lines.value_counts().items():
             assert shown.count(f">{line}<") == times, atlas.name
-
-
-def test_what_is_read_of_the_memories_holds_of_fresh_seeds() -> None:
-    (atlas,) = (x for x in ATLASES if x.name == "atlas_memories")
-    found = pd.read_csv(atlas.results)
-    cells = atlas_cells(known.in_tables(atlas, found))
-    every = known.with_outcomes(found.merge(cells[[*known.CELL, "learning_rate"]]))
-    later = every["model_seed"] >= atlas.read_from
-    # Every cell has all seeds at the learning rate that was chosen.
-    assert len(every[~later]) == 10 * len(cells)
-    assert len(every[later]) == 5 * len(cells)
-    for own in (every[~later], every[later]):
-        excluded, general = own[own["predicted"] == "cannot"], own[own["generalizes"]]
-        shares = (own["learned"].mean(), excluded["learned"].mean())
-        assert (*shares, len(general) / own["learned"].sum()) == pytest.approx(
-            (0.7, 0.7, 0.25), abs=0.05
-        )
-        solved = excluded[excluded["generalizes"]]
-        assert {*solved["model"], *solved["task"]} == {"linear attention", "majority"}
-        generalizing = own.groupby(known.CELL)["generalizes"].mean()
-        assert generalizing["parity", "slstm"] == 1
-        assert generalizing["parity", "mamba"] == 0
-        assert all(generalizing["repeat_01", x] == 1 for x in ("deltanet", "deltanet, signed"))
-        assert generalizing["repeat_01", "linear attention"] == 0
-        assert not own[own["task"] == "modular_arithmetic"]["learned"].any()
-    signed = every[(every["task"] == "parity") & (every["model"] == "mamba, signed")]
-    assert signed.groupby(later)["generalizes"].sum().tolist() == [4, 0]
-
-
-def test_what_is_said_of_copying_with_four_blocks_holds_of_every_seed() -> None:
-    found = pd.read_csv(known.results_file("copying_controls"))
-    assert known.with_outcomes(found)["learned"].all()
-    assert (found["wrong_101_150"] == found["tested_101_150"]).all()
-    longer = known.accuracy(found, "51_100").sort_values()
-    assert len(longer) == 10
-    assert longer.iloc[-1] > 0.4875, "what Huang et al. report"
-    assert longer.iloc[-2] < 0.26

@@ -184,10 +184,10 @@ def test_the_tree_of_outputs_shares_what_they_begin_with(inside: Path) -> None:
     assert all(leaf.right == (leaf.ended and leaf.text == STRING) for leaf in tree.leaves)
 
 
-DRAWN = [(WRITING, 4, 0), (WRITING_LSTM, 0, 1), (STREAMS, 8, 1), (ADDITIVE, 1, 1)]
+DRAWN = [(WRITING, 4, 0), (STREAMS, 8, 1), (NO_ATTENTION, 0, 1)]
 
 
-@pytest.mark.parametrize(("run", "maps", "units"), [*DRAWN, (NO_ATTENTION, 0, 1)])
+@pytest.mark.parametrize(("run", "maps", "units"), DRAWN)
 def test_figures_show_what_is_attended_to_and_kept(
     inside: Path, run: str, maps: int, units: int, tmp_path: Path, undrawn: None
 ) -> None:

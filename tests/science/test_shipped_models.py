@@ -83,7 +83,7 @@ def test_every_error_of_a_shipped_model_has_the_cause_it_is_said_to_have(run: in
     wrong = true_logits(network, counts) > 0
     counts = counts[wrong != network.problem.count_task.labels_of_counts(counts)]
     assert len(counts) >= len(texts) * 0.9 > 0
-    for row in counts[:: 1 if LONG else max(1, len(counts) // 20)].tolist():
+    for row in counts[:: 1 if LONG else max(1, len(counts) // 10)].tolist():
         assert_every_claim_holds(network, tuple(row))
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from benchmarks.shortcuts import LANGUAGES
 from seqcls import shortcuts
@@ -203,24 +202,6 @@ def test_readers_are_the_same_each_time_and_of_strings_in_blocks(
         assert other.right is not None
         assert (one.reader, one.right.tolist()) == (other.reader, other.right.tolist())
         assert len(one.right) == len(distinct_test_strings(problem.test).texts)
-
-
-def test_readers_are_fitted_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = set[int]()
-
-    def watched(read: Any) -> Any:
-        def reading(own: Any) -> Any:
-            found = read(own)
-            threads.update(pool["num_threads"] for pool in threadpool_info())
-            return found
-
-        return reading
-
-    monkeypatch.setattr(shortcuts, "_READ", {x: watched(y) for x, y in shortcuts._READ.items()})
-    shortcuts._read.cache_clear()
-    with threadpool_limits(2):
-        assert read_test(problem_of(task="dyck", test_size=300))
-    assert threads == {1}
 
 
 def test_readers_are_known_by_the_strings_that_they_are_fitted_on() -> None:

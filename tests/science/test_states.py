@@ -10,34 +10,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from dashboard.charts.readout import steps_frame
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.interpretability import backends_by_strings, patching
-from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import plain_network
-from seqcls.interpretability.states_by_strings import (
-    Patterns,
-    attention_patterns,
-    prefix_logits,
-    principal_path,
-    recurrent_units,
-)
+from seqcls.interpretability.states_by_strings import principal_path
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.base import Classifier, Ids, Places, Recorder
 from seqcls.models.layers import Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site
 from seqcls.problem import configuration, resolve
 from seqcls.strings.tokenizer import PAD
-from sweeps.api.presentation import (
-    head_frame,
-    layer_frame,
-    patched_frame,
-    path_frame,
-    pattern_runs,
-    prefixes_frame,
-)
 from tests.zoo import model
 
 BASE, SOURCE = (0, 1, 1, 0, 1), (0, 1, 0, 0, 0)
@@ -83,7 +67,8 @@ def test_an_architecture_from_outside_is_looked_into_by_what_it_names(
     found = patch(gru, BASE, SOURCE)
     # Only where the strings differ does another embedding change anything.
     changed = [own != other for own, other in zip(BASE, SOURCE, strict=True)]
-    assert (found.logits[0, :5] != found.base_logit).tolist() == changed
+    moved = np.abs(found.logits[0, :5] - found.base_logit) > 1e-12
+    assert moved.tolist() == changed
     backend = backends_by_strings.Strings(gru, 20)
     parts = backend.parts()
     assert [part.text for part in parts] == [f"block 0, unit {unit}" for unit in range(8)]
@@ -148,46 +133,3 @@ def test_a_path_keeps_its_distances_in_the_plane() -> None:
     assert sum(found.shares) == pytest.approx(1)
     distances = [np.linalg.norm(x[:, None] - x, axis=2) for x in (plane, found.points)]
     np.testing.assert_allclose(*distances)
-
-
-def test_frames_have_a_row_for_every_mark_with_the_number_of_the_array() -> None:
-    own, string = model("two blocks"), (0, 1, 1)
-    patterns = attention_patterns(own, string)
-    attention = head_frame(patterns, 1, 0, whole=True)
-    assert len(attention) == 4 * 4
-    row = attention.query("query == 3 and key == 2").iloc[0]
-    assert (patterns.tokens[3], patterns.tokens[2]) == ("END", "1")
-    assert row["weight"] == patterns.weights[1, 0, 3, 2]
-    steps = logit_steps(own, string)
-    frame = steps_frame(steps, "011")
-    assert frame["step"].tolist() == [*(step.text for step in steps), "logit"]
-    assert frame["change"].iloc[-1] == frame["end"].iloc[-2] == steps[-1].logit
-    found = patch(own, string, (0, 0, 1))
-    frame = patched_frame(found)
-    assert len(frame) == len(found.sites) * 4
-    assert frame["flips"].sum() == found.flips.sum()
-    own = model("lstm")
-    units = recurrent_units(own, string)
-    frames = {name: layer_frame(units, name, 0) for name in ("state", *units.gates)}
-    assert [len(frame) for frame in frames.values()] == [4 * 8] * 6
-    assert frames["state"].iloc[-1]["value"] == units.states[0][-1, -1]
-    path = path_frame(principal_path(units.states[-1]), units.tokens)
-    assert path["token"].tolist() == ["0", "1", "1", "END"]
-    prefixes = prefixes_frame(prefix_logits(own, string))
-    assert prefixes["logit"].iloc[-1] == pytest.approx(own.answer(string).logit)
-
-
-def test_a_head_is_drawn_in_pieces_that_say_what_its_weights_are() -> None:
-    weights = np.random.default_rng(0).dirichlet(np.full(9, 0.3), size=(2, 3, 9))
-    runs = pattern_runs(Patterns(tuple("012345678"), weights))
-    painted = np.full(weights.shape, np.nan)
-    for own in runs.to_dict("records"):
-        rows = slice(own["query"], own["query"] + own["rows"])
-        painted[own["block"], own["head"], rows, own["first"] : own["last"] + 1] = own["weight"]
-    assert np.abs(painted - weights).max() <= 0.5 / 20 + 1e-12
-    even = pattern_runs(Patterns(tuple("ab" * 20), np.full((2, 4, 40, 40), 1 / 40)))
-    assert len(even) <= 2 * 4 * (1 + 40), "a row of equal weights is one piece"
-    # What would be written as nothing is left out.
-    weights = np.array([[[[1.0, 0.0], [0.00004, 0.99996]]]])
-    frame = head_frame(Patterns(("a", "b"), weights), 0, 0)
-    assert frame[["query", "key"]].to_numpy().tolist() == [[0, 0], [1, 1]]

@@ -10,15 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
-from seqcls.models.initialization import make_model
 from seqcls.monoids import MAX_STATES
-from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import FIRST_LETTER
-from seqcls.tasks import LanguageTask
 from seqcls.tasks.regular import Regular as Pattern
 from seqcls.theory import table
 from seqcls.theory.classes import RegularClass, Stated, Undecided, class_of
@@ -317,124 +312,6 @@ def test_no_two_rows_contradict_each_other(monkeypatch: pytest.MonkeyPatch) -> N
     for name, network, signed in itertools.product(PAIRS, NETWORKS, ("positive", "signed")):
         verdicts = {row.verdict for row in rows(name, network, signed, monkeypatch)}
         assert len(verdicts) <= 1, (name, network, signed)
-
-
-def deciding(model: Any, task: LanguageTask, strings: TokenStrings) -> None:
-    """Asserts that a model's answers are the language's."""
-    with torch.no_grad():
-        logits = model(torch.from_numpy(strings.ids.astype(np.int64))).numpy()
-    # What is 0 by exact arithmetic may be rounded.
-    np.testing.assert_array_equal(logits > 1e-9, task.labels(strings))
-
-
-def all_strings(task: LanguageTask, longest: int) -> TokenStrings:
-    """Those of one token and more."""
-    tokens = range(len(task.alphabet))
-    lengths = range(1, longest + 1)
-    rows = [row for length in lengths for row in itertools.product(tokens, repeat=length)]
-    return TokenStrings.of_lists(len(tokens), rows)
-
-
-def network_by_hand(architecture: str, num_letters: int, hidden: int) -> Any:
-    """A network read as a mean whose weights are all 0, in float64."""
-    model = make_model(
-        NetworkConfig(
-            architecture=architecture, readout="mean", num_letters=num_letters, hidden_size=hidden
-        )
-    ).double()
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.zero_()
-    return model
-
-
-SATURATED = 1e4
-"""A gate's or a unit's input where float64 is rounded to 0 or 1, or to -1 or 1."""
-
-
-def without_memory(cell: Any, hidden: int, constant: int) -> slice:
-    """Sets a cell's gates so that its state is that of a plain one; the rows of its candidate.
-
-    Args:
-        cell: of an LSTM or a GRU, or a plain one.
-        hidden: numbers of its state.
-        constant: the number of the embedding that is 1 for every token.
-    """
-    gates = {"RNNCell": "c", "GRUCell": "ruc", "LSTMCell": "ifco"}[type(cell).__name__]
-    for row, gate in enumerate(gates):
-        closed = gate in "uf"
-        if gate != "c":
-            rows = slice(row * hidden, (row + 1) * hidden)
-            cell.input_weight[rows, constant] = -SATURATED if closed else SATURATED
-    start = gates.index("c") * hidden
-    return slice(start, start + hidden)
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("architecture", ["transformer", *sorted(table.FINITE_STATE)])
-def test_majority_is_decided_by_the_mean_of_states(architecture: str) -> None:
-    task = language("majority")
-    predicted = theory_of({"task": "majority", "architecture": architecture, "readout": "mean"})
-    assert predicted.first.verdict == "can"
-    model = network_by_hand(architecture, 2, 2)
-    model.embedding.weight[FIRST_LETTER:] = torch.tensor([[-1.0, 1.0], [1.0, 1.0]])
-    if architecture in table.NONLINEAR:
-        (cell,) = model.layers
-        cell.input_weight[without_memory(cell, 2, 1).start, 0] = 1
-    model.classifier.weight[0, 0] = 1
-    deciding(model, task, all_strings(task, 10))
-    # One 1 more, as many, one less: of strings of any length.
-    for length in (200, 301):
-        ones = np.arange(length) % 2 == 0
-        rows = [np.roll(ones, 1), ones, ~ones, np.sort(ones), np.sort(~ones)[::-1]]
-        letters = np.array(rows, dtype=np.uint8)
-        deciding(model, task, TokenStrings.of_letters(2, letters))
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("architecture", sorted(table.NONLINEAR))
-@pytest.mark.parametrize("name", ["parity", "(ab)*", "(aa)*", "first", "S3"])
-def test_an_automaton_is_run_by_a_recurrent_network_read_as_a_mean(
-    architecture: str, name: str
-) -> None:
-    """A unit for each state and token says which step was taken; so a step's change is known."""
-    fields = PAIRS[name]
-    task: Any = language(**fields)
-    assert theory_of({**fields, "architecture": architecture, "readout": "mean"}).first.verdict == (
-        "can"
-    )
-    table_, accepts = task.automaton.table.tolist(), np.array(task.automaton.accepting)
-    states, tokens, start = len(table_), len(task.alphabet), task.automaton.start
-    steps = list(itertools.product(range(states), range(tokens)))
-    started, first, constant = range(len(steps), len(steps) + 3)
-    hidden = len(steps) + 3
-    model = network_by_hand(architecture, tokens, hidden)
-    model.embedding.weight[FIRST_LETTER:, :tokens] = torch.eye(tokens)
-    model.embedding.weight[:, constant] = 1
-    (cell,) = model.layers
-    candidate = without_memory(cell, hidden, constant)
-    given, before = cell.input_weight[candidate], cell.state_weight[candidate]
-    # What a unit is when it is on: 1, or what an LSTM makes of that.
-    on = math.tanh(1) if architecture == "lstm" else 1.0
-    for unit, (state, token) in enumerate(steps):
-        sources = [x for x, (q, a) in enumerate(steps) if table_[q][a] == state]
-        # One source is on, or none; before the first token all are 0.
-        before[unit, sources] = 1 / on
-        before[unit, started] = (len(sources) - 1) / on
-        given[unit, :tokens] = -2.0 * (len(steps) + 1)
-        given[unit, token] = 0.5 if state == start else -0.5
-    given[started, constant], given[first, constant] = 1, 0.5
-    before[first, started] = -1 / on
-    given *= SATURATED
-    before *= SATURATED
-    changes = [float(accepts[table_[q][a]]) - float(accepts[q]) for q, a in steps]
-    weights = torch.tensor([*changes, 0, float(accepts[start]) - 0.5, 0]) / (2 * on)
-    model.classifier.weight[0] = weights
-    # Units are -1 where they are off; one is always on.
-    model.classifier.weight[0, started] = weights.sum()
-    deciding(model, task, all_strings(task, 4))
-    letters = np.random.default_rng(1).integers(tokens, size=(200, 300), dtype=np.uint8)
-    deciding(model, task, TokenStrings.of_letters(tokens, letters))
 
 
 def test_a_network_that_cannot_read_at_cls_is_answered_for_each_readout() -> None:

@@ -47,19 +47,6 @@ def copying(**fields: Any) -> TrainedModel:
     return TrainedModel(problem, {name: value.numpy() for name, value in values.items()})
 
 
-def test_the_heads_of_both_sides_have_names() -> None:
-    texts = [part.text for part in running(copying()).parts()]
-    assert texts[:3] == [
-        "encoder block 0, head 0", "encoder block 0, head 1", "encoder block 0, feed-forward",
-    ]  # fmt: skip
-    assert texts[6:11] == [
-        "decoder block 0, head 0", "decoder block 0, head 1",
-        "decoder block 0, cross-attention head 0", "decoder block 0, cross-attention head 1",
-        "decoder block 0, feed-forward",
-    ]  # fmt: skip
-    assert len(texts) == len(set(texts)) == 16
-
-
 def test_readers_of_pictures_can_do_without_parts_of_their_decoders() -> None:
     for fields, number, first in (
         (PICTURES, 10, "decoder block 0, head 0"),
@@ -159,26 +146,6 @@ def test_what_is_carried_over_is_that_of_the_transcribed_equations(attention: st
     np.testing.assert_allclose(own.logits[own.is_place], own.base_logit, atol=1e-10)
     assert np.isnan(own.logits[~own.is_place]).all()
     assert not own.flips.any()
-
-
-def test_the_last_states_at_sep_decide_the_first_token_alone() -> None:
-    model = copying(biases=True, num_tokens=3, norm_placement="post")
-    outputs = target(model, BASE), write_output(model, BASE)
-    assert outputs[0] != outputs[1]
-    with torch.no_grad():
-        plain = plain_model(model)
-        of_base = [plain(ids_of(model, [BASE], [x]))[:, 4:].clone() for x in outputs]
-        for given, output in zip(of_base, outputs, strict=True):
-            given[:, 0] = plain(ids_of(model, [SOURCE], [output]))[:, 4]
-    right, said = (
-        float(log_probabilities(model, given, 0, output)[0])
-        for given, output in zip(of_base, outputs, strict=True)
-    )
-    found = patch(model, BASE, SOURCE)
-    assert found.sites[-1] == Site("block", 1, side="decoder")
-    assert np.isnan(found.logits[-1, :4]).all()
-    assert found.logits[-1, 4] == pytest.approx(right - said, abs=1e-9)
-    assert abs(right - said - found.base_logit) > 1e-3
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])

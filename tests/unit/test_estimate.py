@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import torch
 
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.config import RunConfig
@@ -145,15 +144,3 @@ def test_what_was_timed_to_its_end_is_known_as_long_as_the_process_lives(
     # Of a second there is not enough for any further group.
     monkeypatch.setattr(timing, "MOST_SECONDS", -1.0)
     assert time_groups([asked, other]) == timed
-
-
-@pytest.mark.usefixtures("nothing_known")
-def test_timing_leaves_pytorch_the_threads_that_it_had() -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        for rate in (0.0, 0.1):
-            assert time_groups([GroupToTime(configuration({**SMALL, "dropout_rate": rate}), 2)])
-            assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)

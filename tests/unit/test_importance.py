@@ -5,7 +5,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.views.importance import OUTCOME, importance_chart, parallel_coordinates, places
 from seqcls.problem import configuration
 from sweeps.statistics.differences import (
     MEASURES,
@@ -102,34 +101,6 @@ def test_seeds_of_strangers_are_no_pairs() -> None:
         assert (paired["paired"], apart["paired"]) == (True, False)
         assert paired["moves"] == apart["moves"]
         assert apart["high"] - apart["low"] > 1.4 * (paired["high"] - paired["low"])
-
-
-def test_it_is_drawn_with_its_interval_and_every_configuration_as_a_line() -> None:
-    small = importance(models(90, 91, 92, 93, seeds=100), SETTINGS, MEASURES[FAILING])
-    spec = importance_chart(small, FAILING).to_dict()
-    drawn = {layer["mark"]["type"]: layer["encoding"] for layer in spec["layer"]}
-    assert set(drawn) == {"rule", "point"}
-    assert drawn["point"]["x"]["scale"]["domain"][1] < 0.2, "small effects fill their axis"
-    table = SETTINGS.assign(configuration=list("abcd"), failing_share=[0.9, 0.8, 0.1, 0.2])
-    chart = parallel_coordinates(places(table, ["num_attention_heads", "hidden_size"])).to_dict()
-    lines = next(x for x in chart["layer"] if "detail" in x["encoding"])
-    assert lines["encoding"]["detail"]["field"] == "configuration"
-    # The axes stand in the order of what they move.
-    assert lines["encoding"]["x"]["sort"] == ["num_attention_heads", "hidden_size", OUTCOME]
-    said = {value for each in chart["datasets"].values() for row in each for value in row.values()}
-    assert {"1", "2", "16", "0%", "50%", "100%"} <= said
-
-
-def test_values_are_placed_by_size_and_shares_that_lie_close_together_fill_their_axis() -> None:
-    mixed = [16, "rotary", None, 2.5, "alibi", float("nan"), 2]
-    table = pd.DataFrame({"configuration": list("abcdefg"), "failing_share": 0.5, "any": mixed})
-    own = places(table, ["any"]).query("axis == 'any'").sort_values("place", kind="stable")
-    assert [*dict.fromkeys(own["value"])] == ["2", "2.5", "16", "alibi", "rotary", "not read"]
-    assert own["place"].between(0, 1).all()
-    table = SETTINGS.assign(configuration=list("abcd"), median_accuracy=[0.968, 0.972, 0.98, 1])
-    frame = places(table, ["hidden_size"], "median accuracy")
-    lowest = frame.loc[frame["axis"] == "median accuracy", "place"].min()
-    assert lowest == pytest.approx(0.36), "as high above 95% as that is below 100%"
 
 
 def test_settings_that_change_together_stand_together() -> None:

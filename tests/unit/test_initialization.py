@@ -202,36 +202,6 @@ def test_gpt2s_initial_values_have_its_moments() -> None:
     assert 0.01 < drawn["classifier.weight"].std() < 0.03
 
 
-@pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
-def test_gpt2s_initial_values_of_recurrent_networks_have_its_moments(architecture: str) -> None:
-    config = NetworkConfig(
-        architecture=architecture,
-        hidden_size=64,
-        num_blocks=2,
-        readout="last",
-        biases=True,
-        embeddings_init_strategy="gpt2",
-    )
-    for name, value in initial_parameters(config, 0).items():
-        if name.endswith("bias"):
-            assert (value == 0).all(), name
-        elif name.startswith("layers"):
-            assert abs(value.std() / 0.02 - 1) < 0.05, name
-
-
-def test_gpt2s_initial_values_are_those_of_their_seed_and_the_same_without_biases() -> None:
-    config = GPT2
-    drawn, again = initial_parameters(config, 5), initial_parameters(config, 5)
-    other = initial_parameters(config, 6)
-    changes = {"biases": False, "positions": "none", "final_norm": False}
-    fewer = initial_parameters(config.model_copy(update=changes), 5)
-    for name, value in drawn.items():
-        assert torch.equal(value, again[name])
-        if name in fewer:
-            assert torch.equal(value, fewer[name]), name
-    assert not torch.equal(drawn["embedding.weight"], other["embedding.weight"])
-
-
 def test_gpt2s_initial_values_narrow_with_what_adds_to_each_side() -> None:
     config = NetworkConfig(
         architecture="encoder_decoder", head="output", num_letters=7, num_outputs=9, num_blocks=3,

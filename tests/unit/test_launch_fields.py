@@ -9,7 +9,6 @@ from dashboard.launch.fields import (
     parse_typed,
     usual,
 )
-from dashboard.launch.language import has_near_negatives
 from dashboard.launch.starting_point import Start, seeds_of
 from dashboard.words.languages import family_example, shortest_strings
 from seqcls.config import RunConfig
@@ -86,13 +85,6 @@ def test_every_value_that_is_offered_can_be_trained_with() -> None:
             resolve(configuration({"task": "parity", "train_batch_size": 128, field: value}))
 
 
-def test_what_is_offered_is_never_refused_as_unread() -> None:
-    other = {"bracket_types": 2, "max_depth": 3, "negatives": "edits", "train_set": "fixed"}
-    for task in sorted(set(LANGUAGES) - {"regular", "counting"}):
-        for name in chosen(task=task) & set(other):
-            assert configuration({"task": task, name: other[name]})
-
-
 def test_values_and_seeds_are_understood_as_people_write_them() -> None:
     typed = {"0-9": "0..9", "0..9": "0..9", " 3 ": "0..2", "3..3": "3..3", "1, 5,7": [1, 5, 7]}
     assert {text: seeds_of(text) for text in typed} == typed
@@ -135,31 +127,6 @@ def test_new_sweeps_draw_negatives_of_uniform_lengths_and_old_ones_as_they_were(
     ]
     for table in tables:
         assert Start(table).recommend(of_parity, "parity") == {}, table
-
-
-NEAR: tuple[tuple[str, dict[str, Any], bool], ...] = (
-    ("modular_arithmetic", {}, True),
-    ("dyck", {"bracket_types": 2, "train_max_length": 10_000}, True),
-    ("regular", {"alphabet": "ab", "pattern": "(ab|ba)*"}, True),
-    ("contains_all", {}, True),
-    ("regular", {"alphabet": "ab", "pattern": "(ab)*"}, False),
-    ("repeat_01", {}, False),
-    ("regular", {"alphabet": "ab", "pattern": "(ab"}, False),
-    ("counting", {}, False),
-    ("copy", {}, False),
-    ("file", {}, False),
-    ("of_no_package", {}, False),
-)
-"""Whether the form knows of near negatives of a task, where these fields are chosen."""
-
-
-def test_new_sweeps_begin_with_near_negatives_where_the_language_has_any() -> None:
-    for task, given, has_near in NEAR:
-
-        def chosen_value(name: str, task: str = task, given: dict[str, Any] = given) -> list[Any]:
-            return [given.get(name, default_value(name, task))]
-
-        assert has_near_negatives(task, chosen_value) is has_near, (task, given)
 
 
 def test_what_has_its_negatives_already_keeps_them() -> None:

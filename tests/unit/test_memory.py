@@ -6,9 +6,8 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.problem import configuration, resolve
-from sweeps.grid.grouping import PlannedRun, RunGroup, cost_of_training, mean_length
+from sweeps.grid.grouping import cost_of_training, mean_length
 from sweeps.work import machine
-from sweeps.work.jobs import make_job
 from tests.conftest import short_config
 
 
@@ -62,11 +61,3 @@ def test_strings_that_tests_are_kept_disjoint_from_are_warned_of(
     fields: dict[str, Any] = {"task": "parity", "max_num_epochs": 900, "train_size": 10**6}
     assert machine.warning([resolve(RunConfig(**fields))]) is None
     assert "14.4 GB" in (machine.warning([resolve(RunConfig(**fields, disjoint=True))]) or "")
-
-
-def test_large_models_are_drawn_where_they_are_trained() -> None:
-    def group(**fields: object) -> RunGroup:
-        return (PlannedRun(1, short_config(**fields), 0, every_epoch=False, verdict=False),)
-
-    assert make_job(group(), "auto", "cpu").initial is not None
-    assert make_job(group(hidden_size=512, feed_forward_size=512), "auto", "cpu").initial is None

@@ -6,7 +6,6 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dashboard import links
 from dashboard.text import clock
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
@@ -77,34 +76,3 @@ def test_durations_are_said_in_their_largest_sensible_unit() -> None:
 def test_times_are_shown_in_utc() -> None:
     assert clock("2026-11-21T10:00:00.123+02:00") == "2026-11-21 08:00:00 UTC"
     assert clock(None) == "not yet"
-
-
-OFFERED: dict[str, list[Any]] = {
-    "sweep": ["a", "b, c", "2"],
-    "seed": [0, 1, 2],
-    "weight_decay": [0.1, 1.0, 10.0],
-}
-TEXTS = st.sampled_from(["a", "b, c", "2", "1", "1.0", "10", "10.0", "0.1", "true", "", "nan", "é"])
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["sweep", "sweeps", "seed", "weight_decay", "below", "pattern", "run"]),
-        st.lists(TEXTS, max_size=4),
-    )
-)
-def test_what_a_link_says_is_chosen_or_refused_by_name(given: dict[str, list[str]]) -> None:
-    asked = links.read_filters(given, OFFERED, {"below": links.percentage}, ["pattern"])
-    for name, texts in given.items():
-        wanted = {text for text in texts if text}
-        chosen, refused = asked.known.get(name, []), {*asked.unknown.get(name, [])}
-        if name in OFFERED:
-            assert {*map(str, chosen)} | refused == wanted
-            assert not {*map(str, chosen)} & refused
-            assert all(value in OFFERED[name] for value in chosen)
-        elif name == "below":
-            read = [text for text in wanted if text not in refused]
-            assert all(0 <= float(text) <= 100 for text in read)
-            assert len(chosen) == bool(read)
-        else:
-            assert refused == (set() if name == "run" else wanted)

@@ -8,9 +8,6 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.engines.member import draw_initial
 from seqcls.errors import StoreError
-from seqcls.interpretability.families import counted_curve
-from seqcls.interpretability.family import parse_family
-from seqcls.interpretability.network import Network
 from seqcls.problem import resolve
 from seqcls.results import Weights
 from seqcls.weights import from_bytes, to_bytes, weights_of
@@ -47,12 +44,3 @@ def test_weights_that_fit_are_taken_and_others_are_refused() -> None:
                 weights_of(resolve(config), to_bytes(change(drawn(config))))
     with pytest.raises(StoreError, match="damaged weights"):
         from_bytes(b"not safetensors")
-
-
-def test_a_model_of_zeros_has_no_answer_that_changes() -> None:
-    config = RunConfig()
-    zeros = {name: np.zeros_like(value) for name, value in drawn(config).items()}
-    network = Network.of(resolve(config), zeros)
-    found = counted_curve(network, parse_family(network.tokenizer, "ab{n}"))
-    assert found.changes == ()
-    assert found.limit == 0

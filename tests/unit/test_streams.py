@@ -5,12 +5,9 @@ import multiprocessing
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,16 +15,11 @@ import torch
 from torch.utils.data import DataLoader
 
 from seqcls.cache import Memory
-from seqcls.config import NetworkConfig, RunConfig
+from seqcls.config import RunConfig
 from seqcls.kinds import examples_of
-from seqcls.models import initialization, pictures
-from seqcls.pictures import Page
 from seqcls.problem import resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import Stream
-from seqcls.strings.tokenizer import FIRST_LETTER
-from seqcls.tasks.automaton import Automaton
-from seqcls.tasks.regular import minimal_automaton
 from sweeps.work import jobs
 from tests.conftest import LONG
 
@@ -78,67 +70,6 @@ def test_threads_read_and_keep_the_epochs_of_one_stream(
         in_threads(read)
         # What is on disk now is what every later process reads.
         same(Stream(TRAIN), TRAIN, 6)
-
-
-def test_threads_find_the_lengths_of_one_automaton() -> None:
-    pattern = "(aaaaa)*b?"
-    wanted = [minimal_automaton(pattern, "ab").has(length, True) for length in range(300)]
-
-    def look(automaton: Automaton, thread: int) -> None:
-        del thread
-        for length in range(300):
-            automaton.has(length, True)
-
-    for _ in range(2):
-        automaton = minimal_automaton(pattern, "ab")
-        in_threads(partial(look, automaton))
-        assert [automaton.has(length, True) for length in range(300)] == wanted
-
-
-def test_threads_that_look_at_other_pictures_get_their_own() -> None:
-    class Blank(Page):
-        """A page whose pictures say what was drawn."""
-
-        def draw(self, letters: np.ndarray) -> np.ndarray:
-            return letters.astype(np.float32)[:, np.newaxis]
-
-        def __eq__(self, other: object) -> bool:
-            time.sleep(0)
-            return isinstance(other, Blank)
-
-        def __hash__(self) -> int:
-            return 0
-
-    def look(thread: int) -> None:
-        inputs = torch.full((1, 3), FIRST_LETTER + thread)
-        for _ in range(300):
-            page = Blank("ab", 1, 1, "", 0.0)
-            assert float(pictures._draw(page, inputs).max()) == thread
-
-    in_threads(look)
-
-
-def test_threads_begin_with_the_parameters_of_their_own_seeds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    network = resolve(RunConfig()).network
-    make = initialization.make_model
-
-    def make_slowly(config: NetworkConfig) -> Any:
-        model = make(config)
-        # As a part from outside does that PyTorch has draw its values while it is made.
-        model.drawn = torch.nn.Parameter(torch.cat([torch.rand(1) for _ in range(50)]))
-        return model
-
-    monkeypatch.setattr(initialization, "make_model", make_slowly)
-    wanted = [initialization.initial_parameters(network, seed)["drawn"] for seed in range(4)]
-
-    def begin(seed: int) -> None:
-        for _ in range(10):
-            found = initialization.initial_parameters(network, seed)["drawn"]
-            assert torch.equal(found, wanted[seed])
-
-    in_threads(begin)
 
 
 def test_groups_that_train_side_by_side_leave_pytorch_the_threads_that_it_had() -> None:

@@ -3,24 +3,19 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dashboard.words.languages import verdict_sentence
-from seqcls.config import PARTS, RunConfig
+from seqcls.config import RunConfig
 from seqcls.engines.member import draw_initial
 from seqcls.evaluation import distinct_test_strings, evaluation_of
 from seqcls.interpretability.certification import certify, errors_up_to
 from seqcls.interpretability.domains import multisets_of
 from seqcls.interpretability.network import Network
-from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import checked_length, string_verdict, unaffordable, verdicts
 from seqcls.kinds.base import Questions
 from seqcls.kinds.membership import MembershipKind
 from seqcls.problem import configuration, resolve
 from seqcls.results import Evaluation
-from sweeps.grid.grouping import mean_length
-from sweeps.results import Outcome
 
 FIXED: dict[str, Any] = {"test_sampler": "fixed_length", "sequence_length": 5}
 FROM_THREE = {"task": "parity", "test_min_length": 3, "test_max_length": 6, "test_size": 500}
@@ -32,20 +27,6 @@ def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
     right = test.labels ^ np.isin(test.strings.lengths, wrong)
     answers = MembershipKind().judge(Questions.about(test.examples), np.where(right, 1.0, -1.0))
     return evaluation_of(resolve(config), test, answers)
-
-
-def test_a_sampler_says_which_lengths_it_draws() -> None:
-    cases: list[tuple[dict[str, Any], int, int]] = [
-        ({}, 1, 200),
-        (FIXED, 4, 4),
-        ({"task": "parity", "test_max_length": 9}, 0, 9),
-        (FROM_THREE, 3, 6),
-    ]
-    for fields, first, last in cases:
-        drawn_by = resolve(configuration(fields)).test
-        drawn = next(drawn_by.epochs()).strings.lengths
-        assert (drawn_by.lengths[0], drawn_by.lengths[-1]) == (first, last)
-        assert (drawn.min(), drawn.max()) == (first, last)
 
 
 def test_no_longer_length_is_solved_than_is_tested() -> None:
@@ -82,22 +63,3 @@ def test_all_strings_are_those_up_to_the_longest_tested() -> None:
     network = Network.of(resolve(config), weights)
     assert errors_up_to(network).max_length == 4
     assert certify(network).least_length == 5
-
-
-def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
-    samplers = {f"{part}_sampler": "fixed_length" for part in PARTS}
-    config = configuration({**FIXED, **samplers, "positions": "alibi"})
-    assert mean_length(resolve(config)) == 4
-    fails: dict[str, Any] = {"errors": 1, "false_positives": 1, "false_negatives": 0}
-    fails |= {"solved_length": None, "outcome": Outcome.FAILS_BEYOND}
-    cases: list[tuple[dict[str, Any], int, str]] = [
-        ({"errors": 0}, 81, "up to 4 letters"),
-        (fails, 81, "fewer than 4 letters"),
-        (fails, 80, "1 more was not tested"),
-    ]
-    for run, tested, words in cases:
-        scores = pd.DataFrame({"length": [4], "tested": [tested]})
-        assert words in verdict_sentence(pd.Series(run), config, scores)
-    suggested = [own.text for own in suggestions(resolve(config), ["longer than in training"])]
-    assert "position_range=18 (now 0)" in suggested
-    assert not any("train_max_length" in text for text in suggested)

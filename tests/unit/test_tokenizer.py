@@ -157,34 +157,6 @@ def test_tokens_with_names_are_written_with_one_space_between() -> None:
         assert NAMED.encode(text) == NAMED.encode("push push pop")
 
 
-names = st.text(
-    st.characters(exclude_categories=["C", "Z"]) | st.sampled_from("<>{}1"), min_size=1, max_size=6
-)
-alphabets = (
-    st.lists(names, min_size=1, max_size=9, unique=True)
-    .map(tuple)
-    .filter(lambda tokens: alphabet_obstacle(tokens, notation=True) is None)
-) | st.lists(st.sampled_from("<>{}()12a"), min_size=1, unique=True).map(tuple)
-
-
-@given(alphabets, st.data())
-def test_names_ids_and_text_are_the_same_string(
-    tokens: tuple[str, ...], data: st.DataObject
-) -> None:
-    tokenizer = Tokenizer(tokens)
-    unit = st.lists(st.integers(0, len(tokens) - 1), max_size=5)
-    units = data.draw(st.lists(st.tuples(unit, st.integers(1, 12)), max_size=4))
-    letters = [letter for part, times in units for letter in part * times]
-    ids = [CLS, *(letter + 2 for letter in letters)]
-    counts = tuple(letters.count(number) for number in range(len(tokens)))
-    for text in (tokenizer.decode(ids), tokenizer.spell(letters)):
-        assert tokenizer.encode(text) == ids
-        assert tokenizer.counts(text) == counts
-        assert text == tokenizer.separator.join(text.split())
-    assert tokenizer.decode(tokenizer.encode(tokenizer.decode(ids))) == tokenizer.decode(ids)
-    assert tokenizer.counts(tokenizer.text_of_counts(counts)) == counts
-
-
 def test_what_is_no_name_is_refused() -> None:
     for token, word in (
         ("push", "distinct tokens"),
