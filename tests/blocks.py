@@ -33,10 +33,16 @@ _FENCE = re.compile(
 SERVES = ("seqcls dashboard", "seqcls mcp --db runs.db")
 """They go on until they are ended; other tests start them."""
 
+TRAINS = ("sweep", "work", "more", "seeds")
+"""They train in this process, since starting others takes most of the time."""
+
 SETS_UP = ("make ", "python3 -m venv ", ".venv/bin/", "git clone ", "source ", "cd ")
 """What a test of the page must not do to the environment that it runs in."""
 
-QUICK = {**SHORT, "train_max_length": 8, "validation_max_length": 8, "test_max_length": 12}
+QUICK = {
+    **SHORT, "validation_size": 64, "test_size": 256, "max_num_epochs": 1,
+    "train_max_length": 8, "validation_max_length": 8, "test_max_length": 12,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ class Reader:
     def seqcls(self, line: str) -> str:
         """A command's output; in this process, since starting Python takes most of the time."""
         arguments = shlex.split(line)[1:]
-        if arguments[0] in ("sweep", "work") and "--dask" not in arguments:
+        if arguments[0] in TRAINS and "--dask" not in arguments:
             arguments += ["--workers", "0"]
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, (line, result.output, result.exception)

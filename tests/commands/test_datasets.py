@@ -5,14 +5,12 @@ import gzip
 import json
 import lzma
 import random
-import re
-from collections.abc import Sequence
-from io import BytesIO
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -25,7 +23,7 @@ from seqcls.errors import DatasetError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.minimal import minimal_failing
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.problem import Problem, configuration, resolve
+from seqcls.problem import configuration, resolve
 from seqcls.strings import datasets
 from seqcls.strings.datasets import Row, dataset_of, remember, unpack
 from seqcls.strings.token_strings import TokenStrings
@@ -48,30 +46,45 @@ from tests.app import said as app_text
 from tests.commands import run_main
 from tests.databases import file_of, rows
 
-LABELED = "tokens,label,split,id\nba,0,test,2\nab,1,train,1\n,1,train,3\n"
+Content: TypeAlias = Any
+"""What a file has: text, bytes, or a table of Arrow, for Parquet."""
 
 
-def _written(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+def _written(path: Path, content: Content) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, pa.Table):
+        pq.write_table(content, path)
+    else:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def _folder(folder: Path, files: Mapping[str, Content]) -> Path:
+    for name, content in files.items():
+        _written(folder / name, content)
+    return folder
+
+
+HEAD = "tokens,label\n"
+LABELS = f"{HEAD}ab,1\nba,0\n"
+LABELED = "tokens,label,split,id\nba,0,test,2\nab,1,train,1\n,1,train,3\n"
+LISTS = [["a", "b"], ["b", "a"]]
 
 
 def test_one_content_has_one_digest_in_every_format_and_order(tmp_path: Path) -> None:
     csv = read_dataset(_written(tmp_path / "a.csv", LABELED))
     head, *lines = LABELED.splitlines()
-    tsv = "\n".join([head, *reversed(lines)]).replace(",", "\t")
     found = [
         {"tokens": tokens, "label": int(label), "split": split, "id": int(row_id)}
         for tokens, label, split, row_id in (line.split(",") for line in lines)
     ]
-    jsonl = "\n".join(json.dumps({**row, "tokens": list(str(row["tokens"]))}) for row in found)
-    pq.write_table(pa.Table.from_pylist(found), tmp_path / "a.parquet")
-    others = [
-        read_dataset(_written(tmp_path / "a.tsv", tsv)),
-        read_dataset(_written(tmp_path / "a.jsonl", jsonl)),
-        read_dataset(tmp_path / "a.parquet"),
-    ]
-    assert {other.digest for other in others} == {csv.digest}
+    others: dict[str, Content] = {
+        "a.tsv": "\n".join([head, *reversed(lines)]).replace(",", "\t"),
+        "a.jsonl": "\n".join(json.dumps({**x, "tokens": list(str(x["tokens"]))}) for x in found),
+        "a.parquet": pa.Table.from_pylist(found),
+    }
+    digests = {read_dataset(_written(tmp_path / x, y)).digest for x, y in others.items()}
+    assert digests == {csv.digest}
     assert (csv.name, csv.task, csv.alphabet) == ("a.csv", "file", "ab")
     assert list(csv.rows()) == [
         Row((), True, None, "train", "3"),
@@ -80,270 +93,375 @@ def test_one_content_has_one_digest_in_every_format_and_order(tmp_path: Path) ->
     ]
 
 
-def test_pairs_words_and_the_layouts_of_other_programs(tmp_path: Path) -> None:
-    _written(tmp_path / "train_src.txt", "h i\nh o\n")
-    _written(tmp_path / "train_tgt.txt", "HH AY1\nHH OW1\n")
-    pairs = read_dataset(tmp_path / "train_src.txt")
-    assert (pairs.task, pairs.alphabet) == ("pairs", ("AY1", "HH", "OW1", "h", "i", "o"))
-    assert next(pairs.rows()).target == (1, 0)
-    assert {row.split for row in read_dataset(tmp_path).rows()} == {"train"}
+def _parquet(tokens: pa.Array) -> pa.Table:
+    return pa.table({"tokens": tokens, "label": pa.array([1, 0]).dictionary_encode()})
+
+
+ALIKE: dict[str, Content] = {
+    "semicolons.csv": LABELS.replace(",", ";"),
+    "tabs.csv": LABELS.replace(",", "\t"),
+    "bars.csv": LABELS.replace(",", "|"),
+    "commas.tsv": LABELS,
+    "excel.csv": "\ufeffsep=;\r\n" + LABELS.replace(",", ";").replace("\n", "\r\n"),
+    "macintosh.csv": LABELS.replace("\n", "\r"),
+    "text.txt": LABELS.replace(",", "\t"),
+    "quoted.tsv": '"tokens"\t"label"\n"ab"\t"1"\n"ba"\t"0"\n',
+    "capitals.csv": " Tokens ,LABEL\nab,1\nba,0\n",
+    "other_names.csv": "Sequence,label\nab,1\nba,0\n",
+    "index.csv": ",tokens,label\n0,ab,1\n1,ba,0\n",
+    "floats.csv": f"{HEAD}ab,1.0\nba,0.0\n",
+    "yes_no.csv": "text,label\nab,yes\nba,No\n",
+    "lists.csv": f"{HEAD}\"['a', 'b']\",1\n\"['b', 'a']\",0\n",
+    "numpy.csv": f"{HEAD}['a' 'b'],1\n['b' 'a'],0\n",
+    "packed.csv.gz": gzip.compress(LABELS.encode()),
+    "packed.csv.bz2": bz2.compress(LABELS.encode()),
+    "packed.csv.xz": lzma.compress(LABELS.encode()),
+    "array.json": '[{"tokens": "ab", "label": 1},\n {"tokens": "ba", "label": 0}]',
+    "lines.json": '{"tokens": "ab", "label": 1}\n{"tokens": "ba", "label": 0}\n',
+    "lines.ndjson": '{"tokens": "ab", "label": 1}\n\n{"label": 0, "tokens": "ba"}\n',
+    "fixed.parquet": _parquet(pa.array(LISTS, pa.list_(pa.string(), 2))),
+    "large.parquet": _parquet(pa.array(LISTS, pa.large_list(pa.large_string()))),
+    "codes.parquet": _parquet(pa.array(LISTS, pa.list_(pa.dictionary(pa.int32(), pa.string())))),
+    "dictionary.parquet": _parquet(pa.array(["ab", "ba"]).dictionary_encode()),
+}
+
+
+def test_one_content_is_read_however_programs_write_it(tmp_path: Path) -> None:
+    expected = read_dataset(_written(tmp_path / "x.csv", LABELS)).digest
+    for name, content in ALIKE.items():
+        path = _written(tmp_path / name, content)
+        assert read_dataset(path).digest == expected, name
+    packed = _written(tmp_path / "packed.parquet.gz", gzip.compress(path.read_bytes()))
+    assert read_dataset(packed).digest == expected
+
+
+def _language(name: str, **others: str) -> dict[str, Content]:
+    """The parts of a language as MLRegTest lays them out: no names of columns."""
+    parts = {
+        "Train": "abab\tTRUE\nabba\tFALSE\nabab\tTRUE\n",
+        "Dev": "abbb\tFALSE\n",
+        "TestSR": "aaab\tTRUE\nbbbb\tFALSE\n",
+        "TestSA": "aaab\tTRUE\naabb\tFALSE\n",
+        "TestLR": "aaaaab\tTRUE\n",
+        "TestLA": "bbbbbb\tFALSE\n",
+    }
+    return {f"{name}_{part}.txt": content for part, content in (parts | others).items()}
+
+
+TSL, SL = "04.03.TSL.2.1.0", "04.04.SL.2.1.0"
+NUMBERED = {"TestSR": "Test1", "TestLR": "Test2", "TestSA": "Test3", "TestLA": "Test4"}
+FLARE = [("main.tok", b"0 1\n1 1\n"), ("labels.txt", b"1\n0\n")]
+PAIRS: dict[str, Content] = {"train_src.txt": "a b\na\n", "train_tgt.txt": "B A1\nA1\n"}
+FOLDERS: list[tuple[dict[str, Content], str, dict[str | None, int]]] = [
+    (PAIRS, "", {"train": 2}),
+    (PAIRS, "train_src.txt", {None: 2}),
+    (
+        {"train_src.txt.bz2": bz2.compress(b"ab\n"), "train_tgt.txt": "ba\n"},
+        "train_src.txt.bz2",
+        {None: 1},
+    ),
+    (
+        {f"{part}{x}": y for part in ("", "validation-short/", "test/") for x, y in FLARE},
+        "",
+        {"train": 2, "validation": 2, "test": 2},
+    ),
+    (
+        {f"{part}{x}.gz": gzip.compress(y) for part in ("", "test/") for x, y in FLARE},
+        "",
+        {"train": 2, "test": 2},
+    ),
+    (_language(TSL), "", {"train": 3, "validation": 1, "test": 6}),
+    (_language(TSL) | _language(SL), f"{SL}_Train.txt", {"train": 3, "validation": 1, "test": 6}),
+    (
+        {
+            "mine_train.csv": f"{HEAD}ab,1\nb,0\n",
+            "mine_dev.tsv.gz": gzip.compress(b"label\ttokens\n1\taab\n"),
+            "test-00000-of-00002.jsonl": '{"tokens": "aa", "label": 0}',
+            "test-00001-of-00002.jsonl": '{"tokens": "bb", "label": 0}',
+            "README.md": "",
+        },
+        "",
+        {"train": 2, "validation": 1, "test": 2},
+    ),
+]
+"""Files of a folder, the name by which they are read, and the rows of each split."""
+
+
+@pytest.mark.parametrize(("files", "name", "expected"), FOLDERS, ids=lambda x: str(x)[:30])
+def test_a_folder_has_rows_of_each_split_as_programs_lay_them_out(
+    files: dict[str, Content], name: str, expected: dict[str | None, int], tmp_path: Path
+) -> None:
+    found = read_dataset(_folder(tmp_path, files) / name)
+    assert Counter(row.split for row in found.rows()) == expected
+    assert unpack(found.to_bytes()).digest == found.digest
+
+
+def test_pairs_are_words_and_a_language_is_all_its_parts(tmp_path: Path) -> None:
+    pairs = read_dataset(_folder(tmp_path / "pairs", PAIRS))
+    assert (pairs.task, pairs.alphabet) == ("pairs", ("A1", "B", "a", "b"))
+    assert next(pairs.rows()).target == (0,)
     written = read_dataset(_written(tmp_path / "b.csv", "length,input,target\n2,01,10\n"))
     assert list(written.rows()) == [Row((0, 1), None, (1, 0), None, None)]
-    flare = tmp_path / "even-pairs"
-    for folder in (flare, flare / "validation-short", flare / "test"):
-        folder.mkdir()
-        _written(folder / "main.tok", "0 1 0\n1 1\n")
-        _written(folder / "labels.txt", "1\n0\n")
-    assert [row.split for row in read_dataset(flare).rows()] == [
-        *["train"] * 2,
-        *["validation"] * 2,
-        *["test"] * 2,
-    ]
-
-
-LANGUAGE = {
-    "Train": "abab\tTRUE\nabba\tFALSE\nabab\tTRUE\n",
-    "Dev": "abbb\tFALSE\n",
-    "TestSR": "aaab\tTRUE\nbbbb\tFALSE\n",
-    "TestSA": "aaab\tTRUE\naabb\tFALSE\n",
-    "TestLR": "aaaaab\tTRUE\n",
-    "TestLA": "bbbbbb\tFALSE\n",
-}
-"""The parts of a language as MLRegTest lays them out: no names of columns."""
-
-
-def _write_language(folder: Path, name: str, **others: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    for part, content in {**LANGUAGE, **others}.items():
-        _written(folder / f"{name}_{part}.txt", content)
-    return folder / f"{name}_Train.txt"
-
-
-def test_a_language_of_mlregtest_is_read_from_its_training_strings_or_its_folder(
-    tmp_path: Path,
-) -> None:
-    path = _write_language(tmp_path / "Small", "04.03.TSL.2.1.0")
+    path = _folder(tmp_path / "Small", _language(TSL)) / f"{TSL}_Train.txt"
     language = read_dataset(path)
-    assert (language.task, language.alphabet) == ("file", "ab")
-    assert [(row.split, row.label) for row in language.rows()] == [
-        *[("train", True)] * 2,
-        ("train", False),
-        ("validation", False),
-        *[("test", True)] * 3,
-        *[("test", False)] * 3,
-    ]
+    assert [row.label for row in language.rows()] == [*[True] * 2, *[False] * 2, *[True] * 3] + [
+        False
+    ] * 3
     assert read_dataset(path.parent).digest == language.digest
-    assert datasets.unpack(language.to_bytes()).digest == language.digest
     # Numbered tests are those with names; without a border the content is another.
-    names = {"TestSR": "Test1", "TestLR": "Test2", "TestSA": "Test3", "TestLA": "Test4"}
-    for part, content in LANGUAGE.items():
-        _written(tmp_path / f"x_{names.get(part, part)}.txt", content)
+    for name, content in _language(TSL).items():
+        part = name.removeprefix(f"{TSL}_").removesuffix(".txt")
+        _written(tmp_path / f"x_{NUMBERED.get(part, part)}.txt", content)
     assert read_dataset(tmp_path / "x_Train.txt").digest == language.digest
-    (path.parent / "04.03.TSL.2.1.0_TestSA.txt").unlink()
+    _written(path.with_name(f"{TSL}_TestXX.txt"), "")
+    _written(path.with_name(f"{TSL}_Dev.csv"), "")
+    for given in (path, path.parent):
+        assert summary(given).unread == (f"{TSL}_Dev.csv", f"{TSL}_TestXX.txt")
+    (path.parent / f"{TSL}_TestSA.txt").unlink()
     assert read_dataset(path).digest != language.digest
-
-
-def test_languages_of_mlregtest_in_one_folder_are_named_one_by_one(tmp_path: Path) -> None:
-    path = _write_language(tmp_path, "04.03.TSL.2.1.0")
-    _write_language(tmp_path, "04.04.SL.2.1.0", TestLA="aa\tTRUE\t1\n")
-    with pytest.raises(DatasetError, match=r"a folder of 2 languages: name one by .*_Train\.txt'"):
-        read_dataset(tmp_path)
-    assert len(read_dataset(path)) == 10
-    with pytest.raises(DatasetError, match=r"04.04.SL.2.1.0_TestLA.txt, line 1 has 3 cells"):
-        read_dataset(tmp_path / "04.04.SL.2.1.0_Train.txt")
-    with pytest.raises(DatasetError, match=r"a part of the language '04.03.TSL.2.1.0': name its"):
-        read_dataset(tmp_path / "04.03.TSL.2.1.0_Dev.txt")
     # A table with names of columns is a table, whatever its own name.
     table = _written(tmp_path / "my_Train.txt", "tokens\tlabel\nab\t1\n")
     assert read_dataset(table).splits is None
+    others: dict[str, Content] = {"test.xlsx": "", "more.csv": "", "test/x": ""}
+    tables = _folder(tmp_path / "tables", {"train.csv": LABELS, **others})
+    assert summary(tables).unread == ("more.csv", "test", "test.xlsx")
+    assert "files of no split, not read: more.csv, test, test.xlsx" in summary(tables).sentences
 
 
-def _records() -> bytes:
-    file = BytesIO()
-    pq.write_table(pa.table({"tokens": [{"a": 1}], "label": [1]}), file)
-    return file.getvalue()
+MALFORMED: list[tuple[str, Content, str]] = [
+    ("empty.csv", "", "line 1 is empty"),
+    ("no_rows.csv", HEAD, "no rows"),
+    ("columns.csv", "token,label\nab,1\n", "expected one named 'tokens'"),
+    ("neither.csv", "tokens,labels\nab,1\n", "either 'label' or 'target'"),
+    ("both.csv", "tokens,label,target\nab,1,b\n", "either 'label' or 'target'"),
+    ("twice.csv", "tokens,tokens,label\nab,ab,1\n", "two columns are 'tokens'"),
+    ("two.csv", "text,source,label\na,b,1\n", "two columns are 'tokens' ('text' and 'source')"),
+    ("header.csv", "ab,1\nba,0\n", "line 1 is 'ab, 1', expected a header with the names"),
+    ("text.txt", "22+1=23\n", "line 1 is '22+1=23', expected a header"),
+    ("cells.csv", f"{HEAD}ab,1\nab\n", "line 3 has 1 cell, expected 2"),
+    ("latin.csv", f"{HEAD}é,1\n".encode("latin-1"), "line 2 is no text in UTF-8"),
+    ("utf16.csv", f"{HEAD}ab,1\n".encode("utf-16"), "UTF-8"),
+    ("zero.csv", f"{HEAD}a\0b,1\n", "zero byte"),
+    ("long.csv", f"{HEAD}{'a' * 10_000_001},1\n", "line 2 has more than 10,000,000"),
+    ("tokens.csv", f"{HEAD}{'a' * 10_001},1\n", "10,001 tokens"),
+    ("label.csv", f"{HEAD}ab,2\n", "line 2: label is '2'"),
+    ("nan.csv", f"{HEAD}ab,NaN\n", "line 2: label is 'NaN'"),
+    ("formula.csv", f"{HEAD}ab,=1+1\n", "label is '=1+1'"),
+    ("input.csv", "tokens,target\n,1\n", "line 2: tokens is empty"),
+    ("split.csv", "tokens,label,split\nab,1,exam\n", "split is 'exam', expected one of train"),
+    ("id.csv", "tokens,label,id\nab,1,x\nba,1,x\n", "line 3: id 'x' stands before"),
+    ("cls.csv", f"{HEAD}CLS x,1\n", "line 2: tokens: expected no token 'CLS'"),
+    ("control.csv", f"{HEAD}a\x07b,1\n", "line 2: 'a\\x07b' has a control character"),
+    ("quote.csv", f'{HEAD}"ab,1\n', "line 2: a quotation mark opens a cell and none closes it"),
+    ("inside.csv", f'{HEAD}"a"b,1\n', "line 2: text follows a quotation mark"),
+    ("quoted.tsv", 'tokens\tlabel\n"a b"\t1\n', "line 2: '\"a b\"' stands in quotation marks"),
+    ("returns.csv", f"{HEAD}ab,1\rba,0\n", "line 2: a carriage return (CR)"),
+    ("all_empty.csv", f"{HEAD},1\n", "every string is empty"),
+    (
+        "many.csv",
+        HEAD + "".join(f"{chr(0x4E00 + i)},1\n" for i in range(300)),
+        "at most 250 differ",
+    ),
+    ("json.jsonl", "{", "line 1 is no JSON"),
+    ("array.jsonl", "[1]", "line 1 is no JSON object"),
+    ("deep.jsonl", "[" * 100_000, "line 1 is no JSON"),
+    ("digits.jsonl", '{"tokens": ' + "9" * 5000 + "}", "a number has too many digits"),
+    ("nan.jsonl", '{"tokens": "ab", "label": NaN}', "label is nan"),
+    ("null.jsonl", '{"tokens": null, "label": 1}', "line 1: None, expected text"),
+    ("half.jsonl", '{"tokens": "ab", "label": 0.5}', "label is 0.5"),
+    ("absent.jsonl", '{"tokens": "ab", "label": 1}\n{"label": 1}', "line 2 has no 'tokens'"),
+    ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is no text"),
+    ("nested.jsonl", '{"tokens": [["a"]], "label": 1}', "no text without spaces: ['a']"),
+    ("keys.jsonl", '{"tokens": "ab", "tokens": "ba", "label": 1}', "line 1 has 'tokens' twice"),
+    ("case.jsonl", '{"tokens": "ab", "Label": 1, "label": 0}', "differ in nothing but capitals"),
+    ("line.jsonl", '{"tokens": "a\u2028b", "label": 1}', "LINE SEPARATOR (U+2028)"),
+    ("side.jsonl", '{"tokens": ["e", "\\u0301"], "label": 1}', "are the letter 'é' (U+00E9)"),
+    ("wrapped.json", '{"data": [{"tokens": "ab", "label": 1}]}', "no array, with 'data'; expected"),
+    ("numbers.json", "[1, 2]", "object 1 is 1, expected"),
+    ("nested.csv", f'{HEAD}"[[0, 1], [1]]",1\n', "no text without spaces: [0, 1]"),
+    ("set.csv", f"{HEAD}\"{{'a', 'b'}}\",1\n", "is a set, whose items have no order"),
+    ("floats.csv", f"{HEAD}[0. 1.],1\n", "no text without spaces: 0.0"),
+    ("truths.csv", f"{HEAD}[ True False],1\n", "no text without spaces: True"),
+    ("shortened.csv", f"{HEAD}[0 1 ... 1],1\n", "was shortened to '...'"),
+    ("lists.csv", f'{HEAD}"[0, 1]",1\nab,0\n', "line 3: texts and lists"),
+    ("heart.csv", f"{HEAD}\u2764\ufe0f,1\n", "VARIATION SELECTOR-16 (U+FE0F)"),
+    ("filler.csv", f"{HEAD}a\u3164,1\n", "HANGUL FILLER (U+3164) at character 2"),
+    ("braille.csv", f"{HEAD}\u2800,1\n", "BRAILLE PATTERN BLANK (U+2800)"),
+    ("space.csv", f"{HEAD}\xa0ab,1\n", "NO-BREAK SPACE (U+00A0) at character 1"),
+    ("joiner.csv", f"{HEAD}a\u200db,1\n", "ZERO WIDTH JOINER (U+200D) at character 2"),
+    ("plain.csv.gz", LABELED, "cannot be unpacked as its name, which ends in '.gz'"),
+    ("cut.csv.gz", gzip.compress(f"{HEAD}{'ab,1' * 99}".encode())[:-9], "'.gz'"),
+    ("packed.csv", gzip.compress(LABELED.encode()), "compressed by gzip: end its name in .gz"),
+    ("sheet.csv", b"PK\x03\x04", "a zip archive"),
+    ("sheet.xlsx", b"PK", "save its sheet as CSV"),
+    ("file.zip", b"PK", "a name that ends in '.zip'"),
+    ("none.parquet", b"PAR1 nothing", "no Parquet file"),
+    ("records.parquet", pa.table({"tokens": [{"a": 1}], "label": [1]}), "'struct<a: int64>'"),
+    ("alone_src.txt", "ab\n", "no 'alone_tgt.txt' beside alone_src.txt"),
+]
+"""Files, and what is said of them."""
 
-
-MALFORMED: dict[str, tuple[str | bytes, str]] = {
-    "empty.csv": ("", "line 1 is empty"),
-    "no_rows.csv": ("tokens,label\n", "no rows"),
-    "columns.csv": ("token,label\nab,1\n", "expected one named 'tokens'"),
-    "neither.csv": ("tokens,labels\nab,1\n", "either 'label' or 'target'"),
-    "both.csv": ("tokens,label,target\nab,1,b\n", "either 'label' or 'target'"),
-    "twice.csv": ("tokens,tokens,label\nab,ab,1\n", "two columns are 'tokens'"),
-    "cells.csv": ("tokens,label\nab,1\nab\n", "line 3 has 1 cell, expected 2"),
-    "latin.csv": ("tokens,label\né,1\n".encode("latin-1"), "line 2 is no text in UTF-8"),
-    "utf16.csv": ("tokens,label\nab,1\n".encode("utf-16"), "UTF-8"),
-    "zero.csv": ("tokens,label\na\0b,1\n", "zero byte"),
-    "long.csv": ("tokens,label\n" + "a" * 10_000_001 + ",1\n", "line 2 has more than 10,000,000"),
-    "tokens.csv": ("tokens,label\n" + "a" * 10_001 + ",1\n", "10,001 tokens"),
-    "label.csv": ("tokens,label\nab,2\n", "line 2: label is '2'"),
-    "nan.csv": ("tokens,label\nab,NaN\n", "line 2: label is 'NaN'"),
-    "formula.csv": ("tokens,label\nab,=1+1\n", "label is '=1+1'"),
-    "input.csv": ("tokens,target\n,1\n", "line 2: tokens is empty"),
-    "split.csv": ("tokens,label,split\nab,1,exam\n", "split is 'exam', expected one of train"),
-    "id.csv": ("tokens,label,id\nab,1,x\nba,1,x\n", "line 3: id 'x' stands before"),
-    "cls.csv": ("tokens,label\nCLS x,1\n", "line 2: tokens: expected no token 'CLS'"),
-    "control.csv": ("tokens,label\na\x07b,1\n", "line 2: 'a\\x07b' has a control character"),
-    "quote.csv": (
-        'tokens,label\n"ab,1\n',
-        "line 2: a quotation mark opens a cell and none closes it",
-    ),
-    "all_empty.csv": ("tokens,label\n,1\n", "every string is empty"),
-    "many.csv": (
-        "tokens,label\n" + "".join(f"{chr(0x4E00 + i)},1\n" for i in range(300)),
-        "one too many, expected at most 250 different ones; there are 300 (tokens: read as ch",
-    ),
-    "json.jsonl": ("{", "line 1 is no JSON"),
-    "array.jsonl": ("[1]", "line 1 is no JSON object"),
-    "deep.jsonl": ("[" * 100_000, "line 1 is no JSON"),
-    "nan.jsonl": ('{"tokens": "ab", "label": NaN}', "label is nan"),
-    "null.jsonl": ('{"tokens": null, "label": 1}', "line 1: None, expected text"),
-    "half.jsonl": ('{"tokens": "ab", "label": 0.5}', "label is 0.5"),
-    "absent.jsonl": ('{"tokens": "ab", "label": 1}\n{"label": 1}', "line 2 has no 'tokens'"),
-    "mixed.jsonl": (
-        '{"tokens": "ab", "label": 1}\n{"tokens": ["a"], "label": 1}',
-        "line 2: texts and lists",
-    ),
-    "inner.jsonl": ('{"tokens": ["a b"], "label": 1}', "has a token that is no text"),
-    "other.jsonl": (
-        '{"tokens": "ab", "label": 1}\n{"tokens": "b", "label": 1, "target": "a"}',
-        "line 2 has 'target', but line 1 has not",
-    ),
-    "header.csv": (
-        "ab,1\nba,0\n",
-        "line 1 is 'ab, 1', expected a header with the names of columns",
-    ),
-    "text.txt": ("22+1=23\n", "line 1 is '22+1=23', expected a header"),
-    "late.jsonl": (
-        '{"tokens": "ab", "label": 1}\n{"tokens": "b", "label": 0, "split": "test"}',
-        "line 2 has 'split', but line 1 has not",
-    ),
-    "gone.jsonl": (
+FIRST = '{"tokens": "ab", "label": 1}\n'
+LATER: list[tuple[str, Content, str]] = [
+    ("a.jsonl", FIRST + '{"tokens": ["a"], "label": 1}', "line 2: texts and lists"),
+    ("a.jsonl", FIRST + '{"tokens": "b", "label": 1, "target": "a"}', "line 2 has 'target', but"),
+    ("a.jsonl", FIRST + '{"tokens": "b", "label": 0, "split": "test"}', "line 2 has 'split', but"),
+    (
+        "a.jsonl",
         '{"tokens": "ab", "label": 1, "split": "test"}\n{"tokens": "b", "label": 0}',
         "line 2: split is None, expected one of train",
     ),
-    "keys.jsonl": ('{"tokens": "ab", "tokens": "ba", "label": 1}', "line 1 has 'tokens' twice"),
-    "case.jsonl": ('{"tokens": "ab", "Label": 1, "label": 0}', "differ in nothing but capitals"),
-    "digits.jsonl": ('{"tokens": ' + "9" * 5000 + "}", "a number has too many digits"),
-    "nested.jsonl": ('{"tokens": [["a"]], "label": 1}', "no text without spaces: ['a']"),
-    "nested.csv": ('tokens,label\n"[[0, 1], [1]]",1\n', "no text without spaces: [0, 1]"),
-    "set.csv": ("tokens,label\n\"{'a', 'b'}\",1\n", "is a set, whose items have no order"),
-    "floats.csv": ("tokens,label\n[0. 1.],1\n", "no text without spaces: 0.0"),
-    "truths.csv": ("tokens,label\n[ True False],1\n", "no text without spaces: True"),
-    "heart.csv": ("tokens,label\n\u2764\ufe0f,1\n", "VARIATION SELECTOR-16 (U+FE0F)"),
-    "filler.csv": ("tokens,label\na\u3164,1\n", "HANGUL FILLER (U+3164) at character 2"),
-    "braille.csv": ("tokens,label\n\u2800,1\n", "BRAILLE PATTERN BLANK (U+2800)"),
-    "shortened.csv": ("tokens,label\n[0 1 ... 1],1\n", "was shortened to '...'"),
-    "lists.csv": ('tokens,label\n"[0, 1]",1\nab,0\n', "line 3: texts and lists"),
-    "space.csv": ("tokens,label\na\xa0b,1\n", "NO-BREAK SPACE (U+00A0) at character 2"),
-    "outer.csv": ("tokens,label\n\xa0ab,1\n", "NO-BREAK SPACE (U+00A0) at character 1"),
-    "joiner.csv": ("tokens,label\na\u200db,1\n", "ZERO WIDTH JOINER (U+200D) at character 2"),
-    "line.jsonl": ('{"tokens": "a\u2028b", "label": 1}', "LINE SEPARATOR (U+2028)"),
-    "quoted.tsv": ('tokens\tlabel\n"a b"\t1\n', "line 2: '\"a b\"' stands in quotation marks"),
-    "inside.csv": ('tokens,label\n"a"b,1\n', "line 2: text follows a quotation mark"),
-    "returns.csv": (b"tokens,label\nab,1\rba,0\n", "line 2: a carriage return (CR)"),
-    "two.csv": ("text,source,label\na,b,1\n", "two columns are 'tokens' ('text' and 'source')"),
-    "wrapped.json": ('{"data": [{"tokens": "ab", "label": 1}]}', "no array, with 'data'; expected"),
-    "numbers.json": ("[1, 2]", "object 1 is 1, expected"),
-    "plain.csv.gz": (LABELED, "cannot be unpacked as its name, which ends in '.gz'"),
-    "cut.csv.gz": (gzip.compress(b"tokens,label\n" + b"ab,1\n" * 99)[:-9], "'.gz'"),
-    "packed.csv": (gzip.compress(LABELED.encode()), "compressed by gzip: end its name in .gz"),
-    "sheet.csv": (b"PK\x03\x04", "a zip archive"),
-    "sheet.xlsx": (b"PK", "save its sheet as CSV"),
-    "none.parquet": (b"PAR1 nothing", "no Parquet file"),
-    "records.parquet": (_records(), "column 'tokens' holds 'struct<a: int64>', expected"),
-    "file.zip": (b"PK", "a name that ends in '.zip'"),
-    "alone_src.txt": ("ab\n", "no 'alone_tgt.txt' beside alone_src.txt"),
-}
+]
+"""Lines that are unlike the first."""
+
+TABLE: dict[str, Content] = {"train.csv": LABELS}
+SHARD = "train-00000-of-00002"
+AMBIGUOUS: list[tuple[dict[str, Content], str]] = [
+    (TABLE | {"train.tsv": LABELS}, "2 files of the split 'train'"),
+    ({"a.csv": LABELS}, "a folder of a.csv; expected a file for each split"),
+    (TABLE | {"test.csv": "tokens,label,id\nb,1,7\n"}, "train.csv has no 'id', which test.csv has"),
+    (TABLE | {"test.csv": "ab,1\n"}, "test.csv, line 1 is 'ab, 1', expected a header"),
+    (TABLE | {"test.csv": f"{HEAD}ab,1,\n"}, "test.csv, line 2 has 3 cells"),
+    ({"train.csv": "tokens,label,split\nab,1,test\n"}, "split is 'test', but the file is of 'tr"),
+    ({f"{SHARD}.csv": LABELS, f"{SHARD}.tsv": LABELS}, f"({SHARD}.csv, {SHARD}.tsv)"),
+    ({f"{SHARD}.csv": LABELS}, "1 file of the split 'train'"),
+    (TABLE | {"dev.csv": HEAD}, "dev.csv has no rows; remove it"),
+    (PAIRS | {"train_src.txt.gz": ""}, "train_src.txt and train_src.txt.gz are for the same rows"),
+    (PAIRS | {"train_tgt.txt.xz": ""}, "train_tgt.txt and train_tgt.txt.xz are for the same rows"),
+    (
+        {f"{x}_{y}.txt": "a\n" for x in ("val", "dev") for y in ("src", "tgt")},
+        "dev_src.txt and val_src.txt are both for the split 'validation'",
+    ),
+    (PAIRS | {"test_tgt.txt": "b\n"}, "no 'test_src.txt' beside test_tgt.txt, with the inputs"),
+    (PAIRS | {"dev_src.txt": "", "dev_tgt.txt": ""}, "dev_src.txt has no rows"),
+    (PAIRS | {"test.csv": LABELS}, "test.csv is a table of a split, beside train_src.txt"),
+    (dict(FLARE) | {"main.tok.gz": ""}, "main.tok and main.tok.gz are for the same rows"),
+    (dict(FLARE) | {"labels.txt.bz2": ""}, "labels.txt and labels.txt.bz2 are for the same rows"),
+    (dict(FLARE) | {"test/main.tok": "", "test/labels.txt": ""}, "test/main.tok has no rows"),
+    (_language("a") | {"a_Dev.txt.gz": ""}, "a_Dev.txt and a_Dev.txt.gz are for the same rows"),
+    (_language("a", Test1="b\tTRUE\n"), "a_Test1.txt and a_TestSR.txt are for the same rows"),
+    (_language("a", Dev=""), "a_Dev.txt has no rows; remove it"),
+    (_language("a") | _language("b"), "a folder of 2 languages: name one by "),
+    (_language("a", TestLA="aa\tTRUE\t1\n"), "a_TestLA.txt, line 1 has 3 cells"),
+]
+"""Folders that can mean two things, and what is said of them."""
+
+REFUSED = [
+    *((x, {x: y}, z) for x, y, z in MALFORMED + LATER),
+    *(("", x, y) for x, y in AMBIGUOUS),
+    ("a_Dev.txt", _language("a"), "a part of the language 'a': name its"),
+]
 
 
-@pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
-    content, said = MALFORMED[name]
-    path = _written(tmp_path / name, content)
+@pytest.mark.parametrize(("name", "files", "said"), REFUSED, ids=lambda x: ascii(x)[:30])
+def test_a_malformed_file_or_folder_is_refused_in_one_line(
+    name: str, files: dict[str, Content], said: str, tmp_path: Path
+) -> None:
     with pytest.raises(DatasetError) as refused:
-        read_dataset(path)
+        read_dataset(_folder(tmp_path, files) / name)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 700
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json", "parquet", "lists.jsonl"])
-def test_a_letter_is_one_in_whatever_form_it_is_written(ending: str, tmp_path: Path) -> None:
-    texts = ["caf\u00e9", "cafe\u0301", "fac", "acf"]
-    tokens: list[Any] = texts
-    if "lists" in ending:
-        tokens = [["c", "a", "f", x[3:]] if x[3:] else list(x) for x in texts]
-    path, rows_ = tmp_path / f"a.{ending}", pd.DataFrame({"tokens": tokens, "label": [1, 0, 0, 0]})
-    if ending.endswith("sv"):
-        rows_.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
-    elif ending == "parquet":
-        rows_.to_parquet(path)
-    else:
-        rows_.to_json(path, orient="records", lines=ending != "json", force_ascii=True)
-    found = summary(path)
-    assert "".join(found.tokens) == "acf\u00e9"
-    said = " ".join(found.sentences)
-    assert "1 text has letters in another form, read as NFC has them, first" in said
-    assert "2 rows contradict others" in said
+# What is said of a file that is read.
+
+NOISY = "ab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"
+NEARLY = "".join(f"{number:b},1\n" for number in range(3_999))
+LETTERS = ["caf\u00e9", "cafe\u0301", "fac", "acf"]
+FORMS: list[dict[str, Any]] = [{"tokens": x, "label": int(x == LETTERS[0])} for x in LETTERS]
+SAID: dict[str, tuple[Content, Sequence[str]]] = {
+    "lists of NumPy 2": (
+        f'{HEAD}"[np.int64(0), np.int64(1)]",1\n[np.int64(1)],0\n',
+        ["tokens: read as lists written as text"],
+    ),
+    "lists of tensors": (
+        f'{HEAD}"[tensor(0), tensor(1, device=\'cuda:0\')]",1\n"tensor([0, 1])",0\n',
+        ["tokens: read as lists written as text"],
+    ),
+    "characters": (LABELS, ["tokens: read as characters, since no text has a space"]),
+    "words": (f"{HEAD}a b,1\nb a,0\n", ["tokens: read as words, with spaces between"]),
+    "one space": (
+        f"{HEAD}abb,1\nba,0\nab ba,0\n",
+        ["tokens: read as words, since 1 of 3 texts has a space, first line 4, 'ab ba'; remove it"],
+    ),
+    "lists": (f'{HEAD}"[0, 1]",1\n[],0\n', ["tokens: read as lists written as text"]),
+    "brackets": (f"{HEAD}[],1\n[[]],1\n[0],1\n", ["tokens: read as characters"]),
+    "spaced brackets": (f'{HEAD}"[ 0 , 1 ]",1\n[ ],0\n', ["tokens: read as words"]),
+    "alike": (f"{HEAD}ab,0\n\u0430b,1\n", ["U+0061 and U+0430 look alike: 'a', '\u0430'"]),
+    "micro": (f"{HEAD}\u00b5,0\n\u03bc,1\n", ["tokens U+00B5 and U+03BC look alike"]),
+    "a mark": (f"{HEAD}q\u0301,0\nq,1\n", ["token U+0301 is a mark, drawn on the letter before"]),
+    "noisy": (
+        HEAD + NOISY,
+        [
+            "3 rows contradict others of the same string, whose label is another: line 3, line 4, ",
+            "line 6",
+            "could be right on 66.7% of the rows",
+        ],
+    ),
+    "one row in 4,000 is not none": (f"{HEAD}{NEARLY}0,0\n", ["right on 99.98% of the rows"]),
+    **{
+        f"forms in {kind}": (
+            content,
+            [
+                "1 text has letters in another form, read as NFC has them, first",
+                "2 rows contradict others",
+            ],
+        )
+        for kind, content in (
+            ("text", HEAD + "".join(f"{x['tokens']},{x['label']}\n" for x in FORMS)),
+            ("Parquet", pa.Table.from_pylist(FORMS)),
+            ("lists", json.dumps([{**x, "tokens": ["c", x["tokens"][1:]]} for x in FORMS[:2]])),
+        )
+    },
+}
+"""Contents of files, and what `seqcls data` says of them."""
 
 
-@pytest.mark.parametrize(
-    ("texts", "said"),
-    [
-        (("ab", "\u0430b"), r"tokens U\+0061 and U\+0430 look alike: 'a', '\u0430'"),
-        (("\u00b5", "\u03bc"), r"tokens U\+00B5 and U\+03BC look alike"),
-        (("q\u0301", "q"), r"token U\+0301 is a mark, drawn on the letter before it"),
-    ],
-)
-def test_tokens_that_nobody_tells_apart_are_named(
-    texts: tuple[str, ...], said: str, tmp_path: Path
-) -> None:
-    rows = "\n".join(f"{x},{n % 2}" for n, x in enumerate(texts))
-    path = _written(tmp_path / "a.csv", f"tokens,label\n{rows}\n")
-    assert re.search(said, " ".join(summary(path).sentences))
+@pytest.mark.parametrize("name", SAID)
+def test_data_says_how_a_file_is_read_and_what_contradicts(name: str, tmp_path: Path) -> None:
+    content, words = SAID[name]
+    ending = "parquet" if isinstance(content, pa.Table) else "csv"
+    path = tmp_path / f"a.{'json' if content[:1] == '[' else ending}"
+    said = " ".join(summary(_written(path, content)).sentences)
+    for each in words:
+        assert each in said
 
 
-def test_a_letter_is_no_two_tokens(tmp_path: Path) -> None:
-    path = _written(tmp_path / "a.jsonl", '{"tokens": ["a", "e", "\\u0301"], "label": 1}')
-    with pytest.raises(DatasetError, match=r"tokens side by side are the letter 'é' \(U\+00E9\)"):
-        read_dataset(path)
+TOKENS: dict[str, tuple[str, Sequence[str]]] = {
+    "lists.csv": (f'{HEAD}[],0\n"[0, 10]",1\n[10  0],0\n"(10,)",1\n', ("0", "10")),
+    "one_item.csv": ('input,target\n"[1, 2]",[3]\n[2],[2]\n"[1, 0]",[]\n', "0123"),
+    "quotes.tsv": ('tokens\tlabel\n" a b\t1\nb a "\t0\n', '"ab'),
+    "brackets.csv": (HEAD + "([{<>}]),1\n([{<>)]},0\n", "()<>[]{}"),
+    "spaces.csv": ('label, tokens\n1, "ab"\n0, "bba"\n', "ab"),
+    "forms.csv": (f"{HEAD}caf\u00e9,1\ncafe\u0301,0\n", "acf\u00e9"),
     # A mark that no letter is composed with is a token.
-    path = _written(tmp_path / "b.csv", "tokens,label\n\u025b\u0303,1\n\u1ebd,0\n")
-    assert summary(path).tokens == sorted("\u0303\u025b\u1ebd")
+    "marks.csv": (f"{HEAD}\u025b\u0303,1\n\u1ebd,0\n", "\u025b\u0303\u1ebd"),
+    "long.csv": (f"{HEAD}{'abcdefghijklmnopqrstuvwxyz0123456789 ' * 9_999}x,1\n", ("x",)),
+}
 
 
-NOISY = "tokens,label\nab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"
-
-
-def test_rows_that_contradict_are_listed_with_what_a_perfect_model_reaches(tmp_path: Path) -> None:
-    path = _written(tmp_path / "noisy.csv", NOISY)
-    shown = " ".join(CliRunner().invoke(app, ["data", str(path)]).output.split())
-    said = "3 rows contradict others of the same string, whose label is another: line 3, line 4, "
-    assert f"{said}line 6" in shown
-    assert "could be right on 66.7% of the rows" in shown
-    # One row in 4,000 is not none.
-    lines = [f"{number:b},1" for number in range(3_999)]
-    path = _written(tmp_path / "nearly.csv", "\n".join(["tokens,label", *lines, "0,0"]))
-    assert any("right on 99.98% of the rows" in line for line in summary(path).sentences)
+@pytest.mark.parametrize("name", TOKENS)
+def test_the_tokens_of_a_file_are_those_that_are_meant(tmp_path: Path, name: str) -> None:
+    content, tokens = TOKENS[name]
+    dataset = read_dataset(_written(tmp_path / name, content))
+    assert {*tokens} <= {*dataset.alphabet}
+    assert len(dataset.alphabet) == len(tokens) + (name == "long.csv")
+    assert unpack(dataset.to_bytes()).digest == dataset.digest
 
 
 def test_what_most_rows_of_a_string_say_is_right_and_others_are_trained_on_alone(
     store: Store, tmp_path: Path
 ) -> None:
-    def noisy(split: str) -> str:
-        return NOISY.replace("tokens,label\n", "").replace("\n", f",{split}\n")
-
-    content = f"tokens,label,split\n{noisy('train')}{noisy('test')}b,1,validation\n"
-    path = _written(tmp_path / "noisy.csv", content)
+    train, test = (NOISY.replace("\n", f",{split}\n") for split in ("train", "test"))
+    path = _written(tmp_path / "noisy.csv", f"tokens,label,split\n{train}{test}b,1,validation\n")
     problem = resolve(configuration({"task": "file", "dataset": remember(read_dataset(path))}))
-    test, train = (next(iter(x.epochs())) for x in (problem.test, problem.train))
-    spelled = [problem.tokenizer.spell(x[x < 2].tolist()) for x in test.strings.letters]
-    assert sorted(zip(spelled, test.labels.tolist(), strict=True)) == [
+    tested, trained = (next(iter(x.epochs())) for x in (problem.test, problem.train))
+    spelled = [problem.tokenizer.spell(x[x < 2].tolist()) for x in tested.strings.letters]
+    assert sorted(zip(spelled, tested.labels.tolist(), strict=True)) == [
         ("ab", True), ("ab", True), ("bb", False),
     ]  # fmt: skip
-    assert len(train.labels) == 6
+    assert len(trained.labels) == 6
     strings = TokenStrings.of_lists(2, [(0, 1), (1, 0), (1, 1)])
     assert problem.knows(strings).tolist() == [True, False, True]
     with pytest.raises(InvalidStringError, match="'ba' has rows in the file with different labels"):
@@ -356,243 +474,6 @@ def test_what_most_rows_of_a_string_say_is_right_and_others_are_trained_on_alone
     assert runs(store, "theirs", failing=True).empty
     assert "without rows that contradict others" in " ".join(protocol(store, run))
     assert "In noisy.csv 6 rows contradict others" in overlaps.contradictions([problem.config])
-
-
-LABELS = "tokens,label\nab,1\nba,0\n"
-
-ALIKE: dict[str, str | bytes] = {
-    "semicolons.csv": LABELS.replace(",", ";"),
-    "tabs.csv": LABELS.replace(",", "\t"),
-    "bars.csv": LABELS.replace(",", "|"),
-    "commas.tsv": LABELS,
-    "excel.csv": "\ufeffsep=;\r\n" + LABELS.replace(",", ";").replace("\n", "\r\n"),
-    "macintosh.csv": LABELS.replace("\n", "\r"),
-    "text.txt": LABELS.replace(",", "\t"),
-    "quoted.tsv": '"tokens"\t"label"\n"ab"\t"1"\n"ba"\t"0"\n',
-    "capitals.csv": " Tokens ,LABEL\nab,1\nba,0\n",
-    "other_names.csv": "Sequence,label\nab,1\nba,0\n",
-    "index.csv": ",tokens,label\n0,ab,1\n1,ba,0\n",
-    "floats.csv": "tokens,label\nab,1.0\nba,0.0\n",
-    "yes_no.csv": "text,label\nab,yes\nba,No\n",
-    "lists.csv": "tokens,label\n\"['a', 'b']\",1\n\"['b', 'a']\",0\n",
-    "numpy.csv": "tokens,label\n['a' 'b'],1\n['b' 'a'],0\n",
-    "packed.csv.gz": gzip.compress(LABELS.encode()),
-    "packed.csv.bz2": bz2.compress(LABELS.encode()),
-    "packed.csv.xz": lzma.compress(LABELS.encode()),
-    "array.json": '[{"tokens": "ab", "label": 1},\n {"tokens": "ba", "label": 0}]',
-    "lines.json": '{"tokens": "ab", "label": 1}\n{"tokens": "ba", "label": 0}\n',
-    "lines.ndjson": '{"tokens": "ab", "label": 1}\n\n{"label": 0, "tokens": "ba"}\n',
-}
-
-
-@pytest.mark.parametrize("name", ALIKE)
-def test_one_content_is_read_however_programs_write_it(tmp_path: Path, name: str) -> None:
-    dataset = read_dataset(_written(tmp_path / name, ALIKE[name]))
-    assert dataset.digest == read_dataset(_written(tmp_path / "x.csv", LABELS)).digest
-
-
-@pytest.mark.parametrize(
-    "tokens",
-    [
-        pa.array([["a", "b"], ["b", "a"]], pa.list_(pa.string(), 2)),
-        pa.array([["a", "b"], ["b", "a"]], pa.large_list(pa.large_string())),
-        pa.array([["a", "b"], ["b", "a"]], pa.list_(pa.dictionary(pa.int32(), pa.string()))),
-        pa.array(["ab", "ba"]).dictionary_encode(),
-    ],
-    ids=["fixed size", "large", "lists of dictionaries", "dictionary"],
-)
-def test_lists_of_every_kind_in_parquet_are_read(tmp_path: Path, tokens: pa.Array) -> None:
-    table = pa.table({"tokens": tokens, "label": pa.array([1, 0]).dictionary_encode()})
-    pq.write_table(table, tmp_path / "a.parquet")
-    written = gzip.compress((tmp_path / "a.parquet").read_bytes())
-    expected = read_dataset(_written(tmp_path / "x.csv", LABELS)).digest
-    assert read_dataset(tmp_path / "a.parquet").digest == expected
-    assert read_dataset(_written(tmp_path / "b.parquet.gz", written)).digest == expected
-
-
-def test_a_folder_has_a_file_for_each_split(tmp_path: Path) -> None:
-    _written(tmp_path / "mine_train.csv", "tokens,label\nab,1\nb,0\n")
-    _written(tmp_path / "mine_dev.tsv.gz", gzip.compress(b"label\ttokens\n1\taab\n"))
-    _written(tmp_path / "test-00000-of-00002.jsonl", '{"tokens": "aa", "label": 0}')
-    _written(tmp_path / "test-00001-of-00002.jsonl", '{"tokens": "bb", "label": 0}')
-    _written(tmp_path / "more.csv", "")
-    _written(tmp_path / "README.md", "")
-    found = summary(tmp_path)
-    assert [(part.split, part.label, part.rows) for part in found.parts] == [
-        *[("train", "0", 1), ("train", "1", 1), ("validation", "1", 1), ("test", "0", 2)]
-    ]
-    assert found.unread == ("more.csv",)
-    assert "files of no split, not read: more.csv" in found.sentences
-    (tmp_path / "test-00001-of-00002.jsonl").unlink()
-    with pytest.raises(DatasetError, match=r"1 file of the split 'test' .* all of its shards"):
-        read_dataset(tmp_path)
-
-
-FOLDERS: dict[str, tuple[dict[str, str], str]] = {
-    "twice": ({"train.csv": LABELS, "train.tsv": LABELS}, "2 files of the split 'train'"),
-    "no split": ({"a.csv": LABELS}, "a folder of a.csv; expected a file for each split"),
-    "columns": (
-        {"train.csv": LABELS, "test.csv": "tokens,label,id\nb,1,7\n"},
-        "train.csv has no 'id', which test.csv has",
-    ),
-    "no header": (
-        {"train.csv": LABELS, "test.csv": "ab,1\n"},
-        "test.csv, line 1 is 'ab, 1', expected a header",
-    ),
-    "cells": (
-        {"train.csv": LABELS, "test.csv": "tokens,label\nab,1,\n"},
-        "test.csv, line 2 has 3 cells",
-    ),
-    "another split": (
-        {"train.csv": "tokens,label,split\nab,1,test\n"},
-        "train.csv, line 2: split is 'test', but the file is of 'train'",
-    ),
-    "one shard twice": (
-        {f"train-00000-of-00002.{x}": LABELS for x in ("csv", "tsv")},
-        "2 files of the split 'train' (train-00000-of-00002.csv, train-00000-of-00002.tsv)",
-    ),
-    "a split without rows": (
-        {"train.csv": LABELS, "dev.csv": "tokens,label\n"},
-        "dev.csv has no rows; remove it",
-    ),
-    "pairs twice": (
-        {"train_src.txt": "a\n", "train_src.txt.gz": "", "train_tgt.txt": "b\n"},
-        "train_src.txt and train_src.txt.gz are for the same rows; keep one of them",
-    ),
-    "targets twice": (
-        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "train_tgt.txt.xz": ""},
-        "train_tgt.txt and train_tgt.txt.xz are for the same rows",
-    ),
-    "pairs of one split": (
-        {f"{x}_{y}.txt": "a\n" for x in ("val", "dev") for y in ("src", "tgt")},
-        "dev_src.txt and val_src.txt are both for the split 'validation'",
-    ),
-    "targets alone": (
-        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "test_tgt.txt": "b\n"},
-        "no 'test_src.txt' beside test_tgt.txt, with the inputs",
-    ),
-    "pairs without rows": (
-        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "dev_src.txt": "", "dev_tgt.txt": ""},
-        "dev_src.txt has no rows",
-    ),
-    "pairs and tables": (
-        {"train_src.txt": "a\n", "train_tgt.txt": "b\n", "test.csv": LABELS},
-        "test.csv is a table of a split, beside train_src.txt, which is none",
-    ),
-    "FLaRe twice": (
-        {"main.tok": "0\n", "main.tok.gz": "", "labels.txt": "1\n"},
-        "main.tok and main.tok.gz are for the same rows",
-    ),
-    "labels of FLaRe twice": (
-        {"main.tok": "0\n", "labels.txt.bz2": "", "labels.txt": "1\n"},
-        "labels.txt and labels.txt.bz2 are for the same rows",
-    ),
-    "a part of FLaRe without rows": (
-        {x + y: "1\n" * (not x) for x in ("", "test/") for y in ("main.tok", "labels.txt")},
-        "test/main.tok has no rows",
-    ),
-    "a part of MLRegTest twice": (
-        {"a_Train.txt": "ab\tTRUE\n", "a_TestSR.txt": "b\tTRUE\n", "a_TestSR.txt.gz": ""},
-        "a_TestSR.txt and a_TestSR.txt.gz are for the same rows",
-    ),
-    "a part of MLRegTest by both names": (
-        {"a_Train.txt": "ab\tTRUE\n", "a_TestSR.txt": "b\tTRUE\n", "a_Test1.txt": "b\tTRUE\n"},
-        "a_Test1.txt and a_TestSR.txt are for the same rows",
-    ),
-    "an empty part of MLRegTest": (
-        {"a_Train.txt": "ab\tTRUE\n", "a_Dev.txt": ""},
-        "a_Dev.txt has no rows; remove it",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_a_folder_that_can_mean_two_things_is_refused(tmp_path: Path, name: str) -> None:
-    files, said = FOLDERS[name]
-    for file, content in files.items():
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        _written(tmp_path / file, content)
-    with pytest.raises(DatasetError) as refused:
-        read_dataset(tmp_path)
-    assert said in str(refused.value)
-
-
-def test_what_is_passed_over_beside_a_split_is_said(tmp_path: Path) -> None:
-    path = _write_language(tmp_path / "Small", "04.03.TSL.2.1.0")
-    _written(path.with_name("04.03.TSL.2.1.0_TestXX.txt"), "")
-    _written(path.with_name("04.03.TSL.2.1.0_Dev.csv"), "")
-    for given in (path, path.parent):
-        assert summary(given).unread == ("04.03.TSL.2.1.0_Dev.csv", "04.03.TSL.2.1.0_TestXX.txt")
-    tables = tmp_path / "tables"
-    (tables / "test").mkdir(parents=True)
-    _written(tables / "train.csv", "tokens,label\nab,1\nb,0\n")
-    _written(tables / "test.xlsx", "")
-    assert summary(tables).unread == ("test", "test.xlsx")
-
-
-def test_files_of_a_folder_may_be_packed(tmp_path: Path) -> None:
-    flare, texts = tmp_path / "flare", tmp_path / "pairs"
-    for folder in (flare, flare / "test", texts):
-        folder.mkdir()
-    for folder in (flare, flare / "test"):
-        _written(folder / "main.tok.gz", gzip.compress(b"0 1\n1 1\n"))
-        _written(folder / "labels.txt.xz", lzma.compress(b"1\n0\n"))
-    assert [row.split for row in read_dataset(flare).rows()] == [*["train"] * 2, *["test"] * 2]
-    _written(texts / "train_src.txt.bz2", bz2.compress(b"ab\n"))
-    _written(texts / "train_tgt.txt", "ba\n")
-    assert [row.split for row in read_dataset(texts).rows()] == ["train"]
-    assert len(read_dataset(texts / "train_src.txt.bz2")) == 1
-
-
-READ_AS: dict[str, tuple[str, str]] = {
-    "lists of NumPy 2": (
-        '"[np.int64(0), np.int64(1)]",1\n[np.int64(1)],0\n',
-        "tokens: read as lists written as text",
-    ),
-    "lists of tensors": (
-        '"[tensor(0), tensor(1, device=\'cuda:0\')]",1\n"tensor([0, 1])",0\n',
-        "tokens: read as lists written as text",
-    ),
-    "characters": ("ab,1\nba,0\n", "tokens: read as characters, since no text has a space"),
-    "words": ("a b,1\nb a,0\n", "tokens: read as words, with spaces between"),
-    "one space": (
-        "abb,1\nba,0\nab ba,0\n",
-        "tokens: read as words, since 1 of 3 texts has a space, first line 4, 'ab ba'; remove it",
-    ),
-    "lists": ('"[0, 1]",1\n[],0\n', "tokens: read as lists written as text"),
-    "brackets": ("[],1\n[[]],1\n[0],1\n", "tokens: read as characters"),
-    "spaced brackets": ('"[ 0 , 1 ]",1\n[ ],0\n', "tokens: read as words"),
-}
-
-
-TOKENS: dict[str, tuple[str, Sequence[str]]] = {
-    "lists.csv": ('tokens,label\n[],0\n"[0, 10]",1\n[10  0],0\n"(10,)",1\n', ("0", "10")),
-    "one_item.csv": ('input,target\n"[1, 2]",[3]\n[2],[2]\n"[1, 0]",[]\n', "0123"),
-    "quotes.tsv": ('tokens\tlabel\n" a b\t1\nb a "\t0\n', '"ab'),
-    "brackets.csv": ("tokens,label\n([{<>}]),1\n([{<>)]},0\n", "()<>[]{}"),
-    "spaces.csv": ('label, tokens\n1, "ab"\n0, "bba"\n', "ab"),
-}
-
-
-@pytest.mark.parametrize("name", TOKENS)
-def test_the_tokens_of_a_file_are_those_that_are_meant(tmp_path: Path, name: str) -> None:
-    content, tokens = TOKENS[name]
-    dataset = read_dataset(_written(tmp_path / name, content))
-    assert tuple(dataset.alphabet) == tuple(tokens)
-    assert unpack(dataset.to_bytes()).digest == dataset.digest
-
-
-@pytest.mark.parametrize("name", READ_AS)
-def test_data_says_what_the_tokens_are_and_by_which_row(tmp_path: Path, name: str) -> None:
-    rows, said = READ_AS[name]
-    sentences = summary(_written(tmp_path / "a.csv", f"tokens,label\n{rows}")).sentences
-    assert any(sentence.startswith(said) for sentence in sentences)
-
-
-def test_a_string_of_ten_thousand_long_tokens_is_read(tmp_path: Path) -> None:
-    tokens = ["abcdefghijklmnopqrstuvwxyz0123456789"] * 9_999 + ["文" * 40]
-    path = _written(tmp_path / "a.csv", f"tokens,label\n{' '.join(tokens)},1\n")
-    assert read_dataset(path).strings.lengths.tolist() == [10_000]
 
 
 def test_a_model_of_pairs_is_asked_about_an_input_that_its_file_lacks(tmp_path: Path) -> None:
@@ -628,10 +509,9 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     lines = "0 0 b b\n0 1 a a\n1 1 b b\n1 0 a a\n0\n"
     automaton, even = _written(tmp_path / "even.att", lines), _even(tmp_path / "even.csv")
     named = ("04.04.SL.2.1.0", "04.04.SL.2.1.1", "04.03.TSL.2.1.0", "04.03.TSL.2.1.1")
-    paths = [
-        _write_language(tmp_path, name, Dev=f"{'ab' * (place + 2)}\tTRUE\n")
-        for place, name in enumerate(named)
-    ]
+    for place, name in enumerate(named):
+        _folder(tmp_path, _language(name, Dev=f"{'ab' * (place + 2)}\tTRUE\n"))
+    paths = [tmp_path / f"{name}_Train.txt" for name in named]
     short = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 9}
     asked: dict[str, dict[str, Any]] = {
         "mine": {"task": "file", "path": str(even)},
@@ -721,13 +601,8 @@ def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
     assert shares == pytest.approx({"train": 0.7, "validation": 0.1, "test": 0.2}, abs=0.005)
     means = [examples.labels.mean() for examples in drawn[0].values()]
     assert max(means) - min(means) < 0.02
-    texts = [set(problem_texts(problem)) for problem in parts]
+    texts = [set(distinct_test_strings(problem.test).texts) for problem in parts]
     assert texts[0] == texts[1] != texts[2]
-
-
-def problem_texts(problem: Problem) -> list[str]:
-    """The test strings."""
-    return list(distinct_test_strings(problem.test).texts)
 
 
 def test_a_small_parquet_file_of_long_texts_is_not_unpacked(tmp_path: Path) -> None:

@@ -36,8 +36,13 @@ HERE = [page for page in ALL if page != CLUSTERS]
 SHORTER = {
     "seqcls site public": "seqcls site public --sweep walkthrough",
     "lower_magnitude_initializations --times 8": "walkthrough --times 2",
+    "seqcls estimate known/": "seqcls engines known/",
+    "report all_initializations increased_dimensionality": "report walkthrough attend_cls",
+    "export answers --format": "export answers --sweep walkthrough --format",
 }
-"""The site of all sweeps is made in `test_site`; eight trainings are as two are."""
+"""The site of all sweeps is made in `test_site`; eight trainings are as two are; what an estimate
+times is estimated of other sweeps.
+"""
 
 
 @pytest.fixture(scope="module")

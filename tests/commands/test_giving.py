@@ -107,14 +107,14 @@ def test_a_file_gives_the_logits_that_are_given_here(fields: Any, tmp_path: Path
 @pytest.mark.parametrize("fields", WRITERS, ids=lambda x: "-".join(map(str, x.values())))
 def test_a_file_writes_the_outputs_that_are_written_here(fields: Any, tmp_path: Path) -> None:
     model, module = given({**COPY, **fields}, tmp_path)
-    inputs = [text for text in strings("ab", 180) if text][:150]
-    loaded, answers = module.load(), model.ask_all(inputs[:30])
+    inputs = [text for text in strings("ab", 60) if text][:50]
+    loaded, answers = module.load(), model.ask_all(inputs[:10])
     for text, written in zip(inputs, model.said(answers.predicted), strict=False):
         ids = model.tokenizer.encode(str(written))[1:]
         tokens = [model.task.alphabet[x - FIRST_LETTER] for x in ids]
         # One that is not ended is cut here.
         assert module.write(loaded, text, len(tokens) + 1)[: len(tokens)] == tokens
-    read = ids_of(model, list(map(model.letters, inputs)), [target(model, (0, 1, 1))] * 150)
+    read = ids_of(model, list(map(model.letters, inputs)), [target(model, (0, 1, 1))] * 50)
     with torch.no_grad():
         torch.testing.assert_close(loaded(read), plain_model(model)(read), atol=1e-6, rtol=0)
 
@@ -281,8 +281,6 @@ def test_numbers_of_letters_are_taken_from_arrays_and_tensors() -> None:
     model = RunModel(*drawn_model({**PARITY, "hidden_size": 4}))
     asked = [[0, 1], np.array([0, 1], dtype=np.uint8), torch.tensor([0, 1]), [torch.tensor(0), 1]]
     assert set(model.logits([*asked, np.array(["0", "1"])])) == set(model.logits(["01"]))
-    with pytest.raises(InvalidStringError, match="over 3 letters: the model reads 2"):
-        model.ask(TokenStrings.of_lists(3, [[0]]))
     with pytest.raises(InvalidStringError, match="token 2: there is no letter number 3"):
         TokenStrings.of_letters(3, np.array([[0, 3]]))
 

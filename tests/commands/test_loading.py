@@ -76,6 +76,22 @@ def save(model: nn.Module, file: Path) -> Path:
     return file
 
 
+def refused(db: Path, file: Path, said: str, **how: Any) -> None:
+    """Nothing is loaded, which is said in one line."""
+    there = db.exists()
+    with pytest.raises((ConfigError, SpecError), match=re.escape(said)) as error:
+        api.load_weights(db, file, **{"task": TASK, **how})
+    assert "\n" not in str(error.value)
+    assert db.exists() == there
+
+
+def four_tokens(folder: Path) -> Path:
+    """The tokens of an encoder, as a file."""
+    tokens = folder / "tokens.json"
+    tokens.write_text('["0", "1", "<cls>", "<pad>"]')
+    return tokens
+
+
 def loaded_logits(db: Path, file: Path, strings: Sequence[str] = STRINGS, **how: Any) -> Any:
     run = api.load_weights(db, file, **{"task": TASK, **how})
     return api.model(api.open_store(str(db)), run).ask_all(list(strings)).score
@@ -100,10 +116,9 @@ def test_a_recurrent_network_of_pytorch_answers_as_it_does_there(
 def test_an_encoder_of_pytorch_answers_as_it_does_there(norm_first: bool, tmp_path: Path) -> None:
     model = OwnEncoder(norm_first=norm_first, activation="gelu").double().eval()
     file = save(model, tmp_path / "own.safetensors")
-    tokens = tmp_path / "tokens.json"
-    tokens.write_text(json.dumps(["0", "1", "<cls>", "<pad>"]))
-    settings = {"heads": 2, "norm_first": norm_first, "activation": "gelu"}
-    found = loaded_logits(tmp_path / "runs.db", file, tokens=tokens, settings=settings)
+    how: dict[str, Any] = {"tokens": four_tokens(tmp_path)}
+    settings = {**HEADS, "norm_first": norm_first, "activation": "gelu"}
+    found = loaded_logits(tmp_path / "runs.db", file, settings=settings, **how)
     assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
 
 
@@ -164,13 +179,10 @@ def test_all_places_of_a_table_are_loaded_and_given(table: str, tmp_path: Path) 
         del model.pos
         model.register_buffer("pos", waves)
     file = save(model, tmp_path / "own.safetensors")
-    tokens = tmp_path / "tokens.json"
-    tokens.write_text('["0", "1", "<cls>", "<pad>"]')
     # Tests of few letters; the table has 20 places, of which one is that of `<cls>`.
     task = {"task": "parity", "test_max_length": 4, "test_size": 10, "train_max_length": 3}
-    run = api.load_weights(
-        tmp_path / "runs.db", file, task=task, tokens=tokens, settings={"heads": 2}
-    )
+    how: dict[str, Any] = {"tokens": four_tokens(tmp_path), "settings": HEADS}
+    run = api.load_weights(tmp_path / "runs.db", file, task=task, **how)
     loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), [*STRINGS, "01" * 9 + "1"]
     right = logits_of(model, asked)
     assert np.allclose(loaded.logits(asked), right, rtol=1e-10, atol=1e-10)
@@ -252,9 +264,9 @@ VOCABULARIES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("files", "refused"), VOCABULARIES, ids=str)
+@pytest.mark.parametrize(("files", "said"), VOCABULARIES, ids=str)
 def test_a_vocabulary_beside_the_weights_is_read_or_refused(
-    files: dict[str, Any], refused: str, tmp_path: Path
+    files: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
@@ -263,15 +275,13 @@ def test_a_vocabulary_beside_the_weights_is_read_or_refused(
     for name, content in files.items():
         text = content if isinstance(content, str) else json.dumps(content)
         (folder / name).write_bytes(text.encode())
-    if refused == "!":
+    if said == "!":
         run = api.load_weights(tmp_path / "runs.db", folder, task=TASK)
         assert run.reading["vocabulary"] == {"0": 1, "1": 0}
         assert run.reading["vocabulary_files"] == list(files)
         return
-    if refused:
-        with pytest.raises(ConfigError, match=re.escape(refused)) as error:
-            loaded_logits(tmp_path / "runs.db", folder)
-        assert "\n" not in str(error.value)
+    if said:
+        refused(tmp_path / "runs.db", folder, said)
         return
     translated = [text.replace("0", "2").replace("1", "0") for text in STRINGS]
     found = loaded_logits(tmp_path / "runs.db", folder)
@@ -302,43 +312,34 @@ def test_another_kind_of_model_is_not_taken_for_a_gpt2(kind: str, tmp_path: Path
     settings = json.dumps({"n_head": 2, "model_type": kind})
     (tmp_path / "config.json").write_text(settings)
     save_file(tensors, tmp_path / "model.safetensors")
-    with pytest.raises(ConfigError, match=f"model_type='{kind}'.*say adapter='gpt2'"):
-        api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK)
+    refused(tmp_path / "runs.db", tmp_path, f"model_type={kind!r}")
     run = api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK, adapter="gpt2")
     assert run.reading["not_read"] == [f"config.json's model_type={kind!r}"]
-    for more, refused in (
-        (
-            {"h.0.attn.gate.weight": torch.zeros(8, 8).double()},
-            "'h.0.attn.gate.weight' has no place",
-        ),
-        ({"h.0.attn.steps": torch.zeros(8, dtype=torch.int8)}, "'h.0.attn.steps' is of int8"),
+    for name, value, why in (
+        ("h.0.attn.gate.weight", torch.zeros(8, 8).double(), "has no place"),
+        ("h.0.attn.steps", torch.zeros(8, dtype=torch.int8), "is of int8"),
     ):
-        save_file(tensors | more, tmp_path / "model.safetensors")
-        with pytest.raises(ConfigError, match=refused):
-            api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK, adapter="gpt2", seed=1)
+        save_file({**tensors, name: value}, tmp_path / "model.safetensors")
+        refused(tmp_path / "runs.db", tmp_path, f"'{name}' {why}", adapter="gpt2", seed=1)
     others = {"wte.weight": torch.zeros(2, 8), "layers.0.gate.weight": torch.zeros(8, 8)}
     save_file(others, tmp_path / "model.safetensors")
-    with pytest.raises(ConfigError, match="of no kind that is known here"):
-        api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK)
+    refused(tmp_path / "runs.db", tmp_path, "of no kind that is known here")
 
 
 def test_a_tensor_that_is_missing_beside_others_of_its_kind_is_named(tmp_path: Path) -> None:
-    tokens = tmp_path / "tokens.json"
-    tokens.write_text('["0", "1", "<cls>", "<pad>"]')
-    how: dict[str, Any] = {"tokens": tokens, "settings": {"heads": 2}}
+    tokens, db = four_tokens(tmp_path), tmp_path / "runs.db"
     file = save(OwnEncoder(), tmp_path / "own.safetensors")
     tensors = load_file(file)
     for missing in ("encoder.layers.1.linear2.bias", "encoder.layers.0.norm1.bias"):
-        save_file({x: y for x, y in tensors.items() if x != missing}, file)
-        with pytest.raises(ConfigError, match=f"'{missing}' is missing"):
-            loaded_logits(tmp_path / "runs.db", file, **how)
+        save_file(changed(tensors, **{missing: None}), file)
+        refused(db, file, f"'{missing}' is missing", tokens=tokens, settings=HEADS)
+    save_file({**tensors, "tok_type.weight": torch.zeros(2, 8)}, file)
+    said = "tok.weight, tok_type.weight may each be the embed"
+    refused(db, file, said, tokens=tokens, settings=HEADS)
     (tmp_path / "config.json").write_text('{"num_layers": 2}')
     save_file({x: y for x, y in tensors.items() if "layers.1" not in x}, file)
-    with pytest.raises(ConfigError, match="num_layers=2, and by its tensors it is 1"):
-        loaded_logits(tmp_path / "runs.db", file, **how)
-    save_file({**tensors, "tok_type.weight": torch.zeros(2, 8)}, file)
-    with pytest.raises(ConfigError, match=r"tok\.weight, tok_type\.weight may each be the embed"):
-        loaded_logits(tmp_path / "runs.db", file, **how)
+    said = "num_layers=2, and by its tensors it is 1"
+    refused(db, file, said, tokens=tokens, settings=HEADS)
 
 
 NAMES = ("weight", "bias")
@@ -430,10 +431,7 @@ def test_settings_of_another_gpt2_are_refused(
     if not said:
         assert api.load_weights(tmp_path / "runs.db", tmp_path, **how) == 1
         return
-    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
-        api.load_weights(tmp_path / "runs.db", tmp_path, **how)
-    assert "\n" not in str(refused.value)
-    assert not (tmp_path / "runs.db").exists()
+    refused(tmp_path / "runs.db", tmp_path, said, **how)
 
 
 @pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.module.", "model."])
@@ -534,44 +532,34 @@ def changed(tensors: dict[str, Tensor], **more: Tensor | None) -> dict[str, Tens
     return {name: x for name, x in kept.items() if x is not None}
 
 
-REFUSED: dict[str, tuple[Callable[[dict[str, Tensor]], dict[str, Tensor]], str]] = {
-    "a missing tensor": (lambda x: changed(x, **{"body.weight_hh_l1": None}), "weight_hh_l1"),
-    "a shape": (lambda x: changed(x, **{"body.weight_ih_l1": torch.zeros(24, 7)}), "shape"),
-    "one bias without the other": (
-        lambda x: changed(x, **{"body.bias_hh_l1": None}),
-        "'body.bias_hh_l1' is missing",
-    ),
-    "one too many": (lambda x: changed(x, **{"norm.weight": torch.zeros(6)}), "norm.weight"),
-    "two heads": (lambda x: changed(x, **{"other.weight": torch.zeros(2, 6)}), "each be the head"),
-    "no head": (lambda x: changed(x, **{"head.weight": None, "head.bias": None}), "no linear head"),
-    "a head of seven": (
-        lambda x: changed(x, **{"head.weight": torch.zeros(7, 6), "head.bias": torch.zeros(7)}),
-        "7 rows",
-    ),
-    "a vector": (lambda x: changed(x, **{"body.weight_ih_l0": torch.zeros(24)}), "a matrix"),
-    "a projection": (lambda x: changed(x, **{"body.weight_hr_l0": torch.zeros(6, 6)}), "weight_hr"),
-    "both directions": (
-        lambda x: changed(x, **{"body.weight_ih_l0_reverse": torch.zeros(6)}),
-        "reads forward",
-    ),
-    "no number": (lambda x: changed(x, **{"head.bias": torch.full((1,), torch.nan)}), "not finite"),
-    "halves": (lambda x: {name: value.half() for name, value in x.items()}, "F16"),
-    "brain floats": (lambda x: {name: value.bfloat16() for name, value in x.items()}, "BF16"),
-    "two types": (lambda x: changed(x, **{"head.bias": torch.zeros(1).double()}), "two types"),
-    "a path": (lambda x: changed(x, **{"../../evil": torch.zeros(1)}), "../../evil"),
-    "no network": (lambda _: {"a": torch.zeros(2)}, "no kind that is known"),
-}
+HEAD, BIAS = "head.weight", "head.bias"
+UNFIT: list[tuple[dict[str, Tensor | None], str]] = [
+    ({"body.weight_hh_l1": None}, "weight_hh_l1"),
+    ({"body.weight_ih_l1": torch.zeros(24, 7)}, "shape"),
+    ({"body.bias_hh_l1": None}, "'body.bias_hh_l1' is missing"),
+    ({"norm.weight": torch.zeros(6)}, "norm.weight"),
+    ({"other.weight": torch.zeros(2, 6)}, "each be the head"),
+    ({HEAD: None, BIAS: None}, "no linear head"),
+    ({HEAD: torch.zeros(7, 6), BIAS: torch.zeros(7)}, "7 rows"),
+    ({"body.weight_ih_l0": torch.zeros(24)}, "a matrix"),
+    ({"body.weight_hr_l0": torch.zeros(6, 6)}, "weight_hr"),
+    ({"body.weight_ih_l0_reverse": torch.zeros(6)}, "reads forward"),
+    ({BIAS: torch.full((1,), torch.nan)}, "not finite"),
+    ({BIAS: torch.zeros(1).half()}, "F16"),
+    ({BIAS: torch.zeros(1).bfloat16()}, "BF16"),
+    ({BIAS: torch.zeros(1).double()}, "two types"),
+    ({"../../evil": torch.zeros(1)}, "../../evil"),
+]
+"""Tensors that an LSTM has otherwise, or lacks."""
 
 
-@pytest.mark.parametrize("what", list(REFUSED))
-def test_what_does_not_fit_is_named_in_one_line(what: str, tmp_path: Path) -> None:
-    change, said = REFUSED[what]
+@pytest.mark.parametrize(("more", "said"), UNFIT, ids=lambda x: str(x)[:30])
+def test_what_does_not_fit_is_named_in_one_line(
+    more: dict[str, Tensor | None], said: str, tmp_path: Path
+) -> None:
     file = tmp_path / "own.safetensors"
-    save_file(change(OwnRecurrent(nn.LSTM, 3).state_dict()), file)
-    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
-        api.load_weights(tmp_path / "runs.db", file, task=TASK)
-    assert "\n" not in str(refused.value)
-    assert not (tmp_path / "runs.db").exists()
+    save_file(changed(OwnRecurrent(nn.LSTM, 3).state_dict(), **more), file)
+    refused(tmp_path / "runs.db", file, said)
 
 
 @pytest.mark.parametrize(
@@ -585,7 +573,7 @@ def test_what_does_not_fit_is_named_in_one_line(what: str, tmp_path: Path) -> No
         ({"settings": {"head": "nothing"}}, "nothing.weight"),
         ({"task": "parityy"}, "parity"),
         ({"task": {"task": "parity", "hidden_size": 9}}, "the weights say it"),
-        ({"task": {"task": "dyck"}}, "not in the vocabulary|larger|rows"),
+        ({"task": {"task": "dyck"}}, "not in the vocabulary"),
         ({"task": {**TASK, "test_max_length": 30}, "settings": HEADS}, "has 20 places"),
         ({"settings": {**HEADS, "positions": "sinusoidal"}}, "other numbers than positions="),
         ({"seed": -1}, "seed"),
@@ -593,16 +581,13 @@ def test_what_does_not_fit_is_named_in_one_line(what: str, tmp_path: Path) -> No
     ],
 )
 def test_what_is_said_of_it_wrongly_is_named(how: Any, said: str, tmp_path: Path) -> None:
-    tokens = tmp_path / "tokens.json"
-    tokens.write_text('["0", "1"]')
-    if HEADS.items() <= how.get("settings", {}).items():
-        tokens.write_text('["0", "1", "<cls>", "<pad>"]')
-        file = save(OwnEncoder(), tmp_path / "own.safetensors")
-    else:
-        file = save(OwnRecurrent(nn.LSTM, 3), tmp_path / "own.safetensors")
-    with pytest.raises((ConfigError, SpecError), match=said):
-        api.load_weights(tmp_path / "runs.db", file, **{"task": TASK, "tokens": tokens, **how})
-    assert not (tmp_path / "runs.db").exists()
+    tokens = four_tokens(tmp_path)
+    model: nn.Module = OwnEncoder()
+    if not HEADS.items() <= how.get("settings", {}).items():
+        tokens.write_text('["0", "1"]')
+        model = OwnRecurrent(nn.LSTM, 3)
+    file = save(model, tmp_path / "own.safetensors")
+    refused(tmp_path / "runs.db", file, said, **{"tokens": tokens, **how})
 
 
 def test_what_stands_beside_the_only_file_of_weights_is_read(tmp_path: Path) -> None:
@@ -648,22 +633,18 @@ def test_what_is_no_whole_model_is_refused_with_what_makes_it_one(
         (save_file if name.endswith("safetensors") else torch.save)(tensors, file)
     (folder / "config.json").write_text('{"hidden_act": "relu"}' if "rect" in name else "{}")
     asked = folder if name.startswith(("model-", "pytorch", "rect", "normed")) else file
-    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
-        api.load_weights(tmp_path / "runs.db", asked, task=TASK)
-    assert "\n" not in str(refused.value)
-    assert not (tmp_path / "runs.db").exists()
+    refused(tmp_path / "runs.db", asked, said)
 
 
 def hostile_files(sound: bytes) -> Iterator[bytes]:
-    """Two hundred files that are no model: cut, changed, and with headers that lie."""
+    """Files that are no model: cut, changed, and with headers that lie."""
     rng = np.random.default_rng(0)
-    for _ in range(60):
-        yield sound[: int(rng.integers(len(sound)))]
     for _ in range(60):
         data = bytearray(sound)
         for place in rng.integers(200, size=8):
             data[place] = int(rng.integers(256))
         yield bytes(data)
+    yield from (sound[:size] for size in range(0, len(sound), len(sound) // 60))
     length = int.from_bytes(sound[:8], "little")
     header = json.loads(sound[8 : 8 + length])
     first = next(iter(header))
@@ -688,10 +669,9 @@ def hostile_files(sound: bytes) -> Iterator[bytes]:
     yield (10**10).to_bytes(8, "little") + b"{" * 100
     yield b'\xff\xff\xff\xff\xff\xff\xff\xff{"a":1}'
     yield (200_000).to_bytes(8, "little") + b"[" * 200_000
-    yield from (rng.bytes(int(size)) for size in rng.integers(200, size=50))
 
 
-def test_two_hundred_hostile_files_are_refused_in_a_line_each(tmp_path: Path) -> None:
+def test_hostile_files_are_refused_in_a_line_each(tmp_path: Path) -> None:
     sound = save(OwnRecurrent(nn.LSTM, 3), tmp_path / "own.safetensors").read_bytes()
     file = tmp_path / "hostile.safetensors"
     said = []
@@ -702,5 +682,5 @@ def test_two_hundred_hostile_files_are_refused_in_a_line_each(tmp_path: Path) ->
         except ConfigError as error:
             said.append(str(error))
     # A changed name of a tensor is refused, too; a changed value is one that a model may have.
-    assert len(said) >= 200
+    assert len(said) >= 140
     assert not [text for text in said if "\n" in text or len(text) > 600]

@@ -48,8 +48,12 @@ ALWAYS = {
 NOT_ALONE = {"watch", "force", "replace", "columns", "engine", "device", "dask", "precision"}
 """Options that have no cell: they say how and not what, or have a command wait for more."""
 
-LONG_ALONE = {"sensitive references"}
-"""What trains again, and so takes long."""
+CHOICES = ("conditions", "model_seeds", "outcome", "failing", "learned_at", "below")
+TOGETHER = ("conditions", "outcome", "learned_at")
+"""Choices that are given together, unless all cells are tried."""
+
+LONG_ALONE = {"sensitive references", *(f"site {name}" for name in CHOICES)}
+"""What trains again, and so takes long; and what a site chooses as each report of it does."""
 
 PART = 1 if LONG else len(KINDS)
 """One cell of so many is tried: every option of a command, with another kind of model each."""
@@ -197,20 +201,24 @@ def variants(command: str) -> Iterator[tuple[str, ...]]:
     """Nothing besides what must be given; each other parameter alone; every format."""
     if LONG or f"{command} " not in LONG_ALONE:
         yield ()
+    known = {str(parameter.name) for parameter in COMMANDS[command].params}
+    together = TOGETHER if not LONG and known >= {*TOGETHER} else ()
+    if together and f"{command} {together[0]}" not in LONG_ALONE:
+        yield together
     for parameter in COMMANDS[command].params:
         name = str(parameter.name)
         if name == "kind":
             yield from ((name, known) for known in [*WRITERS, JSONL])
-        elif not (is_always(command, parameter) or name in NOT_ALONE):
+        elif not (is_always(command, parameter) or name in NOT_ALONE or name in together):
             yield from [(name,)] * (LONG or f"{command} {name}" not in LONG_ALONE)
 
 
 def arguments(cell: Cell, command: str, variant: tuple[str, ...]) -> list[str]:
     """The command as a user types it."""
-    found = command.split()
+    found, is_of_many = command.split(), len(variant) > 2
     for parameter in COMMANDS[command].params:
         name = str(parameter.name)
-        if not is_always(command, parameter) and name not in variant[:1]:
+        if not is_always(command, parameter) and name not in (variant[:1], variant)[is_of_many]:
             continue
         is_flag = bool(getattr(parameter, "is_flag", False))
         value = None if is_flag else cell.value(command, name)

@@ -28,14 +28,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return api.open_store(shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("python")))
 
 
-def test_every_public_name_is_there() -> None:
-    assert sorted(api.__all__) == api.__all__
-    assert {*api.__all__} >= {
-        *("explain", "predict", "verdict", "family", "causes", "compare", "figures")
-    }
-    assert all(callable(getattr(api, name)) for name in api.__all__)
-
-
 def test_figures_are_charts_that_a_notebook_shows(store: Store) -> None:
     charts = api.figures(store, RUN, ["aac", "baac"])
     assert (charts[0] | charts[7]).to_dict()["hconcat"], "charts may stand beside each other"

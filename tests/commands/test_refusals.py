@@ -49,6 +49,8 @@ SPECS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 BUDGET = "more lower_magnitude_initializations --budget"
 SEEDS = "seeds walkthrough --until"
 
+OF_SWEEPS = ("stop", "resume", "retry", "delete", "work", "status")
+
 COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
     ("sweep nope", "no sweep specification 'nope'"),
     ("sweep reprot", "did you mean 'report'?"),
@@ -77,6 +79,9 @@ COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
     ("errors walkthrough", "expected a run's id"),
     ("errors all_inits/2", "did you mean 'all_initializations'?"),
     ("causes walktrough", "did you mean 'walkthrough'"),
+    *((f"{x} walktrough", "no sweep 'walktrough'", "'walkthrough'?") for x in OF_SWEEPS),
+    *((f"{x} short --db new.db", "new.db' does not exist") for x in OF_SWEEPS[:4]),
+    *((f"{x} --db new.db", "new.db' does not exist") for x in OF_SWEEPS[4:]),
     ("predict walkthrough/5 abd", "unknown letter 'd'", "abc"),
     ("predict walkthrough/5 a{0}", "cannot read the count '0'"),
     ("predict walkthrough/5 a --epoch 99", "no weights of epoch 99"),

@@ -75,11 +75,3 @@ class Minimal(BodyAndHead):
         """Implements `Classifier.units`."""
         names = ("state", "update_gate")
         return tuple({x: f"layers.{n}.{x}" for x in names} for n in range(self.config.num_blocks))
-
-
-class Plain(Minimal):
-    """The same, which says of no shorter way that it computes this too."""
-
-    def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
-        """Implements `BodyAndHead.states`."""
-        return super().states(ids, record, places)
