@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks.served import Server, serve, wait_for
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import sweep_queries
 from sweeps.work import background_worker
-from tests.browser.server import AT_REST, Heard, models_tested, new_page, no_traceback, open_page
+from tests.browser.server import AT_REST, models_tested, no_traceback, open_page
 
 pytestmark = pytest.mark.browser
 
@@ -77,22 +76,6 @@ def trained(db: Path, sweep_id: int) -> int:
     return int(sweep_queries.counts_by_state(open_reader(str(db)), [sweep_id]).get("done", 0))
 
 
-def test_three_languages_by_four_variants_take_fourteen_clicks_to_launch(page: Page) -> None:
-    """That they are launched as the form says is seen without a browser."""
-    main = page.get_by_test_id("stMain")
-    choose_seeds(page, "5")
-    expect(main).to_contain_text("Seeds 0..4")
-    variants = ("transformer, positions rotary", "transformer, positions none", "lstm", "gru")
-    choose(page, "Variants", *variants)
-    expect(main).to_contain_text("20 models")
-    choose(page, "task", "parity")
-    expect(main).to_contain_text("an odd number of 1s")
-    choose(page, "More languages", "dyck", "even_pairs")
-    button = main.get_by_role("button", name="Launch 60 models", include_hidden=True)
-    expect(button).to_be_enabled()
-    assert page.evaluate("clicks") + 1 <= 14
-
-
 def test_a_newcomer_learns_which_copying_models_fail_and_on_what(page: Page, db: Path) -> None:
     main, sidebar = page.get_by_test_id("stMain"), page.get_by_test_id("stSidebar")
     choose(page, "task", "copy")
@@ -142,34 +125,6 @@ def test_a_file_of_strings_is_chosen_and_looked_at(page: Page, tmp_path: Path) -
     chosen.set_input_files(accepted)
     expect(main).to_contain_text("399 rows, task = 'file'; 2 tokens: 0 1; tokens: read as")
     expect(main.get_by_role("button", name="Launch", exact=False).last).to_be_enabled()
-
-
-def test_a_changed_string_reruns_its_section_alone_and_is_in_the_link(
-    browser: Browser, server: Server
-) -> None:
-    page = new_page(browser)
-    heard = Heard(page)
-    page.goto(f"{server.url}/model?run=1&view=States&string=ab")
-    box = page.get_by_role("combobox", name="String to look at")
-    box.wait_for()
-    page.wait_for_function(AT_REST)
-    before, link = len(heard.received), page.url
-    box.fill("abba")
-    # Either what is typed, or what is offered that is like it.
-    box.press("Enter")
-    page.wait_for_function("link => location.href !== link", arg=link)
-    assert "string=" in page.url
-    page.wait_for_function(AT_REST)
-    told = [ForwardMsg.FromString(frame) for frame in heard.received]
-    no_traceback(page)
-    page.close()
-    ended = [x.script_finished for x in told[:before] if x.HasField("script_finished")]
-    assert ForwardMsg.FINISHED_SUCCESSFULLY in ended
-    own = told[before:]
-    ended = [x.script_finished for x in own if x.HasField("script_finished")]
-    assert set(ended) == {ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY}, "the page is not run"
-    (section,) = {x.delta.fragment_id for x in own if x.HasField("delta")}
-    assert section, "all that is drawn is of one section"
 
 
 def test_a_double_click_launches_once_and_a_sweep_is_stopped_resumed_and_outlives_the_page(

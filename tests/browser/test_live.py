@@ -44,16 +44,6 @@ def test_what_is_pointed_at_is_marked_in_every_figure_without_asking_the_server(
     marked(page, *[False] * 8)
     assert len(heard.sent) == before > 0
     no_traceback(page)
-
-    page.goto(f"{shipped}/model?run=5&view=Figures&group=Attention&string=baac")
-    # Values and keys of tokens, what CLS receives from strings, and weights of tokens, by head.
-    expect(charts).to_have_count(6)
-    expect(page.get_by_text("Hover over a token or the point of a string")).to_be_visible()
-    charts.nth(0).locator(POINT).first.hover()
-    marked(page, True, True, False, False, True, True)
-    charts.nth(2).locator(POINT).last.hover()
-    marked(page, False, False, True, True, False, False)
-    no_traceback(page)
     page.close()
 
 

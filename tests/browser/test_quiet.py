@@ -1,4 +1,4 @@
-"""What a page does by itself: it moves nothing, asks for nothing, and ends with its visitor.
+"""What a page does by itself: it asks for nothing, and ends with its visitor.
 
 How busy the machine is decides that too: it is looked at in `make chaos` alone.
 """
@@ -13,59 +13,6 @@ from tests.browser.server import AT_REST, PATIENCE_MS, new_page, open_page
 from tests.conftest import LONG, ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not LONG, reason="a part of `make chaos`")]
-
-WATCH = """
-window.moved = [];
-new PerformanceObserver(list => {
-    for (const shift of list.getEntries()) {
-        if (!shift.hadRecentInput) {
-            window.moved.push([shift.startTime, shift.value, shift.sources.map(source => {
-                const found = source.node && (source.node.closest ? source.node
-                    : source.node.parentElement);
-                return found ? found.innerText.slice(0, 40) : '';
-            })]);
-        }
-    }
-}).observe({type: 'layout-shift', buffered: true});
-"""
-"""Keeps how much of the window moved by itself, and what it was."""
-
-MOST_MOVED = 0.1
-"""What the Web Vitals call good."""
-
-SLOWER = 6
-"""Times that a processor takes longer than this machine's."""
-
-
-def layout_shift(moved: list[tuple[float, float, list[str]]]) -> float:
-    """Cumulative layout shift: of the worst seconds, in which no pause is longer than one."""
-    worst = first = last = total = 0.0
-    for at, share, _ in moved:
-        if at - last > 1e3 or at - first > 5e3:
-            first, total = at, 0.0
-        last, total = at, total + share
-        worst = max(worst, total)
-    return worst
-
-
-@pytest.mark.parametrize("path", ["", "failing", "model?run=5&view=Figures", "launch"])
-def test_nothing_moves_while_a_page_is_opened_for_the_first_time(
-    browser: Browser, shipped: str, path: str
-) -> None:
-    """On a machine so slow that parts of a page are there long before the programs of others."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    slow = context.new_cdp_session(page)
-    slow.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
-    page.add_init_script(WATCH)
-    page.goto(f"{shipped}/{path}")
-    page.get_by_test_id("stMain").get_by_test_id("stHeading").first.wait_for()
-    page.wait_for_function(AT_REST)
-    page.wait_for_timeout(500)
-    moved = page.evaluate("window.moved")
-    assert layout_shift(moved) <= MOST_MOVED, moved
-    context.close()
 
 
 def test_a_page_asks_for_nothing_while_nothing_is_trained(browser: Browser, shipped: str) -> None:

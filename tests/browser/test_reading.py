@@ -4,7 +4,6 @@ import re
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from playwright.sync_api import TimeoutError as TooLateError
 
 from dashboard.charts.legend import ROW_OF_TWO
 from tests.browser.server import AT_REST, models_tested, no_traceback, open_page
@@ -48,155 +47,14 @@ def test_it_opens_on_the_report_draws_it_and_prints_it_without_the_sidebar(
     page.close()
 
 
-def test_a_slash_finds_a_model_and_a_question_mark_lists_the_keys(
-    browser: Browser, shipped: str
-) -> None:
-    page = open_page(browser, f"{shipped}/sweeps")
-    expect(page.get_by_text("lists all keys")).to_be_visible()
-    keys = page.get_by_role("dialog", name="Keys")
-    expect(keys).to_be_hidden()
-    page.keyboard.press("?")
-    expect(keys).to_be_visible()
-    page.keyboard.press("?")
-    expect(keys).to_be_hidden()
-    page.keyboard.press("/")
-    box = page.locator(".st-key-model_run input")
-    expect(box).to_be_focused()
-    # While one types they are characters.
-    page.keyboard.type("?")
-    expect(box).to_have_value("?")
-    expect(keys).to_be_hidden()
-    page.close()
-
-
-@pytest.mark.parametrize("width", [390, 820])
-def test_pages_fit_narrow_windows(browser: Browser, shipped: str, width: int) -> None:
-    for path in ("", "map", "failing", "model?run=5&view=Figures", "compare_two"):
-        page = open_page(browser, f"{shipped}/{path}", width)
-        no_traceback(page)
-        main = page.get_by_test_id("stMain")
-        wide, own = main.evaluate("main => [main.scrollWidth, main.clientWidth]")
+def test_pages_fit_a_phone(browser: Browser, shipped: str) -> None:
+    for path in ("", "model?run=5&view=Figures"):
+        page = open_page(browser, f"{shipped}/{path}", 390)
+        wide, own = page.get_by_test_id("stMain").evaluate(
+            "main => [main.scrollWidth, main.clientWidth]"
+        )
         assert wide <= own, f"{path} is {wide} pixels wide in {own}"
-        title = page.locator("h1").first.bounding_box()
-        assert title is not None
-        assert title["y"] < 150, "nothing stands above the title"
-        expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
-        if width > 768:
-            launch = page.get_by_test_id("stTopNav").get_by_role("link", name="Launch")
-            expect(launch).to_be_in_viewport()
         page.close()
-
-
-def test_on_a_phone_the_sidebar_closes_after_a_choice(browser: Browser, shipped: str) -> None:
-    page = open_page(browser, shipped, 390)
-    opens = page.get_by_test_id("stExpandSidebarButton")
-    opens.click()
-    expect(opens).to_have_count(0)
-    # A list that has opened closes when what is around it scrolls, as it does to show the field.
-    page.get_by_role("combobox", name="Model seeds").scroll_into_view_if_needed()
-    page.wait_for_function(AT_REST)
-    choose_seed(page)
-    expect(opens).to_be_visible()
-    models_tested(page, 5)
-    # The profile would remember that it is closed.
-    page.evaluate("localStorage.clear()")
-    page.close()
-
-
-COVERED = """bar => {
-    const box = bar.getBoundingClientRect();
-    const controls = document.querySelectorAll("button, input, [role=combobox], [role=tab]");
-    return [...controls].filter(control => {
-        const own = control.getBoundingClientRect();
-        return !bar.contains(control) && own.width > 0
-            && own.left < box.right && box.left < own.right
-            && own.top < box.bottom && box.top < own.bottom;
-    }).map(control => control.innerText);
-}"""
-"""The controls of which a bar covers a part."""
-
-
-def test_no_toolbar_covers_a_control_and_no_table_needs_scrolling_sideways(
-    browser: Browser, shipped: str
-) -> None:
-    for path in ("", "failing", "sweeps", "compare_two"):
-        page = open_page(browser, f"{shipped}/{path}", 1440)
-        page.wait_for_function(AT_REST)
-        main = page.get_by_test_id("stMain")
-        for drawn in main.locator("[data-testid=stDataFrame], .stVegaLiteChart").all():
-            drawn.hover()
-            for bar in main.get_by_test_id("stElementToolbar").all():
-                assert bar.evaluate(COVERED) == [], path
-        scroller = page.locator(".stDataFrame .dvn-scroller").first
-        wide, own = scroller.evaluate("table => [table.scrollWidth, table.clientWidth]")
-        assert wide <= own, f"the table of /{path} is {wide} pixels wide in {own}"
-        page.close()
-
-
-def test_a_line_is_hit_between_its_points_and_lengths_are_brushed_and_shown_again(
-    browser: Browser, shipped: str
-) -> None:
-    page = open_page(browser, f"{shipped}/?config=2&seed=2&lengths=20", 1440)
-    # The first is of outcomes.
-    lengths = page.get_by_test_id("stVegaLiteChart").nth(1)
-    points = lengths.locator(POINT)
-    expect(points).to_have_count(10)
-    page.wait_for_function(AT_REST)
-    # The last part of the chart, so that all of it is in the window.
-    below = lengths.locator(".role-scope .background").last
-    below.scroll_into_view_if_needed()
-    points.nth(8).hover()
-    first, second = (points.nth(place).bounding_box() for place in (7, 8))
-    assert first is not None
-    assert second is not None
-    x = (first["x"] + second["x"] + first["width"]) / 2
-    y = (first["y"] + second["y"] + first["height"]) / 2
-    page.mouse.move(x, y)
-    expect(page.locator("#vg-tooltip-element")).to_contain_text("width 2")
-    # Along the strip below, the lengths that are shown are chosen, and all are shown again.
-    labels = lengths.locator(".role-axis-label text")
-    at_100 = labels.filter(has_text=re.compile("^100$"))
-    expect(at_100).to_have_count(1)
-    strip = below.bounding_box()
-    assert strip is not None
-    across = strip["y"] + strip["height"] / 2
-    page.mouse.move(strip["x"] + strip["width"] * 0.1, across)
-    page.mouse.down()
-    page.mouse.move(strip["x"] + strip["width"] * 0.3, across, steps=5)
-    page.mouse.up()
-    expect(at_100).to_have_count(0)
-    expect(labels.filter(has_text=re.compile("^50$"))).to_have_count(1)
-    page.mouse.dblclick(strip["x"] + strip["width"] * 0.2, across)
-    expect(at_100).to_have_count(1)
-    page.mouse.click(x, y)
-    page.wait_for_url("**/model?**run=5**")
-    no_traceback(page)
-    page.close()
-
-
-OPACITIES = """chart => [...chart.querySelectorAll('g[class*="mark-line"] path')]
-    .map(line => +getComputedStyle(line).opacity).filter(opacity => opacity > 0.01)"""
-
-
-def test_an_entry_of_the_legend_marks_its_lines(browser: Browser, shipped: str) -> None:
-    page = open_page(browser, f"{shipped}/?seed=2", 1440)
-    lines, names = (page.get_by_test_id("stVegaLiteChart").nth(place) for place in (1, 2))
-    expect(names).to_contain_text("16 heads")
-    page.wait_for_function(AT_REST)
-    entry, chart = names.get_by_text("16 heads"), lines.element_handle()
-    for tried in range(3):
-        # A chart that is drawn anew under the mouse has not seen it come.
-        page.mouse.move(1, 1)
-        entry.hover(force=True)
-        try:
-            differ = f"chart => new Set(({OPACITIES})(chart)).size > 1"
-            page.wait_for_function(differ, arg=chart, timeout=10_000)
-            break
-        except TooLateError:
-            assert tried < 2, "no line is marked"
-    page.mouse.move(1, 1)
-    page.wait_for_function(f"chart => new Set(({OPACITIES})(chart)).size === 1", arg=chart)
-    page.close()
 
 
 def test_back_and_forward_keep_what_is_filtered(browser: Browser, shipped: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 import vl_convert
 from playwright.sync_api import Browser, Page, expect
 
-from sweeps.api import open_store, report
+from sweeps.api import open_store
 from sweeps.store.reads import string_queries
 from tests.browser.server import new_page
 from tests.commands import run_main
@@ -121,27 +121,3 @@ def spelled(text: str) -> str:
         own = (found[1] or found[2]) * int(found[3])
         text = text[: found.start()] + own + text[found.end() :]
     return text
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_one_file_is_enough_and_a_configuration_is_chosen_in_the_legend(
-    browser: Browser, tmp_path: Path
-) -> None:
-    file = tmp_path / "report.html"
-    file.write_text(report(open_store(SHIPPED), *SWEEPS), encoding="utf-8")
-    with watched(browser) as (page, asked):
-        page.emulate_media(color_scheme="dark")
-        page.goto(f"file://{file}")
-        drawn(page, 4)
-        assert asked == [f"file://{file}"]
-        opacities = """[...document.querySelectorAll('[data-chart="by_length"] .mark-line path')]
-            .map(line => line.getAttribute('opacity') ?? '1')
-            .filter(opacity => opacity !== '0.001')"""
-        before = page.evaluate(opacities)
-        page.locator('[data-chart="by_length"] .role-legend-symbol path').first.click()
-        page.wait_for_function(f"{opacities}.includes('0.06')")
-        after = page.evaluate(opacities)
-        assert before == ["1"] * len(after)
-        # Two seeds and their median stay, and what the best shortcut reader of the test reaches;
-        # the eight seeds of the other, and its median, do not.
-        assert (after.count("1"), after.count("0.06")) == (4, 9)

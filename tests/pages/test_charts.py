@@ -4,49 +4,55 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import altair as alt
 import pandas as pd
 import pytest
 
 from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, HATCH
-from dashboard.charts.legend import deduplicate_legends, legend, split_panels
-from dashboard.charts.parts import at_own_size
-from dashboard.charts.scales import (
-    outcome_colors,
-    outcome_shapes,
-    title_params,
-    token_colors,
-)
-from dashboard.charts.themes import describe_chart
-from dashboard.charts.token_states import last_turn, prefix_logits
-from dashboard.figures.whole_model import matrix
 from dashboard.views.accuracy_by_length import CLICKED as CLICKED_LINE
 from dashboard.views.accuracy_by_length import (
-    LIFT,
-    PLOT_HEIGHT,
-    SPAN,
     accuracy_by_length,
-    lift_apart,
-    zoomed_by_length,
 )
 from dashboard.views.configurations import count_outcomes, outcome_bars
 from dashboard.views.error_places import feature_plane
 from dashboard.views.heat_map import heat_map
 from dashboard.views.losses import FINISHED, IN_TRAINING, loss_curves
 from dashboard.views.output_errors import errors_by_length
-from dashboard.views.scores import name_bins
 from dashboard.views.seeds import CLICKED_CELL, CLICKED_POINT, every_seed, seed_grid
-from tests.pages.chart_data import (
-    CELLS,
-    COLORS,
-    CURVES,
-    LIMITS,
-    MEDIANS,
-    MODELS,
-    PAIRS,
-    READERS,
-    SEEDS,
+
+COLORS = {"b": "#0072B2", "a": "#009E73"}
+MODELS = pd.DataFrame(
+    {
+        "configuration": ["b", "b", "a", "a"], "run_id": [1, 2, 3, 4], "model_seed": [0, 1, 0, 1],
+        "accuracy": [1.0, 0.9, 0.8, 0.7], "errors": [0, 5, 4, 4],
+        "false_positives": [0, 0, 3, 0], "false_negatives": [0, 5, 1, 4],
+        "solved_length": [200, 50, 40, 30], "jitter": [0.0, 0.5, -0.5, 0.1],
+        "outcome": ["generalizes", "fails beyond", "not learned", "not learned"],
+    }
+)  # fmt: skip
+SEEDS = MODELS[["configuration", "model_seed", "run_id"]].assign(
+    middle=5.5, lengths="1 to 10", strings=10, value=[1.0, 0.9, 0.8, 0.7]
 )
+MEDIANS = pd.DataFrame(
+    {
+        "configuration": ["b", "a"], "middle": 5.5, "lengths": "1 to 10",
+        "median": [0.95, 0.75], "low": [0.9, None], "high": [1.0, None], "n": [2, 1],
+    }
+)  # fmt: skip
+LIMITS = pd.DataFrame({"length": [10, 50], "label": ["end of training", "end of validation"]})
+CELLS = pd.DataFrame(
+    {
+        "hidden_size": ["2", "2", "16"], "heads": ["1", "2", "1"], "sampler": ["x", "x", "y"],
+        "median": [0.9, 0.8, 1.0], "best": [1.0, 0.9, 1.0], "worst": [0.5, 0.6, 1.0],
+        "failing_share": [0.5, 1.0, 0.0], "seeds": [4, 4, 8], "failing": [2, 4, 0],
+        "configurations": 1, "predicted": "can",
+    }
+)  # fmt: skip
+CURVES = pd.DataFrame(
+    {
+        "run_id": [1, 1, 2, 2], "configuration": ["a", "a", "b", "b"], "model_seed": 0,
+        "state": FINISHED, "epoch": [1, 2, 1, 2], "loss": [0.7, 0.1, 0.7, 0.0],
+    }
+)  # fmt: skip
 
 Spec = dict[str, Any]
 
@@ -117,50 +123,6 @@ def test_every_seed_is_a_line_and_every_configuration_a_median_with_its_band() -
     assert [row["length"] for row in shown(spec, limits)] == [10, 50]
     named = [x["encoding"]["text"]["field"] for x in marks(spec, "text")]
     assert {"label", "configuration"} <= {*named}, "few lines are named at their ends"
-
-
-@pytest.mark.parametrize("draw", [accuracy_by_length, zoomed_by_length])
-def test_the_best_shortcut_is_a_dashed_line_that_the_title_names(draw: Any) -> None:
-    one = READERS[READERS["configuration"] == "b"].assign(configuration=None)
-    spec = draw(SEEDS, MEDIANS, LIMITS, "Accuracy", COLORS, one).to_dict()
-    assert "the bigrams that occur, linear" in " ".join(spec["title"]["subtitle"])
-    (dashed,) = [x for x in marks(spec, "line") if "strokeDash" in x["mark"]]
-    assert "color" not in dashed["encoding"], "it belongs to no configuration alone"
-    assert dashed["encoding"]["y"]["scale"]["domain"][0] <= 0.5, "it is in sight"
-    plain = draw(SEEDS, MEDIANS, LIMITS, "Accuracy", COLORS).to_dict()
-    assert "Dashed" not in " ".join(plain["title"]["subtitle"])
-
-
-def test_configurations_that_would_hide_each_other_lie_beside_each_other() -> None:
-    perfect = MEDIANS.assign(median=1.0, low=1.0, high=1.0)
-    spec = lengths(seeds=SEEDS.assign(value=1.0), medians=perfect)
-    (median,) = of_column(spec, "line", "median")
-    assert [row["lift"] for row in shown(spec, median)] == [0, -LIFT]
-    assert median["mark"]["strokeWidth"] < LIFT
-    low, high = median["encoding"]["y"]["scale"]["domain"]
-    assert (high - 1) / (high - low) * PLOT_HEIGHT >= LIFT, "there is room for them"
-    medians = pd.DataFrame(
-        {"configuration": ["a", "a", "b", "b"], "middle": [5.0, 15.0, 5.0, 15.0],
-         "median": [0.8, 0.7, 0.8, 0.5], "lift": 0.0}
-    )  # fmt: skip
-    assert lift_apart(medians)["lift"].tolist() == [-LIFT / 2, 0, LIFT / 2, 0]
-
-
-def test_lengths_are_zoomed_by_a_strip_and_configurations_pointed_at_in_a_legend_beside() -> None:
-    spec = zoomed_by_length(SEEDS, MEDIANS, LIMITS, "Accuracy", COLORS).to_dict()
-    chart, strip = spec["vconcat"]
-    (span,) = [param for param in spec["params"] if param["name"] == SPAN]
-    assert span["select"] == {"type": "interval", "encodings": ["x"]}
-    lines = [x["encoding"] for x in marks(chart, "line")]
-    assert {"param": SPAN} in [x["x"]["scale"].get("domain") for x in lines]
-    assert "domain" not in strip["encoding"]["x"]["scale"], "the strip has all lengths"
-    beside = legend(COLORS).to_dict()
-    held = [param["bind"] for s in (spec, beside) for param in s["params"] if "bind" in param]
-    assert len(held) == 2
-    assert held[0] == held[1], "what is pointed at in the one is pointed at in the other"
-    pointed = {x["opacity"]["condition"]["param"] for x in lines if "opacity" in x}
-    assert pointed <= {param["name"] for param in beside["params"]}
-    assert pointed
 
 
 def test_a_model_has_the_color_of_its_outcome_and_the_shape_of_its_errors() -> None:
@@ -282,40 +244,3 @@ def test_a_loss_curve_is_a_line_a_model_dashed_and_ending_in_a_point_while_it_tr
     (end, (last,)) = next((x, own) for x, own in ends if len(own) == 1)
     assert (last["run_id"], last["epoch"]) == (2, 1), "the last that is drawn"
     assert dashes[0]["color"] == end["encoding"]["color"], "one color a configuration"
-
-
-def test_legends_that_stand_above_all_charts_are_told_once() -> None:
-    frame = pd.DataFrame({"x": [0.0], "token": ["a"], "outcome": ["true positive"]})
-    base = alt.Chart(frame).mark_point().encode(x="x:Q")
-    tokens = base.encode(token_colors(["CLS", "a"]))
-    strings = alt.layer(base, base.encode(outcome_colors(), outcome_shapes()))
-    made = [deduplicate_legends(chart.to_dict()) for chart in (tokens, strings)]
-    keys = [key for _, keys_of_chart in made for key in keys_of_chart]
-    assert [key.title for key in keys] == ["Token", "String"]
-    assert keys[0].names == ("CLS", "a")
-    assert {*keys[1].shapes} == {"triangle-down", "triangle-up"}
-    for spec, _ in made:
-        assert "'legend': None" in str(spec)
-    amounts = alt.Color("x:Q", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(title="x"))
-    spec = alt.Chart(frame).mark_rect().encode(color=amounts).to_dict()
-    assert deduplicate_legends(spec) == (spec, []), "a scale of amounts keeps its own"
-
-
-def test_panels_apart_share_one_scale() -> None:
-    panels = split_panels(matrix(PAIRS, "ab", ("row", "column"), "score", 1.0, "column").to_dict())
-    first, second = (next(marks(panel, "rect"))["encoding"]["color"] for panel in panels)
-    assert first["scale"]["domain"] == second["scale"]["domain"] == [-1.0, 1.0]
-    assert (bool(first.get("legend")), second["legend"]) == (True, None)
-    # Strings of one length differ in their data alone.
-    made = []
-    for string, logits in (("01", [0.0, 1.0, 2.0]), ("10", [5.0, -1.0, 2.0])):
-        frame = pd.DataFrame({"letter": range(3), "prefix": "x", "logit": logits, "label": 1})
-        made.append(at_own_size(prefix_logits(frame, ["", *string])))
-        assert [*made[-1].pop("datasets")["tokens"]["name"]] == ["", *string]
-    assert made[0] == made[1]
-    assert last_turn(frame)["said"].tolist() == ["sign last changes at 2"]
-    bins = pd.DataFrame({"first_length": [0, 1, 0, 11], "last_length": [0, 1, 10, 20]})
-    assert name_bins(bins) == ["0", "1", "0 to 10", "11 to 20"]
-    # What a chart shows is said in one sentence, however its title is broken.
-    long = title_params("Losses", subtitle="One. " * 30).to_dict()
-    assert describe_chart({"title": long}) == f"Losses. {'One. ' * 30}".strip().rstrip(".")

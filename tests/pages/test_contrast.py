@@ -1,7 +1,5 @@
 """Text and marks can be told from their ground, on light and on dark pages."""
 
-import tomllib
-from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -9,16 +7,9 @@ import numpy as np
 import pytest
 
 from dashboard.charts import colors
-from dashboard.charts.readout import waterfall
 from dashboard.charts.scales import OUTCOME_COLORS
-from dashboard.charts.themes import DARK, LIGHT, Ground, apply_theme
-from dashboard.figures.whole_model import matrix
-from dashboard.layout import ON_LIGHT_BUTTONS
-from dashboard.views.heat_map import heat_map
+from dashboard.charts.themes import DARK, LIGHT, Ground
 from sweeps.results import Outcome
-from tests.conftest import ROOT
-from tests.pages.chart_data import CELLS, PAIRS, STEPS
-from tests.pages.test_charts import by_length, marks
 
 TEXT, MARKS = 4.5, 3.0
 grounds = pytest.mark.parametrize("ground", [LIGHT, DARK], ids=["light", "dark"])
@@ -103,49 +94,3 @@ def test_every_mark_and_the_ink_of_charts_are_seen(ground: Ground) -> None:
     for color in VIRIDIS:
         ink = "#000000" if luminance(color) > 0.179 else "#ffffff"
         assert contrast(ink, color) >= TEXT
-
-
-def test_captions_and_chosen_words_of_the_theme_are_read() -> None:
-    config = tomllib.loads((ROOT / "dashboard" / ".streamlit" / "config.toml").read_text())
-    light, dark = config["theme"]["light"], config["theme"]["dark"]
-    for ground in (LIGHT.background, "#F8F8F7"):  # the page, the sidebar
-        # A caption has 60% of the color of text.
-        assert contrast(faded(light["textColor"], ground, 0.6), ground) >= TEXT
-        assert contrast(light["primaryColor"], ground) >= TEXT
-    for ground in (DARK.background, "#21201D"):
-        assert contrast(dark["primaryColor"], ground) >= TEXT
-    # What a button of this color does is written in that of the ground.
-    assert DARK.background in ON_LIGHT_BUTTONS
-
-
-@cache
-def specs() -> tuple[dict[str, Any], ...]:
-    return (
-        by_length(),
-        heat_map(CELLS, "hidden_size", "heads", "median").to_dict(),
-        matrix(PAIRS, "ab", ("row", "column"), "score", 1.0, "column").to_dict(),
-        waterfall(STEPS, (-1.0, 1.0), "Steps").to_dict(),
-    )
-
-
-@grounds
-def test_words_on_charts_are_in_ink_or_chosen_for_the_cell_that_they_stand_on(
-    ground: Ground,
-) -> None:
-    ink = ground.colors.get(colors.INK, colors.INK)
-    for spec in specs():
-        drawn = apply_theme(spec, ground)
-        texts = list(marks(drawn, "text"))
-        assert texts
-        for found in texts:
-            color = {**found["mark"], **found.get("encoding", {})}.get("color", ink)
-            assert color == ink or "luminance(scale" in str(color["condition"])
-        config = drawn["config"]
-        assert {config["axis"]["labelColor"], config["legend"]["titleColor"]} == {ink}
-        assert config["legend"]["symbolBaseFillColor"] == ink, "of opacity they would be black"
-        assert bool(drawn["description"]) == ("title" in spec)
-    # Thin lines are drawn in their full color, but for those as wide as a fingertip, to be hit.
-    lines = [found["mark"] for kind in ("line", "rule") for found in marks(by_length(), kind)]
-    thin = [mark for mark in lines if mark.get("strokeWidth", 1) < 9]
-    assert len(thin) >= 3
-    assert all(mark.get("opacity", 1) == 1 for mark in thin), "a paler one has less contrast"

@@ -1,17 +1,13 @@
 """Figures show the states of a network, and stand still from epoch to epoch."""
 
-from collections.abc import Iterator
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.figures.figure import Figure, project
-from dashboard.figures.gallery import GROUPS, NUMBERS, figures
+from dashboard.figures.figure import Figure
+from dashboard.figures.gallery import NUMBERS, figures
 from dashboard.figures.history import History, losses_by_part
 from dashboard.views import ablation, families, verdict
-from seqcls.config import RunConfig
 from seqcls.engines.member import draw_initial
 from seqcls.interpretability.ablation import Ablated, ablate, prune
 from seqcls.interpretability.backends import Counts
@@ -76,94 +72,11 @@ def test_the_steps_of_the_stream_sum_to_the_logit() -> None:
         assert own["end"].iloc[-1] == pytest.approx(logit)
 
 
-def test_limits_hold_every_point_of_every_epoch_and_never_move() -> None:
-    history = shipped(GOOD)
-    first, last = (drawn(history, epoch, 2, 3, 5, 7, 13) for epoch in (1, history.kept_epoch))
-    for before, now in zip(first, last, strict=True):
-        fixed = limits(before)
-        assert limits(now) == fixed, now.title
-        for figure, (axis, (low, high)) in product((before, now), fixed.items()):
-            assert figure.data[axis].between(low, high).all(), now.title
-        if before.number in (2, 13):
-            assert now.chart.to_dict()["width"] == now.chart.to_dict()["height"]
-            width, height = (high - low for low, high in fixed.values())
-            assert width == pytest.approx(height), "a plane has equal scales"
-
-
-def limits(figure: Figure) -> dict[str, tuple[float, float]]:
-    """The fixed domains of a drawing of points, by axis."""
-    found = {}
-    for encoding in encodings(figure.chart.to_dict()):
-        for axis in ("x", "y"):
-            scale = encoding.get(axis, {}).get("scale") or {}
-            if axis in figure.data and "domain" in scale:
-                found[axis] = tuple(scale["domain"])
-    return found
-
-
-def encodings(spec: dict) -> Iterator[dict]:  # type: ignore[type-arg]
-    yield spec.get("encoding", {})
-    for layer in [*spec.get("layer", []), *([spec["spec"]] if "spec" in spec else [])]:
-        yield from encodings(layer)
-
-
-def test_wide_states_are_drawn_by_principal_components_that_say_what_they_keep() -> None:
-    history = shipped(WIDE)
-    for figure in drawn(history, None, 2, 9):
-        assert "Two of 16 dimensions" in figure.note
-    # They stand along the classifier by their logit.
-    frame = rows(history, 13)
-    length = np.linalg.norm(history.networks[history.kept_epoch].classifier)
-    assert (frame["x"].to_numpy() * length).tolist() == pytest.approx(frame["logit"].tolist())
-    random = np.random.default_rng(0)
-    epochs = [random.normal(size=(6, 5)) for _ in range(3)]
-    projection = project(epochs, kept=1, name="dimension")
-    states = epochs[1] - epochs[1].mean(axis=0)
-    spectrum = np.linalg.svd(states)[1] ** 2
-    share = projection.share_kept(epochs[1])
-    # The origin is a point too; without it no plane would keep more than the two largest.
-    assert 0 < share <= spectrum[:2].sum() / spectrum.sum() + 1e-12
-    assert projection.directions @ projection.directions.T == pytest.approx(np.eye(2))
-
-
 def test_the_initial_weights_are_epoch_0() -> None:
     history = shipped(GOOD)
     (initial,) = draw_initial([(resolve(history.config), 5)])
     weights = history.networks[0].weights
     assert weights["embedding.weight"] == pytest.approx(initial["embedding.weight"])
-
-
-@pytest.mark.parametrize(
-    ("fields", "missing"),
-    [
-        (
-            {"layer_norm": "nn", "num_letters": 5, "attention_head_size": 3, "hidden_size": 7},
-            set(),
-        ),
-        (
-            {"layer_norm_eps": 0.0, "hidden_size": 1, "feed_forward_size": 0,
-             "num_attention_heads": 0},
-            {4, 5, 6, 7, 8, 11, 17},
-        ),
-    ],
-)  # fmt: skip
-def test_every_kind_of_model_has_its_figures(fields: dict[str, object], missing: set[int]) -> None:
-    config = RunConfig.from_mapping(fields)
-    (weights,) = draw_initial([(resolve(config), 0)])
-    losses = pd.DataFrame({"epoch": [1], "train_loss": [2.0], "validation_loss": [1.0]})
-    history = History(config, {1: Network.of(resolve(config), weights)}, 1, losses)
-    traces = history.through(("", "ab", "a{1000000}c"))
-    found = list(figures(traces, 1, range(config.num_attention_heads)))
-    assert {figure.number for figure in found} == set(NUMBERS) - missing
-    assert not any(figure.data.empty for figure in found)
-    for figure in {figure.number: figure for figure in found}.values():
-        assert figure.chart.to_dict()["$schema"], figure.title
-    names = [figure.file_name for figure in found]
-    assert len(set(names)) == len(names)
-
-
-def test_every_figure_belongs_to_a_group() -> None:
-    assert sorted(number for group in GROUPS.values() for number in group) == list(NUMBERS)
 
 
 def test_losses_are_means_over_the_strings_of_an_epoch() -> None:

@@ -20,9 +20,10 @@ from seqcls.interpretability.states_by_strings import attention_patterns
 from sweeps.api.models import trained_model
 from sweeps.store.opening import open_reader
 from tests.conftest import ROOT
-from tests.inside import ADDITIVE, BLOCKS, LSTM, STREAMS, WRITING, WRITING_LSTM
+from tests.inside import ADDITIVE, BLOCKS, LSTM, STREAMS, WRITING
 
 SHIPPED = str(ROOT / "runs.db")
+WRITTEN = "Probability of each token that it writes"
 
 
 HOST = "127.0.0.1:8501"
@@ -91,20 +92,28 @@ def test_the_logit_after_each_prefix_and_every_head_are_those_of_the_model(insid
     assert f"(logit {line['values'][-1]:.4f})" in found["said"]
 
 
-def test_a_recurrent_model_shows_its_units(inside: Path) -> None:
-    found = look(trained_model(open_reader(str(inside)), int(LSTM)), "0110")
-    assert [each["name"] for each in found["maps"]] == ["Layer 0, units"]
-    assert found["maps"][0]["signed"]
-    assert len(found["maps"][0]["cells"]) == len(found["maps"][0]["rows"]) * 5
-
-
-@pytest.mark.parametrize("run", [WRITING, WRITING_LSTM])
-def test_a_model_that_writes_shows_what_it_writes(inside: Path, run: str) -> None:
-    found = look(trained_model(open_reader(str(inside)), int(run)), "ab")
+@pytest.mark.parametrize(
+    ("run", "string", "line", "maps", "name", "columns"),
+    [
+        (LSTM, "0110", "Running logit", 1, "Layer 0, units", ""),
+        (WRITING, "ab", WRITTEN, 4, "Block 0, head 0", "ab"),
+        (STREAMS, "abca", WRITTEN, 4, "Cross-attention, block 0, head 0", "abca"),
+        (ADDITIVE, "abca", WRITTEN, 1, "Cross-attention, block 0, head 0", "abca"),
+    ],
+)
+def test_what_a_model_has_of_its_own_follows_what_is_typed(
+    inside: Path, run: str, string: str, line: str, maps: int, name: str, columns: str
+) -> None:
+    found = look(trained_model(open_reader(str(inside)), int(run)), string)
     assert found["line"] is not None
-    assert found["line"]["name"] == "Probability of each token that it writes"
-    assert all(0 <= (share or 0) <= 1 for share in found["line"]["values"])
-    assert found["maps"][0]["columns"][:4] == ["CLS", "a", "b", "SEP"]
+    assert found["line"]["name"] == line
+    if line == WRITTEN:
+        assert all(0 <= (share or 0) <= 1 for share in found["line"]["values"])
+    assert len(found["maps"]) == maps
+    assert found["maps"][0]["name"] == name
+    for each in found["maps"]:
+        assert len(each["cells"]) == len(each["rows"]) * len(each["columns"])
+        assert each["columns"][: len(columns) + 1] == ["CLS", *columns] or not columns
 
 
 def test_of_a_long_string_the_logit_is_shown_and_why_nothing_else(client: Client) -> None:
@@ -163,14 +172,3 @@ def test_visitors_of_a_read_only_page_have_so_much_computed(
     assert refused.status == 429
     assert "Try again in" in refused.found["error"]
     assert client.post(question, address="10.0.0.2").status == 200
-
-
-@pytest.mark.parametrize(("run", "maps"), [(STREAMS, 4), (ADDITIVE, 1)])
-def test_what_a_decoder_attends_to_follows_what_is_typed(inside: Path, run: str, maps: int) -> None:
-    found = look(trained_model(open_reader(str(inside)), int(run)), "abca")
-    assert found["maps"][0]["name"] == "Cross-attention, block 0, head 0"
-    assert len(found["maps"]) == maps
-    for each in found["maps"]:
-        assert each["columns"] == ["CLS", *"abca"]
-        assert each["rows"][0] == "SEP"
-        assert len(each["cells"]) == len(each["rows"]) * len(each["columns"])

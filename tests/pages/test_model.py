@@ -2,8 +2,6 @@
 
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import View
-from tests.app import PAGES, open_app, rerun
+from tests.app import open_app, rerun
 from tests.conftest import ROOT
 from tests.databases import file_of
 from tests.pages.shown import Shown, look, shown
@@ -228,24 +226,6 @@ def test_the_guide_says_which_models_the_database_lacks(
     assert "all_initializations/5, which cannot be shown" in page.said
     assert "no finished model of lower_magnitude_initializations" in page.said
     assert not page.errors
-
-
-def test_pages_load_no_pytorch_and_no_readers_where_none_is_needed() -> None:
-    check = (
-        "import sys\n"
-        "import dashboard.app\n"
-        "from streamlit.testing.v1 import AppTest\n"
-        f"for page in {(*PAGES, 'launch', 'model')}:\n"
-        "    app = AppTest.from_file('dashboard/app.py', default_timeout=60)\n"
-        "    app.query_params.update(run='5', view='Breaking point' if page == 'model' else '')\n"
-        "    if page != 'compare': app.switch_page(f'screens/{page}.py')\n"
-        "    assert not app.run().exception and len(app.title) == 1, page\n"
-        "assert app.text_input(key='family').value\n"
-        "print({'torch', 'sklearn'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout == "set()\n", done.stderr
-    assert "No runtime found" not in done.stderr, "caches without a server are no fault"
 
 
 def run_of(db: Path, hidden_size: int, heads: int, seed: int) -> int:

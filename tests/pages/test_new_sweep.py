@@ -9,8 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.launch import fields, starting_point, strings
-from seqcls.problem import Problem, configuration
-from sweeps.api.strings import FirstStrings, first_strings
+from seqcls.problem import configuration
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -133,30 +132,6 @@ def test_an_automaton_is_dropped_as_a_file_and_what_it_accepts_is_shown(
     assert "bad.att: line 1: symbol 'a' has the output 'b'" in plain(rerun(app))
 
 
-def test_strings_are_drawn_once_somebody_looks(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
-    drawn: list[str] = []
-
-    def draw(problem: Problem, part: str, number: int) -> FirstStrings:
-        drawn.append(part)
-        return first_strings(problem, part, number)
-
-    monkeypatch.setattr(strings, "first_strings", draw)
-    app = panel(open_app(monkeypatch, db))
-    typed(app, "even_pairs")
-    assert not drawn
-    app.session_state["launch_strings"] = True
-    rerun(app)
-    summary, *of_kinds = (frame.value for frame in app.dataframe)
-    assert summary["kind"].tolist() == ["positive", "uniform", "edited", "near"]
-    assert summary["strings"].sum() == 10_000
-    assert [len(frame) for frame in of_kinds] == [10] * 4
-    assert all(frame["length"].is_monotonic_increasing for frame in of_kinds)
-    app.segmented_control(key="launch_strings_part").set_value("test")
-    rerun(app)
-    assert drawn == ["train", "test"]
-    assert not db.exists(), "looking makes no database"
-
-
 def test_what_shortcuts_reach_is_said_and_the_field_set_by_a_press(
     monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
@@ -192,35 +167,6 @@ def fit_readers(fields: dict[str, Any]) -> None:
 
 
 # Settings and variants.
-
-
-def test_settings_are_found_by_words_and_refused_by_name(
-    monkeypatch: pytest.MonkeyPatch, db: Path
-) -> None:
-    app = panel(open_app(monkeypatch, db))
-    for words, field in {
-        "head size": "attention_head_size", "layers": "num_blocks",
-        "learning rate": "learning_rate", "epochs": "max_num_epochs",
-        "batch size": "train_batch_size",
-    }.items():  # fmt: skip
-        found = [x for x in app.selectbox(key="launch_search").options if words in x]
-        assert any(x.startswith(field) for x in found)
-    # As on a machine with less memory than the smallest network takes.
-    assert not app.warning
-    with monkeypatch.context() as patched:
-        patched.setattr("sweeps.work.machine.machine_bytes", lambda: 100)
-        assert "of memory to train" in rerun(app).warning[0].value
-    for key, wrong, right, names in (
-        ("launch_seeds", "0..x", "0..7", "expected a range such as '0..7'"),
-        ("launch_name", "  ", "mine", "expected text in quotes"),
-    ):
-        app.text_input(key=key).set_value(wrong)
-        assert names in plain(rerun(app))
-        assert "launch_button" not in buttons(app)
-        app.text_input(key=key).set_value(right)
-        rerun(app)
-    app.session_state["launch hidden_size"] = ["many"]
-    assert "hidden_size='many': expected a valid integer" in plain(rerun(app))
 
 
 @pytest.mark.usefixtures("untrained")
@@ -304,37 +250,6 @@ def test_what_a_base_makes_of_other_fields_follows_them_and_what_is_not_read_is_
     text = typed(app, "copy")
     assert "Kept, but" not in text
     assert "Doesn't use" not in text
-
-
-@pytest.mark.usefixtures("untrained")
-def test_a_variant_has_settings_of_its_own_and_shares_the_others(
-    monkeypatch: pytest.MonkeyPatch, db: Path
-) -> None:
-    app = panel(open_app(monkeypatch, db))
-    start_from(app, "The report's model")
-    app.multiselect(key="launch_variants").set_value(THREE[1:])
-    choose(app, hidden_size=[4], num_attention_heads=[4])
-    assert "Doesn't use num_attention_heads = 4" in plain(app)
-    app.button("launch_add_variant").click()
-    choose(app, **{"variant lstm ": ["biases"]})
-    own = "variant Variant 1 "
-    choose(app, **{"variant lstm biases": [True, False], own: ["num_blocks", "architecture"]})
-    # A value of its own is kept while it is not read.
-    choose(app, **{f"{own}num_blocks": [2], f"{own}architecture": ["transformer"]})
-    assert "32 models" in said(app)
-    choose(app, **{own: ["num_blocks", "architecture", "no_attend_cls"]})
-    choose(app, **{f"{own}no_attend_cls": [True], f"{own}architecture": ["lstm"]})
-    assert app.multiselect(key=f"launch {own}").value == ["num_blocks", "architecture"]
-    assert "Kept, but not used by this variant: no_attend_cls" in plain(app)
-    choose(app, **{f"{own}architecture": ["transformer"]})
-    assert app.multiselect(key=f"launch {own}no_attend_cls").value == [True]
-    assert "Kept, but" not in plain(app)
-    spec = launched(app, db)
-    assert spec["fixed"]["hidden_size"] == 4
-    entries = spec["configurations"]
-    assert [x.get("num_attention_heads") for x in entries] == [4, None, None, 4]
-    assert [x.get("biases") for x in entries] == [None, True, False, None]
-    assert [x.get("num_blocks") for x in entries] == [None, None, None, 2]
 
 
 SEVERAL: list[dict[str, Any]] = [

@@ -4,22 +4,16 @@ import os
 import shutil
 import sqlite3
 import threading
-import tomllib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pandas as pd
 import pytest
-from sqlalchemy import Engine, event
-from streamlit.testing.v1 import AppTest
 
 from dashboard import data, placement
 from dashboard.server.shared_answers import SharedAnswers
-from dashboard.text import UNSEEN, verbatim
 from seqcls.errors import StoreBusyError, StoreError
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store, as_of_now, one_moment
@@ -37,10 +31,7 @@ SHIPPED = ROOT / "runs.db"
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    remember(monkeypatch, SharedAnswers())
-
-
-def remember(monkeypatch: pytest.MonkeyPatch, answers: SharedAnswers) -> None:
+    answers = SharedAnswers()
     for module in (data, placement):
         monkeypatch.setattr(module, "ANSWERS", answers, raising=False)
 
@@ -157,60 +148,6 @@ def test_a_change_makes_an_answer_old_but_not_within_a_page(asked: Store) -> Non
     assert remembered() == 2
 
 
-@contextmanager
-def computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What is computed in the block: questions to the database, sums of frames, charts."""
-    found: list[str] = []
-
-    def noted(*arguments: Any) -> None:
-        if arguments[2] != "BEGIN" and "FROM revision" not in arguments[2]:
-            found.append(arguments[2])
-
-    with monkeypatch.context() as patched:
-        for owner, name in ((pd.DataFrame, "groupby"), (alt.Chart, "to_dict")):
-            real = getattr(owner, name)
-
-            def counted(*args: Any, real: Any = real, name: str = name, **kwargs: Any) -> Any:
-                found.append(name)
-                return real(*args, **kwargs)
-
-            patched.setattr(owner, name, counted)
-        event.listen(Engine, "before_cursor_execute", noted)
-        yield found
-        event.remove(Engine, "before_cursor_execute", noted)
-
-
-def elements(app: AppTest) -> list[bytes]:
-    """All that is sent to a browser, in order."""
-
-    def walk(node: Any) -> Iterator[bytes]:
-        if hasattr(node, "children"):
-            for child in node.children.values():
-                yield from walk(child)
-        elif hasattr(node, "proto"):
-            if hasattr(node.proto, "deferred_file_id"):
-                node.proto.deferred_file_id = ""  # Drawn anew for each session.
-            yield node.proto.SerializeToString(deterministic=True)
-
-    return [sent for part in (app.main, app.sidebar) for sent in walk(part)]
-
-
-def test_a_second_session_computes_nothing_and_sees_the_same_to_the_last_character(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    seeds = ["0", "1"]
-    with computed(monkeypatch) as first:
-        one = elements(open_app(monkeypatch, SHIPPED, seed=seeds))
-    other = elements(open_app(monkeypatch, SHIPPED, seed=["2"]))
-    with computed(monkeypatch) as second:
-        two = elements(open_app(monkeypatch, SHIPPED, seed=seeds))
-    assert {"groupby", "to_dict"} <= set(first)
-    assert second == []
-    remember(monkeypatch, SharedAnswers(most_bytes=0))
-    assert elements(open_app(monkeypatch, SHIPPED, seed=seeds)) == one == two != other
-    assert len(one) > 20
-
-
 def test_a_change_is_seen_by_every_session_at_once(
     monkeypatch: pytest.MonkeyPatch, asked: Store
 ) -> None:
@@ -297,21 +234,3 @@ def test_answers_take_no_more_memory_than_they_may() -> None:
     assert len(answers.answer("large", lambda: bytes(20_000))) == 20_000
     ask(1)
     assert made[-1] == 1, "what is larger than all may be is not kept, nor does it stay"
-
-
-def test_a_server_looks_for_no_garbage_after_every_page_and_for_no_changed_source() -> None:
-    config = tomllib.loads((ROOT / "dashboard" / ".streamlit" / "config.toml").read_text())
-    assert config["runner"]["postScriptGC"] is False
-    assert config["server"]["fileWatcherType"] == "none"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["http://evil.example", "see https://evil.example/x", "www.evil.example", "me@evil.example"],
-)
-def test_what_looks_like_an_address_is_no_link(text: str) -> None:
-    written = verbatim(text).replace("\\", "")
-    assert written.replace(UNSEEN, "") == text
-    assert text not in written
-    assert "://" not in written
-    assert "www." not in written

@@ -11,7 +11,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.views.importance import effect_text
-from dashboard.words.names import assign_colors
 from seqcls.kinds import MISCLASSIFIED
 from sweeps.api import lengths, runs
 from sweeps.api.comparisons import QUESTIONS, compare, compare_runs, shown_values
@@ -83,18 +82,6 @@ def test_configurations_are_compared_the_worst_first(monkeypatch: pytest.MonkeyP
     # What matters is of all of them, with its uncertainty.
     assert "the failing share most" in said(app)
     assert "95% interval" in said(app)
-
-
-def test_colors_are_those_that_were_seen_before_and_never_shared() -> None:
-    known = list(range(20))
-    few = assign_colors([3, 10], known, {})
-    assert len({*few.values()}) == 2, "the color of their places is the same"
-    # Others come, whose places have these colors; those that were there keep theirs.
-    more = assign_colors([2, 3, 9, 10, 11], known, few)
-    assert {key: more[key] for key in few} == few
-    assert len({*more.values()}) == 5
-    # They go again, and one comes back after the first has taken its color.
-    assert assign_colors([10], known, more) == {10: few[10]}
 
 
 def test_a_map_sets_two_settings_against_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,15 +164,6 @@ def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(
     app.selectbox(key="language").select("first")
     rerun(app).query_params["language"] = "first"
     app.multiselect(key="task").set_value(["parity", "regular"])
-    assert not rerun(app).warning
-
-
-def test_a_link_that_names_a_language_is_no_mistake_in_a_filter(
-    languages: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = open_app(monkeypatch, languages, "failing", language="first")
-    assert not app.warning
-    app.switch_page("screens/compare.py")
     assert not rerun(app).warning
 
 
