@@ -15,12 +15,9 @@ def main() -> None:
         raise SystemExit(POSIX_ONLY)
     # Until it is loaded, Ctrl-C ends it as every other signal does: at once and in silence.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from sweeps.limits import within_limits
+    from sweeps.processes import collect_seldom
 
-    with within_limits():
-        from sweeps.processes import collect_seldom
+    collect_seldom()
+    from dashboard.cli import main as run
 
-        collect_seldom()
-        from dashboard.cli import main as run
-
-        run()
+    run()

@@ -10,13 +10,10 @@ if not sys.flags.safe_path:
     # Python looks for modules in the working directory first, where any `array.py` may lie.
     sys.path.append(sys.path.pop(0))
 
-from sweeps.limits import within_limits  # noqa: E402 (only now is it safe)
+from sweeps.processes import collect_seldom  # noqa: E402 (only now is it safe)
 
-with within_limits():
-    from sweeps.processes import collect_seldom
+collect_seldom()
 
-    collect_seldom()
+from sweeps.cli.app import main  # noqa: E402 (after that it loads faster)
 
-    from sweeps.cli.app import main
-
-    main()
+main()

@@ -43,7 +43,7 @@ _MAKING_SECONDS = 86_400.0
 _MOVES = "moves"
 """Names all of the files with their hashes, once they are whole and before the first is moved."""
 
-_NO_MISTAKE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_NO_MISTAKE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 def refuse_taken(paths: Iterable[Path], *, force: bool = False) -> None:

@@ -16,7 +16,6 @@ from typing import NoReturn
 
 from seqcls.errors import HostError
 from sweeps.access import DB_VARIABLE, NONE_HERE, READ_ONLY_VARIABLE, is_read_only, to_begin_with
-from sweeps.limits import refuse_to_serve
 from sweeps.processes import python
 from sweeps.terminal import say
 
@@ -63,7 +62,6 @@ def show_dashboard(
             possible.
         PortTakenError: another program listens there.
     """
-    refuse_to_serve()
     read_only = read_only or is_read_only()
     base_path = _checked_path(base_path)
     names = [_checked_name(name, "--name") for name in names] + configured_names()

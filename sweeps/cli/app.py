@@ -24,7 +24,6 @@ from seqcls.errors import (
     StoreUnavailableError,
 )
 from seqcls.text import count
-from sweeps import limits
 from sweeps.cli import (
     any_model,
     automata,
@@ -91,6 +90,9 @@ app = Commands(
 app.add_typer(sweeps.app)
 app.add_typer(strings.app)
 
+_OF_THE_SYSTEM = ("can't start new thread", "failed to map segment", "annot allocate memory")
+"""In errors of libraries to which the system gave too little, as `ulimit` says."""
+
 
 def main() -> None:
     """Runs the command; what goes wrong is told in one line and by the exit status."""
@@ -110,10 +112,14 @@ def main() -> None:
         if isinstance(ended.__context__, BrokenPipeError):
             _end_without_reader()
         raise
-    except (ClusterError, MachineError, StoreUnavailableError, OSError) as error:
+    except (ClusterError, MachineError, StoreUnavailableError, OSError, MemoryError) as error:
         _fail(error, UNAVAILABLE)
     except (SeqclsError, UnicodeError) as error:
         _fail(error, BAD_INPUT)
+    except (ImportError, RuntimeError) as error:
+        if not any(said in str(error) for said in _OF_THE_SYSTEM):
+            raise
+        _fail(error, UNAVAILABLE)
     finally:
         plugins.before_loading = None
         end_output()
@@ -135,9 +141,7 @@ def _terminate(number: int, _: object) -> NoReturn:
 
 def _fail(error: Exception, status: int) -> NoReturn:
     said = error.render(option) if isinstance(error, SeqclsError) else str(error)
-    if (reason := limits.limit_reached(error)) is not None and reason not in said:
-        said = f"{said}: {reason}" if said else reason
-        status = UNAVAILABLE
+    said = said or "this machine has no memory left"
     say(f"seqcls: {' '.join(said.split())}", err=True)
     sys.exit(status)
 

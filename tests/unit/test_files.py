@@ -117,7 +117,7 @@ def test_its_own_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
 
 ENDS = (
     (OSError(errno.ENOSPC, "No space left on device"), MachineError),
-    (OSError(errno.EFBIG, "File too large"), ConfigError),
+    (OSError(errno.EFBIG, "File too large"), MachineError),
     (KeyboardInterrupt(), KeyboardInterrupt),
     (SystemExit(143), SystemExit),
 )

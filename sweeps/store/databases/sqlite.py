@@ -32,7 +32,6 @@ from seqcls.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from sweeps import limits
 from sweeps.access import connect_to, open_to_read, refuse_writes
 from sweeps.files import whole_files
 
@@ -251,10 +250,6 @@ def explain_error(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreErr
         return StoreDamagedError(f"{name!r}: a text in it is no UTF-8; {DAMAGED}")
     if cause.startswith("no such table"):
         return StoreUnavailableError(f"{name!r}: {_EMPTIED}")
-    if cause.startswith("unable to open") and (limit := limits.files_limit_reached()) is not None:
-        return StoreUnavailableError(f"{name!r}: {limit}")
-    if cause.startswith("disk I/O error") and (limit := limits.file_size()) is not None:
-        return StoreUnavailableError(f"{name!r}: the disk cannot be written, or {limit}")
     for text, advice in _UNAVAILABLE.items():
         if cause.startswith(text):
             return StoreUnavailableError(f"{name!r}: {advice}")
