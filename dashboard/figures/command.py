@@ -69,7 +69,7 @@ def write_all(
         strings: to draw.
         out: the folder.
         epoch: whose model; 0 is before training, None the kept epoch.
-        force: replace files that this program wrote and nobody changed since.
+        force: replace files, in a folder that holds no others.
 
     Raises:
         SeqclsError: no such run or epoch, a string that is not of the alphabet, or a file that

@@ -30,7 +30,7 @@ def write_report(
         sweeps: their names.
         out: the file.
         chosen: which of their runs, as for `sweeps.api.configurations.view_of`.
-        force: replace a file that this program wrote and nobody changed since.
+        force: replace a file that is no database.
 
     Raises:
         UnknownRunError: there is no such sweep, or nothing of them is trained yet.
@@ -114,7 +114,7 @@ def write_site(
         folder: where they go; it is made where it is missing.
         sweeps: names; all that have a finished run, if none are given.
         chosen: which of their runs, as for `sweeps.api.configurations.view_of`.
-        force: replace files that this program wrote and nobody changed since.
+        force: replace files, in a folder that holds no others.
 
     Raises:
         UnknownRunError: there is no such sweep, or nothing is trained yet.

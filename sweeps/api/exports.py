@@ -67,7 +67,7 @@ def export(
         sweeps: only runs of these; all where it is empty.
         on_progress: told how many runs are written, and of how many.
         spreadsheet: of `csv`, write `'` before texts that a spreadsheet would compute as formulas.
-        force: replace files that this program wrote and nobody changed since.
+        force: replace files, in a folder that holds no others.
         chosen: which runs, as for `sweeps.api.configurations.view_of`: `model_seeds=0`.
 
     Returns:

@@ -201,7 +201,7 @@ def give(
         folder: made where it is missing.
         epoch: whose weights; the best one's if none is named.
         form: `torch`, or `gpt2` for the tensors and settings of Hugging Face instead of `model.py`.
-        force: whether files are replaced that this program wrote and nobody has changed since.
+        force: whether files are replaced, in a folder that holds no others.
 
     Returns:
         The files.

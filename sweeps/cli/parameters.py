@@ -174,7 +174,9 @@ def filtered(command: Callable[..., None]) -> Callable[..., None]:
 
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Replace files that seqcls wrote and nobody has changed since."),
+    typer.Option(
+        "--force", help="Replace files: no database; several, only in a folder of their own."
+    ),
 ]
 Epoch = Annotated[
     int | None,

@@ -22,7 +22,6 @@ from seqcls.errors import (
 from seqcls.strings import datasets
 from seqcls.strings.datasets import Content
 from sweeps.access import DB_VARIABLE, DEFAULT_DB
-from sweeps.files import undo_unfinished
 from sweeps.store.databases import postgres, sqlite
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 
@@ -111,8 +110,6 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
     """
     store = _open(locate(db), read_only=False)
     writable = store
-    if store.path is not None:
-        undo_unfinished(store.path.parent)
     if store.path is not None and store.path.exists():
         if (reason := sqlite.why_not_permitted(store.path)) is not None:
             raise StoreUnavailableError(f"{store.name!r}: {reason}")

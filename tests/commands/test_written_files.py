@@ -1,4 +1,4 @@
-"""No command that writes a file writes over one that is not its own."""
+"""No command that writes a file writes over another without being told so."""
 
 import resource
 import shutil
@@ -56,7 +56,7 @@ def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
 
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("command", WRITING)
-def test_what_a_command_writes_it_replaces_by_force_and_nothing_else(
+def test_a_command_replaces_files_by_force_and_no_database_or_link(
     folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # All figures of a model take seconds to make.
@@ -67,13 +67,13 @@ def test_what_a_command_writes_it_replaces_by_force_and_nothing_else(
     assert run_main(*arguments).returncode == 0
     assert "is there; move it or name another, or replace it with --force" in refused(*arguments)
     assert run_main(*arguments, "--force").returncode == 0
-    # What else is no file of this program stands in `test_files`.
+    # What else is not replaced stands in `test_files`.
     path, *others = sorted(folder.iterdir())
     before = {own: own.read_bytes() for own in others}
-    changed = path.read_bytes() + b"\n# mine"
-    path.write_bytes(changed)
+    shutil.copy(ROOT / "runs.db", path)
     assert f"{path.name}' is there; " in refused(*arguments, "--force")
-    assert {own: own.read_bytes() for own in (path, *others)} == {path: changed, **before}
+    kept = (ROOT / "runs.db").read_bytes()
+    assert {own: own.read_bytes() for own in (path, *others)} == {path: kept, **before}
 
 
 def test_of_an_export_for_which_there_is_no_room_nothing_is_left(folder: Path) -> None:

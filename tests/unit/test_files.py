@@ -1,19 +1,19 @@
-"""Files that commands write: whole or not at all, and over nothing but this program's own."""
+"""Files that commands write: each whole or not at all, and over others by force alone."""
 
 import errno
 import os
 import shutil
 import signal
 import stat
+import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from seqcls.errors import ConfigError, MachineError
-from sweeps import files
-from sweeps.files import refuse_taken, undo_unfinished, whole_files
+from sweeps.files import refuse_taken, whole_files
 from tests.conftest import ROOT
 
 
@@ -36,35 +36,19 @@ def write_all(
             raise ends
 
 
-def edited(path: Path) -> None:
-    write(path, "ours")
-    path.write_text("ours, and a line of the user's")
-
-
-def link_to_own(path: Path) -> None:
-    write(path.with_name("real"), "ours")
+def link_to_file(path: Path) -> None:
+    path.with_name("real").write_text("mine")
     path.symlink_to("real")
 
 
 TAKEN: dict[str, Callable[[Path], object]] = {
-    "foreign": lambda path: path.write_text("mine"),
-    "empty": lambda path: path.touch(),
-    "edited": edited,
     "database": lambda path: shutil.copy(ROOT / "runs.db", path),
     "folder": lambda path: path.mkdir(),
-    "link to a file of its own": link_to_own,
+    "link": link_to_file,
     "dangling link": lambda path: path.symlink_to("nowhere"),
     "loop": lambda path: path.symlink_to(path.name),
     "pipe": os.mkfifo,
 }
-
-
-@pytest.fixture(autouse=True)
-def _nothing_was_written_before(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """What other tests wrote, an empty export too, is not remembered as this program's own."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
 
 
 def state(folder: Path) -> dict[str, tuple[int, bytes]]:
@@ -80,21 +64,21 @@ def state(folder: Path) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-def test_what_is_not_this_programs_own_stays(tmp_path: Path) -> None:
+def test_whatever_is_no_plain_file_and_every_database_stays(tmp_path: Path) -> None:
     for kind, take in TAKEN.items():
         path = tmp_path / kind / "out"
         path.parent.mkdir()
         take(path)
         before = state(path.parent)
         for force in (False, True):
-            with pytest.raises(ConfigError, match=r"out' is there; .*move it or name another"):
+            with pytest.raises(ConfigError, match=r"out' is there; move it or name another: data"):
                 refuse_taken([path], force=force)
             with pytest.raises(ConfigError, match="is there"):
                 write(path, "new", force=force)
             assert state(path.parent) == before, (kind, force)
 
 
-def test_its_own_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
+def test_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "out"
     write(path, "first")
     path.chmod(0o600)
@@ -104,15 +88,19 @@ def test_its_own_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
     write(path, "second", force=True)
     assert path.read_text() == "second"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600, "as private as it was"
-    # It may have been moved: what it holds is what it is known by.
-    moved = path.rename(tmp_path / "moved")
-    write(moved, "third", force=True)
-    assert moved.read_text() == "third"
-    with whole_files(tmp_path) as new:
-        shutil.copy(ROOT / "runs.db", new / "copy.db")
-    with pytest.raises(ConfigError, match="force=True replaces only"):
-        write(tmp_path / "copy.db", "new", force=True)
-    assert (tmp_path / "copy.db").read_bytes() == (ROOT / "runs.db").read_bytes()
+
+
+def test_several_files_are_replaced_in_a_folder_of_their_own_alone(tmp_path: Path) -> None:
+    write_all(tmp_path, {"a": "first", "b": "first"})
+    (tmp_path / ".hidden").touch()
+    write_all(tmp_path, {"a": "second", "b": "second", "c": "second"}, force=True)
+    (tmp_path / "notes").write_text("mine")
+    before = state(tmp_path)
+    with pytest.raises(ConfigError, match=r"holds 'notes' too; .*force=True replaces several"):
+        write_all(tmp_path, dict.fromkeys("abcd", "third"), force=True)
+    assert state(tmp_path) == before
+    write_all(tmp_path, {"d": "third", "e": "third"}, force=True)
+    assert (tmp_path / "e").read_text() == "third", "what replaces nothing may go anywhere"
 
 
 ENDS = (
@@ -132,79 +120,40 @@ def test_of_files_that_cannot_be_finished_or_named_nothing_is_left(tmp_path: Pat
             write_all(tmp_path, {"out": "hal", "new": ""}, error, force=True)
         assert state(tmp_path) == before, error
     with pytest.raises(ConfigError, match="b' is there"):
-        write_all(tmp_path, dict.fromkeys("abc", "ours"))
+        write_all(tmp_path, dict.fromkeys("abc", "new"))
     assert state(tmp_path) == before
 
 
-def kill_itself(*_: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def killed(folder: Path, names: str, where: Any, function: str, kills: Callable[..., Any]) -> None:
-    """Writes files in a process that a function kills in place of another, and leaves a trace."""
+def kill(folder: Path, contents: dict[str, str], at: int) -> None:
+    """Writes files in a process that is killed at so many of its moves."""
     if (child := os.fork()) == 0:
+        moves, replace = count(), Path.replace
+
+        def move(file: Path, path: Path) -> Path:
+            if next(moves) == at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return replace(file, path)
+
         try:
-            setattr(where, function, kills)
-            write_all(folder, dict.fromkeys(names, "ours"), force=True)
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(Path, "replace", move)
+                write_all(folder, contents, force=True)
         finally:
             os._exit(0)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
-    assert len(list(folder.glob(".seqcls-*"))) == 1
 
 
-def killing_at(number: int, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that, when it is called so many times, kills its process instead."""
-    calls = iter(range(number + 1))
-
-    def call(*what: Any, **how: Any) -> Any:
-        if next(calls) == number:
-            kill_itself()
-        return function(*what, **how)
-
-    return call
-
-
-def test_files_that_a_killed_program_moved_in_part_are_taken_back(tmp_path: Path) -> None:
+def test_what_a_killed_program_left_is_whole_and_goes_after_a_day(tmp_path: Path) -> None:
     write(tmp_path / "b", "before")
-    was = state(tmp_path)
-    for moved in range(3):
-        killed(tmp_path, "abc", Path, "replace", killing_at(moved, Path.replace))
-        refuse_taken([tmp_path / "a"])
-        assert state(tmp_path) == was, moved
-
-
-def test_of_a_program_killed_before_it_named_all_files_nothing_is_left(tmp_path: Path) -> None:
-    write(tmp_path / "b", "before")
-    was = state(tmp_path)
-    for written in (0, 5):
-
-        def write_in_part(path: Path, text: str, written: int = written) -> None:
-            path.write_text(text[:written])
-            kill_itself()
-
-        killed(tmp_path, "abc", files, "_write_synced", write_in_part)
-        refuse_taken([tmp_path / "a"])
-        assert state(tmp_path) == was, written
-
-
-def test_what_a_program_that_was_killed_at_last_did_not_remove_is_removed(tmp_path: Path) -> None:
-    for removed in range(3):
-        write(tmp_path / "a", "before", force=True)
-        killed(tmp_path, "a", os, "unlink", killing_at(removed, os.unlink))
-        refuse_taken([tmp_path / "b"])
-        assert state(tmp_path) == {"a": (stat.S_IFREG, b"ours")}, removed
-
-
-def test_files_that_a_living_program_is_writing_stay(tmp_path: Path) -> None:
-    with whole_files(tmp_path) as new:
-        (new / "a").write_text("a")
-        if (child := os.fork()) == 0:
-            try:
-                undo_unfinished(tmp_path)
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
-    assert (tmp_path / "a").read_text() == "a"
+    kill(tmp_path, dict.fromkeys("abc", "new"), 2)
+    assert {x.name: x.read_text() for x in tmp_path.glob("[abc]")} == {"a": "new", "b": "new"}
+    (left,) = tmp_path.glob(".seqcls-*")
+    write(tmp_path / "d", "a living program's files stay")
+    assert left.is_dir()
+    os.utime(left, (0, time.time() - 86_500))
+    (tmp_path / ".seqcls-link").symlink_to(tmp_path)
+    write(tmp_path / "e", "")
+    assert {x.name for x in tmp_path.iterdir()} == {"a", "b", "d", "e", ".seqcls-link"}
 
 
 def test_what_can_be_no_files_name_is_refused_in_one_line(tmp_path: Path) -> None:
@@ -217,14 +166,3 @@ def test_what_can_be_no_files_name_is_refused_in_one_line(tmp_path: Path) -> Non
     for name in ("runs.db-wal", "runs.db-shm", "runs.db-journal"):
         with pytest.raises(ConfigError, match="names files beside a database"):
             refuse_taken([tmp_path / name])
-
-
-def test_without_a_state_folder_files_are_written_and_none_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "state").write_text("a file, where the folder should be")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    write(tmp_path / "out", "first without a state folder")
-    with pytest.raises(ConfigError, match="force=True replaces only"):
-        write(tmp_path / "out", "second", force=True)
-    assert (tmp_path / "out").read_text() == "first without a state folder"
