@@ -168,7 +168,7 @@ def _buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
                 key=f"stop {place} {sweep.id}",
                 on_click=actions.stop,
                 args=(sweep.id,),
-                **control("Models that are nearly done finish; no result is lost."),
+                **control("Models in training stay queued; no result is lost."),
             )
         if sweep.failed:
             st.button(

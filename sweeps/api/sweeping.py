@@ -346,7 +346,7 @@ def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
 
 
 def stop(store: Store, sweeps: Sweeps) -> None:
-    """Has every worker leave the rest of these sweeps; what is nearly done is finished.
+    """Has every worker leave the rest of these sweeps, queued.
 
     Raises:
         UnknownRunError: there is no such sweep.

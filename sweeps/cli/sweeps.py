@@ -208,7 +208,7 @@ def status(
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls stop heads")
 def stop(sweeps: SweepNames, db: Db = None) -> None:
-    """Stop sweeps wherever they are being trained; runs that are nearly done finish."""
+    """Stop sweeps wherever they are being trained; what is in training stays queued."""
     from seqcls.text import as_argument
 
     store = open_database(db)

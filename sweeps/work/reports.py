@@ -76,11 +76,6 @@ class GroupProgress:
         self._ended += recorded
         self._tell()
 
-    def share(self, job: Job) -> float | None:
-        """How much of a group's training is done, in [0, 1]; None if that is unknown."""
-        done = self._going.get(job.number)
-        return None if done is None else done / len(job.group)
-
     def _tell(self) -> None:
         if self._on_progress is not None:
             self._on_progress(self._ended + sum(self._going.values()), self._total)

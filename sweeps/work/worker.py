@@ -19,21 +19,13 @@ from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups, split_by_pac
 from sweeps.processes import Interruption, OnProgress, gentle_interruption
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads.workers import (
-    GRACE_SECONDS,
-    queued_runs,
-    runs_that_go_on,
-    still_held,
-)
+from sweeps.store.reads.workers import queued_runs, runs_that_go_on
 from sweeps.work import executors
 from sweeps.work.executors import Executor, GroupEnded
 from sweeps.work.jobs import Job, make_job
 from sweeps.work.machine import Preparation, WorkOptions, WorkSummary, check_device
 from sweeps.work.more_seeds import grow
-from sweeps.work.reports import BEAT_SECONDS, GroupProgress, LiveLosses, heartbeat
-
-NEARLY_DONE_SECONDS = 5.0
-"""A group that will end so soon is finished after a stop; any other is left for the next worker."""
+from sweeps.work.reports import GroupProgress, LiveLosses, heartbeat
 
 LOOK_SECONDS = 1.0
 """How often a worker looks whether its sweeps were stopped."""
@@ -43,12 +35,6 @@ WATCH_SECONDS = 2.0
 
 PATIENCE_SECONDS = 600.0
 """How long results that are trained wait for a database that is locked or does not answer."""
-
-SLEPT_SECONDS = GRACE_SECONDS / 2
-"""A worker that did not look around for so long was stopped, or its machine slept."""
-
-WAKING_SECONDS = 2 * BEAT_SECONDS
-"""So long after that it takes nobody for dead: all who slept beside it have to beat first."""
 
 Written = TypeVar("Written")
 
@@ -65,8 +51,8 @@ def work(
     """Trains every queued run of these sweeps and stores each group's results as it ends.
 
     However it ends, what is committed stays, and what it had claimed beyond that is queued again:
-    at once where this process can still do it, else by the next worker. The first Ctrl-C finishes
-    what is nearly done; the second raises KeyboardInterrupt.
+    at once where this process can still do it, else by the next worker. The first Ctrl-C leaves
+    what is in training; the second raises KeyboardInterrupt.
 
     Args:
         when_idle: called again and again while it waits for runs.
@@ -142,8 +128,6 @@ class _Held:
     claim: writer.Claim
     job: Job
     began: float = field(default_factory=time.monotonic)
-    leave_at: float | None = None
-    """When it is left at the latest, once it was seen to be stopped."""
 
 
 class _Worker:
@@ -179,8 +163,6 @@ class _Worker:
         self._told = set[str]()
         self._preparation = Preparation(how)
         self._looked = self._planned = 0.0
-        self._awake = (time.monotonic(), time.time())
-        self._woke = -WAKING_SECONDS
         self.worked = WorkSummary(worker_id)
         # In this very process training takes all the time there is: it looks from within.
         progress.watcher = self._look
@@ -238,10 +220,8 @@ class _Worker:
         return not self._held or time.monotonic() - self._planned > WATCH_SECONDS
 
     def _plan(self) -> None:
-        self._notice_sleep()
         self._planned = time.monotonic()
-        if self._planned - self._woke >= WAKING_SECONDS:
-            self._patiently(partial(writer.release_dead, self._store, self._worker_id))
+        self._patiently(partial(writer.release_dead, self._store, self._worker_id))
         queued = self._patiently(partial(queued_runs, self._reader, self._sweep_ids))
         if not (queued or self._held) and self._patiently(
             partial(grow, self._store, self._sweep_ids)
@@ -318,31 +298,8 @@ class _Worker:
         self.worked.recorded += recorded
         return recorded
 
-    def _notice_sleep(self) -> None:
-        """After a sleep, says that this worker lives, and leaves what others were given meanwhile.
-
-        A group that is held no longer would be trained for nothing: its results are refused.
-        """
-        before, self._awake = self._awake, (time.monotonic(), time.time())
-        slept = max(after - was for was, after in zip(before, self._awake, strict=True))
-        if slept < SLEPT_SECONDS:
-            return
-        self._woke = self._awake[0]
-        self._patiently(partial(writer.beat, self._store, self._worker_id))
-        ids = [run.id for group in self._held.values() for run in group.claim.runs]
-        held = partial(still_held, self._store, self._worker_id, ids)
-        mine = self._patiently(held) if ids else set()
-        for group in [x for x in self._held.values() if not mine.intersection(x.claim.attempts)]:
-            _log.warning(
-                "stopped for %.0f s: %d runs are another worker's now", slept, len(group.claim.runs)
-            )
-            del self._held[group.job.number]
-            self._executor.abandon(group.job)
-            self._progress.group_ended(group.job, 0)
-
     def _look(self) -> None:
-        """Stores losses of groups in training; abandons stopped ones that are not nearly done."""
-        self._notice_sleep()
+        """Stores losses of groups in training; abandons stopped ones."""
         self._losses.store_some(
             (group.claim, group.job, group.began) for group in self._held.values()
         )
@@ -351,11 +308,9 @@ class _Worker:
             return
         self._looked = now
         for held in self._stopped_groups():
-            held.leave_at = held.leave_at or now + NEARLY_DONE_SECONDS
-            if now > held.leave_at or not self._is_nearly_done(held, now):
-                del self._held[held.job.number]
-                self._executor.abandon(held.job)
-                self._give_back(held)
+            del self._held[held.job.number]
+            self._executor.abandon(held.job)
+            self._give_back(held)
 
     def _stopped_groups(self) -> list[_Held]:
         held = list(self._held.values())
@@ -368,14 +323,6 @@ class _Worker:
             # Whether anything is stopped can wait until the database answers.
             return []
         return [group for group in held if not going_on.intersection(group.claim.attempts)]
-
-    def _is_nearly_done(self, held: _Held, now: float) -> bool:
-        """Whether a stopped group will probably end soon."""
-        share = self._progress.share(held.job)
-        if share is None:
-            # It has only begun, or is on a cluster, which does not tell how far it is.
-            return self._how.dask is not None and self._interruption.signal is not None
-        return share > 0 and (now - held.began) * (1 - share) / share <= NEARLY_DONE_SECONDS
 
     def _give_back(self, held: _Held) -> None:
         self.worked.abandoned += len(held.claim.runs)

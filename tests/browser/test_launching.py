@@ -141,7 +141,7 @@ def test_a_double_click_launches_once_and_a_sweep_is_stopped_resumed_and_outlive
     store = open_reader(str(db))
     assert len(sweep_queries.counts_by_state(store, [3])) == 0, "two clicks launch one sweep"
     wait_for(lambda: not background_worker.has_worker(store, 2), TRAINING_SECONDS)
-    assert trained(db, 2) < 24, "what was not nearly done is left"
+    assert trained(db, 2) < 24, "what was not done is left"
     sidebar.get_by_role("button", name="Resume").click()
     expect(sidebar.get_by_role("button", name="Stop")).to_be_visible()
     wait_for(lambda: background_worker.has_worker(store, 2), 20)

@@ -11,7 +11,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-import sweeps.work.worker
 from sweeps.grid.grouping import make_groups
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
@@ -80,10 +79,7 @@ def test_half_an_answer_holds_nobody_up(tmp_path: Path) -> None:
     assert not child.is_running()
 
 
-def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweeps.work.worker, "NEARLY_DONE_SECONDS", 0.5)
+def test_a_stopped_process_is_left_when_its_sweep_is_stopped(tmp_path: Path) -> None:
     store = open_writer(str(tmp_path / "x.db"))
     sweep_id = writer.submit(store, spec("sending"))
     worked: list[WorkSummary] = []

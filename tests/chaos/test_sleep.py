@@ -1,4 +1,4 @@
-"""Workers that were stopped for longer than they may be silent, and then go on."""
+"""Workers that are silent for longer than they may be, and those that go on then."""
 
 import socket
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-import sweeps.work.worker
 from dashboard.views import running
 from seqcls.engines.base import Progress
 from sweeps.results import RunResult
@@ -40,47 +39,28 @@ def falls_silent(store: Store) -> None:
         connection.execute(text(f"UPDATE worker SET heartbeat_at = '{LONG_AGO}'"))
 
 
-def test_a_worker_that_wakes_leaves_what_others_were_given_meanwhile(
+def test_late_results_of_runs_that_others_were_given_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = queued(tmp_path / "x.db")
-    ended: list[str] = []
+    trained: list[int] = []
 
     def robbed(job: Job, report: Progress) -> list[RunResult]:
-        if ended:
-            return run_job(job, report)
-        ended.append("began")
-        falls_silent(store)
-        assert claiming.release_dead(store) == len(job.group)
-        # As if this process had been stopped until now.
-        monkeypatch.setattr(sweeps.work.worker, "SLEPT_SECONDS", 0.0)
-        report(0.5, [])
-        ended.append("went on")
-        return []
+        if not trained:
+            # As if its machine had slept until now.
+            falls_silent(store)
+            assert claiming.release_dead(store) == len(job.group)
+        trained.append(len(job.group))
+        return run_job(job, report)
 
     monkeypatch.setattr(executors, "run_job", robbed)
     assert work(store, None, WorkOptions(0)).recorded == 6
-    assert ended == ["began"]
+    assert sum(trained) == 9
     assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [
         ("done", 1, 3),
         ("done", 2, 3),
     ]
     assert verify(store).damages == []
-
-
-def test_who_has_just_woken_takes_nobody_for_dead(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = queued(tmp_path / "x.db")
-    other = writer.register_worker(store)
-    with store.begin() as connection:
-        connection.execute(text(f"UPDATE run SET state = 'running', worker_id = {other}"))
-        connection.execute(text("UPDATE run SET state = 'queued', worker_id = NULL WHERE id > 5"))
-    falls_silent(store)
-    monkeypatch.setattr(sweeps.work.worker, "SLEPT_SECONDS", 0.0)
-    assert work(store, None, WorkOptions(0)).recorded == 1
-    mine = rows(store, f"SELECT count(*) FROM run WHERE worker_id = {other} AND state = 'running'")
-    assert mine == [(5,)]
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])

@@ -24,7 +24,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
-from sweeps.work.jobs import Job, run_job
+from sweeps.work.jobs import Job
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.commands import SEQCLS
@@ -139,35 +139,26 @@ def test_a_worker_that_watches_trains_what_is_submitted_later(
     assert states(db) == {"done": 1}
 
 
-def test_the_second_ctrl_c_ends_at_once_and_the_first_leaves_no_group_half_done(
+def test_the_first_ctrl_c_leaves_what_is_in_training_and_the_second_ends_at_once(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Within a group that is nearly done, and that nothing but the second signal ends."""
     sweep_id = writer.submit(store, parse_spec(tomllib.loads(ONE)))
-    pressed: list[str] = []
+    presses = 1
 
-    def nearly_done(job: Job, report: Progress) -> list[RunResult]:
-        report(0.9, [])
-        if pressed == []:
-            pressed.append("first")
+    def pressed(_: Job, report: Progress) -> list[RunResult]:
+        for _press in range(presses):
             signal.raise_signal(signal.SIGINT)
-            report(0.99, [])
-            return run_job(job, report)
-        for press in ("first again", "second"):
-            pressed.append(press)
-            signal.raise_signal(signal.SIGINT)
-            report(0.99, [])
+        report(0.99, [])
         pytest.fail("it goes on")
 
-    monkeypatch.setattr(sweeps.work.executors, "run_job", nearly_done)
+    monkeypatch.setattr(sweeps.work.executors, "run_job", pressed)
     worked = work(store, [sweep_id], WorkOptions(0))
-    assert (worked.recorded, worked.signal) == (1, signal.SIGINT)
-    assert sweep_queries.counts_by_state(store) == {"done": 1}
-    again = writer.submit(store, parse_spec({**tomllib.loads(ONE), "model_seeds": [0, 1]}))
+    assert (worked.recorded, worked.abandoned, worked.signal) == (0, 1, signal.SIGINT)
+    assert sweep_queries.counts_by_state(store) == {"queued": 1}
+    presses = 2
     with pytest.raises(KeyboardInterrupt):
-        work(store, [again], WorkOptions(0))
-    assert pressed == ["first", "first again", "second"]
-    assert sweep_queries.counts_by_state(store) == {"done": 1, "queued": 1}
+        work(store, [sweep_id], WorkOptions(0))
+    assert sweep_queries.counts_by_state(store) == {"queued": 1}
 
 
 def test_signals_end_a_command_without_a_traceback(tmp_path: Path, db: tuple[str, str]) -> None:

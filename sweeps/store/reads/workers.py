@@ -46,15 +46,6 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
     ]
 
 
-def still_held(store: Store, worker_id: int, run_ids: Sequence[int]) -> set[int]:
-    """Those of these runs that this worker still trains."""
-    mine = select(Run.id).where(
-        Run.id.in_(run_ids), Run.worker_id == worker_id, Run.state == RunState.RUNNING
-    )
-    with store.begin() as connection:
-        return set(connection.scalars(mine))
-
-
 def trained_runs(store: Store, worker_id: int) -> list[int]:
     """The finished runs that a worker trained."""
     query = select(Run.id).where(Run.worker_id == worker_id, Run.state == RunState.DONE)

@@ -292,7 +292,7 @@ def _put_sweep(
 
 
 def stop(store: Store, sweep_ids: Sequence[int]) -> None:
-    """Has workers begin no more runs of these sweeps; what is nearly done they finish."""
+    """Has workers leave the runs of these sweeps that are not done."""
     _set_state(store, sweep_ids, SweepState.STOPPED)
 
 
