@@ -315,10 +315,7 @@ def why_not_known(tested_within: int | None, *, knows_trained_lengths: bool) -> 
     if not knows_trained_lengths:
         return "it was trained elsewhere, so its trained lengths are not known here"
     if tested_within is None:
-        return (
-            "its test holds too few strings of trained lengths, and validation was not asked; "
-            "`seqcls db outcomes` asks it"
-        )
+        return "its test holds too few strings of trained lengths, and validation was not asked"
     if not tested_within:
         return "neither test nor validation holds a string of trained lengths"
     return "its test holds no string longer than those of training"

@@ -14,9 +14,8 @@ from sweeps.store.opening import open_reader, open_writer, pack, to_write
 from sweeps.store.reads import sweep_queries
 from sweeps.store.verification import Verification
 from sweeps.store.verification import verify as verify_all
-from sweeps.store.writes.outcomes import JudgedRuns, judge_stored
 
-__all__ = ["describe_database", "judge", "merge", "open_store", "pack", "upgrade", "verify"]
+__all__ = ["describe_database", "merge", "open_store", "pack", "upgrade", "verify"]
 
 
 def open_store(db: str | Path | None = None) -> Store:
@@ -41,15 +40,6 @@ def merge(
     """
     source = other if isinstance(other, Store) else open_reader(str(other))
     return writer.merge(to_write(store), source, on_progress)
-
-
-def judge(store: Store, on_progress: OnProgress | None = None) -> JudgedRuns:
-    """Judges finished runs on trained lengths where that is not stored, and stores it.
-
-    Runs that are trained here are judged with their test; those of older databases are by their
-    stored weights, asked about validation strings where the test holds too few of trained lengths.
-    """
-    return judge_stored(to_write(store), on_progress)
 
 
 def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:

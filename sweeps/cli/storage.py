@@ -173,20 +173,6 @@ def readers(sweeps: OptionalSweepNames = None, db: Db = None) -> None:
     say(f"{store.name}: readers were fitted to {count(fitted.tests, 'test')}")
 
 
-@db_app.command(epilog="Example: seqcls db outcomes --db runs.db")
-def outcomes(db: Db = None) -> None:
-    """Judge finished runs on trained lengths, by validation strings where the test has too few.
-
-    Runs that workers train are judged already; this is for those of older databases.
-    """
-    store = open_database(db)
-    with progress_bar("judging", "configurations") as on_progress:
-        judged = api.judge(store, on_progress)
-    for run_id, reason in judged.skipped.items():
-        say(f"run {run_id} is left out: {reason}", err=True)
-    say(f"{store.name}: {count(judged.runs, 'run')} judged on trained lengths")
-
-
 @db_app.command(epilog="Example: seqcls db check --db runs.db")
 def check(db: Db = None) -> None:
     """Say what kind of database this is, what is in it and whether it can be written."""

@@ -1,21 +1,28 @@
 """Brings a database to the newest schema, through the migrations."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from alembic.command import upgrade as alembic_upgrade
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, text
+from sqlalchemy import Connection, inspect, select, text
+from sqlalchemy import update as sql_update
 
 from seqcls.errors import StoreBusyError
+from seqcls.evaluation import range_counts
 from seqcls.text import count
+from sweeps.results import range_values
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 from sweeps.store.databases.postgres import take_turns
+from sweeps.store.reads.stored import problem_of
 from sweeps.store.reads.workers import GRACE_SECONDS
-from sweeps.store.tables import now
-from sweeps.store.writes.outcomes import fill_from_lengths
+from sweeps.store.tables import Config as ConfigTable
+from sweeps.store.tables import LengthScore, Run, RunState, now
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,34 @@ def upgrade(store: Store) -> None:
             # As a database has it that was made before the migration was finished.
             newest = ScriptDirectory.from_config(config).get_revision("head")
             newest.module.make_proofs(connection)
-        fill_from_lengths(connection)
+        _fill_from_lengths(connection)
+
+
+def _fill_from_lengths(connection: Connection) -> None:
+    """Fills in how finished runs did within and beyond trained lengths, as their tests say.
+
+    Left as they are: runs whose test holds too few strings of trained lengths, those of models
+    trained elsewhere, and those whose plug-in is not installed here.
+    """
+    lacking = Run.state == RunState.DONE, Run.within_from.is_(None)
+    ids = select(Run.config_id).where(*lacking)
+    configs = select(ConfigTable.id, ConfigTable.json).where(ConfigTable.id.in_(ids))
+    for config_id, config in connection.execute(configs).all():
+        problem = problem_of(config)
+        if problem is None or not problem.knows_trained_lengths:
+            continue
+        query = (
+            select(LengthScore.run_id, LengthScore.length, LengthScore.tested, LengthScore.wrong)
+            .join(Run, Run.id == LengthScore.run_id)
+            .where(Run.config_id == config_id, *lacking)
+        )
+        scores: dict[int, list[Any]] = defaultdict(list)
+        for run_id, *score in connection.execute(query):
+            scores[run_id].append(score)
+        for run_id, rows in scores.items():
+            counted = range_counts(problem, *np.array(rows, dtype=np.int64).T)
+            filled = sql_update(Run).where(Run.id == run_id).values(**range_values(counted))
+            connection.execute(filled)
 
 
 def upgrade_with_backup(store: Store) -> Upgraded | None:

@@ -76,7 +76,6 @@ COMMANDS: dict[str, list[str]] = {
     "verdict": ["verdict", "done/1", "--db", "runs.db"],
     "prove": ["prove", "hand/0", "--certificate", "proof.json", "--db", "hand.db"],
     "readers": ["db", "readers", "--db", "runs.db"],
-    "outcomes": ["db", "outcomes", "--db", "unjudged.db"],
     "more": [
         *("more", "done", "--budget", "2x", "--learned-at", "1", "--workers", "0"),
         *("--db", "runs.db"),
@@ -181,7 +180,6 @@ def prepare(folder: Path) -> None:
         *(["pack", "--db", f"{name}.db"] for name in ("runs", "other", "hand")),
     ]
     _all_do(folder, steps)
-    shutil.copy(folder / "old.db", folder / "unjudged.db")
     for name in ("queued", "stopped"):
         shutil.copy(folder / "runs.db", folder / f"{name}.db")
     steps = [
@@ -190,8 +188,6 @@ def prepare(folder: Path) -> None:
         ["stop", "stopped", "--db", "stopped.db"],
         ["pack", "--db", "queued.db"],
         ["pack", "--db", "stopped.db"],
-        # The test of one of its runs has too few strings of trained lengths.
-        ["db", "upgrade", "--db", "unjudged.db"],
     ]
     _all_do(folder, steps)
 

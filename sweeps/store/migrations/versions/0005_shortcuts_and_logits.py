@@ -2,7 +2,7 @@
 longer lengths, proofs, and logits of wrong strings as they are stored: infinite ones too, and none
 where there is NaN.
 
-What the new columns of runs hold, `sweeps.store.writes.outcomes` works out after the migration.
+What the new columns of runs hold, `sweeps.store.migrate` works out after the migration.
 """
 
 from alembic import op
