@@ -130,10 +130,6 @@ def remedies(
     show(as_json, said, record)
 
 
-# What it was called until 0.3: scripts may call it so.
-app.command("helps", hidden=True)(remedies)
-
-
 def _shown_table(store: "api.Store", table: "pd.DataFrame") -> "pd.DataFrame":
     """Configurations by their names, with mechanisms and their shares."""
     from seqcls.interpretability.wording import percent, percents
