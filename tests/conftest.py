@@ -62,14 +62,6 @@ def _environment_stays() -> Iterator[None]:
     assert _settings() == before
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What tests write is remembered in no user's folder."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield
-
-
 def examples(number: int) -> int:
     """So many examples of a property in `make chaos`, a third of them where all tests run."""
     return number if LONG else number // 3

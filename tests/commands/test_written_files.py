@@ -56,7 +56,7 @@ def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
 
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("command", WRITING)
-def test_a_command_replaces_files_by_force_and_no_database_or_link(
+def test_a_command_replaces_files_by_force_and_no_database(
     folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # All figures of a model take seconds to make.
