@@ -1,9 +1,11 @@
 """What the tests of the database share."""
 
+import hashlib
 import itertools
 import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -83,7 +85,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = _shared_folder(tmp_path_factory)
     psycopg = pytest.importorskip("psycopg")
     with FileLock(folder / "pg.lock"):
-        server = started_server(folder / "pg")
+        server = started_server(_servers_folder(folder) / "pg")
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             # Every test has a database of its own; all of them would be vacuumed until the end.
             connection.execute("ALTER SYSTEM SET autovacuum = off")
@@ -94,6 +96,20 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield server.get_uri()
     with FileLock(folder / "pg.lock"):
         server.cleanup()
+        place = _servers_folder(folder)
+        if not (place / "pg").exists():
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _servers_folder(shared: Path) -> Path:
+    """A folder of this test run that stays open to the server's user.
+
+    Another run that begins meanwhile closes pytest's own folder to all users but this one.
+    """
+    place = Path(os.environ.get("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir()))
+    folder = place / f"seqcls-{hashlib.sha256(str(shared).encode()).hexdigest()[:12]}"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def started_server(folder: Path) -> Any:
