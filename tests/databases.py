@@ -26,6 +26,7 @@ from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.migrate import alembic_config
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads.stored import read_runs
 from sweeps.work.progress import counts
 
 
@@ -224,6 +225,15 @@ def fill_server(url: str, old: Path) -> None:
             connection.exec_driver_sql(
                 f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {following}, false)"
             )
+
+
+def reseal(store: Store) -> None:
+    """Gives the runs of a database the digests that their rows have, after a test changed some."""
+    with store.begin() as connection:
+        ids = [run_id for (run_id,) in connection.exec_driver_sql("SELECT id FROM run")]
+        for stored in read_runs(connection, ids):
+            digest = f"UPDATE run SET digest = '{stored.digest()}' WHERE id = {stored.run['id']}"
+            connection.exec_driver_sql(digest)
 
 
 def spec(**changes: Any) -> SweepSpec:

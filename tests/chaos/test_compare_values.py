@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from sweeps import api
+from sweeps.store.opening import open_writer
 from tests.chaos.compare_values import Comparison
 from tests.chaos.filled import fill_imported, put_unfinished
 from tests.conftest import ROOT
-from tests.databases import new_database
+from tests.databases import new_database, reseal
 from tests.oracles.ledger import Ledger, same
 from tests.stock import copy_of
 from tests.world import parts_from_outside
@@ -66,6 +67,7 @@ def altered(file: Path, folder: Path, sql: str) -> Path:
     copy = Path(shutil.copy(file, folder / "altered.db"))
     with closing(sqlite3.connect(copy)) as connection, connection:
         assert connection.execute(sql).rowcount == 1
+    reseal(open_writer(str(copy)))
     return copy
 
 

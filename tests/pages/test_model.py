@@ -17,7 +17,7 @@ from sweeps.store.reads import queries
 from sweeps.store.reads.selection import View
 from tests.app import open_app, rerun
 from tests.conftest import ROOT
-from tests.databases import file_of
+from tests.databases import file_of, reseal
 from tests.pages.shown import Shown, look, shown
 from tests.pages.stock import MANY_SEEDS
 from tests.stock import stock
@@ -192,6 +192,7 @@ def test_a_run_without_a_model_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pat
     light = Path(shutil.copy(SHIPPED, tmp_path / "light.db"))
     with closing(sqlite3.connect(light)) as file, file:
         file.execute("DELETE FROM checkpoint")
+    reseal(open_writer(str(light)))
     page = shown(open_app(monkeypatch, light, "model", run=SEED_2))
     assert "the weights of run 5 are not stored" in page.errors[0]
     assert not page.charts
@@ -221,6 +222,7 @@ def test_the_guide_says_which_models_the_database_lacks(
     db = Path(shutil.copy(SHIPPED, tmp_path))
     with closing(sqlite3.connect(db)) as connection, connection:
         connection.execute("DELETE FROM checkpoint WHERE run_id = ?", SEED_5)
+    reseal(open_writer(str(db)))
     api.delete(open_writer(str(db)), "lower_magnitude_initializations")
     page = shown(open_app(monkeypatch, db, "guide"))
     assert "all_initializations/5, which cannot be shown" in page.said

@@ -27,10 +27,11 @@ from seqcls.interpretability.certification import certify, errors_up_to
 from seqcls.interpretability.trained_model import TrainedModel
 from sweeps.grid.spec import parse_spec
 from sweeps.store.databases.engine import limit_reads
-from sweeps.store.opening import open_reader
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.selection import View
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
+from tests.databases import reseal
 
 USED = "Compute limit reached"
 PATIENCE = 60.0
@@ -210,6 +211,7 @@ def test_answers_are_those_of_the_database_that_is_shown(
     with closing(sqlite3.connect(other)) as file, file:
         for old, new in ((1, -1), (2, 1), (-1, 2)):
             file.execute(f"UPDATE checkpoint SET run_id = {new} WHERE run_id = {old}")
+    reseal(open_writer(str(other)))
     # By another file in its place, and by what is copied over it.
     shutil.copy(other, path) if copied_over else other.replace(path)
     after = seen()

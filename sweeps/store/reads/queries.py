@@ -506,7 +506,6 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
     if row is None or config is None:
         raise UnknownRunError(f"no run {run_id}; `seqcls runs` lists those there are")
     check_done(run_id, row.state, row.error, "has no model to look into")
-    refuse_misfit(store, run_id)
     if (absent := why_no_weights(config)) is not None:
         raise UnknownRunError(f"run {run_id}: {absent}")
     if row.best_epoch not in weights:
@@ -514,6 +513,7 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
             f"the weights of run {run_id} are not stored, so its model cannot be opened; "
             "train it again in another database"
         )
+    refuse_misfit(store, run_id)
     return StoredModel(
         run_id, config, row.model_seed, row.best_epoch, weights, epochs(store, run_id)
     )
