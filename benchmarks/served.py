@@ -60,6 +60,7 @@ def running(
     environment: Mapping[str, str] | None = None,
     *,
     base_path: str = "",
+    folder: Path = ROOT,
 ) -> Iterator[Server]:
     """A command that serves the dashboard, given a free port; stopped afterwards."""
     with socket.socket() as free:
@@ -67,7 +68,7 @@ def running(
         port = free.getsockname()[1]
     process = subprocess.Popen(
         command(port),
-        cwd=ROOT,
+        cwd=folder,
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.server import MCPServer
 
 from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.api.sweeping import launch_for_agent
 from sweeps.mcp_server import MOST_CHARACTERS, server_of
 from sweeps.store.databases.engine import Store
+from tests.commands import run_main
 from tests.conftest import ROOT
 
 Ask = Callable[..., Awaitable[Any]]
@@ -63,29 +65,18 @@ def talking(client: Client) -> Ask:
     return ask
 
 
-def within(store: Store, talk: Callable[[Ask], Awaitable[None]], allowed: int = 0) -> None:
+def converse(server: MCPServer, talk: Callable[[Ask], Awaitable[None]]) -> None:
     """Has an agent talk to a server of this process."""
 
     async def connect() -> None:
-        async with Client(server_of(store, allowed)) as client:
+        async with Client(server) as client:
             await talk(talking(client))
 
     run(connect)
 
 
-def session(db: Path, talk: Callable[[Client, Ask], Awaitable[None]], *options: str) -> None:
-    """Has an agent talk to the server of a database."""
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-P", "-m", "sweeps", "mcp", "--db", str(db), *options],
-        env={"PYTHONPATH": str(ROOT)},
-    )
-
-    async def connect() -> None:
-        async with Client(server) as client:
-            await talk(client, talking(client))
-
-    run(connect)
+def within(store: Store, talk: Callable[[Ask], Awaitable[None]], allowed: int = 0) -> None:
+    converse(server_of(store, allowed), talk)
 
 
 @pytest.fixture
@@ -93,18 +84,21 @@ def shipped(tmp_path: Path) -> Path:
     return Path(shutil.copy(ROOT / "runs.db", tmp_path))
 
 
-def test_an_agent_learns_what_the_database_holds_and_writes_nothing(shipped: Path) -> None:
-    async def talk(client: Client, ask: Ask) -> None:
-        tools = (await client.list_tools()).tools
-        assert {tool.name for tool in tools} == READING
-        assert all(tool.description for tool in tools)
+def test_an_agent_learns_what_the_database_holds_and_writes_nothing(
+    shipped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the command, in this process."""
+    store = api.open_reader(str(ROOT / "runs.db"))
+
+    async def talk(ask: Ask) -> None:
+        assert isinstance(await ask("launch", specification=SMALL), str), "there is no such tool"
         listed = await ask("sweeps")
         own = next(row for row in listed["rows"] if row["sweep"] == "all_initializations")
         assert own["learned"]["n"] == own["done"] == 8
         low, high = own["generalize_of_learned"]["interval"]
         assert 0 < low < own["generalize_of_learned"]["count"] / 8 < high < 1
 
-        frame = api.runs(api.open_store(shipped), "all_initializations", outcome="fails beyond")
+        frame = api.runs(store, "all_initializations", outcome="fails beyond")
         found = await ask("runs", sweep="all_initializations", outcome="fails beyond", rows=3)
         assert found["of"] == len(frame)
         assert [row["id"] for row in found["rows"]] == frame["id"].tolist()[:3]
@@ -112,7 +106,7 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(shipped: Pat
         assert [row["id"] for row in rest["rows"]] == frame["id"].tolist()[3:]
 
         run = "all_initializations/2"
-        wrong = api.errors_of_run(api.open_store(shipped), run)
+        wrong = api.errors_of_run(store, run)
         answered = await ask("errors", run=run, rows=5)
         assert answered["of"] == len(wrong)
         strings = [row["string"] for row in answered["rows"]]
@@ -137,7 +131,8 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(shipped: Pat
         assert (await ask("estimate", specification=SMALL))["runs"] == 2
 
     before = sha256(shipped.read_bytes()).hexdigest()
-    session(shipped, talk)
+    monkeypatch.setattr(MCPServer, "run", lambda server: converse(server, talk))
+    assert run_main("mcp", "--db", str(shipped), SEQCLS_READ_ONLY="").returncode == 0
     assert sha256(shipped.read_bytes()).hexdigest() == before
 
 
@@ -186,9 +181,20 @@ def test_an_argument_of_another_type_is_what_it_can_only_mean_and_answers_are_bo
 
 
 def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) -> None:
-    db = tmp_path / "own.db"
+    """By a server of a process of its own."""
+    arguments = ["-P", "-m", "sweeps", "mcp", "--db", str(tmp_path / "own.db"), "--allow-launch=3"]
+    command = StdioServerParameters(
+        command=sys.executable, args=arguments, env={"PYTHONPATH": str(ROOT)}
+    )
 
-    async def talk(_: Client, ask: Ask) -> None:
+    async def talk() -> None:
+        async with Client(command) as client:
+            tools = (await client.list_tools()).tools
+            assert {tool.name for tool in tools} == {*READING, "launch"}
+            assert all(tool.description for tool in tools)
+            await launch(talking(client))
+
+    async def launch(ask: Ask) -> None:
         many = await ask("launch", specification=SMALL.replace("0..1", "0..3"))
         assert "asks for 4 models, and 3 may still be launched" in many
         launched = await ask("launch", specification=SMALL)
@@ -205,7 +211,7 @@ def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) 
             await asyncio.sleep(0.1)
         assert row["models"] == row["done"] == 2
 
-    session(db, talk, "--allow-launch", "3")
+    run(talk)
 
 
 def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import importlib.util
 import runpy
 import subprocess
 import sys
-from itertools import cycle, product
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,9 +18,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.interpretability.readable_model import ids_of, plain_model, target
 from seqcls.interpretability.trained_model import RunModel, TrainedModel
-from seqcls.models import MODELS
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.positions import POSITIONS
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -34,34 +32,20 @@ PARITY: dict[str, Any] = {"task": "parity", "num_blocks": 2, "precision": "float
 SHORT = {"train_max_length": 12, "validation_max_length": 12, "test_max_length": 12}
 COPY: dict[str, Any] = {**PARITY, **SHORT, "task": "copy", "hidden_size": 4}
 
-MORE: dict[str, dict[str, Any]] = {"hybrid": {"layers": "ga"}}
-"""What an architecture asks for."""
-
-RECURRENT = [x for x in MODELS if MODELS[x].reads >= {"readout"} and x != "transformer"]
 LANGUAGES: list[dict[str, Any]] = [
-    {"architecture": name, "readout": readout, "hidden_size": 4, **MORE.get(name, {})}
-    for name, readout in zip(RECURRENT, cycle(("last", "mean", "last_letter")), strict=False)
-]
-LANGUAGES += [
-    {"positions": name, "attention_head_size": 2, **SHORT}
-    for name in POSITIONS
-    if not name.startswith("coupled")
-]
-LANGUAGES += [
-    {
-        **SHORT,
-        "positions": "learned",
-        "position_range": 40,
-        "readout": "last",
-        "attention_mask": "causal",
-    },
+    {"architecture": "rnn", "readout": "last", "hidden_size": 4},
+    {"architecture": "gru", "readout": "mean", "hidden_size": 4},
+    {"architecture": "hybrid", "readout": "last_letter", "hidden_size": 4, "layers": "ga"},
+    {**SHORT, "positions": "learned", "position_range": 40, "readout": "last",
+     "attention_mask": "causal"},
+    {**SHORT, "positions": "relative", "attention_head_size": 2},
     {"norm_placement": "post", "layer_norm": "nn", "biases": True, "readout": "mean"},
     {"attention_scale": "log_length", "final_norm": True, "activation": "gelu_tanh"},
-    {"readout": "last_letter", "positions": "rotary", "attention_head_size": 4},
-]
+]  # fmt: skip
+"""What a network computes, its file says: `test_one_file_says_what_a_network_computes`."""
 WRITERS: list[dict[str, Any]] = [
-    *({"architecture": x, **MORE.get(x, {})} for x in MODELS if x != "paragraph_reader"),
     {"attention_scale": "learned_log_length"},
+    {"architecture": "lstm"},
     {"positions": "fire", "tied_embeddings": True},
     {"architecture": "encoder_decoder", "positions": "learned"},
     {"architecture": "recurrent_attention", "attention": "none"},
@@ -189,25 +173,11 @@ def test_what_a_given_model_computes_is_said(tmp_path: Path) -> None:
     assert computes.removeprefix("computes: ") in (tmp_path / "given" / "README.md").read_text()
 
 
-def at_places(name: str) -> bool:
-    """Whether an architecture answers at every place."""
-    fields = {**PARITY, **SHORT, "architecture": name, "answers": "states"}
-    try:
-        resolve(configuration(fields))
-    except ConfigError:
-        return False
-    return True
-
-
 PLACES: list[dict[str, Any]] = [
-    {"architecture": name, "answers": answers, "hidden_size": 4}
-    for name, answers in zip(
-        filter(at_places, MODELS), cycle(["prefixes", "next_symbols", "states"]), strict=False
-    )
-]
-PLACES += [
-    {"positions": "learned", "answers": answers, **more}
-    for answers, more in (("prefixes", {}), ("next_symbols", {"tied_embeddings": True}))
+    {"architecture": "gru", "answers": "prefixes", "hidden_size": 4},
+    {"architecture": "mamba", "answers": "states", "hidden_size": 4},
+    {"positions": "learned", "answers": "prefixes"},
+    {"positions": "learned", "answers": "next_symbols", "tied_embeddings": True},
 ]
 
 

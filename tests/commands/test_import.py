@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,13 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from tests.app import open_app, said
 from tests.commands import run_main
+from tests.commands.files import Content, table, written
 from tests.databases import rows
 from tests.stock import copy_of, stock
 
 STRINGS = ["".join(x) for n in range(1, 6) for x in itertools.product("ab", repeat=n)]
 SPLITS = ["test" if number % 3 == 0 else "train" for number in range(len(STRINGS))]
+IDS = [f"s{number}" for number in range(len(STRINGS))]
 TESTED = [number for number, split in enumerate(SPLITS) if split == "test"]
 SPEC: dict[str, Any] = {
     "name": "ours",
@@ -49,10 +51,8 @@ SPEC: dict[str, Any] = {
 
 
 def _data(folder: Path) -> Path:
-    path = folder / "data.csv"
-    lines = [f"{x},{x.count('a') % 2},{SPLITS[n]},s{n}" for n, x in enumerate(STRINGS)]
-    path.write_text("\n".join(["tokens,label,split,id", *lines]))
-    return path
+    rows_of = zip(STRINGS, (x.count("a") % 2 for x in STRINGS), SPLITS, IDS, strict=True)
+    return written(folder, "data.csv", table("tokens,label,split,id", rows_of))
 
 
 def _predictions(wrong: int = 3) -> pd.DataFrame:
@@ -197,16 +197,13 @@ def test_runs_are_refused_or_replaced_and_merged(both: Store, tmp_path: Path) ->
 
 
 def test_outputs_of_transductions_are_held_against_their_targets(tmp_path: Path) -> None:
-    data = tmp_path / "pairs.jsonl"
-    pairs = [("h i", "HH AY"), ("h o", "HH OW"), ("o", "OW")]
-    data.write_text("\n".join(json.dumps({"tokens": x, "target": y}) for x, y in pairs))
+    pairs = {"h i": "HH AY", "h o": "HH OW", "o": "OW"}
+    rows_of = [{"tokens": x, "target": y} for x, y in pairs.items()]
+    data = written(tmp_path, "pairs.jsonl", rows_of)
     store = api.open_store(tmp_path / "runs.db")
     log = api.log_results(store, sweep="theirs", dataset=data)
-    tokens = [x for x, _ in pairs]
     log.run(
-        model="rules",
-        seed=0,
-        predictions={"tokens": tokens, "prediction": ["HH AY", "HH", "HH OW"]},
+        model="rules", seed=0, predictions=dict(zip(pairs, ["HH AY", "HH", "HH OW"], strict=True))
     )
     wrong = api.errors(store, [1]).set_index("string")
     assert wrong["output"].to_dict() == {"h o": "HH", "o": "HH OW"}
@@ -226,18 +223,11 @@ LOOK_ALIKE: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def alike(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A database of configurations that look alike as text; and two that are the same, apart."""
-    folder = tmp_path_factory.mktemp("alike")
-    store = api.open_store(folder / "runs.db")
-    with api.log_results(store, sweep="alike", dataset=_data(folder)) as log:
+def test_no_two_configurations_are_called_the_same(tmp_path: Path) -> None:
+    alike = api.open_store(tmp_path / "runs.db")
+    with api.log_results(alike, sweep="alike", dataset=_data(tmp_path)) as log:
         for number, settings in enumerate([*LOOK_ALIKE, {"d": 64.0}]):
             log.run(model="net", seed=0, config=settings, predictions=_predictions(number % 4))
-    return store
-
-
-def test_no_two_configurations_are_called_the_same(alike: Store) -> None:
     named = names_of(alike, list(api.configs(alike)))
     assert len(set(named.values())) == len(named) == len(LOOK_ALIKE) + 1
     numbered = [name for name in named.values() if ", configuration " in name]
@@ -284,41 +274,34 @@ LATER: list[tuple[dict[str, Any], str]] = [
 """What the last line has besides, and what is said of it."""
 
 
-def _lines(found: list[dict[str, Any]]) -> str:
-    return "\n".join(map(json.dumps, found))
-
-
 def test_malformed_files_are_refused_in_one_line_and_nothing_is_written(tmp_path: Path) -> None:
     """What is no table at all is refused as in `test_datasets`, by what reads both."""
     data, store = _data(tmp_path), api.open_store(tmp_path / "runs.db")
-    files = [(f"{n}.csv", content, said_) for n, (content, said_) in enumerate(BAD)]
+    files: list[tuple[str, Content, str]] = [(".csv", *bad) for bad in BAD]
     for name, (values, said_) in ODD.items():
-        for value in values:
-            odd = [*GOOD[:2], {**GOOD[2], name.strip(): value}, *GOOD[3:]]
-            files.append((f"{name} {len(files)}.jsonl", _lines(odd), said_))
-    for more, said_ in LATER:
-        files.append((f"{len(files)}.jsonl", _lines([*GOOD[:-1], GOOD[-1] | more]), said_))
-    for name, content, said_ in files:
-        (tmp_path / name).write_text(content)
+        odd = [[*GOOD[:2], {**GOOD[2], name.strip(): x}, *GOOD[3:]] for x in values]
+        files += [(f"{name}.jsonl", lines, said_) for lines in odd]
+    files += [(".jsonl", [*GOOD[:-1], GOOD[-1] | more], said_) for more, said_ in LATER]
+    for number, (ending, content, said_) in enumerate(files):
+        path = written(tmp_path, name := f"{number}{ending}", content)
         with pytest.raises((DatasetError, ConfigError)) as refused:
-            api.import_predictions(store, tmp_path / name, sweep="theirs", dataset=data)
+            api.import_predictions(store, path, sweep="theirs", dataset=data)
         assert said_ in str(refused.value), name
         assert "\n" not in str(refused.value), name
         assert len(str(refused.value)) < 500, name
     for place in (tmp_path, tmp_path / "missing.csv"):
         with pytest.raises(DatasetError):
             api.import_predictions(store, place, sweep="theirs", dataset=data)
-    for table in ("run", "sweep", "config", "dataset", "test_string"):
-        assert rows(tmp_path / "runs.db", f"SELECT count(*) FROM {table}") == [(0,)]
+    for name in ("run", "sweep", "config", "dataset", "test_string"):
+        assert rows(store, f"SELECT count(*) FROM {name}") == [(0,)]
 
 
 def test_a_file_is_imported_by_the_command(tmp_path: Path) -> None:
     data = _data(tmp_path)
-    csv, parquet = tmp_path / "p.csv", tmp_path / "p.parquet"
     both_seeds = pd.concat([_predictions().assign(model="m", seed=x) for x in range(2)])
     both_seeds = both_seeds.assign(**{"config.d_model": 64, "score": 0.25})
-    both_seeds.to_csv(csv, index=False)
-    both_seeds.assign(model="n").to_parquet(parquet)
+    csv = written(tmp_path, "p.csv", both_seeds)
+    parquet = written(tmp_path, "p.parquet", both_seeds.assign(model="n"))
     settings = ["--sweep", "theirs", "--dataset", str(data), "--db", str(tmp_path / "runs.db")]
     for path in (csv, parquet):
         found = CliRunner().invoke(app, ["import", str(path), *settings])
@@ -349,13 +332,16 @@ def log(tmp_path: Path) -> ResultLog:
     return api.log_results(db, sweep="theirs", dataset=_data(tmp_path))
 
 
+def pairs_of(folder: Path, inputs: Iterable[str], name: str = "pairs") -> ResultLog:
+    """A log of a transduction: the strings, backwards."""
+    data = written(folder, f"{name}.csv", table("input,target", ((x, x[::-1]) for x in inputs)))
+    db = shutil.copy(stock("made") / "made.db", folder / f"{name}.db")
+    return api.log_results(db, sweep="theirs", dataset=data)
+
+
 @pytest.fixture
 def pairs(tmp_path: Path) -> ResultLog:
-    """A log of a transduction: the strings, backwards."""
-    path = tmp_path / "pairs.csv"
-    path.write_text("\n".join(["input,target", *(f"{x},{x[::-1]}" for x in TOKENS)]))
-    db = shutil.copy(stock("made") / "made.db", tmp_path / "pairs.db")
-    return api.log_results(db, sweep="theirs", dataset=path)
+    return pairs_of(tmp_path, TOKENS)
 
 
 REFUSED_ROWS: list[tuple[Any, str]] = [
@@ -379,26 +365,72 @@ REFUSED_ROWS: list[tuple[Any, str]] = [
 """Predictions of a language, and what is said against them."""
 
 NO_TOKENS: tuple[Any, ...] = (-1, 1.7, True, None, 0.5, ["a"], float("nan"), np.float64(-1))
+NO_SEEDS: tuple[Any, ...] = (42.5, "42.5", True, None, -1, float("nan"), 2**63)
+NO_LOSSES: tuple[Any, ...] = (
+    [1.0], [(1.0,)], [(1, 1.0, 1.0)], pd.DataFrame([(1.0, 1.0)]), 3, "12",
+)  # fmt: skip
+NO_SETTINGS: list[tuple[dict[str, Any], str]] = [
+    ({"d": float("inf")}, "'d' is inf, which is no JSON number"),
+    ({"d": float("nan")}, "no JSON"),
+    ({"a": {"d": {1, 2}}}, "'a.d' is {1, 2}, of type set"),
+    ({"d": torch.float32}, "'d' is torch.float32, of type dtype"),
+    ({"d": object}, "give it as text"),
+    ({"a.b": 1, "a": {"b": 1}}, "two settings are called 'a.b'"),
+    ({"d": {1: 1, "1": 2}}, "two settings are called 'd.1'"),
+    ({"a": {"b\n": 1}}, "a setting is called"),
+    ({"d": "\ud800"}, "no text in Unicode"),
+    ({"d": "x" * 100_000}, "expected at most 100,000"),
+]
+MISSPELLED: dict[str, Callable[[str], Any]] = {
+    "an end": lambda text: f"{text}</s>",
+    "padding": lambda text: [*text, "<pad>"],
+    "a word for the end": lambda text: f"{text} EOS",
+    "an end of one sign": lambda text: f"{text}$",
+    "commas": ",".join,
+    "brackets": lambda text: f"[{' '.join(text)} ]",
+    "JSON": lambda text: f'"{text}"',
+    "JSON of several lines": lambda text: json.dumps(list(text), indent=1),
+    "pieces of words": lambda text: [f"\u2581{x}" for x in text],
+    "ids": lambda text: [" ab01".index(x) + 4 for x in text],
+    "ids as NumPy writes them": lambda text: str(np.array([" ab01".index(x) + 4 for x in text])),
+}
+OF_LETTERS: dict[str, Callable[[str], Any]] = {**MISSPELLED, "capitals": str.upper}
+OF_DIGITS: dict[str, Callable[[str], Any]] = {
+    **MISSPELLED, "a number": int, "a number as text": lambda text: str(int(text)),
+}  # fmt: skip
+"""What is wrong only as it is written, of outputs that are right."""
 
 
-def test_predictions_that_are_none_are_refused_in_a_line(log: ResultLog, pairs: ResultLog) -> None:
-    place = len(TOKENS[0]) + 1
+def test_what_is_no_run_is_refused_in_a_line(log: ResultLog, pairs: ResultLog) -> None:
+    folder, place = Path(str(log.opened.path)).parent, len(TOKENS[0]) + 1
     first, *others = [list(x) for x in TOKENS]
-    asked = [(log, given, said_) for given, said_ in REFUSED_ROWS]
+    asked = [(log, {"predictions": given}, said_) for given, said_ in REFUSED_ROWS]
     for token in NO_TOKENS:
         lists = [[*first, token], *others]
-        asked.append((pairs, {"tokens": TOKENS, "prediction": lists}, f"at place {place}"))
-        asked.append((log, {"tokens": lists, "prediction": RIGHT}, f"at place {place}"))
+        for own, names in ((pairs, (TOKENS, lists)), (log, (lists, RIGHT))):
+            given = dict(zip(("tokens", "prediction"), names, strict=True))
+            asked.append((own, {"predictions": given}, f"at place {place}"))
     for missing in (None, float("nan"), pd.NA):
-        outputs = [missing, *(x[::-1] for x in TOKENS[1:])]
+        given = {"tokens": TOKENS, "prediction": [missing, *(x[::-1] for x in TOKENS[1:])]}
         said_ = "row 1: prediction is missing; the empty output is ''"
-        asked.append((pairs, {"tokens": TOKENS, "prediction": outputs}, said_))
+        asked.append((pairs, {"predictions": given}, said_))
+    spelled = []
+    for letters, ways in (("ab", OF_LETTERS), ("01", OF_DIGITS)):
+        inputs = ["".join(x) for x in itertools.product(letters, repeat=4)]
+        spelled.append(pairs_of(folder, inputs, letters))
+        for misspell in ways.values():
+            given = {"tokens": inputs, "prediction": [misspell(x[::-1]) for x in inputs]}
+            asked.append((spelled[-1], {"predictions": given}, ": prediction"))
+    asked += [(log, {"seed": none}, "seed is") for none in NO_SEEDS]
+    asked += [(log, {"losses": none}, "losses") for none in NO_LOSSES]
+    asked += [(log, {"config": none}, said_) for none, said_ in NO_SETTINGS]
     for own, given, said_ in asked:
-        with pytest.raises(DatasetError, match=re.escape(said_)) as refused:
-            own.run(model="m", seed=0, predictions=given)
+        how: dict[str, Any] = {"model": "m", "seed": 0, "predictions": FRAME, **given}
+        with pytest.raises((DatasetError, ConfigError), match=re.escape(said_)) as refused:
+            own.run(**how)
         assert "\n" not in str(refused.value)
-    assert api.runs(log.opened).empty
-    assert api.runs(pairs.opened).empty
+    for own in (log, pairs, *spelled):
+        assert api.runs(own.opened).empty
     # Probabilities of a model that always says 1 are what logits may be, and so is nothing.
     log.run(model="m", seed=0, predictions=FRAME.assign(prediction=1, score=0.7))
     assert api.errors(log.opened, [1])["logit"].eq(0.7).all()
@@ -426,11 +458,37 @@ GIVEN: dict[str, Callable[[], Any]] = {
 }
 
 
-def test_columns_stand_beside_each_other_by_position(log: ResultLog) -> None:
+SEEDS: tuple[Any, ...] = (42, 42.0, "42", "42.0", np.int64(42), torch.tensor(42))
+
+
+class Size(enum.Enum):
+    """A setting of somebody's program."""
+
+    SMALL = 64
+
+
+SETTINGS: list[tuple[Any, Any]] = [
+    (np.int64(64), 64), (np.float32(0.5), 0.5), (np.bool_(True), True), (torch.tensor(3), 3),
+    (np.array([1, 2]), "[1,2]"), ((1, 2), "[1,2]"),
+    (pd.Timestamp("2024-01-02"), "2024-01-02T00:00:00"),
+    (Path("a/b"), "a/b"), (Size.SMALL, 64), ({"a": {}}, None), (pd.NA, None),
+]  # fmt: skip
+
+
+def test_what_other_libraries_have_is_taken_as_what_it_is(log: ResultLog) -> None:
     for name, given in GIVEN.items():
         log.run(model=name, seed=0, predictions=given())
     found = api.runs(log.opened).set_index("config.model")["accuracy"].to_dict()
     assert found == dict.fromkeys(GIVEN, 1.0)
+    for number, seed in enumerate(SEEDS):
+        log.run(model=f"m{number}", seed=seed, predictions=FRAME)
+    assert len(api.runs(log.opened, model_seed=42)) == len(SEEDS)
+    for value, stored in SETTINGS:
+        told = unfold(dict(imported_config({"task": "parity"}, "m", {"d": value})))
+        assert told.get("config.d") == stored
+        assert type(told.get("config.d")) is type(stored), value
+    with pytest.raises(ConfigError, match="learning_rate"):
+        imported_config({"task": "parity", "learning_rate": 0.1}, "m")
 
 
 def test_scores_stay_with_their_strings(log: ResultLog) -> None:
@@ -457,10 +515,7 @@ def test_scores_may_be_infinite_and_cells_without_one_are_empty(
     given = FRAME.assign(model="m", seed=0)
     given["prediction"] = [int(scores[x] > 0) if scores[x] == scores[x] else 0 for x in TOKENS]
     given["score"] = given["tokens"].map(scores)
-    if kind == "jsonl":
-        file.write_text("\n".join(json.dumps(x) for x in given.to_dict("records")))
-    else:
-        getattr(given, f"to_{kind}")(file, index=False)
+    written(tmp_path, file.name, given.to_dict("records") if kind == "jsonl" else given)
     database = ["--db", any_db]
     read = ["import", str(file), "--sweep", "theirs", "--dataset", str(data), *database]
     found = CliRunner().invoke(app, read)
@@ -495,21 +550,21 @@ def test_scores_may_be_infinite_and_cells_without_one_are_empty(
 
 
 def test_whole_numbers_that_a_frame_made_floats_are_whole_outputs(tmp_path: Path) -> None:
-    data = tmp_path / "sums.csv"
     sums = {f"{a}+{b}": a + b for a in range(5) for b in range(9)}
-    data.write_text("\n".join(["input,target", *(f"{x},{y}" for x, y in sums.items())]))
+    data = written(tmp_path, "sums.csv", table("input,target", sums.items()))
     frame = pd.DataFrame({"model": "m", "seed": 0, "tokens": list(sums)})
     frame["prediction"] = [float(x) for x in sums.values()]
-    for ending, write in (("csv", frame.to_csv), ("parquet", frame.to_parquet)):
-        write(tmp_path / f"p.{ending}", index=False)
-        store = tmp_path / f"{ending}.db"
-        api.import_predictions(store, tmp_path / f"p.{ending}", sweep="theirs", dataset=data)
-        assert api.runs(api.open_store(store))["accuracy"].tolist() == [1.0], ending
+    odd = ["x", *(f"{y}.0" for y in list(sums.values())[1:])]
     # Of texts that are not all so, none is changed.
-    frame["prediction"] = ["x", *(f"{y}.0" for y in list(sums.values())[1:])]
-    frame.to_csv(tmp_path / "odd.csv", index=False)
-    api.import_predictions(tmp_path / "o.db", tmp_path / "odd.csv", sweep="theirs", dataset=data)
-    assert api.runs(api.open_store(tmp_path / "o.db"))["accuracy"].tolist() == [0.0]
+    texts = frame.assign(prediction=odd)
+    for name, own, right in (
+        ("p.csv", frame, 1.0),
+        ("p.parquet", frame, 1.0),
+        ("o.csv", texts, 0.0),
+    ):
+        file, store = written(tmp_path, name, own), tmp_path / f"{name}.db"
+        api.import_predictions(store, file, sweep="theirs", dataset=data)
+        assert api.runs(api.open_store(store))["accuracy"].tolist() == [right], name
     # Digits that a float has lost are asked for as text.
     data.write_text("input,target\na,12345678901234567\nb,12\n")
     log = api.log_results(tmp_path / "digits.db", sweep="theirs", dataset=data)
@@ -520,11 +575,10 @@ def test_whole_numbers_that_a_frame_made_floats_are_whole_outputs(tmp_path: Path
 
 def test_a_letter_is_one_in_whatever_form_it_is_written(tmp_path: Path) -> None:
     texts = [unicodedata.normalize("NFC", x) for x in ("caf\u00e9", "fac", "\u00e9\u00e9")]
-    path = tmp_path / "data.csv"
-    lines = ["input,target", *(f"{x},{x[::-1]}" for x in texts)]
+    lines = table("input,target", ((x, x[::-1]) for x in texts))
     form: Any
     for form in ("NFC", "NFD"):
-        path.write_text(unicodedata.normalize(form, "\n".join(lines)))
+        path = written(tmp_path, "data.csv", unicodedata.normalize(form, lines))
         log = api.log_results(tmp_path / "runs.db", sweep=f"of {form}", dataset=path)
         given: Any
         for given in ("NFC", "NFD"):
@@ -558,63 +612,21 @@ SPELLINGS: dict[str, Callable[[str], Any]] = {
 
 @pytest.mark.parametrize("words", ["push pop", "a b", "( ]"])
 def test_no_spelling_of_a_right_output_is_wrong(words: str, tmp_path: Path) -> None:
-    path, (first, second) = tmp_path / "data.jsonl", words.split()
+    first, second = words.split()
     targets = [[first] * 3 + [second], [first, second] * 5, [second] * 9, [second, first]]
-    inputs = ["".join(x) for x in itertools.product("xy", repeat=2)]
-    pairs = zip(inputs, targets, strict=True)
-    path.write_text("\n".join(json.dumps({"input": list(x), "target": y}) for x, y in pairs))
+    pairs = zip(itertools.product("xy", repeat=2), targets, strict=True)
+    path = written(tmp_path, "data.jsonl", [{"input": [*x], "target": y} for x, y in pairs])
     log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=path)
+    columns = []
     for way, spell in SPELLINGS.items():
         outputs = [spell(text) for text in log.strings["target"]]
         given = {"tokens": log.strings["tokens"], "prediction": outputs}
         log.run(model=way, seed=0, predictions=given)
-        columns = {"model": way, "seed": 1, **given}
-        pd.DataFrame(columns).to_json(tmp_path / "p.jsonl", orient="records", lines=True)
-        api.import_predictions(log.opened, tmp_path / "p.jsonl", sweep="theirs", dataset=path)
+        columns.append(pd.DataFrame({"Model": way, "SEED ": 1, **given}))
+    file = written(tmp_path, "p.jsonl", pd.concat(columns))
+    api.import_predictions(log.opened, file, sweep="theirs", dataset=path)
     found = api.runs(log.opened).groupby("config.model")["accuracy"].agg(list).to_dict()
     assert found == {way: [1.0, 1.0] for way in SPELLINGS}
-
-
-MISSPELLED: dict[str, Callable[[str], Any]] = {
-    "an end": lambda text: f"{text}</s>",
-    "padding": lambda text: [*text, "<pad>"],
-    "a word for the end": lambda text: f"{text} EOS",
-    "an end of one sign": lambda text: f"{text}$",
-    "commas": ",".join,
-    "brackets": lambda text: f"[{' '.join(text)} ]",
-    "JSON": lambda text: f'"{text}"',
-    "JSON of several lines": lambda text: json.dumps(list(text), indent=1),
-    "pieces of words": lambda text: [f"\u2581{x}" for x in text],
-    "capitals": lambda text: text.replace("a", "A").replace("b", "B"),
-    "ids": lambda text: [" ab01".index(x) + 4 for x in text],
-    "ids as NumPy writes them": lambda text: str(np.array([" ab01".index(x) + 4 for x in text])),
-    "a number": lambda text: int(text) if text.isdecimal() else [0],
-    "a number as text": lambda text: str(int(text)) if text.isdecimal() else "0",
-}
-
-
-@pytest.mark.parametrize("letters", ["ab", "01"])
-def test_outputs_that_are_wrong_only_as_written_are_refused(letters: str, tmp_path: Path) -> None:
-    inputs = ["".join(x) for x in itertools.product(letters, repeat=4)]
-    path = tmp_path / "data.csv"
-    path.write_text("\n".join(["input,target", *(f"{x},{x[::-1]}" for x in inputs)]))
-    log = api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=path)
-    for way, misspell in MISSPELLED.items():
-        if (way, letters) != ("capitals", "01"):
-            outputs: list[Any] = [misspell(x[::-1]) for x in inputs]
-            with pytest.raises(DatasetError, match=r"row \d+: prediction: .*"):
-                log.run(model="m", seed=0, predictions={"tokens": inputs, "prediction": outputs})
-    assert api.runs(log.opened).empty
-    # Whoever writes other tokens now and then is wrong, and lists of the right ones are right.
-    right: list[Any] = [x[::-1] for x in inputs]
-    log.run(model="m", seed=0, predictions={"tokens": inputs, "prediction": [*right[:-1], "c"]})
-    assert len(api.errors(log.opened, [1])) == 1
-    lists = [right, list(map(list, right)), [str(list(np.array(list(x)))) for x in right]]
-    for seed, outputs in enumerate(lists):
-        columns = {"Model": "n", "SEED": seed, "tokens ": inputs, "Prediction": outputs}
-        pd.DataFrame(columns).to_csv(tmp_path / "p.csv", index=False)
-        api.import_predictions(log.opened, tmp_path / "p.csv", sweep="theirs", dataset=path)
-    assert api.runs(log.opened)["accuracy"].tolist()[1:] == [1.0] * 3
 
 
 def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLog) -> None:
@@ -629,45 +641,6 @@ def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLo
     assert shown["Output"][:3] == ["a", "b", "c"]
 
 
-class Size(enum.Enum):
-    """A setting of somebody's program."""
-
-    SMALL = 64
-
-
-SETTINGS: list[tuple[Any, Any]] = [
-    (np.int64(64), 64), (np.float32(0.5), 0.5), (np.bool_(True), True), (torch.tensor(3), 3),
-    (np.array([1, 2]), "[1,2]"), ((1, 2), "[1,2]"),
-    (pd.Timestamp("2024-01-02"), "2024-01-02T00:00:00"),
-    (Path("a/b"), "a/b"), (Size.SMALL, 64), ({"a": {}}, None), (pd.NA, None),
-]  # fmt: skip
-NO_SETTINGS: list[tuple[dict[str, Any], str]] = [
-    ({"d": float("inf")}, "'d' is inf, which is no JSON number"),
-    ({"d": float("nan")}, "no JSON"),
-    ({"a": {"d": {1, 2}}}, "'a.d' is {1, 2}, of type set"),
-    ({"d": torch.float32}, "'d' is torch.float32, of type dtype"),
-    ({"d": object}, "give it as text"),
-    ({"a.b": 1, "a": {"b": 1}}, "two settings are called 'a.b'"),
-    ({"d": {1: 1, "1": 2}}, "two settings are called 'd.1'"),
-    ({"a": {"b\n": 1}}, "a setting is called"),
-    ({"d": "\ud800"}, "no text in Unicode"),
-    ({"d": "x" * 100_000}, "expected at most 100,000"),
-]
-
-
-def test_settings_of_other_libraries_are_taken_as_what_they_are() -> None:
-    for given, stored in SETTINGS:
-        found = unfold(dict(imported_config({"task": "parity"}, "m", {"d": given})))
-        assert found.get("config.d") == stored
-        assert type(found.get("config.d")) is type(stored), given
-    for refused_, said_ in NO_SETTINGS:
-        with pytest.raises(ConfigError, match=re.escape(said_)) as refused:
-            imported_config({"task": "parity"}, "m", refused_)
-        assert "\n" not in str(refused.value)
-    with pytest.raises(ConfigError, match="learning_rate"):
-        imported_config({"task": "parity", "learning_rate": 0.1}, "m")
-
-
 def test_configurations_of_others_are_not_trained() -> None:
     config = imported_config({"task": "parity"}, "m", {"d": 1, "l": [1]})
     assert unfold(dict(config)) == {"config.model": "m", "config.d": 1, "config.l": "[1]"}
@@ -676,19 +649,6 @@ def test_configurations_of_others_are_not_trained() -> None:
     with pytest.raises(ConfigError, match="no model is trained here in their place"):
         configuration({"imported": "{}"})
     assert "imported" not in RunConfig().changed
-
-
-SEEDS: tuple[Any, ...] = (42, 42.0, "42", "42.0", np.int64(42), torch.tensor(42))
-NO_SEEDS: tuple[Any, ...] = (42.5, "42.5", True, None, -1, float("nan"), 2**63)
-
-
-def test_what_is_no_whole_number_is_no_seed(log: ResultLog) -> None:
-    for number, seed in enumerate(SEEDS):
-        log.run(model=f"m{number}", seed=seed, predictions=FRAME)
-    for none in NO_SEEDS:
-        with pytest.raises(ConfigError, match="seed is"):
-            log.run(model="m", seed=none, predictions=FRAME)
-    assert api.runs(log.opened)["model_seed"].tolist() == [42] * len(SEEDS)
 
 
 def test_training_that_diverged_is_logged_up_to_there(
@@ -707,66 +667,61 @@ def test_training_that_diverged_is_logged_up_to_there(
     assert any("Its training diverged in epoch 3" in caption.value for caption in shown.caption)
     log.run(model="m", seed=4, predictions=FRAME, losses=frame.to_dict())
     assert api.runs(log.opened).set_index("model_seed").loc[4, "best_epoch"] == 2
-    for losses in ([1.0], [(1.0,)], [(1, 1.0, 1.0)], pd.DataFrame([(1.0, 1.0)]), 3, "12"):
-        with pytest.raises(ConfigError, match="losses"):
-            log.run(model="m", seed=3, predictions=FRAME, losses=losses)
 
 
 def test_numbers_of_one_value_are_one_configuration(log: ResultLog, tmp_path: Path) -> None:
     for seed, d in enumerate((64, 64.0, np.float64(64))):
         log.run(model="m", seed=seed, config={"d": d, "o": {"lr": 1}}, predictions=FRAME)
     log.run(model="m", seed=3, config={"d": 64, "o.lr": 1.0}, predictions=FRAME)
-    rows_ = FRAME.assign(model="m", **{"config.d": "64.0", "config.o.lr": "1"})
-    path = tmp_path / "p.csv"
-    rows_.assign(seed=4).to_csv(path)
+    given = FRAME.assign(model="m", **{"config.d": "64.0", "config.o.lr": "1"})
     data = tmp_path / "data.csv"
+    path = written(tmp_path, "p.csv", given.assign(seed=4))
     api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
     assert api.runs(log.opened)["config_id"].tolist() == [1] * 5
-    rows_.assign(seed=0).to_csv(path)
+    written(tmp_path, "p.csv", given.assign(seed=0))
     with pytest.raises(ConfigError, match="there already, as run 1"):
         api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
 
 
-WRITTEN = {
+WRITTEN: dict[str, list[Any]] = {
     "1.1 1.10": ["1.1", "1.10"], "5500e03": ["5500e03"], "7e12345 1": ["7e12345", "1"],
     "007": ["007"], "1_000": ["1_000"], "inf": ["inf"], "nan": ["nan"], "1e-4": ["1e-4"],
     "2024-01-01": ["2024-01-01"], "null": ["null"], "true": ["true"], "True False": [True, False],
     "8 16.0 128": [8, 16, 128], "0.5 1e-05": [0.5, 1e-05], "-3": [-3],
 }  # fmt: skip
+"""Words of a column, one a model, and what they are."""
 
 
-def test_a_setting_of_a_file_is_a_number_where_all_of_its_column_are_written_so(
+def test_a_setting_is_called_what_a_file_calls_it_and_a_number_where_its_column_is_of_numbers(
     log: ResultLog, tmp_path: Path
 ) -> None:
+    def imported(name: str, *frames: pd.DataFrame) -> pd.DataFrame:
+        file, data = written(tmp_path, name, pd.concat(frames)), tmp_path / "data.csv"
+        api.import_predictions(log.opened, file, sweep=name, dataset=data)
+        return api.runs(log.opened, name)
+
+    models = []
+    for place in range(3):
+        words = {f"config.{x}": x.split()[place % len(x.split())] for x in WRITTEN}
+        models.append(FRAME.assign(model=f"m{place}", seed="7.0", **words))
+    found = imported("p.csv", *models)
     for line, expected in WRITTEN.items():
-        parts = [FRAME.assign(model=x, seed="7.0", **{"config.v": x}) for x in line.split()]
-        pd.concat(parts).to_csv(tmp_path / "p.csv", index=False)
-        data = tmp_path / "data.csv"
-        api.import_predictions(log.opened, tmp_path / "p.csv", sweep=line, dataset=data)
-        assert api.runs(log.opened, line)["config.v"].tolist() == expected
-
-
-def test_a_setting_is_called_what_a_file_calls_it(log: ResultLog, tmp_path: Path) -> None:
-    frame = FRAME.assign(model="m", **{"config.D_model": 64, "config.d_model": 8})
-    for seed, ending in enumerate(("csv", "jsonl", "json")):
-        path = tmp_path / f"p.{ending}"
-        if ending == "csv":
-            frame.assign(seed=seed).to_csv(path, index=False)
-        else:
-            frame.assign(seed=seed).to_json(path, orient="records", lines=ending == "jsonl")
-        data = tmp_path / "data.csv"
-        api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
-    found = api.runs(log.opened)[["config.D_model", "config.d_model"]]
-    assert found.to_numpy().tolist() == [[64, 8]] * 3
+        stored = found[f"config.{line}"].tolist()
+        assert stored == [expected[place % len(expected)] for place in range(3)], line
+    named = {"config.D_model": 64, "config.d_model": 8}
+    for seed, name in enumerate(("named.csv", "named.jsonl", "named.json")):
+        found = imported(name, FRAME.assign(model="m", seed=seed, **named))
+        assert found[list(named)].to_numpy().tolist() == [[64, 8]]
 
 
 def test_predictions_of_validation_strings_are_not_of_the_test(tmp_path: Path) -> None:
-    store, own, data = (tmp_path / x for x in ("runs.db", "predictions.csv", "data.csv"))
+    store = tmp_path / "runs.db"
     labeled = ["0,0,train", "1,1,test", "01,1,test", "11,0,validation", "010,1,test"]
-    data.write_text("\n".join(["tokens,label,split", *labeled]))
+    data = written(tmp_path, "data.csv", "\n".join(["tokens,label,split", *labeled]))
     # All are right, but for the one of the validation string.
     body = [f"m,0,{x}" for x in labeled]
     body[3] = "m,0,11,1,validation"
-    own.write_text("\n".join(["model,seed,tokens,prediction,split", *body]))
+    lines = "\n".join(["model,seed,tokens,prediction,split", *body])
+    own = written(tmp_path, "predictions.csv", lines)
     api.import_predictions(store, own, sweep="theirs", dataset=data)
     assert rows(store, "SELECT tested, wrong FROM run") == [(3, 0)]

@@ -1,5 +1,6 @@
 """Weights that were trained elsewhere, loaded as runs and looked into like any."""
 
+import io
 import json
 import re
 import runpy
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -21,6 +23,7 @@ from sweeps import api
 from sweeps.api import loading
 from tests.app import open_app, said
 from tests.commands import run_main
+from tests.commands.files import Content, written
 
 HEADS = {"heads": 2}
 TASK = {"task": "parity", "test_size": 200, "test_max_length": 12}
@@ -85,11 +88,8 @@ def refused(db: Path, file: Path, said: str, **how: Any) -> None:
     assert db.exists() == there
 
 
-def four_tokens(folder: Path) -> Path:
-    """The tokens of an encoder, as a file."""
-    tokens = folder / "tokens.json"
-    tokens.write_text('["0", "1", "<cls>", "<pad>"]')
-    return tokens
+FOUR = ["0", "1", "<cls>", "<pad>"]
+"""The tokens of an encoder."""
 
 
 def loaded_logits(db: Path, file: Path, strings: Sequence[str] = STRINGS, **how: Any) -> Any:
@@ -116,7 +116,7 @@ def test_a_recurrent_network_of_pytorch_answers_as_it_does_there(
 def test_an_encoder_of_pytorch_answers_as_it_does_there(norm_first: bool, tmp_path: Path) -> None:
     model = OwnEncoder(norm_first=norm_first, activation="gelu").double().eval()
     file = save(model, tmp_path / "own.safetensors")
-    how: dict[str, Any] = {"tokens": four_tokens(tmp_path)}
+    how: dict[str, Any] = {"tokens": written(tmp_path, "tokens.json", FOUR)}
     settings = {**HEADS, "norm_first": norm_first, "activation": "gelu"}
     found = loaded_logits(tmp_path / "runs.db", file, settings=settings, **how)
     assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
@@ -133,9 +133,9 @@ BUFFERS = {
 def test_a_causal_mask_that_was_saved_is_heeded(name: str, tmp_path: Path) -> None:
     model = OwnEncoder(activation="gelu").eval()
     save(model, tmp_path / "model.safetensors")
-    save_file({**model.state_dict(), name: BUFFERS[name]}, tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_text('{"nhead": 2, "hidden_act": "gelu"}')
-    (tmp_path / "vocab.json").write_text('{"0": 0, "1": 1, "<eos>": 2, "<pad>": 3}')
+    written(tmp_path, "model.safetensors", {**model.state_dict(), name: BUFFERS[name]})
+    written(tmp_path, "config.json", {"nhead": 2, "hidden_act": "gelu"})
+    written(tmp_path, "vocab.json", {"0": 0, "1": 1, "<eos>": 2, "<pad>": 3})
 
     def causal(ids: Tensor) -> Tensor:
         ids = torch.cat([ids, torch.full_like(ids[:, :1], 2)], dim=1)
@@ -164,8 +164,8 @@ def test_positions_begin_where_the_folder_says(offset: int, tmp_path: Path) -> N
     folder.mkdir()
     model = OwnEncoder().double().eval()
     save(model, folder / "model.safetensors")
-    (folder / "vocabulary.json").write_text(json.dumps(["0", "1", "<cls>", "<pad>"]))
-    (folder / "config.json").write_text(json.dumps({"heads": 2, "position_offset": offset}))
+    written(folder, "vocabulary.json", FOUR)
+    written(folder, "config.json", {"heads": 2, "position_offset": offset})
     model.pos.data = model.pos.data[offset:]
     found = loaded_logits(tmp_path / "runs.db", folder)
     assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
@@ -181,7 +181,8 @@ def test_all_places_of_a_table_are_loaded_and_given(table: str, tmp_path: Path) 
     file = save(model, tmp_path / "own.safetensors")
     # Tests of few letters; the table has 20 places, of which one is that of `<cls>`.
     task = {"task": "parity", "test_max_length": 4, "test_size": 10, "train_max_length": 3}
-    how: dict[str, Any] = {"tokens": four_tokens(tmp_path), "settings": HEADS}
+    tokens = written(tmp_path, "tokens.json", FOUR)
+    how: dict[str, Any] = {"tokens": tokens, "settings": HEADS}
     run = api.load_weights(tmp_path / "runs.db", file, task=task, **how)
     loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), [*STRINGS, "01" * 9 + "1"]
     right = logits_of(model, asked)
@@ -203,8 +204,7 @@ def test_how_weights_were_read_is_said(tmp_path: Path) -> None:
     file = save(OwnEncoder(), tmp_path / "own.safetensors")
     without = {x: y for x, y in load_file(file).items() if x != "pos"}
     save_file(without, tmp_path / "without.safetensors")
-    tokens = tmp_path / "tokens.json"
-    tokens.write_text('{"0": 0, "1": 1, "<cls>": 2}')
+    tokens = written(tmp_path, "tokens.json", {"0": 0, "1": 1, "<cls>": 2})
     command = ["load", "--task", json.dumps(TASK), "--tokens", str(tokens), "--set", "heads=2"]
     said = [
         run_main(*command, str(tmp_path / f"{name}.safetensors"), SEQCLS_DB=str(tmp_path / "a.db"))
@@ -238,17 +238,18 @@ TOKENIZER = {
 }
 PIECES = {"model": {"type": "BPE", "vocab": {"1": 0, "0": 2, "01": 1}, "merges": ["0 1"]}}
 IDS = {"1": 0, "0": 2}
-VOCABULARIES: list[tuple[dict[str, Any], str]] = [
-    ({"vocab.json": IDS}, ""),
-    ({"vocab.json": {"1": 0, "0": 1}, "added_tokens.json": {"x": 2}}, "!"),
-    ({"vocab.txt": "1\n<pad>\n0\n\n"}, ""),
-    ({"vocab.txt": "1\r\n<pad>\r\n0"}, ""),
-    ({"tokenizer.json": TOKENIZER}, ""),
+VOCABULARIES: list[dict[str, Content]] = [
+    {"vocab.json": IDS},
+    {"vocab.txt": "1\n<pad>\n0\n\n"},
+    {"vocab.txt": "1\r\n<pad>\r\n0"},
+    {"tokenizer.json": TOKENIZER},
+    {"tokenizer.json": TOKENIZER, "vocab.json": IDS, "merges.txt": ""},
+    {"vocab.json": {"1": 0}, "added_tokens.json": {"0": 2}},
+    {"vocabulary.json": ["1", "<pad>", "0"], "vocab.json": {"1": 2, "0": 0}},
+]
+NO_VOCABULARIES: list[tuple[dict[str, Content], str]] = [
     ({}, "has 3 rows, and the task 2 tokens: say which"),
-    ({"tokenizer.json": TOKENIZER, "vocab.json": IDS, "merges.txt": ""}, ""),
     ({"tokenizer_config.json": {"added_tokens_decoder": {"0": {"content": "1"}}}}, "'0' of the"),
-    ({"vocab.json": {"1": 0}, "added_tokens.json": {"0": 2}}, ""),
-    ({"vocabulary.json": ["1", "<pad>", "0"], "vocab.json": {"1": 2, "0": 0}}, ""),
     ({"vocab.json": {"1": 0}}, "token '0' of the task is not in the vocabulary"),
     ({"vocab.json": {"1": 0, "0": 9}}, "has 3 rows, and the vocabulary the id 9"),
     ({"vocab.json": {**IDS, "<x>": 7}}, "has 3 rows, and the vocabulary the id 7"),
@@ -262,30 +263,24 @@ VOCABULARIES: list[tuple[dict[str, Any], str]] = [
     ({"vocab.json": {**IDS, "01": 1}, "merges.txt": "0 1"}, "has '01' besides '0'"),
     ({"vocab.txt": "1\n##1\n0"}, "has '##1' besides '0'"),
 ]
+"""Files beside a model of three tokens."""
 
 
-@pytest.mark.parametrize(("files", "said"), VOCABULARIES, ids=str)
-def test_a_vocabulary_beside_the_weights_is_read_or_refused(
-    files: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
+def test_a_vocabulary_beside_the_weights_is_read(tmp_path: Path) -> None:
     model = OwnRecurrent(nn.LSTM, 3, tokens=3)
-    save(model, folder / "model.safetensors")
-    for name, content in files.items():
-        text = content if isinstance(content, str) else json.dumps(content)
-        (folder / name).write_bytes(text.encode())
-    if said == "!":
-        run = api.load_weights(tmp_path / "runs.db", folder, task=TASK)
-        assert run.reading["vocabulary"] == {"0": 1, "1": 0}
-        assert run.reading["vocabulary_files"] == list(files)
-        return
-    if said:
-        refused(tmp_path / "runs.db", folder, said)
-        return
     translated = [text.replace("0", "2").replace("1", "0") for text in STRINGS]
-    found = loaded_logits(tmp_path / "runs.db", folder)
-    assert np.allclose(found, logits_of(model, translated), rtol=1e-5, atol=1e-5)
+    for number, files in enumerate(VOCABULARIES):
+        folder = written(tmp_path / str(number), "model.safetensors", model.state_dict()).parent
+        for name, content in files.items():
+            written(folder, name, content)
+        found = loaded_logits(tmp_path / "runs.db", folder, seed=number)
+        assert np.allclose(found, logits_of(model, translated), rtol=1e-5, atol=1e-5), files
+    told = {"vocab.json": {"1": 0, "0": 1}, "added_tokens.json": {"x": 2}}
+    for name, content in told.items():
+        written(tmp_path / "0", name, content)
+    run = api.load_weights(tmp_path / "told.db", tmp_path / "0", task=TASK)
+    assert run.reading["vocabulary"] == {"0": 1, "1": 0}
+    assert run.reading["vocabulary_files"] == list(told)
 
 
 def test_special_tokens_are_called_what_the_tokenizer_calls_them(tmp_path: Path) -> None:
@@ -293,12 +288,11 @@ def test_special_tokens_are_called_what_the_tokenizer_calls_them(tmp_path: Path)
     folder.mkdir()
     model = OwnEncoder().double().eval()
     save(model, folder / "model.safetensors")
-    (folder / "config.json").write_text(
-        '{"heads": 2, "gate": "sigmoid", "transformers_version": 5}'
-    )
-    (folder / "vocab.json").write_text('{"0": 0, "1": 1, "start": 2, "<s>": 3}')
-    (folder / "special_tokens_map.json").write_text('{"cls_token": {"content": "start"}}')
-    (folder / "spiece.model").write_text("")
+    about = {"heads": 2, "gate": "sigmoid", "transformers_version": 5}
+    written(folder, "config.json", about)
+    written(folder, "vocab.json", {"0": 0, "1": 1, "start": 2, "<s>": 3})
+    written(folder, "special_tokens_map.json", {"cls_token": {"content": "start"}})
+    written(folder, "spiece.model", "")
     run = api.load_weights(tmp_path / "runs.db", folder, task=TASK)
     assert run.reading["special_tokens"] == {"begin": {"token": "start", "id": 2}}
     assert run.reading["not_read"] == ["config.json's gate='sigmoid'", "spiece.model"]
@@ -306,40 +300,14 @@ def test_special_tokens_are_called_what_the_tokenizer_calls_them(tmp_path: Path)
     assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["gated_deltanet", "mamba", "gpt_neo"])
-def test_another_kind_of_model_is_not_taken_for_a_gpt2(kind: str, tmp_path: Path) -> None:
+def test_another_kind_of_model_is_not_taken_for_a_gpt2(tmp_path: Path) -> None:
+    kind = "gpt_neo"
     tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
-    settings = json.dumps({"n_head": 2, "model_type": kind})
-    (tmp_path / "config.json").write_text(settings)
-    save_file(tensors, tmp_path / "model.safetensors")
+    written(tmp_path, "config.json", {"n_head": 2, "model_type": kind})
+    written(tmp_path, "model.safetensors", tensors)
     refused(tmp_path / "runs.db", tmp_path, f"model_type={kind!r}")
     run = api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK, adapter="gpt2")
     assert run.reading["not_read"] == [f"config.json's model_type={kind!r}"]
-    for name, value, why in (
-        ("h.0.attn.gate.weight", torch.zeros(8, 8).double(), "has no place"),
-        ("h.0.attn.steps", torch.zeros(8, dtype=torch.int8), "is of int8"),
-    ):
-        save_file({**tensors, name: value}, tmp_path / "model.safetensors")
-        refused(tmp_path / "runs.db", tmp_path, f"'{name}' {why}", adapter="gpt2", seed=1)
-    others = {"wte.weight": torch.zeros(2, 8), "layers.0.gate.weight": torch.zeros(8, 8)}
-    save_file(others, tmp_path / "model.safetensors")
-    refused(tmp_path / "runs.db", tmp_path, "of no kind that is known here")
-
-
-def test_a_tensor_that_is_missing_beside_others_of_its_kind_is_named(tmp_path: Path) -> None:
-    tokens, db = four_tokens(tmp_path), tmp_path / "runs.db"
-    file = save(OwnEncoder(), tmp_path / "own.safetensors")
-    tensors = load_file(file)
-    for missing in ("encoder.layers.1.linear2.bias", "encoder.layers.0.norm1.bias"):
-        save_file(changed(tensors, **{missing: None}), file)
-        refused(db, file, f"'{missing}' is missing", tokens=tokens, settings=HEADS)
-    save_file({**tensors, "tok_type.weight": torch.zeros(2, 8)}, file)
-    said = "tok.weight, tok_type.weight may each be the embed"
-    refused(db, file, said, tokens=tokens, settings=HEADS)
-    (tmp_path / "config.json").write_text('{"num_layers": 2}')
-    save_file({x: y for x, y in tensors.items() if "layers.1" not in x}, file)
-    said = "num_layers=2, and by its tensors it is 1"
-    refused(db, file, said, tokens=tokens, settings=HEADS)
 
 
 NAMES = ("weight", "bias")
@@ -389,9 +357,9 @@ def gpt2_states(
 @pytest.mark.parametrize("divided", [True, False])
 def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path, divided: bool) -> None:
     tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
-    save_file(tensors, tmp_path / "model.safetensors")
+    written(tmp_path, "model.safetensors", tensors)
     settings = {"n_head": 2, "activation_function": "gelu_new", "scale_attn_weights": divided}
-    (tmp_path / "config.json").write_text(json.dumps(settings))
+    written(tmp_path, "config.json", settings)
     scale = None if divided else 1.0
     found = loaded_logits(tmp_path / "runs.db", tmp_path)
     for text, logit in zip(STRINGS, found, strict=True):
@@ -400,38 +368,43 @@ def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path, divided: boo
         assert logit == pytest.approx(float(yes - no), rel=1e-8)
 
 
+SIX = ["0", "1", "<bos>", "<sep>", "<eos>", "<pad>"]
+NO_GPT2: list[tuple[dict[str, Any], int, str]] = [
+    ({"n_layer": 3}, 0, "n_layer=3, and by its tensors it is 2"),
+    ({"n_embd": 16}, 0, "n_embd=16, and by its tensors it is 8"),
+    ({"n_inner": 32}, 0, "n_inner=32, and by its tensors it is 20"),
+    ({"n_positions": 1024}, 0, "n_positions=1024, and by its tensors it is 20"),
+    ({"vocab_size": "7"}, 0, "vocab_size='7', and by its tensors it is 6"),
+    ({"tie_word_embeddings": False}, 0, "'lm_head.weight' is missing"),
+    ({"tie_word_embeddings": True}, 2, "'lm_head.weight' differs from 'wte.weight'"),
+    ({"model_type": "gpt2"}, 2, "'lm_head.weight' differs from 'wte.weight'"),
+    ({"tie_word_embeddings": "yes"}, 0, "tie_word_embeddings='yes': expected true or"),
+]
+"""Settings beside a GPT-2, how often its head is its embedding, and what is said."""
+YES_NO: dict[str, Any] = {"settings": {"yes": "1", "no": "0"}}
+
+
+def gpt2_files(config: dict[str, Any], times: int) -> dict[str, Content]:
+    """A GPT-2 with a head that is its embedding so many times."""
+    tensors = gpt2_tensors(6, 20)
+    if times:
+        tensors["lm_head.weight"] = tensors["wte.weight"] * times
+    about = {"n_head": 2, **config}
+    return {"model.safetensors": tensors, "config.json": about, "vocabulary.json": SIX}
+
+
 @pytest.mark.parametrize(
-    ("config", "head", "said"),
+    ("config", "times"),
     [
-        ({"n_layer": 3}, None, "n_layer=3, and by its tensors it is 2"),
-        ({"n_embd": 16}, None, "n_embd=16, and by its tensors it is 8"),
-        ({"n_inner": 32}, None, "n_inner=32, and by its tensors it is 20"),
-        ({"n_positions": 1024}, None, "n_positions=1024, and by its tensors it is 20"),
-        ({"vocab_size": "7"}, None, "vocab_size='7', and by its tensors it is 6"),
-        ({"tie_word_embeddings": False}, None, "'lm_head.weight' is missing"),
-        ({"tie_word_embeddings": True}, "own", "'lm_head.weight' differs from 'wte.weight'"),
-        ({"model_type": "gpt2"}, "own", "'lm_head.weight' differs from 'wte.weight'"),
-        ({"tie_word_embeddings": "yes"}, None, "tie_word_embeddings='yes': expected true or"),
-        ({"model_type": "gpt2", "n_inner": None, "n_layer": 2}, "same", ""),
-        ({"model_type": "gpt2", "tie_word_embeddings": False}, "own", ""),
-        ({}, "own", ""),
+        ({"model_type": "gpt2", "n_inner": None, "n_layer": 2}, 1),
+        ({"model_type": "gpt2", "tie_word_embeddings": False}, 2),
+        ({}, 2),
     ],
 )
-def test_settings_of_another_gpt2_are_refused(
-    config: dict[str, Any], head: str | None, said: str, tmp_path: Path
-) -> None:
-    tokens = ["0", "1", "<bos>", "<sep>", "<eos>", "<pad>"]
-    tensors = gpt2_tensors(6, 20)
-    if head is not None:
-        tensors["lm_head.weight"] = tensors["wte.weight"].clone() * (1 if head == "same" else 2)
-    save_file(tensors, tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_text(json.dumps({"n_head": 2, **config}))
-    (tmp_path / "vocabulary.json").write_text(json.dumps(tokens))
-    how: dict[str, Any] = {"task": TASK, "settings": {"yes": "1", "no": "0"}}
-    if not said:
-        assert api.load_weights(tmp_path / "runs.db", tmp_path, **how) == 1
-        return
-    refused(tmp_path / "runs.db", tmp_path, said, **how)
+def test_settings_that_a_gpt2_has_are_read(config: Any, times: int, tmp_path: Path) -> None:
+    for name, content in gpt2_files(config, times).items():
+        written(tmp_path, name, content)
+    assert api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK, **YES_NO) == 1
 
 
 @pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.module.", "model."])
@@ -439,8 +412,8 @@ def test_a_network_that_was_wrapped_for_training_is_read(wrapper: str, tmp_path:
     tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
     found = []
     for name, prefix in (("plain", ""), ("wrapped", wrapper)):
-        save_file({f"{prefix}{x}": y for x, y in tensors.items()}, tmp_path / f"{name}.safetensors")
-        file = tmp_path / f"{name}.safetensors"
+        named = {f"{prefix}{x}": y for x, y in tensors.items()}
+        file = written(tmp_path, f"{name}.safetensors", named)
         found.append(loaded_logits(tmp_path / "runs.db", file, settings={"n_head": 2}))
     assert np.array_equal(*found)
 
@@ -448,23 +421,22 @@ def test_a_network_that_was_wrapped_for_training_is_read(wrapper: str, tmp_path:
 def test_a_gpt2_gives_outputs_the_probabilities_that_it_gives_there(tmp_path: Path) -> None:
     tokens = ["a", "b", "<bos>", "<sep>", "<eos>", "<pad>"]
     tensors = gpt2_tensors(len(tokens), 40)
-    save_file(tensors, tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_text('{"n_head": 2}')
-    (tmp_path / "vocabulary.json").write_text(json.dumps(tokens))
+    written(tmp_path, "model.safetensors", tensors)
+    written(tmp_path, "config.json", {"n_head": 2})
+    written(tmp_path, "vocabulary.json", tokens)
     task = {"task": "copy", "test_size": 50, "test_max_length": 6}
     run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
     found = api.model(api.open_store(str(tmp_path / "runs.db")), run).ask_all(["ab"]).score
     logits = gpt2_states(tensors, [2, 0, 1, 3, 0, 1]) @ tensors["wte.weight"].T
-    written = logits.log_softmax(1)[[3, 4, 5], [0, 1, 4]].sum()
-    assert found[0] == pytest.approx(float(written), rel=1e-8)
+    output = logits.log_softmax(1)[[3, 4, 5], [0, 1, 4]].sum()
+    assert found[0] == pytest.approx(float(output), rel=1e-8)
 
 
 def test_a_network_that_answers_at_every_place_answers_as_it_does_there(tmp_path: Path) -> None:
     model = OwnRecurrent(nn.LSTM, 3).double()
     model.embedding = nn.Embedding(3, 3).double()
     file = save(model, tmp_path / "own.safetensors")
-    tokens = tmp_path / "tokens.json"
-    tokens.write_text('["0", "1", "<bos>"]')
+    tokens = written(tmp_path, "tokens.json", ["0", "1", "<bos>"])
     task = {**TASK, "answers": "prefixes"}
     run = api.load_weights(tmp_path / "runs.db", file, task=task, tokens=tokens)
     loaded = api.model(api.open_store(str(tmp_path / "runs.db")), run)
@@ -527,13 +499,14 @@ def test_what_cannot_be_stored_is_refused_before_it_is_tested(
     assert loaded_lstm(tmp_path, replace=True)[1] != run
 
 
-def changed(tensors: dict[str, Tensor], **more: Tensor | None) -> dict[str, Tensor]:
-    kept = {**tensors, **more}
-    return {name: x for name, x in kept.items() if x is not None}
-
-
-HEAD, BIAS = "head.weight", "head.bias"
+MODEL, HEAD, BIAS = "model.safetensors", "head.weight", "head.bias"
+GATE, NORM = "h.0.attn.gate.weight", "encoder.layers.0.norm1.bias"
+ROW = torch.zeros(2, 8)
+LSTM, THREE = (OwnRecurrent(nn.LSTM, 3, tokens=x).state_dict() for x in (2, 3))
+RNN, ENCODER = OwnRecurrent(nn.RNN, 3).state_dict(), OwnEncoder().state_dict()
+GPT2 = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
 UNFIT: list[tuple[dict[str, Tensor | None], str]] = [
+    ({**dict.fromkeys(LSTM), "wte.weight": ROW, "layers.0.weight": ROW + 1}, "of no kind that"),
     ({"body.weight_hh_l1": None}, "weight_hh_l1"),
     ({"body.weight_ih_l1": torch.zeros(24, 7)}, "shape"),
     ({"body.bias_hh_l1": None}, "'body.bias_hh_l1' is missing"),
@@ -553,41 +526,90 @@ UNFIT: list[tuple[dict[str, Tensor | None], str]] = [
 """Tensors that an LSTM has otherwise, or lacks."""
 
 
-@pytest.mark.parametrize(("more", "said"), UNFIT, ids=lambda x: str(x)[:30])
-def test_what_does_not_fit_is_named_in_one_line(
-    more: dict[str, Tensor | None], said: str, tmp_path: Path
+LOST: list[tuple[dict[str, Tensor | None], str]] = [
+    ({"encoder.layers.1.linear2.bias": None}, "'encoder.layers.1.linear2.bias' is missing"),
+    ({NORM: None}, f"'{NORM}' is missing"),
+    ({"tok_type.weight": ROW}, "tok.weight, tok_type.weight may each be the embed"),
+]
+"""Tensors that an encoder lacks, or has besides."""
+WRONGLY: list[tuple[dict[str, Any], str]] = [
+    ({"adapter": "onnx"}, "'onnx'"),
+    ({"settings": {"n_head": 2}}, "n_head: not read by 'recurrent'"),
+    ({"settings": {"readout": "middle"}}, "'middle'"),
+    ({"settings": {"readout": "last"}}, "no end token"),
+    ({"settings": {"nonlinearity": "relu"}}, "'relu'"),
+    ({"settings": {"head": "nothing"}}, "nothing.weight"),
+    ({"task": "parityy"}, "parity"),
+    ({"task": {"task": "parity", "hidden_size": 9}}, "the weights say it"),
+    ({"task": {"task": "dyck"}}, "not in the vocabulary"),
+    ({"seed": -1}, "seed"),
+    ({"model": "a\nb"}, "printable"),
+]
+"""What is said of an LSTM."""
+OF_ENCODER: list[tuple[dict[str, Any], str]] = [
+    ({"task": {**TASK, "test_max_length": 30}, "settings": HEADS}, "has 20 places"),
+    ({"settings": {**HEADS, "positions": "sinusoidal"}}, "other numbers than positions="),
+]
+OF_GPT2: list[tuple[dict[str, Tensor], str]] = [
+    ({GATE: torch.zeros(8, 8).double()}, f"'{GATE}' has no place"),
+    ({GATE: torch.zeros(8, dtype=torch.int8)}, f"'{GATE}' is of int8"),
+]
+
+
+def bytes_of(save_to: Callable[[Any, io.BytesIO], object], content: Any) -> bytes:
+    made = io.BytesIO()
+    save_to(content, made)
+    return made.getvalue()
+
+
+def zipped(tensors: dict[str, Tensor], to: io.BytesIO) -> None:
+    with zipfile.ZipFile(to, "w") as archive:
+        archive.writestr("own.safetensors", safetensors.torch.save(tensors))
+
+
+NO_MODEL: list[tuple[str, Content, str]] = [
+    ("model-00001-of-00002.safetensors", LSTM, "a part of a model of several files"),
+    (MODEL, {**LSTM, "head.weight_g": torch.ones(1)}, "of which a weight is"),
+    ("pytorch_model.bin", bytes_of(torch.save, LSTM), "pytorch_model.bin: a pickle"),
+    ("model.pt", bytes_of(torch.save, LSTM), "save_file"),
+    ("model.npz", bytes_of(lambda x, to: np.savez(to, **x), {"a": np.ones(3)}), "dict(numpy.load"),
+    ("own.zip", bytes_of(zipped, LSTM), "an archive with 'own.safetensors' in it"),
+]
+"""What is no whole model, and what is said of what would be one."""
+
+OF_FOUR: dict[str, Content] = {"vocabulary.json": FOUR}
+REFUSED: list[tuple[dict[str, Content], dict[str, Any], str]] = [
+    *(({MODEL: THREE, **files}, {}, x) for files, x in NO_VOCABULARIES),
+    *((gpt2_files(config, times), YES_NO, x) for config, times, x in NO_GPT2),
+    *(({MODEL: {**LSTM, **more}}, {}, x) for more, x in UNFIT),
+    *(({MODEL: {**ENCODER, **more}, **OF_FOUR}, {"settings": HEADS}, x) for more, x in LOST),
+    (
+        {MODEL: {x: y for x, y in ENCODER.items() if "layers.1" not in x}, **OF_FOUR,
+         "config.json": {"num_layers": 2}},
+        {"settings": HEADS}, "num_layers=2, and by its tensors it is 1",
+    ),
+    *(({MODEL: LSTM, "vocabulary.json": ["0", "1"]}, how, x) for how, x in WRONGLY),
+    *(({MODEL: ENCODER, **OF_FOUR}, how, x) for how, x in OF_ENCODER),
+    *(
+        ({MODEL: {**GPT2, **more}, "config.json": {"n_head": 2}}, {"adapter": "gpt2"}, x)
+        for more, x in OF_GPT2
+    ),
+    *(({name: content}, {}, x) for name, content, x in NO_MODEL),
+    ({MODEL: RNN, "config.json": {"hidden_act": "relu"}}, {}, "nonlinearity='relu': expected tanh"),
+]  # fmt: skip
+"""Files of a folder, what is said of them, and what is said against them."""
+
+
+@pytest.mark.parametrize(("files", "how", "said"), REFUSED, ids=[row[2] for row in REFUSED])
+def test_what_is_no_model_that_can_be_loaded_is_refused_in_one_line(
+    files: dict[str, Content], how: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    file = tmp_path / "own.safetensors"
-    save_file(changed(OwnRecurrent(nn.LSTM, 3).state_dict(), **more), file)
-    refused(tmp_path / "runs.db", file, said)
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"adapter": "onnx"}, "'onnx'"),
-        ({"settings": {"n_head": 2}}, "n_head: not read by 'recurrent'"),
-        ({"settings": {"readout": "middle"}}, "'middle'"),
-        ({"settings": {"readout": "last"}}, "no end token"),
-        ({"settings": {"nonlinearity": "relu"}}, "'relu'"),
-        ({"settings": {"head": "nothing"}}, "nothing.weight"),
-        ({"task": "parityy"}, "parity"),
-        ({"task": {"task": "parity", "hidden_size": 9}}, "the weights say it"),
-        ({"task": {"task": "dyck"}}, "not in the vocabulary"),
-        ({"task": {**TASK, "test_max_length": 30}, "settings": HEADS}, "has 20 places"),
-        ({"settings": {**HEADS, "positions": "sinusoidal"}}, "other numbers than positions="),
-        ({"seed": -1}, "seed"),
-        ({"model": "a\nb"}, "printable"),
-    ],
-)
-def test_what_is_said_of_it_wrongly_is_named(how: Any, said: str, tmp_path: Path) -> None:
-    tokens = four_tokens(tmp_path)
-    model: nn.Module = OwnEncoder()
-    if not HEADS.items() <= how.get("settings", {}).items():
-        tokens.write_text('["0", "1"]')
-        model = OwnRecurrent(nn.LSTM, 3)
-    file = save(model, tmp_path / "own.safetensors")
-    refused(tmp_path / "runs.db", file, said, **{"tokens": tokens, **how})
+    for name, content in files.items():
+        tensors = name.endswith("safetensors")
+        kept = {x: y for x, y in content.items() if y is not None} if tensors else content
+        path = written(tmp_path / "own", name, kept)
+    alone = path.suffix in (".pt", ".npz", ".zip")
+    refused(tmp_path / "runs.db", path if alone else tmp_path / "own", said, **how)
 
 
 def test_what_stands_beside_the_only_file_of_weights_is_read(tmp_path: Path) -> None:
@@ -601,39 +623,6 @@ def test_what_stands_beside_the_only_file_of_weights_is_read(tmp_path: Path) -> 
     save(OwnRecurrent(nn.LSTM, 3, tokens=3), folder / "other.safetensors")
     with pytest.raises(ConfigError, match="has 3 rows"):
         loaded_logits(tmp_path / "alone.db", file)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("model-00001-of-00002.safetensors", "a part of a model of several files"),
-        ("normed.safetensors", "of which a weight is"),
-        ("rectified.safetensors", "nonlinearity='relu': expected tanh"),
-        ("pytorch_model.bin", "pytorch_model.bin: a pickle"),
-        ("model.pt", "save_file"),
-        ("model.npz", "save_file(dict(numpy.load"),
-        ("own.zip", "an archive with 'own.safetensors' in it"),
-    ],
-)
-def test_what_is_no_whole_model_is_refused_with_what_makes_it_one(
-    name: str, said: str, tmp_path: Path
-) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
-    file, tensors = folder / name, OwnRecurrent(nn.RNN, 3).state_dict()
-    if name == "normed.safetensors":
-        tensors["head.weight_g"] = torch.ones(1)
-    if name.endswith("npz"):
-        np.savez(file, a=np.ones(3, np.float32))
-    elif name.endswith("zip"):
-        save_file(tensors, tmp_path / "own.safetensors")
-        with zipfile.ZipFile(file, "w") as archive:
-            archive.write(tmp_path / "own.safetensors", "own.safetensors")
-    else:
-        (save_file if name.endswith("safetensors") else torch.save)(tensors, file)
-    (folder / "config.json").write_text('{"hidden_act": "relu"}' if "rect" in name else "{}")
-    asked = folder if name.startswith(("model-", "pytorch", "rect", "normed")) else file
-    refused(tmp_path / "runs.db", asked, said)
 
 
 def hostile_files(sound: bytes) -> Iterator[bytes]:

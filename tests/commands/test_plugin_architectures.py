@@ -1,5 +1,8 @@
-"""Architectures of another package: what training would lose is refused, and all else is asked."""
+"""Architectures of another package, or of one file and one line more: what training would lose is
+refused, and all else is asked.
+"""
 
+import json
 import runpy
 import sys
 from collections.abc import Iterator
@@ -10,10 +13,13 @@ from typing import Any
 import pytest
 
 from seqcls.errors import PluginError, PluginMissingError
-from seqcls.problem import check, configuration
+from seqcls.models import MODELS
+from seqcls.models.entries import Entry, recurrent
+from seqcls.problem import check, configuration, resolve
 from sweeps.api import Store, fit_shortcuts, open_store, runs, submit, work
+from sweeps.work.machine import parameter_bytes
 from tests.commands import refused, run_main
-from tests.conftest import SHORT
+from tests.conftest import ASSETS, SHORT
 from tests.plugins import forget_parts
 
 MODULE = """
@@ -219,3 +225,55 @@ def queued(package: Path, folder: Path, *names: str) -> Store:
     with found(package):
         submit(store, spec_of(*names))
     return store
+
+
+ENTRY = Entry(
+    "minimal:Minimal", frozenset({"num_blocks", "readout", "biases"}), several_outputs=True,
+    sizes=recurrent(2),
+)  # fmt: skip
+
+
+@pytest.fixture
+def minimal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A specification of models whose architecture is one file and one line more."""
+    monkeypatch.syspath_prepend(str(ASSETS / "architecture"))
+    monkeypatch.setattr(MODELS, "_own", {**MODELS._own, "minimal": ENTRY})
+    forget_parts()
+    lengths = "".join(f"{part}_max_length = 6\n" for part in ("train", "validation", "test"))
+    own = [
+        f'[[configurations]]\narchitecture = "minimal"\n{x}\n'
+        for x in ('task = "copy"', 'task = "parity"\nreadout = "last"\nnum_blocks = 2')
+    ]
+    fields = "".join(f"{name} = {value}\n" for name, value in SHORT.items())
+    spec = tmp_path / "new.toml"
+    spec.write_text(f'name = "new"\nmodel_seeds = [0]\n[fixed]\n{fields}{lengths}' + "".join(own))
+    yield str(spec)
+    monkeypatch.undo()
+    forget_parts()
+
+
+def test_it_is_trained_asked_looked_into_and_writes_with_what_it_keeps(
+    minimal: str, tmp_path: Path
+) -> None:
+    def told(*arguments: str) -> Any:
+        return json.loads(said(*arguments, "--json", "--db", str(tmp_path / "new.db")))
+
+    open_store(tmp_path / "new.db")
+    assert told("estimate", minimal)[0]["runs"] == 2
+    said("sweep", minimal, "--workers", "0", "--db", str(tmp_path / "new.db"))
+    writes, recognizes = sorted(told("runs"), key=lambda run: str(run["task"]))
+    assert [(x["state"], x["engine"]) for x in (writes, recognizes)] == [("done", "strings")] * 2
+    sizes = [
+        parameter_bytes(resolve(configuration({"task": "copy", "architecture": name})))
+        for name in ("minimal", "rnn")
+    ]
+    assert sizes[0] == sizes[1] > 0
+    (written,) = told("predict", str(writes["id"]), "ab")
+    beam = told("predict", str(writes["id"]), "ab", "--beam", "3")
+    assert written["target"] == beam[0]["target"] == "ab"
+    assert len(beam) == 3
+    run = str(recognizes["id"])
+    assert len(told("states", run, "0110")["units"]) == 2, "a layer each"
+    assert told("patch", run, "0110", "--source", "0010")
+    assert told("ablate", run, "--sample", "20")
+    assert told("automaton", run, "--strings", "60", "--seconds", "5")

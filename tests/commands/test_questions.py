@@ -30,7 +30,7 @@ from sweeps.store.opening import open_writer
 from tests.commands import run_main, shown_commands
 from tests.conftest import LONG, ROOT
 from tests.databases import load_parity
-from tests.oracles.compared import Matrix
+from tests.oracles.compared import Matrix, spelled_out
 from tests.world import KINDS, UNKNOWN, Kind, spelled
 
 SHIPPED = ROOT / "runs.db"
@@ -118,6 +118,14 @@ UNLIKE = {
 }  # fmt: skip
 """Kinds that answer in ways of their own; all are asked in `make chaos`."""
 ASKED = [kind for kind in KINDS if LONG or kind.name in UNLIKE]
+
+BELONGS: dict[str, Callable[[str], bool]] = {
+    "counted": lambda text: text.count("1") % 2 == 1,
+    "of_order": lambda text: text[:1] == text[-1:],
+    "own_file": lambda text: text.count("a") % 2 == 1,
+    "parts_from_outside": lambda text: text.endswith("b"),
+}
+"""Kinds, and which strings belong to their language."""
 
 
 def plain(found: Any) -> Any:
@@ -215,6 +223,12 @@ def test_a_command_python_and_an_agent_give_one_answer(every: Matrix, kind: Kind
         if name == "predict" and found is not None and string in facts.wrong_strings(run):
             right, given = ("label", "predicted") if "label" in found[0] else ("target", "output")
             assert found[0][right] != found[0][given], string
+        if name == "errors" and kind.name in BELONGS:
+            for error in found:
+                assert error["label"] == BELONGS[kind.name](spelled_out(error["string"]))
+                assert error["label"] == (error["logit"] <= 0)
+            logit = plain(api.predict(store, run, [found[0]["string"]]))[0]["logit"]
+            assert logit == pytest.approx(found[0]["logit"], abs=1e-4)
         if name == "patch" and answer is not None:
             assert not any(any(row) for row in answer.get("flips", []))
     for (name, _), shown, found in zip(tools, told(store, tools), expected, strict=True):

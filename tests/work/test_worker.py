@@ -218,15 +218,16 @@ def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db
     assert rows(store, "SELECT count(*) FROM worker WHERE ended_at IS NULL") == [(0,)]
 
 
-def test_workers_train_the_same_wherever_they_are(any_db: str, tmp_path: Path) -> None:
+def test_workers_train_the_same_wherever_they_are(postgres_url: str, tmp_path: Path) -> None:
     found = []
-    for db, workers in ((str(tmp_path / "here.db"), 0), (any_db, 2)):
+    for db, workers in ((str(tmp_path / "here.db"), 0), (postgres_url, 2)):
         store, told = open_writer(db), list[tuple[float, int]]()
         sweep_id = writer.submit(store, parse_spec(GRID))
         worked = work(store, [sweep_id], WorkOptions(workers), lambda *now: told.append(now))  # noqa: B023
         assert worked.recorded == 6
         assert (told[0], told[-1]) == ((0, 6), (6, 6))
-        assert [done for done, _ in told] == sorted(done for done, _ in told)
+        shares = [round(done, 9) for done, _ in told]
+        assert shares == sorted(shares)
         found.append(rows(store, "SELECT digest FROM run ORDER BY id"))
     assert found[0] == found[1]
     assert len(set(found[0])) == 6
@@ -245,7 +246,7 @@ def test_the_second_try_of_a_group_that_was_left_is_no_trouble(store: Store) -> 
         elif done == 0 and told == ["stopped"]:
             writer.resume(store, [sweep_id])
             told.append("resumed")
-        elif done > 0.01 and told == ["stopped", "resumed"]:
+        elif done > 0.001 and told == ["stopped", "resumed"]:
             writer.stop(store, [sweep_id])
 
     worked = work(store, None, WorkOptions(0), stop_then_resume)
