@@ -112,12 +112,21 @@ def test_a_killed_command_or_its_processes_cost_attempts_and_no_result(
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     if what == "command":
         time.sleep(generator.uniform(0.2, 6))
+        with_it = psutil.Process(process.pid).children(recursive=True)
         process.kill()
         process.wait()
+        while any(map(lives, with_it)):
+            time.sleep(0.1)
     else:
         kill_some(process, generator)
     sweep(db, "many")
     assert_whole(db, "many")
+
+
+def lives(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def kill_some(command: "subprocess.Popen[bytes]", generator: random.Random) -> None:

@@ -2,12 +2,14 @@
 
 import contextlib
 import io
+import json
 import logging
 import os
 import signal
 import subprocess
 import sys
 import warnings
+from typing import Any
 
 import pytest
 from typer.core import TyperCommand, TyperGroup
@@ -57,6 +59,23 @@ def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProces
             for number, handler in ends.items():
                 signal.signal(number, handler)
     return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+
+def printed(*arguments: str, **environment: str) -> str:
+    """What a command prints that does what it is asked."""
+    done = run_main(*arguments, **environment)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def told(*arguments: str, **environment: str) -> Any:
+    """The same as data."""
+    return json.loads(printed(*arguments, "--json", **environment), parse_constant=refuse)
+
+
+def refuse(constant: str) -> None:
+    """Fails where a text has words of Python that JSON has not."""
+    raise AssertionError(f"{constant} is no JSON")
 
 
 def _replace_no_process(program: str, *_: object) -> None:

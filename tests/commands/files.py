@@ -38,6 +38,13 @@ def written(folder: Path, name: str, content: Content) -> Path:
     return path
 
 
+def folder_of(folder: Path, files: Mapping[str, Content]) -> Path:
+    """The folder, with these files."""
+    for name, content in files.items():
+        written(folder, name, content)
+    return folder
+
+
 def table(heading: str, rows: Iterable[Iterable[Any]]) -> str:
     """The text of a CSV file."""
     return "\n".join([heading, *(",".join(map(str, row)) for row in rows)])

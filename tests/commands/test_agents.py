@@ -6,7 +6,6 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from sweeps.api.sweeping import launch_for_agent
 from sweeps.mcp_server import MOST_CHARACTERS, server_of
 from sweeps.store.databases.engine import Store
 from tests.commands import run_main
+from tests.commands.agents import converse, wait
 from tests.conftest import ROOT
 
 Ask = Callable[..., Awaitable[Any]]
@@ -43,16 +43,6 @@ max_num_epochs = 1
 """
 
 
-def run(talk: Callable[[], Awaitable[None]]) -> None:
-    """Waits in another thread: where a browser was opened, this one runs a loop already."""
-
-    async def wait() -> None:
-        await talk()
-
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(lambda: asyncio.run(wait())).result()
-
-
 def talking(client: Client) -> Ask:
     """Asks a tool, and gives its answer, or the text of a refusal."""
 
@@ -65,18 +55,8 @@ def talking(client: Client) -> Ask:
     return ask
 
 
-def converse(server: MCPServer, talk: Callable[[Ask], Awaitable[None]]) -> None:
-    """Has an agent talk to a server of this process."""
-
-    async def connect() -> None:
-        async with Client(server) as client:
-            await talk(talking(client))
-
-    run(connect)
-
-
 def within(store: Store, talk: Callable[[Ask], Awaitable[None]], allowed: int = 0) -> None:
-    converse(server_of(store, allowed), talk)
+    converse(server_of(store, allowed), lambda client: talk(talking(client)))
 
 
 @pytest.fixture
@@ -131,7 +111,9 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(
         assert (await ask("estimate", specification=SMALL))["runs"] == 2
 
     before = sha256(shipped.read_bytes()).hexdigest()
-    monkeypatch.setattr(MCPServer, "run", lambda server: converse(server, talk))
+    monkeypatch.setattr(
+        MCPServer, "run", lambda server: converse(server, lambda own: talk(talking(own)))
+    )
     assert run_main("mcp", "--db", str(shipped), SEQCLS_READ_ONLY="").returncode == 0
     assert sha256(shipped.read_bytes()).hexdigest() == before
 
@@ -211,7 +193,7 @@ def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) 
             await asyncio.sleep(0.1)
         assert row["models"] == row["done"] == 2
 
-    run(talk)
+    wait(talk)
 
 
 def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import json
 import lzma
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,20 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from dashboard.charts.token_states import prefix_logits
 from seqcls.config import PARTS
-from seqcls.engines.member import draw_initial
 from seqcls.errors import DatasetError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.minimal import minimal_failing
-from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
 from seqcls.strings import datasets
 from seqcls.strings.datasets import Row, dataset_of, remember, unpack
 from seqcls.strings.token_strings import TokenStrings
 from sweeps import api
-from sweeps.api import fit_shortcuts, overlaps, populations, runs, states, work
-from sweeps.api.presentation import prefixes_frame, said_of
+from sweeps.api import fit_shortcuts, overlaps, populations, runs, work
 from sweeps.api.protocols import protocol
 from sweeps.cli.app import app
 from sweeps.datasets import read_dataset
@@ -44,53 +39,13 @@ from sweeps.store.writes.sweep_actions import delete, submit
 from tests.app import open_app
 from tests.app import said as app_text
 from tests.commands import run_main
+from tests.commands.files import Content, folder_of, table, written
 from tests.databases import file_of, rows
-
-Content: TypeAlias = Any
-"""What a file has: text, bytes, or a table of Arrow, for Parquet."""
-
-
-def _written(path: Path, content: Content) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(content, pa.Table):
-        pq.write_table(content, path)
-    else:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
-
-
-def _folder(folder: Path, files: Mapping[str, Content]) -> Path:
-    for name, content in files.items():
-        _written(folder / name, content)
-    return folder
-
 
 HEAD = "tokens,label\n"
 LABELS = f"{HEAD}ab,1\nba,0\n"
 LABELED = "tokens,label,split,id\nba,0,test,2\nab,1,train,1\n,1,train,3\n"
 LISTS = [["a", "b"], ["b", "a"]]
-
-
-def test_one_content_has_one_digest_in_every_format_and_order(tmp_path: Path) -> None:
-    csv = read_dataset(_written(tmp_path / "a.csv", LABELED))
-    head, *lines = LABELED.splitlines()
-    found = [
-        {"tokens": tokens, "label": int(label), "split": split, "id": int(row_id)}
-        for tokens, label, split, row_id in (line.split(",") for line in lines)
-    ]
-    others: dict[str, Content] = {
-        "a.tsv": "\n".join([head, *reversed(lines)]).replace(",", "\t"),
-        "a.jsonl": "\n".join(json.dumps({**x, "tokens": list(str(x["tokens"]))}) for x in found),
-        "a.parquet": pa.Table.from_pylist(found),
-    }
-    digests = {read_dataset(_written(tmp_path / x, y)).digest for x, y in others.items()}
-    assert digests == {csv.digest}
-    assert (csv.name, csv.task, csv.alphabet) == ("a.csv", "file", "ab")
-    assert list(csv.rows()) == [
-        Row((), True, None, "train", "3"),
-        Row((0, 1), True, None, "train", "1"),
-        Row((1, 0), False, None, "test", "2"),
-    ]
 
 
 def _parquet(tokens: pa.Array) -> pa.Table:
@@ -126,13 +81,30 @@ ALIKE: dict[str, Content] = {
 }
 
 
-def test_one_content_is_read_however_programs_write_it(tmp_path: Path) -> None:
-    expected = read_dataset(_written(tmp_path / "x.csv", LABELS)).digest
+def test_one_content_has_one_digest_in_every_format_and_order(tmp_path: Path) -> None:
+    expected = read_dataset(written(tmp_path, "x.csv", LABELS)).digest
     for name, content in ALIKE.items():
-        path = _written(tmp_path / name, content)
+        path = written(tmp_path, name, content)
         assert read_dataset(path).digest == expected, name
-    packed = _written(tmp_path / "packed.parquet.gz", gzip.compress(path.read_bytes()))
+    packed = written(tmp_path, "packed.parquet.gz", gzip.compress(path.read_bytes()))
     assert read_dataset(packed).digest == expected
+    # With splits and ids; the empty string is one.
+    csv = read_dataset(written(tmp_path, "a.csv", LABELED))
+    head, *lines = LABELED.splitlines()
+    split = [dict(zip(head.split(","), line.split(","), strict=True)) for line in lines]
+    others: dict[str, Content] = {
+        "a.tsv": "\n".join([head, *reversed(lines)]).replace(",", "\t"),
+        "a.jsonl": [{**x, "tokens": [*x["tokens"]], "label": int(x["label"])} for x in split],
+        "a.parquet": pa.Table.from_pylist([{**x, "label": int(x["label"])} for x in split]),
+    }
+    digests = {read_dataset(written(tmp_path, x, y)).digest for x, y in others.items()}
+    assert digests == {csv.digest}
+    assert (csv.name, csv.task, csv.alphabet) == ("a.csv", "file", "ab")
+    assert list(csv.rows()) == [
+        Row((), True, None, "train", "3"),
+        Row((0, 1), True, None, "train", "1"),
+        Row((1, 0), False, None, "test", "2"),
+    ]
 
 
 def _language(name: str, **others: str) -> dict[str, Content]:
@@ -191,18 +163,18 @@ FOLDERS: list[tuple[dict[str, Content], str, dict[str | None, int]]] = [
 def test_a_folder_has_rows_of_each_split_as_programs_lay_them_out(
     files: dict[str, Content], name: str, expected: dict[str | None, int], tmp_path: Path
 ) -> None:
-    found = read_dataset(_folder(tmp_path, files) / name)
+    found = read_dataset(folder_of(tmp_path, files) / name)
     assert Counter(row.split for row in found.rows()) == expected
     assert unpack(found.to_bytes()).digest == found.digest
 
 
 def test_pairs_are_words_and_a_language_is_all_its_parts(tmp_path: Path) -> None:
-    pairs = read_dataset(_folder(tmp_path / "pairs", PAIRS))
+    pairs = read_dataset(folder_of(tmp_path / "pairs", PAIRS))
     assert (pairs.task, pairs.alphabet) == ("pairs", ("A1", "B", "a", "b"))
     assert next(pairs.rows()).target == (0,)
-    written = read_dataset(_written(tmp_path / "b.csv", "length,input,target\n2,01,10\n"))
-    assert list(written.rows()) == [Row((0, 1), None, (1, 0), None, None)]
-    path = _folder(tmp_path / "Small", _language(TSL)) / f"{TSL}_Train.txt"
+    other = read_dataset(written(tmp_path, "b.csv", "length,input,target\n2,01,10\n"))
+    assert list(other.rows()) == [Row((0, 1), None, (1, 0), None, None)]
+    path = folder_of(tmp_path / "Small", _language(TSL)) / f"{TSL}_Train.txt"
     language = read_dataset(path)
     assert [row.label for row in language.rows()] == [*[True] * 2, *[False] * 2, *[True] * 3] + [
         False
@@ -211,19 +183,18 @@ def test_pairs_are_words_and_a_language_is_all_its_parts(tmp_path: Path) -> None
     # Numbered tests are those with names; without a border the content is another.
     for name, content in _language(TSL).items():
         part = name.removeprefix(f"{TSL}_").removesuffix(".txt")
-        _written(tmp_path / f"x_{NUMBERED.get(part, part)}.txt", content)
+        written(tmp_path, f"x_{NUMBERED.get(part, part)}.txt", content)
     assert read_dataset(tmp_path / "x_Train.txt").digest == language.digest
-    _written(path.with_name(f"{TSL}_TestXX.txt"), "")
-    _written(path.with_name(f"{TSL}_Dev.csv"), "")
+    folder_of(path.parent, {f"{TSL}_TestXX.txt": "", f"{TSL}_Dev.csv": ""})
     for given in (path, path.parent):
         assert summary(given).unread == (f"{TSL}_Dev.csv", f"{TSL}_TestXX.txt")
     (path.parent / f"{TSL}_TestSA.txt").unlink()
     assert read_dataset(path).digest != language.digest
     # A table with names of columns is a table, whatever its own name.
-    table = _written(tmp_path / "my_Train.txt", "tokens\tlabel\nab\t1\n")
+    table = written(tmp_path, "my_Train.txt", "tokens\tlabel\nab\t1\n")
     assert read_dataset(table).splits is None
     others: dict[str, Content] = {"test.xlsx": "", "more.csv": "", "test/x": ""}
-    tables = _folder(tmp_path / "tables", {"train.csv": LABELS, **others})
+    tables = folder_of(tmp_path / "tables", {"train.csv": LABELS, **others})
     assert summary(tables).unread == ("more.csv", "test", "test.xlsx")
     assert "files of no split, not read: more.csv, test, test.xlsx" in summary(tables).sentences
 
@@ -235,18 +206,14 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("neither.csv", "tokens,labels\nab,1\n", "either 'label' or 'target'"),
     ("both.csv", "tokens,label,target\nab,1,b\n", "either 'label' or 'target'"),
     ("twice.csv", "tokens,tokens,label\nab,ab,1\n", "two columns are 'tokens'"),
-    ("two.csv", "text,source,label\na,b,1\n", "two columns are 'tokens' ('text' and 'source')"),
-    ("header.csv", "ab,1\nba,0\n", "line 1 is 'ab, 1', expected a header with the names"),
     ("text.txt", "22+1=23\n", "line 1 is '22+1=23', expected a header"),
     ("cells.csv", f"{HEAD}ab,1\nab\n", "line 3 has 1 cell, expected 2"),
     ("latin.csv", f"{HEAD}é,1\n".encode("latin-1"), "line 2 is no text in UTF-8"),
-    ("utf16.csv", f"{HEAD}ab,1\n".encode("utf-16"), "UTF-8"),
     ("zero.csv", f"{HEAD}a\0b,1\n", "zero byte"),
     ("long.csv", f"{HEAD}{'a' * 10_000_001},1\n", "line 2 has more than 10,000,000"),
     ("tokens.csv", f"{HEAD}{'a' * 10_001},1\n", "10,001 tokens"),
     ("label.csv", f"{HEAD}ab,2\n", "line 2: label is '2'"),
     ("nan.csv", f"{HEAD}ab,NaN\n", "line 2: label is 'NaN'"),
-    ("formula.csv", f"{HEAD}ab,=1+1\n", "label is '=1+1'"),
     ("input.csv", "tokens,target\n,1\n", "line 2: tokens is empty"),
     ("split.csv", "tokens,label,split\nab,1,exam\n", "split is 'exam', expected one of train"),
     ("id.csv", "tokens,label,id\nab,1,x\nba,1,x\n", "line 3: id 'x' stands before"),
@@ -267,8 +234,6 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("deep.jsonl", "[" * 100_000, "line 1 is no JSON"),
     ("digits.jsonl", '{"tokens": ' + "9" * 5000 + "}", "a number has too many digits"),
     ("nan.jsonl", '{"tokens": "ab", "label": NaN}', "label is nan"),
-    ("null.jsonl", '{"tokens": null, "label": 1}', "line 1: None, expected text"),
-    ("half.jsonl", '{"tokens": "ab", "label": 0.5}', "label is 0.5"),
     ("absent.jsonl", '{"tokens": "ab", "label": 1}\n{"label": 1}', "line 2 has no 'tokens'"),
     ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is no text"),
     ("nested.jsonl", '{"tokens": [["a"]], "label": 1}', "no text without spaces: ['a']"),
@@ -277,16 +242,11 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("line.jsonl", '{"tokens": "a\u2028b", "label": 1}', "LINE SEPARATOR (U+2028)"),
     ("side.jsonl", '{"tokens": ["e", "\\u0301"], "label": 1}', "are the letter 'é' (U+00E9)"),
     ("wrapped.json", '{"data": [{"tokens": "ab", "label": 1}]}', "no array, with 'data'; expected"),
-    ("numbers.json", "[1, 2]", "object 1 is 1, expected"),
     ("nested.csv", f'{HEAD}"[[0, 1], [1]]",1\n', "no text without spaces: [0, 1]"),
     ("set.csv", f"{HEAD}\"{{'a', 'b'}}\",1\n", "is a set, whose items have no order"),
-    ("floats.csv", f"{HEAD}[0. 1.],1\n", "no text without spaces: 0.0"),
-    ("truths.csv", f"{HEAD}[ True False],1\n", "no text without spaces: True"),
     ("shortened.csv", f"{HEAD}[0 1 ... 1],1\n", "was shortened to '...'"),
     ("lists.csv", f'{HEAD}"[0, 1]",1\nab,0\n', "line 3: texts and lists"),
     ("heart.csv", f"{HEAD}\u2764\ufe0f,1\n", "VARIATION SELECTOR-16 (U+FE0F)"),
-    ("filler.csv", f"{HEAD}a\u3164,1\n", "HANGUL FILLER (U+3164) at character 2"),
-    ("braille.csv", f"{HEAD}\u2800,1\n", "BRAILLE PATTERN BLANK (U+2800)"),
     ("space.csv", f"{HEAD}\xa0ab,1\n", "NO-BREAK SPACE (U+00A0) at character 1"),
     ("joiner.csv", f"{HEAD}a\u200db,1\n", "ZERO WIDTH JOINER (U+200D) at character 2"),
     ("plain.csv.gz", LABELED, "cannot be unpacked as its name, which ends in '.gz'"),
@@ -358,7 +318,7 @@ def test_a_malformed_file_or_folder_is_refused_in_one_line(
     name: str, files: dict[str, Content], said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(DatasetError) as refused:
-        read_dataset(_folder(tmp_path, files) / name)
+        read_dataset(folder_of(tmp_path, files) / name)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 700
@@ -371,14 +331,6 @@ NEARLY = "".join(f"{number:b},1\n" for number in range(3_999))
 LETTERS = ["caf\u00e9", "cafe\u0301", "fac", "acf"]
 FORMS: list[dict[str, Any]] = [{"tokens": x, "label": int(x == LETTERS[0])} for x in LETTERS]
 SAID: dict[str, tuple[Content, Sequence[str]]] = {
-    "lists of NumPy 2": (
-        f'{HEAD}"[np.int64(0), np.int64(1)]",1\n[np.int64(1)],0\n',
-        ["tokens: read as lists written as text"],
-    ),
-    "lists of tensors": (
-        f'{HEAD}"[tensor(0), tensor(1, device=\'cuda:0\')]",1\n"tensor([0, 1])",0\n',
-        ["tokens: read as lists written as text"],
-    ),
     "characters": (LABELS, ["tokens: read as characters, since no text has a space"]),
     "words": (f"{HEAD}a b,1\nb a,0\n", ["tokens: read as words, with spaces between"]),
     "one space": (
@@ -386,7 +338,6 @@ SAID: dict[str, tuple[Content, Sequence[str]]] = {
         ["tokens: read as words, since 1 of 3 texts has a space, first line 4, 'ab ba'; remove it"],
     ),
     "lists": (f'{HEAD}"[0, 1]",1\n[],0\n', ["tokens: read as lists written as text"]),
-    "brackets": (f"{HEAD}[],1\n[[]],1\n[0],1\n", ["tokens: read as characters"]),
     "spaced brackets": (f'{HEAD}"[ 0 , 1 ]",1\n[ ],0\n', ["tokens: read as words"]),
     "alike": (f"{HEAD}ab,0\n\u0430b,1\n", ["U+0061 and U+0430 look alike: 'a', '\u0430'"]),
     "micro": (f"{HEAD}\u00b5,0\n\u03bc,1\n", ["tokens U+00B5 and U+03BC look alike"]),
@@ -422,8 +373,8 @@ SAID: dict[str, tuple[Content, Sequence[str]]] = {
 def test_data_says_how_a_file_is_read_and_what_contradicts(name: str, tmp_path: Path) -> None:
     content, words = SAID[name]
     ending = "parquet" if isinstance(content, pa.Table) else "csv"
-    path = tmp_path / f"a.{'json' if content[:1] == '[' else ending}"
-    said = " ".join(summary(_written(path, content)).sentences)
+    name = f"a.{'json' if content[:1] == '[' else ending}"
+    said = " ".join(summary(written(tmp_path, name, content)).sentences)
     for each in words:
         assert each in said
 
@@ -444,7 +395,7 @@ TOKENS: dict[str, tuple[str, Sequence[str]]] = {
 @pytest.mark.parametrize("name", TOKENS)
 def test_the_tokens_of_a_file_are_those_that_are_meant(tmp_path: Path, name: str) -> None:
     content, tokens = TOKENS[name]
-    dataset = read_dataset(_written(tmp_path / name, content))
+    dataset = read_dataset(written(tmp_path, name, content))
     assert {*tokens} <= {*dataset.alphabet}
     assert len(dataset.alphabet) == len(tokens) + (name == "long.csv")
     assert unpack(dataset.to_bytes()).digest == dataset.digest
@@ -454,7 +405,7 @@ def test_what_most_rows_of_a_string_say_is_right_and_others_are_trained_on_alone
     store: Store, tmp_path: Path
 ) -> None:
     train, test = (NOISY.replace("\n", f",{split}\n") for split in ("train", "test"))
-    path = _written(tmp_path / "noisy.csv", f"tokens,label,split\n{train}{test}b,1,validation\n")
+    path = written(tmp_path, "noisy.csv", f"tokens,label,split\n{train}{test}b,1,validation\n")
     problem = resolve(configuration({"task": "file", "dataset": remember(read_dataset(path))}))
     tested, trained = (next(iter(x.epochs())) for x in (problem.test, problem.train))
     spelled = [problem.tokenizer.spell(x[x < 2].tolist()) for x in tested.strings.letters]
@@ -476,27 +427,11 @@ def test_what_most_rows_of_a_string_say_is_right_and_others_are_trained_on_alone
     assert "In noisy.csv 6 rows contradict others" in overlaps.contradictions([problem.config])
 
 
-def test_a_model_of_pairs_is_asked_about_an_input_that_its_file_lacks(tmp_path: Path) -> None:
-    path = _written(tmp_path / "a.csv", "input,target\nab,ba\nabb,bba\nba,ab\nbb,bb\naab,baa\n")
-    digest = remember(read_dataset(path))
-    fields = {"task": "pairs", "dataset": digest, "architecture": "gru", **SMALL}
-    problem = resolve(configuration(fields | {"test_share": 0.4, "validation_share": 0.2}))
-    model = TrainedModel(problem, draw_initial([(problem, 0)])[0])
-    for new in ("abba", "b"):
-        answer = model.answer(model.letters(new))
-        assert answer.label is None
-        assert not answer.is_wrong
-        assert "target not known, predicted" in said_of(answer)
-    assert model.answer(model.letters("ab")).label == "ba"
-    with pytest.raises(InvalidStringError, match="not in the file"):
-        minimal_failing(model, model.letters("abba"))
-
-
-def _even(path: Path, rows: int = 300) -> Path:
+def _even(folder: Path, rows: int = 300) -> Path:
     rng = random.Random(0)
     strings = {"".join(rng.choices("ab", k=rng.randrange(1, 12))) for _ in range(rows)}
-    lines = [f"{string},{int(string.count('a') > string.count('b'))}" for string in sorted(strings)]
-    return _written(path, "\n".join(["tokens,label", *lines]))
+    labeled = ((x, int(x.count("a") > x.count("b"))) for x in sorted(strings))
+    return written(folder, "even.csv", table("tokens,label", labeled))
 
 
 SMALL = {"hidden_size": 4, "max_num_epochs": 2, "min_num_epochs": 0, "train_batch_size": 32}
@@ -507,10 +442,10 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
 ) -> None:
     """Rows with labels, languages whose names say their class, and an automaton."""
     lines = "0 0 b b\n0 1 a a\n1 1 b b\n1 0 a a\n0\n"
-    automaton, even = _written(tmp_path / "even.att", lines), _even(tmp_path / "even.csv")
+    automaton, even = written(tmp_path, "even.att", lines), _even(tmp_path)
     named = ("04.04.SL.2.1.0", "04.04.SL.2.1.1", "04.03.TSL.2.1.0", "04.03.TSL.2.1.1")
     for place, name in enumerate(named):
-        _folder(tmp_path, _language(name, Dev=f"{'ab' * (place + 2)}\tTRUE\n"))
+        folder_of(tmp_path, _language(name, Dev=f"{'ab' * (place + 2)}\tTRUE\n"))
     paths = [tmp_path / f"{name}_Train.txt" for name in named]
     short = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 9}
     asked: dict[str, dict[str, Any]] = {
@@ -548,13 +483,7 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     assert by_class["languages"].to_dict() == {"SL": 3, "TSL": 2, "Zp": 2}
 
     run = api.runs(store, "mine")["id"].tolist()[0]
-    along = states(store, run, "a{12}b{5}").prefixes
-    assert along is not None
-    assert along.labels[-1] is None, "no string of the file is so long"
     assert "not known" in run_main("states", str(run), "a{12}b{5}", "--db", db).stdout
-    frame = prefixes_frame(along).assign(letter=range(18), prefix="")
-    answers = prefix_logits(frame, [""] * 18).data["prefixes"]["answer"].tolist()
-    assert answers[-1] == "label not known" != answers[1]
 
     every = {row[0] for row in rows(store, "SELECT digest FROM dataset")}
     listed = run_main("runs", "--wide", "--db", db).stdout
@@ -573,7 +502,7 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
 
 def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     lines = "tokens,label,split,note\nab,1,train,x\nab,1,test,x\nb,0,test,x\n"
-    path = _written(tmp_path / "a.csv", lines)
+    path = written(tmp_path, "a.csv", lines)
     found = summary(path)
     assert (found.rows, found.duplicates, found.left_out) == (3, 1, ("note",))
     assert found.overlaps == [("train", "test", 1)]
@@ -584,7 +513,7 @@ def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     assert said.exit_code == 0
     assert "1 string stands in train and in test" in said.output
     assert "1 of the 2 test rows are trained on too" in said.output
-    _written(path, "tokens,label\nab,1\nb,2\nab,\n")
+    written(tmp_path, "a.csv", "tokens,label\nab,1\nb,2\nab,\n")
     said = CliRunner().invoke(app, ["data", str(path)])
     assert said.exit_code == 2
     assert "line 3: label is '2'" in said.output
@@ -592,7 +521,7 @@ def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
 
 
 def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
-    digest = remember(read_dataset(_even(tmp_path / "even.csv", 2000)))
+    digest = remember(read_dataset(_even(tmp_path, 2000)))
     fields = {"task": "file", "dataset": digest, **SMALL}
     parts = [resolve(configuration(fields | {"train_seed": seed})) for seed in (1, 1, 2)]
     drawn = [{part: next(problem.sampler(part).epochs()) for part in PARTS} for problem in parts]
@@ -613,9 +542,9 @@ def test_a_small_parquet_file_of_long_texts_is_not_unpacked(tmp_path: Path) -> N
         "texts": pa.table({"tokens": long, "label": zeros}).replace_schema_metadata(None),
         "lists": pa.table({"tokens": pa.ListArray.from_arrays([0, 10_000], long), "label": [1]}),
     }
-    for name, table in bombs.items():
+    for name, own in bombs.items():
         path = tmp_path / f"{name}.parquet"
-        pq.write_table(table, path, store_schema=name != "texts", compression="zstd")
+        pq.write_table(own, path, store_schema=name != "texts", compression="zstd")
         assert path.stat().st_size < 100_000
         with pytest.raises(DatasetError, match=r"rows 1 to .* are more than 1,000,000,000 bytes"):
             read_dataset(path)

@@ -16,22 +16,19 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from dashboard.views.error_places import align
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError
 from seqcls.imported import imported_config, unfold
-from seqcls.problem import configuration, resolve
+from seqcls.problem import resolve
 from sweeps import api
 from sweeps.api.importing import ResultLog
-from sweeps.api.naming import names_of
 from sweeps.api.protocols import protocol
-from sweeps.cli.app import app
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from tests.app import open_app, said
-from tests.commands import run_main
+from tests.commands import printed, refused, told
 from tests.commands.files import Content, table, written
 from tests.databases import rows
 from tests.stock import copy_of, stock
@@ -117,13 +114,11 @@ def test_trained_and_imported_runs_compare_string_by_string(both: Store) -> None
 
 
 NEED_WEIGHTS = (
-    "predict 3 b", "states 3 ab", "ablate 3", "minimal 3", "rules 3", "family 3 <ab>{n}",
-    "figures 3 ab -o figures", "causes theirs", "remedies 3", "explain 3 ab", "verdict 3",
-    "automaton 3", "sensitive theirs", "patch 3 ab --source bb",
+    "family 3 <ab>{n}", "figures 3 ab -o figures", "causes theirs", "automaton 3",
+    "sensitive theirs",
 )  # fmt: skip
-NEED_NONE = (
-    "status", "causes ours", "errors 3", "report theirs --out report.html",
-)  # fmt: skip
+"""Of those of `test_questions` it is said there."""
+NEED_NONE = ("status", "causes ours", "errors 3", "report theirs --out report.html")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -132,13 +127,10 @@ def test_what_needs_weights_says_why_it_is_absent_and_all_else_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for line in NEED_WEIGHTS:
-        refused = run_main(*line.split(), "--db", str(both.path))
-        assert refused.returncode == 2, refused
-        assert "weights are not in this database" in refused.stderr
+        said_ = refused(*line.split(), "--db", str(both.path))
+        assert "weights are not in this database" in said_
     for line in NEED_NONE:
-        done = run_main(*line.split(), "--db", str(both.path))
-        assert done.returncode == 0, done
-        assert "nan" not in done.stdout.split()
+        assert "nan" not in printed(*line.split(), "--db", str(both.path)).split()
     theirs = Path("report.html").read_text()
     assert "No causes can be found: it was trained elsewhere" in theirs
     assert "seqcls causes" not in theirs
@@ -215,27 +207,6 @@ def test_outputs_of_transductions_are_held_against_their_targets(tmp_path: Path)
     }
 
 
-LOOK_ALIKE: list[dict[str, Any]] = [
-    {"model": "small"}, {"model": "large"}, {"config": {"model": "small"}},
-    {"d": 64}, {"d": "64"}, {"d": True}, {"d": 1}, {"d": None}, {"d": "null"}, {},
-    {"d": [1, 2]}, {"d": "[1,2]"}, {"d": {}}, {"d": "{}"}, {"d": 'a"'}, {"d": '"a"'}, {"d": "a"},
-    {"d": "a, d=1"}, {"d": "x" * 500}, {"d": "x" * 499 + "y"}, {"d": "one\nline"},
-]  # fmt: skip
-
-
-def test_no_two_configurations_are_called_the_same(tmp_path: Path) -> None:
-    alike = api.open_store(tmp_path / "runs.db")
-    with api.log_results(alike, sweep="alike", dataset=_data(tmp_path)) as log:
-        for number, settings in enumerate([*LOOK_ALIKE, {"d": 64.0}]):
-            log.run(model="net", seed=0, config=settings, predictions=_predictions(number % 4))
-    named = names_of(alike, list(api.configs(alike)))
-    assert len(set(named.values())) == len(named) == len(LOOK_ALIKE) + 1
-    numbered = [name for name in named.values() if ", configuration " in name]
-    assert len(numbered) == 6, "64 and 64.0; None and no setting; two that begin alike"
-    small, large = (f"alike:config.config.model={size}" for size in ("small", "large"))
-    assert api.compare(alike, small, large).fields["config.config.model"] == ("small", "large")
-
-
 GOOD = [{"model": "m", "seed": 0, "id": f"s{n}", "prediction": 1} for n in TESTED]
 ODD: dict[str, tuple[list[Any], str]] = {
     "seed": ([-1, 1.5, "x", "", None, "1e3", True, "\u0663", "0x1"], "seed"),
@@ -284,11 +255,11 @@ def test_malformed_files_are_refused_in_one_line_and_nothing_is_written(tmp_path
     files += [(".jsonl", [*GOOD[:-1], GOOD[-1] | more], said_) for more, said_ in LATER]
     for number, (ending, content, said_) in enumerate(files):
         path = written(tmp_path, name := f"{number}{ending}", content)
-        with pytest.raises((DatasetError, ConfigError)) as refused:
+        with pytest.raises((DatasetError, ConfigError)) as none:
             api.import_predictions(store, path, sweep="theirs", dataset=data)
-        assert said_ in str(refused.value), name
-        assert "\n" not in str(refused.value), name
-        assert len(str(refused.value)) < 500, name
+        assert said_ in str(none.value), name
+        assert "\n" not in str(none.value), name
+        assert len(str(none.value)) < 500, name
     for place in (tmp_path, tmp_path / "missing.csv"):
         with pytest.raises(DatasetError):
             api.import_predictions(store, place, sweep="theirs", dataset=data)
@@ -304,19 +275,16 @@ def test_a_file_is_imported_by_the_command(tmp_path: Path) -> None:
     parquet = written(tmp_path, "p.parquet", both_seeds.assign(model="n"))
     settings = ["--sweep", "theirs", "--dataset", str(data), "--db", str(tmp_path / "runs.db")]
     for path in (csv, parquet):
-        found = CliRunner().invoke(app, ["import", str(path), *settings])
-        assert found.exit_code == 0, found.exception
-        assert "2 runs imported" in found.output
-    again = CliRunner().invoke(app, ["import", str(csv), *settings])
-    assert "there already" in str(again.exception)
-    assert CliRunner().invoke(app, ["import", str(csv), *settings, "--replace"]).exit_code == 0
+        assert "2 runs imported" in printed("import", str(path), *settings)
+    assert "there already" in refused("import", str(csv), *settings)
+    printed("import", str(csv), *settings, "--replace")
     store = api.open_store(tmp_path / "runs.db")
     frame = api.runs(store)
     assert len(frame) == 4
-    told = " ".join(protocol(store, int(frame["id"].iloc[-1])))
-    assert "File: data.csv" in told
-    assert "Trained elsewhere as m (d_model=64)" in told
-    assert "Imported (predictions of p.csv)" in told
+    shown = " ".join(protocol(store, int(frame["id"].iloc[-1])))
+    assert "File: data.csv" in shown
+    assert "Trained elsewhere as m (d_model=64)" in shown
+    assert "Imported (predictions of p.csv)" in shown
     assert frame["config.d_model"].tolist() == [64] * 4
 
 
@@ -426,9 +394,9 @@ def test_what_is_no_run_is_refused_in_a_line(log: ResultLog, pairs: ResultLog) -
     asked += [(log, {"config": none}, said_) for none, said_ in NO_SETTINGS]
     for own, given, said_ in asked:
         how: dict[str, Any] = {"model": "m", "seed": 0, "predictions": FRAME, **given}
-        with pytest.raises((DatasetError, ConfigError), match=re.escape(said_)) as refused:
+        with pytest.raises((DatasetError, ConfigError), match=re.escape(said_)) as none:
             own.run(**how)
-        assert "\n" not in str(refused.value)
+        assert "\n" not in str(none.value)
     for own in (log, pairs, *spelled):
         assert api.runs(own.opened).empty
     # Probabilities of a model that always says 1 are what logits may be, and so is nothing.
@@ -484,9 +452,9 @@ def test_what_other_libraries_have_is_taken_as_what_it_is(log: ResultLog) -> Non
         log.run(model=f"m{number}", seed=seed, predictions=FRAME)
     assert len(api.runs(log.opened, model_seed=42)) == len(SEEDS)
     for value, stored in SETTINGS:
-        told = unfold(dict(imported_config({"task": "parity"}, "m", {"d": value})))
-        assert told.get("config.d") == stored
-        assert type(told.get("config.d")) is type(stored), value
+        own = unfold(dict(imported_config({"task": "parity"}, "m", {"d": value})))
+        assert own.get("config.d") == stored
+        assert type(own.get("config.d")) is type(stored), value
     with pytest.raises(ConfigError, match="learning_rate"):
         imported_config({"task": "parity", "learning_rate": 0.1}, "m")
 
@@ -517,9 +485,7 @@ def test_scores_may_be_infinite_and_cells_without_one_are_empty(
     given["score"] = given["tokens"].map(scores)
     written(tmp_path, file.name, given.to_dict("records") if kind == "jsonl" else given)
     database = ["--db", any_db]
-    read = ["import", str(file), "--sweep", "theirs", "--dataset", str(data), *database]
-    found = CliRunner().invoke(app, read)
-    assert found.exit_code == 0, found.exception
+    printed("import", str(file), "--sweep", "theirs", "--dataset", str(data), *database)
     store = api.open_store(any_db)
     (run_id,) = api.runs(store)["id"]
     encoded = resolve(api.config(store, run_id)).tokenizer
@@ -532,15 +498,12 @@ def test_scores_may_be_infinite_and_cells_without_one_are_empty(
 
     # JSON has no infinity, and none of Python's words for it is printed.
     command = ["errors", str(run_id), "--sort", "logit", *database]
-    told = run_main(*command, "--json").stdout
-    assert not re.search(r": (NaN|-?Infinity)", told)
-    spelled = [x["logit"] for x in json.loads(told)]
+    spelled = [x["logit"] for x in told(*command)]
     assert [float(x) for x in spelled if x is not None] == sorted(expected.dropna())
     assert spelled.count(None) == expected.isna().sum()
-    assert {"-∞", "∞"} & set(run_main(*command).stdout.split())
+    assert {"-∞", "∞"} & set(printed(*command).split())
     for ending, read_file in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
-        asked = ["export", str(folder), "--format", ending, *database]
-        assert run_main(*asked).returncode == 0
+        printed("export", str(folder), "--format", ending, *database)
         again = read_file(folder / f"errors.{ending}").set_index("string")["logit"]
         pd.testing.assert_series_equal(again, stored, check_names=False)
     for name in ("runs", "lengths", "errors", "shortcuts"):
@@ -639,16 +602,6 @@ def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLo
     row = wrong[wrong["output"] == "abc"].iloc[0]
     shown = align(resolve(api.config(pairs.opened, 1)).tokenizer, row)
     assert shown["Output"][:3] == ["a", "b", "c"]
-
-
-def test_configurations_of_others_are_not_trained() -> None:
-    config = imported_config({"task": "parity"}, "m", {"d": 1, "l": [1]})
-    assert unfold(dict(config)) == {"config.model": "m", "config.d": 1, "config.l": "[1]"}
-    with pytest.raises(ConfigError, match="cannot be trained here"):
-        configuration({"task": "parity", "architecture": "imported", "imported": config.imported})
-    with pytest.raises(ConfigError, match="no model is trained here in their place"):
-        configuration({"imported": "{}"})
-    assert "imported" not in RunConfig().changed
 
 
 def test_training_that_diverged_is_logged_up_to_there(

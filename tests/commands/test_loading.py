@@ -23,7 +23,8 @@ from sweeps import api
 from sweeps.api import loading
 from tests.app import open_app, said
 from tests.commands import run_main
-from tests.commands.files import Content, written
+from tests.commands.files import Content, folder_of, written
+from tests.oracles.gpt2 import SCALE, gpt2_states
 
 HEADS = {"heads": 2}
 TASK = {"task": "parity", "test_size": 200, "test_max_length": 12}
@@ -158,19 +159,6 @@ def test_a_head_without_bias_after_one_hot_tokens_is_no_embedding(tmp_path: Path
     assert np.allclose(found, right, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("offset", [0, 2])
-def test_positions_begin_where_the_folder_says(offset: int, tmp_path: Path) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
-    model = OwnEncoder().double().eval()
-    save(model, folder / "model.safetensors")
-    written(folder, "vocabulary.json", FOUR)
-    written(folder, "config.json", {"heads": 2, "position_offset": offset})
-    model.pos.data = model.pos.data[offset:]
-    found = loaded_logits(tmp_path / "runs.db", folder)
-    assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
-
-
 @pytest.mark.parametrize("table", ["pos", "pe"])
 def test_all_places_of_a_table_are_loaded_and_given(table: str, tmp_path: Path) -> None:
     model = OwnEncoder().double().eval()
@@ -271,28 +259,28 @@ def test_a_vocabulary_beside_the_weights_is_read(tmp_path: Path) -> None:
     translated = [text.replace("0", "2").replace("1", "0") for text in STRINGS]
     for number, files in enumerate(VOCABULARIES):
         folder = written(tmp_path / str(number), "model.safetensors", model.state_dict()).parent
-        for name, content in files.items():
-            written(folder, name, content)
+        folder_of(folder, files)
         found = loaded_logits(tmp_path / "runs.db", folder, seed=number)
         assert np.allclose(found, logits_of(model, translated), rtol=1e-5, atol=1e-5), files
     told = {"vocab.json": {"1": 0, "0": 1}, "added_tokens.json": {"x": 2}}
-    for name, content in told.items():
-        written(tmp_path / "0", name, content)
-    run = api.load_weights(tmp_path / "told.db", tmp_path / "0", task=TASK)
+    run = api.load_weights(tmp_path / "told.db", folder_of(tmp_path / "0", told), task=TASK)
     assert run.reading["vocabulary"] == {"0": 1, "1": 0}
     assert run.reading["vocabulary_files"] == list(told)
 
 
-def test_special_tokens_are_called_what_the_tokenizer_calls_them(tmp_path: Path) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
+def test_special_tokens_and_positions_are_what_the_folder_says(tmp_path: Path) -> None:
     model = OwnEncoder().double().eval()
+    files = {
+        "config.json": {
+            "heads": 2, "gate": "sigmoid", "transformers_version": 5, "position_offset": 2,
+        },
+        "vocab.json": {"0": 0, "1": 1, "start": 2, "<s>": 3},
+        "special_tokens_map.json": {"cls_token": {"content": "start"}},
+        "spiece.model": "",
+    }  # fmt: skip
+    folder = folder_of(tmp_path / "own", files)
     save(model, folder / "model.safetensors")
-    about = {"heads": 2, "gate": "sigmoid", "transformers_version": 5}
-    written(folder, "config.json", about)
-    written(folder, "vocab.json", {"0": 0, "1": 1, "start": 2, "<s>": 3})
-    written(folder, "special_tokens_map.json", {"cls_token": {"content": "start"}})
-    written(folder, "spiece.model", "")
+    model.pos.data = model.pos.data[2:]
     run = api.load_weights(tmp_path / "runs.db", folder, task=TASK)
     assert run.reading["special_tokens"] == {"begin": {"token": "start", "id": 2}}
     assert run.reading["not_read"] == ["config.json's gate='sigmoid'", "spiece.model"]
@@ -328,30 +316,24 @@ def gpt2_tensors(tokens: int, places: int, **more: tuple[int, ...]) -> dict[str,
     return {name: torch.randn(*x).double() for name, x in (shapes | more).items()}
 
 
-def gpt2_states(
-    tensors: dict[str, Tensor], ids: Sequence[int], *, scale: float | None = None
-) -> Tensor:
-    """The last states of one string, by the published formula."""
+PUBLISHED = {
+    "wte": "embedding", "wpe": "positions.table", "ln_f": "final_norm", "h": "blocks",
+    "ln_1": "attention_norm", "ln_2": "feed_forward_norm", "attn.c_proj": "attention.output",
+    "mlp.c_fc": "feed_forward.input", "mlp.c_proj": "feed_forward.output",
+}  # fmt: skip
 
-    def linear(name: str, states: Tensor) -> Tensor:
-        return states @ tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
 
-    def norm(name: str, states: Tensor) -> Tensor:
-        weight, bias = (tensors[f"{name}.{x}"] for x in NAMES)
-        return nn.functional.layer_norm(states, (8,), weight, bias)
-
-    states = tensors["wte.weight"][list(ids)] + tensors["wpe.weight"][: len(ids)]
-    for block in ("h.0", "h.1"):
-        joint = linear(f"{block}.attn.c_attn", norm(f"{block}.ln_1", states))
-        query, key, value = (x.unflatten(1, (2, 4)).transpose(0, 1) for x in joint.split(8, 1))
-        mixed = nn.functional.scaled_dot_product_attention(
-            query, key, value, is_causal=True, scale=scale
-        )
-        states = states + linear(f"{block}.attn.c_proj", mixed.transpose(0, 1).flatten(1))
-        inner = linear(f"{block}.mlp.c_fc", norm(f"{block}.ln_2", states))
-        inner = nn.functional.gelu(inner, approximate="tanh")
-        states = states + linear(f"{block}.mlp.c_proj", inner)
-    return norm("ln_f", states)
+def states_there(tensors: dict[str, Tensor], ids: list[int], scale: float = SCALE) -> Tensor:
+    """The last states of one string, by the published equations and their names."""
+    named = {}
+    for name, value in tensors.items():
+        own = value.T if "c_" in name and value.ndim == 2 else value
+        for part in PUBLISHED:
+            name = re.sub(rf"(^|(?<=\.)){re.escape(part)}(?=\.)", PUBLISHED[part], name)
+        parts = own.chunk(3) if "c_attn" in name else [own]
+        for part, of_part in zip(("query", "key", "value"), parts, strict=False):
+            named[name.replace("attn.c_attn", f"attention.{part}")] = of_part
+    return gpt2_states(named, ids, scale)
 
 
 @pytest.mark.parametrize("divided", [True, False])
@@ -360,10 +342,10 @@ def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path, divided: boo
     written(tmp_path, "model.safetensors", tensors)
     settings = {"n_head": 2, "activation_function": "gelu_new", "scale_attn_weights": divided}
     written(tmp_path, "config.json", settings)
-    scale = None if divided else 1.0
+    scale = SCALE if divided else 1.0
     found = loaded_logits(tmp_path / "runs.db", tmp_path)
     for text, logit in zip(STRINGS, found, strict=True):
-        states = gpt2_states(tensors, [int(x) for x in text], scale=scale)
+        states = states_there(tensors, [int(x) for x in text], scale)
         no, yes = tensors["score.weight"] @ states[-1]
         assert logit == pytest.approx(float(yes - no), rel=1e-8)
 
@@ -402,9 +384,8 @@ def gpt2_files(config: dict[str, Any], times: int) -> dict[str, Content]:
     ],
 )
 def test_settings_that_a_gpt2_has_are_read(config: Any, times: int, tmp_path: Path) -> None:
-    for name, content in gpt2_files(config, times).items():
-        written(tmp_path, name, content)
-    assert api.load_weights(tmp_path / "runs.db", tmp_path, task=TASK, **YES_NO) == 1
+    folder = folder_of(tmp_path, gpt2_files(config, times))
+    assert api.load_weights(tmp_path / "runs.db", folder, task=TASK, **YES_NO) == 1
 
 
 @pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.module.", "model."])
@@ -427,7 +408,7 @@ def test_a_gpt2_gives_outputs_the_probabilities_that_it_gives_there(tmp_path: Pa
     task = {"task": "copy", "test_size": 50, "test_max_length": 6}
     run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
     found = api.model(api.open_store(str(tmp_path / "runs.db")), run).ask_all(["ab"]).score
-    logits = gpt2_states(tensors, [2, 0, 1, 3, 0, 1]) @ tensors["wte.weight"].T
+    logits = states_there(tensors, [2, 0, 1, 3, 0, 1]) @ tensors["wte.weight"].T
     output = logits.log_softmax(1)[[3, 4, 5], [0, 1, 4]].sum()
     assert found[0] == pytest.approx(float(output), rel=1e-8)
 

@@ -77,9 +77,7 @@ def test_where_an_explanation_does_not_hold_only_what_does_is_advised(
 
 NOISY = """
 import os, subprocess, sys
-import numpy as np
-from dataclasses import dataclass
-from seqcls.tasks.base import Language
+from little_extras import EndsWithB
 
 def be_loud(when):
     print(when)
@@ -90,23 +88,11 @@ def be_loud(when):
 
 be_loud("LOUD import")
 
-@dataclass(frozen=True)
-class StartsWithA(Language):
-    "Strings that start with a are positive."
-    alphabet = "ab"
-    def accepts(self, text):
-        be_loud("LOUD accepts")
-        return text.startswith("a")
-    def has_positive(self, length):
-        return length > 0
-    def has(self, length, positive):
-        return length > 0 or not positive
-    def positive(self, rng, length):
-        row = rng.integers(2, size=length).astype(np.uint8)
-        row[0] = 0
-        return row
-    def describe(self):
-        return "Strings that start with a are positive."
+class Loud(EndsWithB):
+    "Strings that end with b are positive."
+    def labels(self, strings):
+        be_loud("LOUD labels")
+        return super().labels(strings)
 """
 
 
@@ -117,16 +103,16 @@ def test_what_a_plug_in_prints_is_no_output_of_a_command(
     (tmp_path / "noisy-1.0.dist-info").mkdir()
     (tmp_path / "noisy-1.0.dist-info/METADATA").write_text("Name: noisy\nVersion: 1.0\n")
     (tmp_path / "noisy-1.0.dist-info/entry_points.txt").write_text(
-        "[seqcls.tasks]\nstarts_with_a = noisy:StartsWithA\n"
+        "[seqcls.tasks]\nends_loudly = noisy:Loud\n"
     )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{plugins.PYTHONPATH}")
     monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "own.db"))
     lines = [f"{name} = {value}" for name, value in plugins.SHORTLY.items()]
     spec = tmp_path / "noisy.toml"
-    table = ["[fixed]", 'task = "starts_with_a"', *lines]
+    table = ["[fixed]", 'task = "ends_loudly"', *lines]
     spec.write_text("\n".join(['name = "noisy"', "model_seeds = [0]", *table]))
     run = plugins.python("-m", "sweeps", "sweep", str(spec), "--workers", "1")
     assert run.returncode == 0, run.stderr
     assert "LOUD" not in run.stdout
     assert "LOUD import" in run.stderr
-    assert "LOUD accepts" in run.stderr
+    assert "LOUD labels" in run.stderr

@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from seqcls.errors import (
-    PluginError,
-)
+from seqcls.errors import PluginError
 from sweeps import api
-from sweeps.cli.app import app
 from sweeps.store.databases.engine import Store
+from tests.commands import told
 from tests.conftest import ROOT, SHORT
-from tests.stock import copy_of
 
 RUN = "all_initializations/2"
 
@@ -46,10 +42,7 @@ def _title(spec: dict[str, Any]) -> str:
 
 
 def said(store: Store, *arguments: str) -> Any:
-    """What a command says of that database, as data."""
-    result = CliRunner().invoke(app, [*arguments, "--db", str(store.path), "--json"])
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return told(*arguments, "--db", str(store.path))
 
 
 def test_what_a_command_says_of_many_runs_python_answers(store: Store) -> None:
@@ -76,25 +69,6 @@ def test_questions_about_many_runs_are_asked_like_runs(store: Store, tmp_path: P
     assert {x.name: n for x, n in number.items()}["runs.csv"] == len(asked)
     assert api.causes(store, "all_initializations", 2, hidden_size=3).empty
     assert len(api.runs(store, outcome=None))
-
-
-def test_sweeps_are_stopped_resumed_estimated_and_deleted(tmp_path: Path) -> None:
-    store = api.open_store(copy_of("made", "made.db", tmp_path))
-    spec = {"name": "two", "model_seeds": [0, 1], "fixed": {**SHORT, "hidden_size": 4}}
-    assert api.estimate(store, spec).there == 0
-    assert api.submit(store, spec) == ["two"]
-    api.stop(store, "two")
-    (stopped,) = api.status(store, "two")
-    assert (stopped.state, stopped.queued) == ("stopped", 2)
-    api.resume(store, ["two"])
-    assert api.status(store, "two")[0].state == "queued"
-    assert api.retry(store, "two") == 0
-    written = api.export(store, tmp_path / "files", sweeps=["two"])
-    assert sorted(written.values()) == [0, 0, 0, 2]
-    other = api.open_store(tmp_path / "other.db")
-    assert api.merge(other, store.reader()).waiting == 2
-    assert api.verify(other).damages == []
-    assert api.delete(store, "two") == 2
 
 
 def test_a_string_is_text_or_a_list_of_tokens_wherever_one_is_asked_about(store: Store) -> None:

@@ -2,14 +2,12 @@
 
 import re
 import shlex
-import socket
 
 import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import app
 from sweeps.cli.app import main as _  # noqa: F401 (the command as a whole is loaded)
-from sweeps.cli.printing import fitting_columns
 from tests.commands import run_main, shown_commands
 from tests.conftest import ROOT
 
@@ -63,15 +61,6 @@ def test_errors_are_sorted_and_cut() -> None:
     assert logits == sorted(logits)
 
 
-def test_columns_that_do_not_fit_are_left_out_from_the_last() -> None:
-    import pandas as pd
-
-    frame = pd.DataFrame({"id": [1], "name": ["x" * 30], "value": ["y" * 30], "more": [1]})
-    assert fitting_columns(frame, 80) == ["id", "name", "value", "more"]
-    assert fitting_columns(frame, 60) == ["id", "name"]
-    assert fitting_columns(frame, 1) == ["id"], "one is shown in any case"
-
-
 def test_every_command_has_an_example_that_it_takes() -> None:
     for name, command in shown_commands().items():
         assert command.epilog is not None, name
@@ -80,14 +69,3 @@ def test_every_command_has_an_example_that_it_takes() -> None:
         named = words.index(name)
         assert words[:named] in (["seqcls"], ["seqcls", "db"]), name
         command.make_context(name, words[named + 1 :])  # refuses what it does not take
-
-
-def test_a_taken_port_is_said_first_and_the_next_free_one_is_offered() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        said = run_main("dashboard", "--port", str(port), *DB)
-    assert said.stdout == "", "no address is printed that is not served"
-    assert f"port {port} is taken" in said.stderr
-    assert re.search(r"--port \d+", said.stderr)

@@ -1,9 +1,6 @@
 """No command that writes a file writes over another without being told so."""
 
-import resource
 import shutil
-import subprocess
-from functools import partial
 from pathlib import Path
 from typing import get_type_hints
 
@@ -12,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dashboard.figures.figure import Figure
-from tests.commands import SEQCLS, refused, run_main, shown_commands
+from tests.commands import printed, refused, shown_commands
 from tests.conftest import ROOT
 from tests.databases import load_parity
 
@@ -64,9 +61,9 @@ def test_a_command_replaces_files_by_force_and_no_database(
     arguments = WRITING[command]
     if command == "prove":
         load_parity(folder.parent / "runs.db")
-    assert run_main(*arguments).returncode == 0
+    printed(*arguments)
     assert "is there; move it or name another, or replace it with --force" in refused(*arguments)
-    assert run_main(*arguments, "--force").returncode == 0
+    printed(*arguments, "--force")
     # What else is not replaced stands in `test_files`.
     path, *others = sorted(folder.iterdir())
     before = {own: own.read_bytes() for own in others}
@@ -74,17 +71,3 @@ def test_a_command_replaces_files_by_force_and_no_database(
     assert f"{path.name}' is there; " in refused(*arguments, "--force")
     kept = (ROOT / "runs.db").read_bytes()
     assert {own: own.read_bytes() for own in (path, *others)} == {path: kept, **before}
-
-
-def test_of_an_export_for_which_there_is_no_room_nothing_is_left(folder: Path) -> None:
-    export = ("export", "out", "--format", "parquet")
-    assert run_main(*export).returncode == 0
-    size = max(path.stat().st_size for path in folder.iterdir())
-    for path in folder.iterdir():
-        path.unlink()
-    # What is written last is missing: closing the file fails.
-    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size - 1, size - 1))
-    said = subprocess.run([*SEQCLS, *export], capture_output=True, text=True, preexec_fn=limit)
-    assert (said.returncode, said.stdout, said.stderr.count("\n")) == (3, "", 1)
-    assert said.stderr.startswith("seqcls: cannot write 'out': ")
-    assert list(folder.iterdir()) == []

@@ -6,14 +6,24 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softmax
 
-BLOCKS, HEADS, HEAD_SIZE = 3, 2, 4
+HEADS, HEAD_SIZE = 2, 4
+SCALE = 1 / math.sqrt(HEAD_SIZE)
 
 
 def gpt2(weights: dict[str, Tensor], ids: list[int]) -> Tensor:
     """The logit of one string without padding, as the equations have it."""
+    return _linear(weights, gpt2_states(weights, ids), "classifier")[-1, 0]
+
+
+def _linear(weights: dict[str, Tensor], x: Tensor, name: str) -> Tensor:
+    return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+
+
+def gpt2_states(weights: dict[str, Tensor], ids: list[int], scale: float = SCALE) -> Tensor:
+    """The states of one string after the last norm."""
 
     def linear(x: Tensor, name: str) -> Tensor:
-        return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+        return _linear(weights, x, name)
 
     def norm(x: Tensor, name: str) -> Tensor:
         mean = x.mean(dim=1, keepdim=True)
@@ -26,16 +36,17 @@ def gpt2(weights: dict[str, Tensor], ids: list[int]) -> Tensor:
 
     x = weights["embedding.weight"][ids] + weights["positions.table.weight"][: len(ids)]
     later = torch.ones(len(ids), len(ids)).triu(1).bool()
-    for block in range(BLOCKS):
-        inside = f"blocks.{block}"
+    block = 0
+    while (inside := f"blocks.{block}") + ".attention_norm.weight" in weights:
+        block += 1
         read = norm(x, f"{inside}.attention_norm")
         q, k, v = (linear(read, f"{inside}.attention.{y}") for y in ("query", "key", "value"))
         heads = []
         for head in range(HEADS):
             own = slice(head * HEAD_SIZE, (head + 1) * HEAD_SIZE)
-            scores = q[:, own] @ k[:, own].T / math.sqrt(HEAD_SIZE)
+            scores = q[:, own] @ k[:, own].T * scale
             heads.append(softmax(scores.masked_fill(later, -torch.inf), dim=1) @ v[:, own])
         x = x + linear(torch.cat(heads, dim=1), f"{inside}.attention.output")
         inner = linear(norm(x, f"{inside}.feed_forward_norm"), f"{inside}.feed_forward.input")
         x = x + linear(gelu(inner), f"{inside}.feed_forward.output")
-    return linear(norm(x, "final_norm"), "classifier")[-1, 0]
+    return norm(x, "final_norm")

@@ -1,6 +1,7 @@
 """What lies in the working directory and the environment changes nothing of who may do what."""
 
 import os
+import re
 import sys
 import time
 from contextlib import closing
@@ -100,6 +101,7 @@ def test_what_a_dashboard_and_its_worker_find_runs_nothing_and_opens_neither(
         second = run_main("dashboard", "--port", str(port))
         assert (second.returncode, second.stdout) == (3, "")
         assert second.stderr.startswith(f"seqcls: port {port} is taken")
+        assert re.search(r"--port \d+", second.stderr), "the next free one is offered"
         assert len(second.stderr.splitlines()) == 1
         while background_worker.has_worker(store, 1):
             time.sleep(0.1)
