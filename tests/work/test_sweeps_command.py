@@ -30,7 +30,7 @@ from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.commands import SEQCLS, run_main
 from tests.conftest import ROOT
-from tests.databases import rows
+from tests.databases import change, rows
 
 
 def seqcls(*arguments: str, typed: str | None = None) -> tuple[int, str]:
@@ -166,12 +166,15 @@ def test_the_first_ctrl_c_leaves_what_is_in_training_and_the_second_ends_at_once
 def test_a_batch_that_does_not_fit_is_warned_of_with_the_estimate(
     tmp_path: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweeps.work.machine.machine_bytes", lambda: 10**7)
+    monkeypatch.setattr("sweeps.work.machine.machine_bytes", lambda: 10**8)
     path = tmp_path / "large.toml"
     path.write_text(
         'name = "large"\nmodel_seeds = "0..0"\n[fixed]\narchitecture = "lstm"\nreadout = "last"\n'
-        "train_size = 2_500\ntrain_batch_size = 2_500\ntrain_max_length = 10_000\n"
+        "train_size = 10_000\ntrain_batch_size = 10_000\ntrain_max_length = 10_000\n"
     )
+    seqcls("submit", str(path), *db)
+    # As if it had been trained, which is what takes long to time.
+    change(Path(db[1]), "UPDATE run SET state = 'done'")
     status, said = seqcls("estimate", str(path), *db)
     assert status == 0
-    assert re.search(r"about 0\.1 GB of memory", said), said
+    assert re.search(r"about 0\.4 GB of memory", said), said
