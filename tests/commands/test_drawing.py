@@ -178,7 +178,7 @@ DECIDED = [
     ({"task": "regular", "alphabet": "ab", "pattern": "((a|b)(a|b))*"}, "the length"),
     ({"task": "copy"}, "the input itself"),
 ]
-"""Of each kind of reader one; what decides a language is tried in `test_shortcuts`."""
+"""A reader of each kind; what decides a language is tried in `test_shortcuts`."""
 
 
 def test_what_a_reader_decides_is_not_passed_by_a_shortcut(tmp_path: Path) -> None:

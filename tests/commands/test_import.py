@@ -117,7 +117,7 @@ NEED_WEIGHTS = (
     "family 3 <ab>{n}", "figures 3 ab -o figures", "causes theirs", "automaton 3",
     "sensitive theirs",
 )  # fmt: skip
-"""Of those of `test_questions` it is said there."""
+"""Commands beside those of `test_questions`."""
 NEED_NONE = ("status", "causes ours", "errors 3", "report theirs --out report.html")
 
 

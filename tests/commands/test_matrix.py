@@ -50,14 +50,17 @@ NOT_ALONE = {"watch", "force", "replace", "columns", "engine", "device", "dask",
 
 CHOICES = ("conditions", "model_seeds", "outcome", "failing", "learned_at", "below")
 TOGETHER = ("conditions", "outcome", "learned_at")
-ALONE = ("failing", "below", "model_seeds")
 """Choices that are given together, unless all cells are tried."""
 
-LONG_ALONE = {
-    "sensitive references", *(f"site {name}" for name in CHOICES),
-    *(f"{name} {choice}" for name in ("causes", "remedies", "helps") for choice in ALONE),
-}  # fmt: skip
-"""What trains or explains again, and so takes long; and what a site chooses as its reports do."""
+LONG_ALONE = {"sensitive references", *(f"site {name}" for name in CHOICES)}
+"""What trains again, and so takes long; and what a site chooses as each report of it does."""
+
+EXPLAINING = {
+    (name, (choice,))
+    for name in ("causes", "remedies")
+    for choice in ("failing", "below", "model_seeds")
+}
+"""Choices of what explains again, which takes long; those that are given together are tried."""
 
 PART = 1 if LONG else len(KINDS)
 """One cell of so many is tried: every option of a command, with another kind of model each."""
@@ -237,7 +240,7 @@ CELLS = [
         ]
     )
     for place, kind in enumerate(KINDS)
-    if (number + place) % PART == 0
+    if (number + place) % PART == 0 and (LONG or surface not in EXPLAINING)
 ]
 
 
