@@ -34,7 +34,7 @@ from tests.conftest import LONG, ROOT
 from tests.databases import rows
 
 ENDS = [signal.SIGHUP, *([signal.SIGINT, signal.SIGTERM] if LONG else [])]
-"""Where all tests run, `test_a_stopped_sweep_goes_on_where_it_was` sends the others."""
+"""Where all tests run, `tests/work/test_sweeps_command.py` sends the others."""
 
 
 @pytest.fixture(scope="module")
