@@ -16,11 +16,9 @@ from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import insert_rows
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.stored import problem_of
-from sweeps.store.tables import Base, Config, Run, Sweep, now
-from sweeps.store.writes.recording import raise_sums, result_rows
+from sweeps.store.tables import Config, Run, now
 from sweeps.store.writes.test_sets import store_test_set
 
 AXES: dict[str, list[Any]] = {
@@ -76,28 +74,21 @@ def make_database(
         ).all()
     for start in range(0, len(runs), RUNS_AT_ONCE):
         _finish(store, runs[start : start + RUNS_AT_ONCE], drawn)
-    with store.change() as connection:
-        connection.execute(update(Sweep).values(state="done"))
     return store
 
 
 def _finish(store: Store, runs: Sequence[Any], drawn: "Drawn") -> None:
-    rows: dict[type[Base], list[Any]] = {}
     done = []
     for run_id, seed, key, config in runs:
         outcome = drawn.outcome(run_id, problem_of(config)).seal(key, seed)
-        for table, own in result_rows(run_id, outcome).items():
-            rows.setdefault(table, []).extend(own)
         times = {"started_at": now(), "finished_at": now(), "train_seconds": 0.1}
         state = {"state": "done", "attempt": 1, "engine": "fused", "digest": outcome.digest}
-        done.append({"own_id": run_id, **times, **state, **outcome.summary()})
+        results = {**outcome.summary(), **outcome.records()}
+        done.append({"own_id": run_id, **times, **state, **results})
     columns: dict[str, Any] = {name: bindparam(name) for name in done[0] if name != "own_id"}
     statement = update(Run).where(Run.id == bindparam("own_id")).values(columns)
     with store.begin() as connection:
-        for table, own in rows.items():
-            insert_rows(connection, table, own)
         connection.execute(statement, done)
-        raise_sums(connection, [run_id for run_id, *_ in runs])
 
 
 class Drawn:

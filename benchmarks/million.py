@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from benchmarks import pages
 from benchmarks.large import AXES, ERRORS, SEEDS, Drawn, make_database
@@ -34,14 +34,8 @@ from sweeps.store.opening import open_writer
 from sweeps.store.reads.stored import problem_of
 from sweeps.store.reads.workers import queued_runs
 from sweeps.store.tables import (
-    Base,
     Config,
-    Epoch,
-    ErrorPack,
-    LengthScore,
-    LengthSum,
     Run,
-    Sweep,
     SweepRun,
 )
 
@@ -85,7 +79,6 @@ def make(url: str) -> None:
             _copy(connection, first, copy)
     with store.change() as connection:
         connection.exec_driver_sql("DROP TABLE drawn")
-        connection.execute(update(Sweep).values(state="done"))
     _vacuum(store)
 
 
@@ -115,32 +108,18 @@ def _seal(store: Store, sweeps: Sequence[Sequence[Any]]) -> None:
 
 
 def _sealed(outcome: RunResult, runs: Sequence[Any]) -> Iterator[tuple[int, str]]:
-    summary, tables = outcome.summary(), outcome.tables()
+    values = {**outcome.summary(), **outcome.records()}
     assert outcome.evaluation is not None
     for run in runs:
         test_set = outcome.evaluation.test_set
-        yield run.id, run_digest(run.key, run.model_seed, summary, tables, {}, test_set)
+        yield run.id, run_digest(run.key, run.model_seed, values, {}, test_set)
 
 
 def _copy(connection: Connection, first: Sequence[Any], copy: Sequence[Any]) -> None:
     """Gives every run of a sweep what the run at its place in the first sweep has."""
     later = copy[0].id - first[0].id
-    configs_later = copy[0].config_id - first[0].config_id
     assert [run.id - later for run in copy] == [run.id for run in first]
-    assert [run.config_id - configs_later for run in copy] == [run.config_id for run in first]
     of_first = f"BETWEEN {first[0].id} AND {first[-1].id}"
-    for table in (Epoch, LengthScore, ErrorPack):
-        name = table.__tablename__
-        values = _columns(table, "run_id")
-        connection.exec_driver_sql(
-            f"INSERT INTO {name} (run_id, {values}) SELECT run_id + {later}, {values} "
-            f"FROM {name} WHERE run_id {of_first} ORDER BY run_id"
-        )
-    values = _columns(LengthSum, "config_id")
-    connection.exec_driver_sql(
-        f"INSERT INTO length_sum (config_id, {values}) SELECT config_id + {configs_later}, {values}"
-        f" FROM length_sum WHERE config_id <= {first[-1].config_id}"
-    )
     kept = ("id", "config_id", "model_seed", "digest")
     names = [column.name for column in Run.__table__.columns if column.name not in kept]
     connection.exec_driver_sql(
@@ -148,10 +127,6 @@ def _copy(connection: Connection, first: Sequence[Any], copy: Sequence[Any]) -> 
         "digest = drawn.digest FROM run done, drawn "
         f"WHERE done.id {of_first} AND run.id = done.id + {later} AND drawn.run_id = run.id"
     )
-
-
-def _columns(table: type[Base], but: str) -> str:
-    return ", ".join(column.name for column in table.__table__.columns if column.name != but)
 
 
 @contextmanager

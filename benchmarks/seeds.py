@@ -53,9 +53,7 @@ def stored(seeds: int) -> None:
         both = _run([sys.executable, "-m", "sweeps", "sweep", str(spec), "--db", str(db)])
         with closing(sqlite3.connect(db)) as connection:
             (done,) = connection.execute("SELECT count(*) FROM run WHERE state='done'").fetchone()
-            (errors,) = connection.execute(
-                "SELECT sum(length(numbers)) / 3 FROM error_pack"
-            ).fetchone()
+            (errors,) = connection.execute("SELECT count(*) FROM string_error").fetchone()
         megabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         print(f"{done:,} seeds of the default configuration, tested on 9,984 strings each")
         print(f"  trained and tested          {alone}")

@@ -1,53 +1,38 @@
 """The results of runs: plain values, their digests, and summaries."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self, get_args
-
-import numpy as np
 
 from seqcls.config import default_fields
 from seqcls.imported import PREFIX
 from seqcls.results import Confusion, Evaluation, ProofOutcome, RangeCounts, Verdict
 from seqcls.text import canonical_json
+from sweeps.records import OUTPUT_COUNTS as OUTPUT_COUNTS
+from sweeps.records import errors_text, lengths_text, rows_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# A versioned hash over a run's results, which reveals a damaged file.
+# A hash over a run's results, which reveals a damaged file.
 #
 # The training process computes it, and every check of the database compares it with what is stored.
 # It covers named columns, so a column added later changes no digest.
 
-VERSION = "v2"
-OTHER_KINDS = "v3"
-"""The version of runs whose answers are no single bit, and so have no confusion."""
-VALIDATED = {VERSION: "v4", OTHER_KINDS: "v5"}
-"""The versions of runs that are judged by validation strings: their counts follow from nothing else
-that is stored, and so are covered, too."""
-
-RESULT_COLUMNS = (
-    *("epochs", "best_epoch", "best_validation_loss"),
-    *("tn", "fp", "fn", "tp", "solved_length"),
-)
-"""The columns of `run` that the digest covers; times it does not."""
-
-COLUMNS = {
-    "epoch": {"epoch": "<i8", "train_loss": "<f8", "validation_loss": "<f8"},
-    "length_score": dict.fromkeys(("length", "tn", "fp", "fn", "tp"), "<i8"),
-    "string_error": {"number": "<i8", "logit": "<f8"},
-}
-"""What it covers of the tables of results, rows sorted by their first column, packed as named."""
-
-_CELLS = ("tn", "fp", "fn", "tp")
-_COUNTED = ("tested", "wrong")
-"""What takes the place of these, where there are none."""
-
 RANGE_COLUMNS = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
 """The columns of `run` that say how a run does on trained and on longer lengths."""
+
+SUMMARY = (
+    *("epochs", "best_epoch", "best_validation_loss", "tn", "fp", "fn", "tp"),
+    *("tested", "wrong", "solved_length", *RANGE_COLUMNS),
+)
+"""The columns of `run` that follow from training and testing: numbers."""
+
+RECORDS = ("lengths", "losses", "errors")
+"""The columns of `run` with what came of it in full, as JSON."""
 
 BORDER_SHARES = {
     "random_within": "random, trained lengths",
@@ -66,77 +51,35 @@ BORDER_MEDIANS = {
 }
 """What medians of these over several runs are, in words."""
 
-OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
-"""What is counted at each length of transductions besides."""
-
-Output = tuple[str, int, str]
-"""A misclassified string of a transduction: the output as text, where it and the target part,
-and the kind of the error.
-"""
-
-Columns = Mapping[str, np.ndarray]
-"""The columns of one run's rows in a table, by name."""
-
 
 def run_digest(
     config_key: str,
     model_seed: int,
-    run: Mapping[str, Any],
-    tables: Mapping[str, Columns],
+    values: Mapping[str, Any],
     checkpoints: Mapping[int, bytes],
     test_set: str,
-    outputs: Sequence[Output] | None = None,
 ) -> str:
-    """The digest of one run's results: the version and 64 hexadecimal digits.
+    """The SHA-256 over one run's results, as 64 hexadecimal digits.
 
     Args:
-        run: at least `RESULT_COLUMNS`, and `RANGE_COLUMNS` where it is judged by validation.
-        tables: at least `COLUMNS`, rows in ascending order of each table's first column.
-        outputs: of a transduction, one for each error; `tables` then have its `OUTPUT_COUNTS`.
+        values: at least `SUMMARY`, and `RECORDS` as the texts that are stored.
+        checkpoints: its weights by epoch.
+        test_set: the digest of the strings that it was tested on.
     """
-    has_cells = all(run[name] is not None for name in _CELLS)
-    covered = _hashed_columns(RESULT_COLUMNS, has_cells)
-    version = VERSION if has_cells else OTHER_KINDS
-    if run.get("within_from") == "validation":
-        covered += RANGE_COLUMNS
-        version = VALIDATED[version]
-    weights = sorted((epoch, _sha256(blob)) for epoch, blob in checkpoints.items())
-    head = {
+    content = {
         "config": config_key,
         "model_seed": model_seed,
-        "run": {name: run[name] for name in covered},
-        "checkpoints": weights,
         "test_set": test_set,
+        "run": {name: values[name] for name in (*SUMMARY, *RECORDS)},
+        "checkpoints": sorted((epoch, _sha256(blob)) for epoch, blob in checkpoints.items()),
     }
-    hasher = hashlib.sha256(canonical_json(head).encode())
-    for table, columns in COLUMNS.items():
-        for name in _hashed_columns(columns, has_cells):
-            hasher.update(_pack(table, name, tables[table][name], columns.get(name, "<i8")))
-    if outputs is not None:
-        for name in OUTPUT_COUNTS:
-            hasher.update(_pack("length_score", name, tables["length_score"][name], "<i8"))
-        hasher.update(f"output_pack {canonical_json(outputs)}\n".encode())
-    return f"{version}:{hasher.hexdigest()}"
-
-
-def _pack(table: str, name: str, values: np.ndarray, kind: str) -> bytes:
-    """A column of a table, with its name and length."""
-    # Adding zero makes -0.0 what it equals: databases do not keep its sign.
-    return f"{table}.{name} {len(values)}\n".encode() + (values.astype(kind) + 0).tobytes()
-
-
-def _hashed_columns(columns: Iterable[str], has_cells: bool) -> list[str]:
-    """Columns, those of the confusion only where there is one."""
-    if has_cells:
-        return list(columns)
-    kept = [name for name in columns if name not in _CELLS]
-    return [*kept, *_COUNTED] if len(kept) < len(list(columns)) else kept
+    return _sha256(canonical_json(content).encode())
 
 
 def verdict_digest(config_key: str, model_seed: int, verdict: Verdict) -> str:
     """The digest of an exhaustive check's result."""
     content = {"config": config_key, "model_seed": model_seed, "verdict": asdict(verdict)}
-    return f"{VERSION}:{_sha256(canonical_json(content).encode())}"
+    return _sha256(canonical_json(content).encode())
 
 
 class ProofResult(StrEnum):
@@ -168,7 +111,7 @@ class ProofRecord:
         content: dict[str, Any] = {"config": config_key, "model_seed": model_seed}
         made = None if self.certificate is None else _sha256(self.certificate)
         content["proof"] = {**asdict(self), "certificate": made}
-        return f"{VERSION}:{_sha256(canonical_json(content).encode())}"
+        return _sha256(canonical_json(content).encode())
 
 
 def _sha256(data: bytes) -> str:
@@ -220,56 +163,23 @@ class RunResult:
             return dict.fromkeys(Confusion._fields)
         return self.evaluation.confusion._asdict()
 
-    def tables(self) -> Mapping[str, Columns]:
-        """The rows of results, by table and column."""
+    def records(self) -> dict[str, str]:
+        """What came of it in full, as JSON by column: `RECORDS`."""
         assert self.evaluation is not None
-        evaluation = self.evaluation
-        none = np.full(len(evaluation.lengths), None)
-        cells = dict.fromkeys(Confusion._fields, none)
-        if evaluation.cells is not None:
-            cells = dict(zip(Confusion._fields, evaluation.cells.T, strict=True))
-        counts = dict.fromkeys(OUTPUT_COUNTS, none)
-        if evaluation.outputs is not None:
-            counts = {name: getattr(evaluation.outputs, name) for name in OUTPUT_COUNTS}
+        losses = zip(self.train_losses, self.validation_losses, strict=True)
         return {
-            "epoch": {
-                "epoch": np.arange(1, len(self.train_losses) + 1),
-                "train_loss": np.array(self.train_losses, dtype=np.float64),
-                "validation_loss": np.array(self.validation_losses, dtype=np.float64),
-            },
-            "length_score": {
-                "length": evaluation.lengths,
-                **cells,
-                "tested": evaluation.tested_by_length,
-                "wrong": evaluation.wrong_by_length,
-                **counts,
-            },
-            "string_error": {
-                "number": evaluation.errors.numbers,
-                "logit": evaluation.errors.logits,
-            },
+            "lengths": lengths_text(self.evaluation),
+            "losses": rows_text((epoch, *both) for epoch, both in enumerate(losses, 1)),
+            "errors": errors_text(self.evaluation),
         }
-
-    def outputs(self) -> list[Output] | None:
-        """What a transduction gave for each misclassified string; None of other kinds."""
-        assert self.evaluation is not None
-        if (outputs := self.evaluation.outputs) is None:
-            return None
-        places = outputs.first_wrong.tolist()
-        return list(zip(outputs.texts, places, outputs.error_kinds, strict=True))
 
     def seal(self, config_key: str, model_seed: int) -> Self:
         """The same with the digest of its results, by which what is stored of them is checked."""
         if self.evaluation is None:
             return self
+        values = {**self.summary(), **self.records()}
         digest = run_digest(
-            config_key,
-            model_seed,
-            self.summary(),
-            self.tables(),
-            self.checkpoints,
-            self.evaluation.test_set,
-            self.outputs(),
+            config_key, model_seed, values, self.checkpoints, self.evaluation.test_set
         )
         return replace(self, digest=digest)
 

@@ -14,17 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from alembic.command import upgrade as alembic_upgrade
 from filelock import FileLock
 from safetensors.numpy import save_file
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
 from sweeps.api import load_weights
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.store import writer
-from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
-from sweeps.store.migrate import alembic_config
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.stored import read_runs
 from sweeps.work.progress import counts
@@ -198,35 +195,6 @@ def shared_db(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return _made(request, tmp_path_factory.mktemp("shared"))
 
 
-def fill_server(url: str, old: Path) -> None:
-    """Makes of a server's empty database what a file of an older version holds, in its tables."""
-    engine = postgres.connect(make_url(url).set(drivername="postgresql+psycopg"), read_only=False)
-    config = alembic_config()
-    with engine.begin() as connection, closing(sqlite3.connect(old)) as file:
-        config.attributes["connection"] = connection
-        alembic_upgrade(config, old.stem)
-        # What rows refer to may come after them.
-        connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
-        tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
-        for (table,) in file.execute(tables).fetchall():
-            connection.exec_driver_sql(f"DELETE FROM {table}")
-            found = file.execute(f"SELECT * FROM {table}")
-            names = [column[0] for column in found.description]
-            marks = ", ".join(f":{name}" for name in names)
-            if values := [dict(zip(names, row, strict=True)) for row in found]:
-                insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"
-                connection.execute(text(insert), values)
-        numbered = (
-            "SELECT table_name FROM information_schema.columns "
-            "WHERE is_identity = 'YES' AND table_schema = current_schema()"
-        )
-        for (table,) in connection.exec_driver_sql(numbered).all():
-            following = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})"
-            connection.exec_driver_sql(
-                f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {following}, false)"
-            )
-
-
 def reseal(store: Store) -> None:
     """Gives the runs of a database the digests that their rows have, after a test changed some."""
     with store.begin() as connection:
@@ -247,6 +215,9 @@ def file_of(store: Store) -> Path:
 
 def rows(where: Store | Path, sql: str) -> list[Any]:
     """What a query gives, asked without this program's own queries."""
+    if isinstance(where, Store) and where.path is not None:
+        # This program's own readers trust no views.
+        where = where.path
     if isinstance(where, Store):
         with where.begin() as connection:
             return [tuple(row) for row in connection.exec_driver_sql(sql)]

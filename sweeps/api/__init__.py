@@ -17,7 +17,7 @@ from seqcls.errors import PluginError
 if TYPE_CHECKING:
     from sweeps.api.budgets import more, seeds
     from sweeps.api.comparisons import compare
-    from sweeps.api.databases import merge, open_store, pack, upgrade, verify
+    from sweeps.api.databases import convert, merge, open_store, pack, verify
     from sweeps.api.exports import export
     from sweeps.api.failures import in_both_precisions
     from sweeps.api.giving import give
@@ -76,20 +76,21 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config", "data",
+    "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config",
+    "convert", "data",
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
     "family", "figures", "fit_shortcuts", "give", "import_predictions", "in_both_precisions",
     "lengths", "load_weights", "log_results", "merge", "minimal", "model", "more",
     "open_store", "pack", "patch", "populations", "predict", "proofs", "protocol", "prove",
     "remedies", "report", "resume", "retry", "rules", "runs", "seeds", "sensitive", "shortcuts",
-    "shortest", "states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify",
+    "shortest", "states", "status", "stop", "submit", "theory", "verdict", "verify",
     "work",
 ]  # fmt: skip
 
 _NAMES = {
     "sweeps.datasets.summary": "data",
     "sweeps.api.budgets": "more seeds",
-    "sweeps.api.databases": "merge open_store pack upgrade verify",
+    "sweeps.api.databases": "convert merge open_store pack verify",
     "sweeps.api.exports": "export",
     "sweeps.api.giving": "give",
     "sweeps.api.importing": "import_predictions log_results",

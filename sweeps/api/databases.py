@@ -1,4 +1,4 @@
-"""Whole databases: opened, packed, merged, verified, upgraded, described."""
+"""Whole databases: opened, packed, merged, verified, converted, described."""
 
 import os
 from collections.abc import Iterator
@@ -9,13 +9,12 @@ from sweeps.processes import OnProgress
 from sweeps.store import writer
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
-from sweeps.store.migrate import Upgraded, upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer, pack, to_write
 from sweeps.store.reads import sweep_queries
 from sweeps.store.verification import Verification
 from sweeps.store.verification import verify as verify_all
 
-__all__ = ["describe_database", "merge", "open_store", "pack", "upgrade", "verify"]
+__all__ = ["convert", "describe_database", "merge", "open_store", "pack", "verify"]
 
 
 def open_store(db: str | Path | None = None) -> Store:
@@ -47,21 +46,19 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
     return verify_all(store.reader(), on_progress, os.cpu_count() or 1)
 
 
-def upgrade(db: Store | str | Path | None = None) -> tuple[Store, Upgraded | None]:
-    """Brings a database of an older version to this one's schema, after a copy beside it.
-
-    Returns:
-        The database, and what was done; None where it is of the newest schema already.
+def convert(
+    old: str | Path, new: str | Path, on_progress: OnProgress | None = None
+) -> tuple[Store, int]:
+    """Reads a database of the version before into a new one; how many runs that were.
 
     Raises:
-        StoreMissingError: there is none.
-        StoreError: it could not be upgraded, and is as before.
+        StoreVersionError: the old one is not of the version before.
+        StoreError: the new one has sweeps already, or either cannot be opened.
     """
-    named = db.address if isinstance(db, Store) else None if db is None else str(db)
-    # First to read: a database that is not there is not made.
-    open_reader(named, any_version=True)
-    store = open_writer(named, any_version=True)
-    return store, upgrade_with_backup(store)
+    # Imported where it is used: few ever need it.
+    from sweeps.store.convert import convert as convert_all
+
+    return convert_all(str(old), str(new), on_progress)
 
 
 def describe_database(db: str | None = None) -> Iterator[tuple[str, str]]:
@@ -70,7 +67,7 @@ def describe_database(db: str | None = None) -> Iterator[tuple[str, str]]:
     Raises:
         StoreError: it cannot be read; what can be said of any version was said before.
     """
-    store = open_reader(db, any_version=True)
+    store = open_reader(db)
     yield "database", store.name
     yield "schema", schema_version(store) or ""
     if store.path is not None:

@@ -151,15 +151,15 @@ def verify(db: Db = None, as_json: AsJson = False) -> None:
     raise typer.Exit(RUNS_FAILED if checked.damages else 0)
 
 
-@db_app.command(epilog="Example: seqcls db upgrade --db old.db")
-def upgrade(db: Db = None) -> None:
-    """Upgrade a database made by an older version; a copy is kept next to it."""
-    store, upgraded = api.upgrade(db)
-    if upgraded is None:
-        say(f"{store.name} is of the newest schema ({api.schema_version(store)}) already.")
-        return
-    copy = f"; as it was: {upgraded.backup}" if upgraded.backup else ""
-    say(f"{store.name}: upgraded from {upgraded.before} to {upgraded.after}{copy}")
+@db_app.command(epilog="Example: seqcls db convert old.db new.db")
+def convert(
+    old: Annotated[str, typer.Argument(help="A database of the version before.")],
+    new: Annotated[str, typer.Argument(help="The database to make of it.")],
+) -> None:
+    """Read a database of the version before into a new one; the old one stays as it is."""
+    with progress_bar("converting") as on_progress:
+        store, runs = api.convert(old, new, on_progress)
+    say(f"{store.name}: {count(runs, 'run')} converted from {old}")
 
 
 @db_app.command(epilog="Example: seqcls db readers --db runs.db")

@@ -1,7 +1,7 @@
 """Whether a row's text says what it should, and whether what is packed in it fits its strings."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -11,7 +11,6 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError
 from seqcls.results import DRAWN
 from sweeps.grid.spec import SweepSpec, spec_as_written
-from sweeps.store.columns import unpacked_lengths
 
 if TYPE_CHECKING:
     from seqcls.fields import TestSet
@@ -20,14 +19,6 @@ Parsed = TypeVar("Parsed")
 
 IMPORTED_JSON = '"imported":"{'
 """Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
-
-
-def outputs_misfit(outputs: int, errors: int) -> str | None:
-    """What is wrong with so many outputs; None where there is one for each misclassified string."""
-    if outputs == errors:
-        return None
-    said = "1 output" if outputs == 1 else f"{outputs:,} outputs"
-    return f"it has {said} of {errors:,} misclassified strings"
 
 
 def count_by_length(
@@ -108,3 +99,30 @@ def _read(text: str, reads: Callable[[dict[str, Any]], Parsed], said: str) -> Pa
         return reads(json.loads(text))
     except (ConfigError, SpecError, ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{said} ({' '.join(str(error).split())[:200]})") from None
+
+
+# What a shortcut reader reads rightly, by length, as JSON.
+
+
+def packed_lengths(rows: Sequence[tuple[int, int, int]]) -> str:
+    """An array of lengths, each an array of it, its test strings and those read rightly."""
+    return json.dumps(rows, separators=(",", ":"))
+
+
+def unpacked_lengths(text: str) -> list[tuple[int, int, int]]:
+    """Lengths with how many test strings each has, and how many of them are read rightly.
+
+    Raises:
+        ValueError: it is no array of those.
+    """
+    rows = json.loads(text)
+    if not isinstance(rows, list) or not all(map(_is_length, rows)):
+        raise ValueError("no lengths")
+    return [(length, tested, right) for length, tested, right in rows]
+
+
+def _is_length(row: Any) -> bool:
+    if not isinstance(row, list) or [type(part) for part in row] != [int, int, int]:
+        return False
+    length, tested, right = row
+    return bool(length >= 0 and 0 <= right <= tested)

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, bindparam, delete, select, tuple_, update
 
 from seqcls.text import canonical_json
 from sweeps.processes import OnProgress
@@ -24,65 +24,27 @@ from sweeps.store.databases.statements import (
     one_of,
     put_configs,
     queue_runs,
-    sweeps_of,
-    update_states,
 )
-from sweeps.store.reads.stored import RESULT_TABLES, StoredRun, read_runs
+from sweeps.store.reads.stored import StoredRun, read_runs
 from sweeps.store.reads.test_sets import stored_test_set
 from sweeps.store.tables import (
     COUNTS,
     Checkpoint,
     Config,
-    ErrorPack,
     Failure,
-    OutputPack,
     Run,
     RunState,
     Sweep,
-    SweepNote,
     SweepRun,
-    SweepState,
-    SweepTag,
     TestSetRow,
     VerdictRow,
 )
 from sweeps.store.writes.explained import copy_causes
-from sweeps.store.writes.recording import raise_sums
 from sweeps.store.writes.shortcuts import copy_shortcuts
 from sweeps.store.writes.test_sets import copy_datasets, insert_test_strings
 
-Numbers = Mapping[int, int]
-"""What is known there by a number, by its number here."""
-
-
-def merge_notes(source: Connection, target: Connection, sweep_ids: Numbers) -> None:
-    """Adds the source's titles, notes and tags of sweeps; a note in the target stays.
-
-    Args:
-        sweep_ids: sweep ids in the target by those in the source.
-    """
-    ours = {row.sweep_id: row for row in target.execute(select(SweepNote.__table__))}
-    for row in source.execute(select(SweepNote.__table__)):
-        if row.sweep_id not in sweep_ids:
-            continue
-        sweep_id = sweep_ids[row.sweep_id]
-        if sweep_id in ours and (
-            ours[sweep_id].title or ours[sweep_id].note or ours[sweep_id].archived_at
-        ):
-            continue
-        target.execute(delete(SweepNote).where(SweepNote.sweep_id == sweep_id))
-        values = {"title": row.title, "note": row.note, "archived_at": row.archived_at}
-        target.execute(insert(SweepNote).values(sweep_id=sweep_id, **values))
-    tags = source.execute(select(SweepTag.sweep_id, SweepTag.tag)).all()
-    insert_new(
-        target,
-        SweepTag,
-        [
-            {"sweep_id": sweep_ids[their_id], "tag": tag}
-            for their_id, tag in tags
-            if their_id in sweep_ids
-        ],
-    )
+WRITTEN = ("title", "note", "tags", "archived_at")
+"""What people write about a sweep."""
 
 
 def candidate_names(name: str, label: str) -> Iterator[str]:
@@ -211,7 +173,7 @@ class _RunsPart:
 
     def _is_whole(self, theirs: StoredRun, test_set: str | None) -> bool:
         """Whether results are as they were written, on the strings that are tested here."""
-        if theirs.inconsistency() is None and theirs.test_set == test_set:
+        if theirs.misfit() is None and theirs.test_set == test_set:
             return True
         run = theirs.run
         self._merged.damaged.append(f"run {run['id']} (model seed {run['model_seed']})")
@@ -231,10 +193,9 @@ class _RunsPart:
 
     def _copy_results(self, runs: Mapping[int, StoredRun]) -> None:
         """Stores results of runs; by their ids here."""
-        for table in RESULT_TABLES:
-            self._target.execute(delete(table).where(one_of(table.run_id, runs)))
-            rows = [row for our_id, stored in runs.items() for row in stored.rows(table, our_id)]
-            insert_rows(self._target, table, rows)
+        self._target.execute(delete(Checkpoint).where(one_of(Checkpoint.run_id, runs)))
+        weights = [(x, *one) for x, run in runs.items() for one in run.checkpoints.items()]
+        insert_rows(self._target, Checkpoint, weights)
         self._update(
             [
                 (our_id, {"worker_id": None, **{name: stored.run[name] for name in _KEPT_COLUMNS}})
@@ -243,7 +204,6 @@ class _RunsPart:
         )
         self._copy_verdicts(runs)
         self._copy_causes(runs)
-        raise_sums(self._target, runs)
         self._merged.results += len(runs)
 
     def _copy_verdicts(self, runs: Mapping[int, StoredRun]) -> None:
@@ -278,23 +238,17 @@ class _RunsPart:
     def _compare(self, runs: Mapping[int, StoredRun]) -> None:
         """Notes what results of runs that are finished here too differ in; by ids here."""
         same: dict[int, StoredRun] = {}
-        judged = []
         for ours in read_runs(self._target, list(runs)):
             our_id = ours.run["id"]
             differing = list(_differences(ours, runs[our_id]))
             if not differing:
                 same[our_id] = runs[our_id]
-                ranges = {name: runs[our_id].run[name] for name in RANGE_COLUMNS}
-                if not _is_judged(ours) and _is_judged(runs[our_id]) and not ours.inconsistency():
-                    now = replace(ours, run={**ours.run, **ranges})
-                    judged.append((our_id, {**ranges, "digest": now.digest()}))
                 continue
             matrix = "differs" if "confusion matrix" in differing else "is the same"
             self._merged.conflicts.append(
                 f"run {our_id} (model seed {ours.run['model_seed']}): {', '.join(differing)} "
                 f"differ, the confusion matrix {matrix}"
             )
-        self._update(judged)
         self._merged.same += len(same)
         self._copy_verdicts(same)
         self._copy_causes(same)
@@ -302,27 +256,18 @@ class _RunsPart:
 
 def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
     """What two runs' results differ in; weights only of epochs that both have kept."""
-    if any(ours.run[name] != theirs.run[name] for name in COUNTS):
-        yield "confusion matrix"
-    if (
-        _is_judged(ours)
-        and _is_judged(theirs)
-        and any(ours.run[name] != theirs.run[name] for name in RANGE_COLUMNS)
+    for columns, what in (
+        (COUNTS, "confusion matrix"),
+        (RANGE_COLUMNS, "counts on trained and longer lengths"),
+        (("losses",), "losses"),
+        (("lengths",), "results by length"),
+        (("errors",), "misclassified strings"),
     ):
-        yield "counts on trained and longer lengths"
-    for table in RESULT_TABLES:
-        here, there = (stored.rows(table, 0) for stored in (ours, theirs))
-        if table is Checkpoint:
-            common = {row[1] for row in here} & {row[1] for row in there}
-            here, there = ([row for row in rows if row[1] in common] for rows in (here, there))
-        if here != there:
-            names = {ErrorPack: "string_error", OutputPack: "wrong_output"}
-            yield names.get(table, table.__tablename__)
-
-
-def _is_judged(stored: StoredRun) -> bool:
-    """Whether it is known how the run does on trained lengths."""
-    return stored.run["within_from"] is not None
+        if any(ours.run[name] != theirs.run[name] for name in columns):
+            yield what
+    common = ours.checkpoints.keys() & theirs.checkpoints.keys()
+    if any(ours.checkpoints[epoch] != theirs.checkpoints[epoch] for epoch in common):
+        yield "weights"
 
 
 def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> Merged:
@@ -337,10 +282,7 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
         copy_datasets(source, target)
         config_ids = _merge_configs(source, target)
         run_ids = merge_runs(source, target, config_ids, merged, on_progress)
-        sweep_ids = dict(_merge_sweeps(source, target, run_ids, _label(other), merged))
-        changed = {x for ids in chunks(run_ids.values()) for x in sweeps_of(target, ids)}
-        update_states(target, {*sweep_ids.values(), *changed})
-        merge_notes(source, target, sweep_ids)
+        _merge_sweeps(source, target, run_ids, _label(other), merged)
     return merged
 
 
@@ -385,8 +327,8 @@ def _merge_strings(
 
 def _merge_sweeps(
     source: Connection, target: Connection, run_ids: dict[int, int], label: str, merged: Merged
-) -> Iterator[tuple[int, int]]:
-    """Adds their sweeps to ours; the id of each there and here."""
+) -> None:
+    """Adds their sweeps to ours, and what is written about them."""
     for sweep in source.execute(select(Sweep.__table__).order_by(Sweep.id)).mappings().all():
         try:
             read_spec(sweep["spec"])
@@ -400,7 +342,6 @@ def _merge_sweeps(
         insert_new(
             target, SweepRun, [{"sweep_id": sweep_id, "run_id": run_id} for run_id in members]
         )
-        yield sweep["id"], sweep_id
 
 
 def _sweep_here(target: Connection, sweep: dict[str, Any], label: str, merged: Merged) -> int:
@@ -414,10 +355,15 @@ def _sweep_here(target: Connection, sweep: dict[str, Any], label: str, merged: M
     if name != sweep["name"]:
         merged.renamed[sweep["name"]] = name
     if name in known:
-        return target.scalars(select(Sweep.id).where(Sweep.name == name)).one()
-    stopped = sweep["state"] == SweepState.STOPPED
-    state = SweepState.STOPPED if stopped else SweepState.QUEUED
-    return insert_sweep(target, name, sweep["description"], spec, state=state)
+        here = target.execute(select(Sweep.__table__).where(Sweep.name == name)).mappings().one()
+        # What is written here stays.
+        kept = here if any(here[x] for x in ("title", "note", "archived_at")) else sweep
+        tags = sorted({*json.loads(here["tags"]), *json.loads(sweep["tags"])})
+        written = {x: kept[x] for x in WRITTEN} | {"tags": canonical_json(tags)}
+        target.execute(update(Sweep).where(Sweep.id == here["id"]).values(written))
+        return int(here["id"])
+    written = {name: sweep[name] for name in ("stopped_at", *WRITTEN)}
+    return insert_sweep(target, name, sweep["description"], spec, **written)
 
 
 def _label(other: Store) -> str:

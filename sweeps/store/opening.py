@@ -17,13 +17,12 @@ from seqcls.errors import (
     StoreError,
     StoreMissingError,
     StoreUnavailableError,
-    StoreVersionError,
 )
 from seqcls.strings import datasets
 from seqcls.strings.datasets import Content
 from sweeps.access import DB_VARIABLE, DEFAULT_DB
 from sweeps.store.databases import postgres, sqlite
-from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
+from sweeps.store.databases.engine import Store, schema_version
 
 _log = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ def _file(named: str) -> Path:
     return Path(named)
 
 
-def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
+def open_reader(db: str | None = None) -> Store:
     """The database, read-only.
 
     Args:
@@ -87,21 +86,17 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
     store = _open(locate(db), read_only=True)
     # A page opens the database dozens of times, mostly as it was the time before.
     before = None if store.path is None else _state_of(store.path)
-    if before is not None and not any_version and _known.get(store.location) == before:
+    if before is not None and _known.get(store.location) == before:
         return store
-    version = schema_version(store)
-    if version is None:
+    if schema_version(store) is None:
         raise _missing(f"{store.name!r} is empty", store.name)
-    if any_version:
-        return store
-    _refuse_older(store, version)
     _refuse_foreign(store)
     if before is not None:
         _known[store.location] = before
     return store
 
 
-def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
+def open_writer(db: str | None = None) -> Store:
     """The database for reading and writing; made where there is none.
 
     Raises:
@@ -115,14 +110,12 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
             raise StoreUnavailableError(f"{store.name!r}: {reason}")
         # Write-ahead mode would change a file that may be another program's.
         writable = Store(store.name, sqlite.connect(store.path, mode="rw"), store.path)
-    version = schema_version(writable)
-    if version is None:
+    if schema_version(writable) is None:
         # Imported where it is used: only a new database needs it.
         from sweeps.store.migrate import upgrade
 
         upgrade(store)
-    elif not any_version:
-        _refuse_older(store, version)
+    else:
         _refuse_foreign(writable)
     if store.path is None:
         return store
@@ -240,7 +233,7 @@ last_opened: Store | None = None
 
 def _open(located: Path | URL, *, read_only: bool) -> Store:
     global last_opened
-    store = last_opened = _opened_as_it_is(located, read_only=read_only)
+    store = last_opened = open_as_it_is(located, read_only=read_only)
     # Configurations name datasets by their digest, wherever they are resolved.
     datasets.add_source(store.location, partial(_dataset_in, store))
     return store
@@ -259,7 +252,7 @@ def _dataset_in(store: Store, digest: str) -> Content | None:
         return load_dataset(connection, digest)
 
 
-def _opened_as_it_is(located: Path | URL, *, read_only: bool) -> Store:
+def open_as_it_is(located: Path | URL, *, read_only: bool = True) -> Store:
     if isinstance(located, URL):
         return Store(
             postgres.name_of(located), postgres.connect(located, read_only=read_only), None
@@ -287,17 +280,3 @@ def _postgres_url(text: str) -> URL:
             "a / as %2F"
         )
     return url.set(drivername="postgresql+psycopg")
-
-
-def _refuse_older(store: Store, version: str) -> None:
-    if version != SCHEMA_VERSION:
-        raise StoreVersionError(
-            f"{store.name!r} was made by an older version of seqcls (its schema is {version!r}, "
-            f"this one's {SCHEMA_VERSION!r}); {_how_to_upgrade(store)}"
-        )
-
-
-def _how_to_upgrade(store: Store) -> str:
-    if store.path is None:
-        return "back it up, and let `seqcls db upgrade` upgrade it"
-    return f"`seqcls db upgrade --db {shlex.quote(store.name)}` upgrades it and keeps a copy"

@@ -1,10 +1,11 @@
 """The tables. Column names are part of the product: people write SQL against them.
 
 Times are UTC in ISO 8601, as text, so that they read and sort alike in every database. What values
-a column takes is checked by the database alone; the migrations say how, and make three views
-besides: `string_error`, `misclassified` and `wrong_output`.
+a column takes is checked by the database. A run is one row: what came of it stands there as JSON,
+covered by a digest; the views of `views.py` spread it out.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, get_args
@@ -12,18 +13,20 @@ from typing import Any, ClassVar, get_args
 from sqlalchemy import (
     REAL,
     BigInteger,
+    CheckConstraint,
     Double,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
+    Table,
     Text,
     UniqueConstraint,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
-from seqcls.results import DRAWN, RangeSource
-from sweeps.results import OUTPUT_COUNTS
+from seqcls.results import DRAWN, Confusion, RangeSource
+from sweeps.results import ProofResult
 
 # What a strict table of SQLite calls them.
 Big = BigInteger().with_variant(Integer, "sqlite")
@@ -126,7 +129,10 @@ class Revision(Base):
 
 
 class Sweep(Base):
-    """A named grid."""
+    """A named grid, and what people write about it, which decides nothing that is trained.
+
+    Its state follows from those of its runs: `sweeps.store.databases.statements.state_of_sweep`.
+    """
 
     __tablename__ = "sweep"
     __table_args__ = (_NUMBERED,)
@@ -135,8 +141,15 @@ class Sweep(Base):
     description: Mapped[str]
     spec: Mapped[str]
     created_at: Mapped[str]
-    state: Mapped[str]
     launch_token: Mapped[str] = mapped_column(unique=True)
+    stopped_at: Mapped[str | None]
+    """None where its runs are begun by whoever is free."""
+    title: Mapped[str] = mapped_column(server_default="")
+    note: Mapped[str] = mapped_column(server_default="")
+    tags: Mapped[str] = mapped_column(server_default="[]")
+    """A JSON array of words by which sweeps are found, sorted."""
+    archived_at: Mapped[str | None]
+    """None where the sweep is not archived."""
 
 
 class DatasetRow(Base):
@@ -229,7 +242,7 @@ class Run(Base):
     __tablename__ = "run"
     __table_args__ = (
         UniqueConstraint("config_id", "model_seed"),
-        Index("run_state", "state"),
+        Index("run_state", "state", "id"),
         _NUMBERED,
     )
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -269,6 +282,13 @@ class Run(Base):
     tested_beyond: Mapped[int | None]
     """Test strings longer than any that training draws."""
     wrong_beyond: Mapped[int | None]
+    # Last, so that no other column is read through them.
+    lengths: Mapped[str | None]
+    """What it came to at each length: arrays of `sweeps.records.LENGTH_FIELDS`."""
+    losses: Mapped[str | None]
+    """Losses of each epoch: arrays of `LOSS_FIELDS`; of a run in training those so far."""
+    errors: Mapped[str | None]
+    """The misclassified strings: arrays of `ERROR_FIELDS`."""
 
 
 class SweepRun(Base):
@@ -278,134 +298,6 @@ class SweepRun(Base):
     __table_args__ = (Index("sweep_run_run_id", "run_id"), _BY_KEY)
     sweep_id: Mapped[int] = _key_part("sweep")
     run_id: Mapped[int] = _key_part("run")
-
-
-class SweepNote(Base):
-    """What people write about a sweep; it decides nothing that is trained or tested."""
-
-    __tablename__ = "sweep_note"
-    __table_args__ = (_STRICT,)
-    sweep_id: Mapped[int] = _only_key("sweep")
-    title: Mapped[str]
-    note: Mapped[str]
-    archived_at: Mapped[str | None]
-    """None where the sweep is not archived."""
-
-
-class SweepTag(Base):
-    """A word by which sweeps are found."""
-
-    __tablename__ = "sweep_tag"
-    __table_args__ = (_BY_KEY,)
-    sweep_id: Mapped[int] = _key_part("sweep")
-    tag: Mapped[str] = mapped_column(primary_key=True)
-
-
-class SavedView(Base):
-    """A page of the dashboard with its filters, by name."""
-
-    __tablename__ = "saved_view"
-    __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(unique=True)
-    page: Mapped[str]
-    query: Mapped[str]
-    created_at: Mapped[str]
-
-
-class Epoch(Base):
-    """One epoch of one run; losses are sums over its strings, in nats.
-
-    Of a run in training they are shown meanwhile; they are final, and covered by its digest, once
-    it is done. No other run has any.
-    """
-
-    __tablename__ = "epoch"
-    __table_args__ = (_BY_KEY,)
-    run_id: Mapped[int] = _key_part("run")
-    epoch: Mapped[int] = mapped_column(primary_key=True)
-    train_loss: Mapped[float]
-    validation_loss: Mapped[float]
-
-
-class LengthScore(Base):
-    """One length of one run's test.
-
-    `tn` to `tp` only where the answer is one bit, `right_length_given`, `edits` and `target_tokens`
-    only of transductions.
-    """
-
-    __tablename__ = "length_score"
-    __table_args__ = (_BY_KEY,)
-    run_id: Mapped[int] = _key_part("run")
-    length: Mapped[int] = mapped_column(primary_key=True)
-    tn: Mapped[int | None]
-    fp: Mapped[int | None]
-    fn: Mapped[int | None]
-    tp: Mapped[int | None]
-    tested: Mapped[int]
-    wrong: Mapped[int]
-    right_length_given: Mapped[int | None]
-    """Test strings whose output is the target where its length is imposed."""
-    edits: Mapped[int | None] = mapped_column(Big)
-    """Edit distances between outputs and targets, summed."""
-    target_tokens: Mapped[int | None] = mapped_column(Big)
-    """Tokens of the targets, summed."""
-
-
-class LengthSum(Base):
-    """What all finished runs of a configuration come to on the test strings of one length.
-
-    Written with the results that it sums up, so that pages need not read those of every run.
-    """
-
-    __tablename__ = "length_sum"
-    __table_args__ = (_BY_KEY,)
-    config_id: Mapped[int] = mapped_column(
-        ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
-    )
-    length: Mapped[int] = mapped_column(primary_key=True)
-    runs: Mapped[int]
-    failing: Mapped[int]
-    """Runs that misclassify at least one string of this length."""
-    tn: Mapped[int | None] = mapped_column(Big)
-    fp: Mapped[int | None] = mapped_column(Big)
-    fn: Mapped[int | None] = mapped_column(Big)
-    tp: Mapped[int | None] = mapped_column(Big)
-    tested: Mapped[int] = mapped_column(Big)
-    wrong: Mapped[int] = mapped_column(Big)
-    right_length_given: Mapped[int | None] = mapped_column(Big)
-    edits: Mapped[int | None] = mapped_column(Big)
-    target_tokens: Mapped[int | None] = mapped_column(Big)
-
-
-class ErrorPack(Base):
-    """The misclassified test strings of one run, packed: a row for each would be most of the file.
-
-    The view `string_error` has a row for each, `misclassified` with its string.
-    """
-
-    __tablename__ = "error_pack"
-    __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = _only_key("run")
-    numbers: Mapped[bytes]
-    """Numbers of the test set's strings, ascending, three bytes each, the highest first."""
-    logits: Mapped[bytes]
-    """Logits of the same strings, IEEE 754 of four or eight bytes, the highest first."""
-
-
-class OutputPack(Base):
-    """What a transduction gave for the misclassified strings of one run, packed like these.
-
-    The view `wrong_output` has a row for each, with its string and target.
-    """
-
-    __tablename__ = "output_pack"
-    __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = _only_key("run")
-    outputs: Mapped[str]
-    """A JSON array, in the order of the pack of errors: of each the output, the first wrong place
-    and the kind of error."""
 
 
 class Checkpoint(Base):
@@ -519,8 +411,83 @@ class Worker(Base):
     ended_at: Mapped[str | None]
 
 
-LENGTH_COUNTS = [c.name for c in LengthScore.__table__.columns if not c.primary_key]
-"""What is counted at each length of each run, and summed over runs."""
+COUNTS = (*Confusion._fields, "tested", "wrong")
+"""Counts of strings that are summed up in a run's own columns."""
 
-COUNTS = [name for name in LENGTH_COUNTS if name not in OUTPUT_COUNTS]
-"""Those that are summed up in the run's own row, too: counts of strings."""
+
+# What columns take: whole numbers from zero, JSON, one of some words; and what goes together.
+
+_LEAST = {"solved_length": -1}
+
+_WORDS = {
+    ("dataset", "task"): DatasetTask,
+    ("test_string", "drawn"): Drawn,
+    ("run", "state"): RunState,
+    ("run", "within_from"): JudgedBy,
+    ("verdict", "unit"): Unit,
+    ("proof", "result"): ProofResult,
+}
+
+_JSON = {
+    ("sweep", "spec"): "object",
+    ("sweep", "tags"): "array",
+    ("test_set", "json"): "object",
+    ("config", "json"): "object",
+    ("shortcut", "lengths"): "array",
+    ("run", "lengths"): "array",
+    ("run", "losses"): "array",
+    ("run", "errors"): "array",
+    ("proof", "details"): "object",
+}
+
+_TOGETHER = {
+    "revision": ["id = 1"],
+    "dataset": ["length(digest) = 64", "row_count >= 1"],
+    "test_string": ["label IN (0, 1)", "occurrences >= 1", "number < 16777216"],
+    "shortcut": [
+        "length(training) = 64",
+        "(lengths IS NULL) = (correct IS NULL) AND (lengths IS NULL) <> (reason IS NULL)",
+    ],
+    "run": ["train_seconds >= 0"],
+    "proof": [
+        "of_language IN (0, 1)",
+        "said IN (0, 1)",
+        "states >= 1",
+        "seconds >= 0",
+        "length(weights) = 64",
+        "version <> ''",
+        "(result = 'proved') = (certificate IS NOT NULL) "
+        "AND (result = 'refuted') = (string IS NOT NULL) "
+        "AND (result = 'refuted') = (said IS NOT NULL)",
+    ],
+    "cause": ["share > 0 AND share <= 1", "agreement >= 0 AND agreement <= 1", "strings >= 1"],
+}
+
+
+def _json_checks(name: str, kind: str) -> Iterator[CheckConstraint]:
+    # Before 3.45 SQLite's json_valid(NULL) is false.
+    sqlite = f"{name} IS NULL OR json_valid({name}) AND json_type({name}) = '{kind}'"
+    server = f"{name} IS NULL OR json_typeof(CAST({name} AS json)) = '{kind}'"
+    for dialect, check in (("sqlite", sqlite), ("postgresql", server)):
+        yield CheckConstraint(check).ddl_if(dialect=dialect)
+
+
+def _constrain(table: Table) -> None:
+    for column in table.columns:
+        place = (table.name, column.name)
+        if isinstance(column.type, Integer):
+            table.append_constraint(
+                CheckConstraint(f"{column.name} >= {_LEAST.get(column.name, 0)}")
+            )
+        if place in _WORDS:
+            words = ", ".join(f"'{word}'" for word in _WORDS[place])
+            table.append_constraint(CheckConstraint(f"{column.name} IN ({words})"))
+        if place in _JSON:
+            for check in _json_checks(column.name, _JSON[place]):
+                table.append_constraint(check)
+    for condition in _TOGETHER.get(table.name, ()):
+        table.append_constraint(CheckConstraint(condition))
+
+
+for _table in Base.metadata.tables.values():
+    _constrain(_table)

@@ -30,7 +30,6 @@ from sweeps.store.reads.explained import inconsistencies
 from sweeps.store.reads.stored import StoredRun, read_runs
 from sweeps.store.reads.test_sets import damaged_datasets, stored_test_set
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, Sweep, TestSetRow
-from sweeps.store.writes.recording import wrong_sums
 
 PARTS_IN_PARALLEL = 8
 """Fewer are checked sooner than other processes have begun."""
@@ -163,10 +162,6 @@ _CHECKS: dict[str, Callable[[Connection], Iterator[Damage]]] = {
     "the test sets": _check_test_sets,
     "shortcut readers": _check_shortcuts,
     "the sweeps": _check_sweeps,
-    "the sums by length": lambda connection: (
-        Damage(f"configuration {config_id}", "its sums by length are wrong")
-        for config_id in wrong_sums(connection)
-    ),
     "causes, perturbations and proofs": lambda connection: (
         Damage(what, how) for what, how in inconsistencies(connection)
     ),
@@ -224,7 +219,7 @@ def run_misfit(stored: StoredRun) -> str | None:
         if stored.is_tested or (stored.has_losses and state != RunState.RUNNING):
             return f"it is {state} and has results"
         return None
-    if (misfit := stored.inconsistency()) is not None:
+    if (misfit := stored.misfit()) is not None:
         return misfit
     if stored.verdict_digest() != stored.run["verdict_digest"]:
         return "its exhaustive check does not fit its digest"

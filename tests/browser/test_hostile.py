@@ -109,7 +109,6 @@ def _fail(store: Store) -> None:
             "UPDATE run SET state = 'failed', attempt = 1, error = :said WHERE state = 'queued'"
         )
         assert connection.execute(text(failed), said).rowcount
-        connection.execute(text("UPDATE sweep SET state = 'done'"))
 
 
 @pytest.fixture(scope="module")

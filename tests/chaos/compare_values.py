@@ -22,7 +22,6 @@ from tests.oracles.compared import is_none
 from tests.oracles.facts import (
     CELLS,
     OUTCOMES,
-    OUTPUTS,
     RANGES,
     UNPROVED,
     Facts,
@@ -32,7 +31,6 @@ from tests.oracles.facts import (
     fails,
     is_among,
     outcome,
-    summed,
 )
 from tests.oracles.ledger import InFile, Ledger
 
@@ -135,18 +133,6 @@ class Comparison:
                 ledger.row("SQL views", f"run {run_id}", stored, true)
                 wrong = sum(x["occurrences"] for x in facts.errors[run_id].values())
                 ledger.value("SQL views", f"errors of run {run_id}", wrong, run["wrong"])
-        sums = facts.ask("SELECT * FROM length_sum WHERE runs > 0")
-        true_sums: dict[Any, Row] = {}
-        for config_id, runs in by_configuration(done(facts.runs.values())).items():
-            for length in {at for run in runs for at in facts.lengths[run["run_id"]]}:
-                each = [facts.between(run["run_id"], length, length) for run in runs]
-                true_sums[config_id, length] = {
-                    "runs": len(runs), "failing": sum(x["wrong"] > 0 for x in each),
-                    **{n: summed(*(x[n] for x in each)) for n in (*COUNTS, *OUTPUTS)},
-                }  # fmt: skip
-        ledger.rows(
-            "SQL views", "length_sum", sums, true_sums, lambda x: (x["config_id"], x["length"])
-        )
 
     # Commands.
 
@@ -178,7 +164,7 @@ class Comparison:
                 self.ledger.value("errors --json", f"{what}: order", keys, sorted(keys))
         rows = json.loads(self.asked("status", "--json"))
         true_sweeps = {}
-        for row in self.facts.ask("SELECT * FROM sweep"):
+        for row in self.facts.ask("SELECT * FROM sweep_state"):
             runs = self.facts.sweeps.get(row["name"], [])
             states = Counter(run["state"] for run in runs)
             each = {state: states[state] for state in ("queued", "done", "failed")}

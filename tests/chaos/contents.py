@@ -8,11 +8,14 @@ from sweeps.store.databases.engine import Store
 
 _RUN = (
     "key, model_seed, run.state, error, epochs, best_epoch, best_validation_loss, tn, fp, fn, tp, "
-    "tested, wrong, solved_length, engine, engine_reason, digest"
+    "tested, wrong, solved_length, engine, engine_reason, digest, lengths, losses, errors"
 )
 _QUERIES = {
     "run": f"SELECT {_RUN} FROM run JOIN config ON config.id = config_id",
-    "sweep": "SELECT name, description, spec, state FROM sweep",
+    "sweep": (
+        "SELECT name, description, spec, CASE WHEN stopped_at IS NULL THEN 0 ELSE 1 END, "
+        "title, note, tags FROM sweep"
+    ),
     "config": "SELECT key, json FROM config",
     "sweep_run": (
         "SELECT name, key, model_seed FROM sweep_run JOIN sweep ON sweep.id = sweep_id "
@@ -32,13 +35,6 @@ _QUERIES = {
             "JOIN config ON config.id = config_id"
         )
         for table, columns in {
-            "epoch": "epoch, train_loss, validation_loss",
-            "length_score": "length, length_score.tn, length_score.fp, length_score.fn, "
-            "length_score.tp, length_score.tested, length_score.wrong, "
-            "right_length_given, edits, target_tokens",
-            # As they are stored: to write them out in SQL takes most of a second for 12,000.
-            "error_pack": "numbers, logits",
-            "output_pack": "outputs",
             "checkpoint": "epoch, weights",
             "proof": "of_language, result, states, regions, string, said, details, weights, "
             "version, certificate",

@@ -52,9 +52,6 @@ WRITES = 6
 OTHERS = {
     "cause": f"(SELECT min(id) FROM run), 0, 'constant answer{SHORT_TRIED}', NULL, '', 1.0, 5, 0.5",
     "perturbation": "(SELECT min(id) FROM run), 0, 111, 0, 145, 0",
-    "sweep_note": "1, 'A title', 'A note', NULL",
-    "sweep_tag": "1, 'tag'",
-    "saved_view": "1, 'mine', 'compare', '', '2026-01-01T00:00:00+00:00'",
 }
 """What is found out, or written, of runs and sweeps later."""
 

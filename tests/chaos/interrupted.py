@@ -46,7 +46,7 @@ PREDICTED = "model,seed,tokens,prediction\n" + "".join(
 
 COMMANDS: dict[str, list[str]] = {
     "pack": ["pack", "--db", "runs.db"],
-    "upgrade": ["db", "upgrade", "--db", "old.db"],
+    "convert": ["db", "convert", "old.db", "converted.db"],
     "submit": ["submit", "new.toml", "--db", "runs.db"],
     "submit to a new file": ["submit", "new.toml", "--db", "new.db"],
     "sweep": ["sweep", "new.toml", "--workers", "0", "--db", "runs.db"],
@@ -112,7 +112,7 @@ READING: list[list[str]] = [
 ]
 """What only reads, each with the database that was being changed."""
 
-ONLY_OF_THIS_VERSION = "upgrade"
+ONLY_OF_THIS_VERSION = "convert"
 
 
 def in_fork(folder: Path, commands: Sequence[Sequence[str]], at: int = 0, how: int = 0) -> Any:
@@ -169,7 +169,7 @@ def prepare(folder: Path) -> None:
     (folder / "tested.csv").write_text(TESTED)
     (folder / "predicted.csv").write_text(PREDICTED)
     save_parity(folder / "parity.safetensors")
-    shutil.copy(ASSETS / "databases" / "0004.db", folder / "old.db")
+    shutil.copy(ASSETS / "databases" / "0005.db", folder / "old.db")
     steps = [
         ["sweep", "done.toml", "--workers", "0", "--db", "runs.db"],
         ["sweep", "other.toml", "--workers", "0", "--db", "other.db"],

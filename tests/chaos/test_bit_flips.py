@@ -17,16 +17,11 @@ RESULTS = {
     "config": "key, json",
     "run": (
         "id, config_id, model_seed, state, error, epochs, best_epoch, best_validation_loss, tn, "
-        "fp, fn, tp, tested, wrong, solved_length, digest"
+        "fp, fn, tp, tested, wrong, solved_length, digest, lengths, losses, errors"
     ),
-    "epoch": "*",
-    "length_score": "*",
-    "length_sum": "*",
     "test_set": "id, digest",
     "test_string": "*",
     "shortcut": "test_set_id, lengths, correct",
-    "error_pack": "*",
-    "output_pack": "*",
     "checkpoint": "*",
     "verdict": "*",
     "proof": "*",

@@ -102,14 +102,15 @@ def foreign(whole: Path, folder: Path) -> Iterator[tuple[str, Path]]:
         "an empty version": ["UPDATE alembic_version SET version_num = ''"],
         "a huge version": [f"UPDATE alembic_version SET version_num = '{'9' * 100_000}'"],
         "no column of versions": ["ALTER TABLE alembic_version RENAME COLUMN version_num TO x"],
-        "no table of epochs": ["PRAGMA foreign_keys=OFF", "DROP TABLE epoch"],
+        "no table of failures": ["PRAGMA foreign_keys=OFF", "DROP TABLE failure"],
         "no column": ["ALTER TABLE failure DROP COLUMN reason"],
         "a view for a table": [
             "PRAGMA foreign_keys=OFF",
             "PRAGMA legacy_alter_table=ON",
-            "ALTER TABLE epoch RENAME TO other",
-            "CREATE VIEW epoch AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
-            "SELECT x AS run_id, x AS epoch, 1.0 AS train_loss, 1.0 AS validation_loss FROM n",
+            "ALTER TABLE failure RENAME TO other",
+            "CREATE VIEW failure AS WITH RECURSIVE n(x) AS "
+            "(SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+            "SELECT x AS run_id, x AS attempt, '' AS at, '' AS reason FROM n",
         ],
         "more tables and columns": [
             "CREATE TABLE more (x)",

@@ -173,5 +173,5 @@ def test_automata(tmp_path: Path, ending: str, seed: int) -> None:
 
 def counted(db: Path) -> list[tuple[int]]:
     """How many rows each table has that an import or a sweep writes."""
-    tables = ("run", "sweep", "config", "dataset", "test_string", "error_pack", "length_score")
+    tables = ("run", "sweep", "config", "dataset", "test_string", "length_score")
     return [rows(db, f"SELECT count(*) FROM {table}")[0] for table in tables]

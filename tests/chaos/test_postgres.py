@@ -115,7 +115,7 @@ def test_a_backend_terminated_at_any_statement_of_a_short_command_is_asked_again
             with moments.at(fatal):
                 ended = run_main(*command, "--db", postgres_url)
             assert (ended.returncode, ended.stderr) == (0, ""), f"{name}: statement {fatal}"
-            found.append(rows(store, "SELECT name, state FROM sweep"))
+            found.append(rows(store, "SELECT name, state FROM sweep_state"))
             assert found[-1] == found[0], name
             if name == "submit":
                 writer.delete(store, sweep_queries.find_sweep(store, "s"))

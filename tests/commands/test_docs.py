@@ -16,7 +16,7 @@ from sweeps.store.tables import Base
 from tests.app import run
 from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
 from tests.commands import run_main, shown_commands
-from tests.conftest import ROOT
+from tests.conftest import ASSETS, ROOT
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -48,9 +48,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def reader(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    """Somebody in an empty folder with that database and a colleague's copy of it."""
+    """Somebody in an empty folder with that database, a colleague's copy of it and an older one."""
     for name in ("runs.db", "colleague.db"):
         shutil.copy(base, tmp_path / name)
+    shutil.copy(ASSETS / "databases" / "0005.db", tmp_path / "old.db")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEQCLS_DB", raising=False)
     reader = Reader(tmp_path, SHORTER)

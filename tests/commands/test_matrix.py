@@ -25,7 +25,7 @@ from sweeps.api import log_results
 from sweeps.api.exports import JSONL, WRITERS
 from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED
 from tests.commands import refuse, run_main
-from tests.conftest import LONG
+from tests.conftest import ASSETS, LONG
 from tests.oracles.compared import Compared, Matrix, records, spelled_out, stored_counts_agree
 from tests.oracles.reasons import Models, check_refusal, natures
 from tests.shown import Tables, kept_in, printed_rows
@@ -150,6 +150,8 @@ class Cell(Models):
             "prove certificate": lambda: str(self.folder / "proof.json"),
             "prove regions": lambda: "20",
             "populations by": lambda: "architecture",
+            "db convert old": lambda: str(ASSETS / "databases" / "0005.db"),
+            "db convert new": lambda: str(self.folder / "new.db"),
         }
         if (given := own.get(f"{command} {name}")) is not None:
             return given()

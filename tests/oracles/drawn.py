@@ -462,7 +462,7 @@ class Drawn:
                 self.value(f"{name}: mean", text, mean)
 
     def _sweeps(self, rows: list[Row]) -> None:
-        names = {row["name"]: row for row in self.facts.ask("SELECT * FROM sweep")}
+        names = {row["name"]: row for row in self.facts.ask("SELECT * FROM sweep_state")}
         true = {}
         picked = {run["run_id"] for run in self.scope if self.chosen.picks(run)}
         filtered = len(picked) < len(self.facts.scope())

@@ -3,7 +3,6 @@
 import json
 import math
 import sqlite3
-import struct
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -162,10 +161,7 @@ class Facts:
     @cached_property
     def archived(self) -> set[str]:
         """The names of the sweeps that are archived."""
-        sql = (
-            "SELECT name FROM sweep JOIN sweep_note ON sweep_id = sweep.id"
-            " WHERE archived_at IS NOT NULL"
-        )
+        sql = "SELECT name FROM sweep WHERE archived_at IS NOT NULL"
         return {row["name"] for row in self.ask(sql)}
 
     @cached_property
@@ -238,29 +234,18 @@ class Facts:
 
     @cached_property
     def errors(self) -> dict[int, dict[str, Row]]:
-        """All strings that every run gets wrong, unpacked as the documentation says.
-
-        Numbers have three bytes, logits four or eight, the highest first; outputs are JSON.
-        """
-        outputs = {
-            x["run_id"]: json.loads(x["outputs"]) for x in self.ask("SELECT * FROM output_pack")
-        }
+        """All strings that every run gets wrong, read from the run's JSON."""
         found: dict[int, dict[str, Row]] = {run_id: {} for run_id in self.runs}
-        for row in self.ask("SELECT * FROM error_pack"):
-            run_id, packed, logits = row["run_id"], bytes(row["numbers"]), bytes(row["logits"])
-            strings = self.test_sets[self.runs[run_id]["config_id"]]
-            count = len(packed) // 3
-            code = "f" if len(logits) == 4 * count else "d"
-            values = struct.unpack(f">{count}{code}", logits)
-            for place, logit in enumerate(values):
-                number = int.from_bytes(packed[3 * place : 3 * place + 3])
+        for row in self.ask("SELECT id, errors FROM run WHERE errors IS NOT NULL"):
+            strings = self.test_sets[self.runs[row["id"]]["config_id"]]
+            for number, logit, *output in json.loads(row["errors"]):
                 said = strings[number]
-                error = {**said, "run_id": run_id, "logit": logit}
-                if run_id in outputs:
-                    names = ("output", "first_wrong", "error_kind")
-                    error |= dict(zip(names, outputs[run_id][place], strict=True))
+                logit = float("nan") if logit is None else logit
+                error = {**said, "run_id": row["id"], "logit": logit}
+                if output:
+                    error |= dict(zip(("output", "first_wrong", "error_kind"), output, strict=True))
                     error["log_probability"] = logit
-                found[run_id][said["string"]] = error
+                found[row["id"]][said["string"]] = error
         return found
 
     @cached_property

@@ -38,7 +38,7 @@ def make_states(folder: Path) -> None:
         connection.execute("CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT)")
     open_writer(str(folder / "new.db"))
     _versioned(Path(shutil.copy(folder / "new.db", folder / "newer.db")), "9999")
-    older = ASSETS / "databases" / "0004.db"
+    older = ASSETS / "databases" / "0005.db"
     shutil.copyfile(older, folder / "older.db")
     _versioned(Path(shutil.copyfile(older, folder / "oldest.db")), "0003")
     store = open_writer(str(folder / "queued.db"))
@@ -65,7 +65,7 @@ def _make_hostile(store: Store) -> None:
     writer.submit(store, spec(name=HOSTILE, description=HOSTILE))
     with store.begin() as connection:
         for change in (
-            "UPDATE sweep SET state = 'done', description = :said",
+            "UPDATE sweep SET description = :said",
             "UPDATE sweep SET name = name || :said WHERE id = 1",
             "UPDATE run SET state = 'failed', error = :said WHERE state = 'queued'",
             "INSERT INTO failure SELECT id, 1, '2026-01-01T00:00:00+00:00', :said FROM run "

@@ -63,7 +63,6 @@ def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_pat
         lambda: api.retry(store, ["all_initializations"]),
         lambda: api.submit(store, [SPEC]),
         lambda: api.merge(store, store),
-        lambda: api.upgrade(),
         lambda: api.log_results(str(db), sweep="theirs", task="xor"),
     )
     for attempt in attempts:

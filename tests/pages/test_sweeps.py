@@ -178,7 +178,6 @@ def test_why_training_failed_is_on_the_page_of_sweeps(
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
-        connection.exec_driver_sql("UPDATE sweep SET state = 'done'")
         connection.exec_driver_sql(
             "INSERT INTO failure (run_id, attempt, at, reason) "
             "VALUES (1, 1, '2026-01-01T00:00:00+00:00', 'diverged *here*')"
@@ -267,11 +266,10 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_resumed_stopped_and_d
     assert len(started) == 1
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'running' WHERE id = 1")
-        connection.exec_driver_sql("UPDATE sweep SET state = 'running' WHERE id = 1")
     app = open_app(monkeypatch, db)
     app.button("stop sidebar 1").click()
     rerun(app)
-    assert rows(store, "SELECT state FROM sweep WHERE id = 1") == [("stopped",)]
+    assert rows(store, "SELECT state FROM sweep_state WHERE sweep_id = 1") == [("stopped",)]
     assert "0 of 3 models · 1 in training · stopped" in said(app)
     assert "resume sidebar 1" in [button.key for button in app.button]
     with store.begin() as connection:

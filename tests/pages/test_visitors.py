@@ -209,7 +209,7 @@ def test_answers_are_those_of_the_database_that_is_shown(
     before = seen()
     other = Path(shutil.copy(ROOT / "runs.db", tmp_path / "other.db"))
     with closing(sqlite3.connect(other)) as file, file:
-        for old, new in ((1, -1), (2, 1), (-1, 2)):
+        for old, new in ((1, 99), (2, 1), (99, 2)):
             file.execute(f"UPDATE checkpoint SET run_id = {new} WHERE run_id = {old}")
     reseal(open_writer(str(other)))
     # By another file in its place, and by what is copied over it.

@@ -36,7 +36,7 @@ EXPLAINED = {
     "foreign": "of another program",
     "torn": "damaged",
     "newer": "upgrade seqcls",
-    "older": "seqcls db upgrade --db",
+    "older": "seqcls db convert",
     "oldest": "'0003'",
 }
 """Files that cannot be shown, and what is said of each."""

@@ -1,13 +1,11 @@
 """Databases of recurrent networks made by hand, before and after proofs: a part of the stock."""
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from sweeps import api
-from sweeps.store.opening import open_reader
-from tests.databases import load_parity
+from sweeps.store.opening import open_reader, open_writer
+from tests.databases import change, load_parity, reseal
 
 JUDGED = (
     "UPDATE run SET tested_within = 100, wrong_within = 0, within_from = 'test', "
@@ -25,5 +23,5 @@ def make(folder: Path) -> None:
     shutil.copy(folder / "proved.db", folder / "both.db")
     load_parity(folder / "both.db", 2.1, "soft", 8)
     assert api.prove(open_reader(str(folder / "both.db")), "soft/0").outcome == "refuted"
-    with closing(sqlite3.connect(folder / "both.db")) as connection, connection:
-        connection.execute(JUDGED)
+    change(folder / "both.db", JUDGED)
+    reseal(open_writer(str(folder / "both.db")))

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-import sqlalchemy
 
 from dashboard import share
 from seqcls import fields
@@ -140,32 +138,6 @@ def test_pages_are_about_the_greatest_seed(edge: Store, monkeypatch: pytest.Monk
     monkeypatch.setattr(share, "offer", lambda *given, **_: offered.append(given[3]))
     open_app(monkeypatch, edge.location, "model", run="2")
     assert offered[0].model_seeds == (LAST_SEED - 1,)
-
-
-LOGITS = [float("nan"), float("inf"), -float("inf"), 1.5, 1e300, -5e-324]
-
-
-def test_views_say_of_a_logit_that_is_no_number_that_it_is_none(
-    any_db: str, tmp_path: Path
-) -> None:
-    """Packs have eight bytes a logit, or four."""
-    store = open_writer(any_db)
-    path = tmp_path / "data.csv"
-    strings = [f"{n:b}".replace("0", "a").replace("1", "b") for n in range(1, 9)]
-    path.write_text("\n".join(["tokens,label", *(f"{x},{n % 2}" for n, x in enumerate(strings))]))
-    wrong = [int(n >= len(LOGITS)) ^ (n % 2 ^ 1) for n in range(8)]
-    with api.log_results(store, sweep="theirs", dataset=path) as log:
-        for seed in (0, 1):
-            log.run(model="m", seed=seed, predictions={"tokens": strings, "prediction": wrong})
-    for run_id, width in ((1, 8), (2, 4)):
-        with np.errstate(over="ignore", under="ignore"):
-            packed = np.array(LOGITS).astype(f">f{width}")
-        with store.begin() as connection:
-            update = sqlalchemy.text("UPDATE error_pack SET logits = :logits WHERE run_id = :run")
-            connection.execute(update, {"logits": packed.tobytes(), "run": run_id})
-        given = rows(store, f"SELECT logit FROM misclassified WHERE run_id = {run_id}")
-        found = sorted("nan" if x is None else repr(x) for (x,) in given)
-        assert found == sorted(repr(float(x)) for x in packed)
 
 
 def test_shares_of_outputs_are_those_of_the_tables(any_db: str, tmp_path: Path) -> None:

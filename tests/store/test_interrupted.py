@@ -50,7 +50,7 @@ def kill_while_writing(path: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA cache_size=1")
     connection.execute("BEGIN IMMEDIATE")
-    connection.execute("UPDATE length_score SET tested = 0")
+    connection.execute("UPDATE test_string SET length = 0")
     connection.execute("UPDATE run SET wrong = 0")
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -78,11 +78,11 @@ def two_runs(imported: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def half_written(two_runs: Path) -> Path:
     """A database with the journal of a writer that was killed."""
-    before = rows(two_runs, "SELECT sum(tested) FROM length_score")
+    before = rows(two_runs, "SELECT sum(length) FROM test_string")
     in_fork(lambda: kill_while_writing(two_runs))
     assert two_runs.with_name(f"{two_runs.name}-journal").stat().st_size > 0
     with closing(sqlite3.connect(f"file:{two_runs}?mode=ro&immutable=1", uri=True)) as reader:
-        seen = reader.execute("SELECT sum(tested) FROM length_score").fetchall()
+        seen = reader.execute("SELECT sum(length) FROM test_string").fetchall()
     assert seen != before, "pages were written before the writer was killed"
     return two_runs
 

@@ -8,7 +8,6 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from seqcls.errors import StoreDamagedError, StoreError
 from sweeps.api.exports import export
+from sweeps.records import read_errors
 from sweeps.results import OUTPUT_COUNTS, RunResult
 from sweeps.store import writer
-from sweeps.store.columns import is_beyond, packed_outputs, unpacked_outputs
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.reads import overview, queries, string_queries, sweep_queries
@@ -69,32 +67,17 @@ def other(made_file: Path, tmp_path: Path) -> Store:
     return open_writer(str(shutil.copy(made_file, tmp_path / "other.db")))
 
 
-def summed(store: Store) -> list[tuple[Any, ...]]:
-    """The sums by length as they should be, from the results of every run."""
-    names = ", ".join(f"sum(score.{name})" for name in COUNTS)
-    query = f"SELECT config_id, length, {names} FROM length_score AS score JOIN run ON id = run_id"
-    found = rows(store, f"{query} WHERE edits IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2")
-    # A server sums whole numbers as decimals.
-    return [tuple(map(int, row)) for row in found]
-
-
-def sums(store: Store) -> list[tuple[Any, ...]]:
-    query = f"SELECT config_id, length, {', '.join(COUNTS)} FROM length_sum"
-    return rows(store, f"{query} WHERE edits IS NOT NULL ORDER BY 1, 2")
-
-
 def test_what_is_recorded_is_read_back_and_of_languages_there_is_none_of_it(store: Store) -> None:
     assert verify(store).damages == []
-    packs = dict(rows(store, "SELECT run_id, outputs FROM output_pack"))
-    assert {run_id: unpacked_outputs(text) for run_id, text in packs.items()} == {
+    stored = dict(rows(store, "SELECT id, errors FROM run WHERE id < 4"))
+    assert {run_id: read_errors(text).outputs for run_id, text in stored.items()} == {
+        1: None,
         2: GIVEN,
         3: GIVEN,
     }
-    assert json.loads(packs[2])[1] == ["0{12}1", 11, "went on"]
-    assert sums(store) == summed(store) != []
+    assert json.loads(stored[2])[1][2:] == ["0{12}1", 11, "went on"]
     known = " + ".join(f"count({name})" for name in OUTPUT_COUNTS)
-    for table in ("length_score", "length_sum"):
-        assert rows(store, f"SELECT {known} FROM {table} WHERE tn IS NOT NULL") == [(0,)]
+    assert rows(store, f"SELECT {known} FROM length_score WHERE tn IS NOT NULL") == [(0,)]
     assert "output" not in string_queries.errors_of(store, [4, 5, 6])
     both = string_queries.errors_of(store, range(1, 7)).set_index("run_id")
     assert both.loc[[2, 3], "output"].notna().all()
@@ -129,7 +112,10 @@ def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
     queries_shown = [x.text for x in blocks_of(page) if x.title == "Transductions"]
     by_length, longest = (rows(store, text.rstrip().rstrip(";")) for text in queries_shown)
     counted: dict[int, list[float]] = {}
-    for _, length, tested, wrong, given, edits, tokens in summed(store):
+    sums = ", ".join(f"sum({name})" for name in COUNTS)
+    query = f"SELECT length, {sums} FROM length_score WHERE edits IS NOT NULL GROUP BY length"
+    for row in rows(store, query):
+        length, tested, wrong, given, edits, tokens = map(int, row)
         counted[length] = [1 - wrong / tested, given / tested, edits / tokens]
     assert {length: [*map(float, own)] for length, *own in by_length} == {
         length: pytest.approx(own) for length, own in counted.items()
@@ -141,15 +127,11 @@ def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
 
 
 CHANGED = {
-    2: "UPDATE length_score SET edits = edits + 1",
-    3: "UPDATE length_score SET right_length_given = right_length_given - 1",
-    4: "UPDATE length_score SET target_tokens = 1",
-    5: f"UPDATE length_score SET {', '.join(f'{name} = NULL' for name in OUTPUT_COUNTS)}",
-    6: "UPDATE output_pack SET outputs = replace(outputs, 'pop', 'top')",
-    7: "UPDATE output_pack SET outputs = replace(outputs, '11', '12')",
-    8: "UPDATE output_pack SET outputs = replace(outputs, 'repeats', 'went on')",
-    9: "DELETE FROM output_pack",
-    10: "UPDATE output_pack SET outputs = replace(outputs, 'repeats', 'stutters')",
+    2: "lengths = replace(lengths, '],[', ',1],[')",
+    3: "errors = replace(errors, 'pop', 'top')",
+    4: "errors = replace(errors, ',11,', ',12,')",
+    5: "errors = replace(errors, 'repeats', 'went on')",
+    6: "errors = '[]'",
 }
 
 
@@ -157,14 +139,12 @@ def test_what_is_changed_is_named_and_no_merge_takes_it(
     eleven: Path, other: Store, tmp_path: Path
 ) -> None:
     path = Path(shutil.copy(eleven, tmp_path / "changed.db"))
-    change(path, *(f"{statement} WHERE run_id = {n}" for n, statement in CHANGED.items()))
+    change(path, *(f"UPDATE run SET {how} WHERE id = {n}" for n, how in CHANGED.items()))
     said = [damage.what for damage in verify(open_reader(str(path))).damages]
     assert {x.split()[1] for x in said if x.startswith("run")} == {*map(str, CHANGED)}
-    # Of the last one nothing can be read.
-    change(path, "UPDATE run SET state = 'queued' WHERE id = 10")
     merged = writer.merge(other, open_reader(str(path)))
-    assert merged.results == 2
-    assert [x.split()[1] for x in merged.damaged] == [str(n) for n in CHANGED if n != 10]
+    assert merged.results == 11 - len(CHANGED)
+    assert [x.split()[1] for x in merged.damaged] == [*map(str, CHANGED)]
     assert verify(other).damages == []
 
 
@@ -173,55 +153,31 @@ def test_results_that_contradict_themselves_are_not_stored(
 ) -> None:
     made = transductions.outcome
 
-    def contradicting(run: Any, errors: int, field: str, value: Any) -> RunResult:
+    def with_an_output_less(run: Any, errors: int) -> RunResult:
         result = made(run, errors)
-        outputs = result.evaluation and result.evaluation.outputs
-        if field != "texts":
-            first, value = value, getattr(outputs, field).copy()
-            value[:1] = first
-        object.__setattr__(outputs, field, value)
+        assert result.evaluation is not None
+        object.__setattr__(result.evaluation.outputs, "texts", ["0"] * (ERRORS - 1))
         return result.seal(run.config.key, run.model_seed)
 
-    for field, value, refusal in (
-        ("texts", ["0"] * (ERRORS - 1), ValueError),
-        ("edits", -1, StoreError),
-    ):
-        wrong = partial(contradicting, field=field, value=value)
-        monkeypatch.setattr(transductions, "outcome", wrong)
-        with pytest.raises(refusal):
-            filled(other, fixed=TASK)
-        assert rows(other, "SELECT count(*) FROM output_pack") == [(0,)]
-        writer.delete(other, sweep_queries.find_sweep(other, "outputs"))
-
-
-def test_one_output_stands_for_each_error(eleven: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copy(eleven, tmp_path / "few.db"))
-    plan = [step for *_, step in rows(path, "EXPLAIN QUERY PLAN SELECT * FROM wrong_output")]
-    # Else a run's outputs would be read again for every string of the test set.
-    assert "SEARCH said USING PRIMARY KEY (test_set_id=? AND number=?)" in plan
-    change(path, f"UPDATE output_pack SET outputs = '{packed_outputs(GIVEN[:3])}'")
-    store = open_reader(str(path))
-    for read in (string_queries.string_errors, partial(error_kinds_by_length, width=10)):
-        with pytest.raises(StoreDamagedError, match=r"run 2 \(output_pack\): it has 3 outputs"):
-            read(store, 2)
+    monkeypatch.setattr(transductions, "outcome", with_an_output_less)
+    with pytest.raises(ValueError, match="zip"):
+        filled(other, fixed=TASK)
+    assert rows(other, "SELECT count(*) FROM run WHERE state = 'done'") == [(0,)]
 
 
 def test_merging_takes_them_over_and_deleting_removes_them(store: Store, other: Store) -> None:
     merged = writer.merge(other, store)
     assert (merged.results, merged.conflicts, merged.damaged) == (6, [], [])
     assert contents(other) == contents(store)
-    assert sums(other) == sums(store)
     assert writer.merge(other, store).same == 6
     pack(str(other.path))
     other = open_writer(str(other.path))
     assert contents(other) == contents(store), "a packed file holds them, too"
     filled(other, name="more", model_seeds=[7, 8], fixed=TASK)
-    assert sums(other) == summed(other)
     writer.delete(other, sweep_queries.find_sweep(other, "more"))
-    assert (contents(other), sums(other)) == (contents(store), sums(store))
+    assert contents(other) == contents(store)
     writer.delete(other, sweep_queries.find_sweep(other, "outputs"))
-    assert sums(other) == []
-    assert rows(other, "SELECT count(*) FROM output_pack") == [(0,)]
+    assert rows(other, "SELECT count(*) FROM wrong_output") == [(0,)]
     assert verify(other).damages == []
 
 
@@ -232,10 +188,10 @@ def test_other_outputs_of_the_same_run_are_said_and_ours_are_kept(
         patched.setattr(transductions, "GIVEN", GIVEN[::-1])
         before = contents(filled(other, fixed=TASK, model_seeds=[0, 1]))
     (conflict,) = writer.merge(other, open_reader(str(eleven))).conflicts
-    assert conflict.startswith("run 2 (model seed 1): wrong_output differ")
-    own = "SELECT outputs FROM output_pack WHERE run_id = 2"
-    assert unpacked_outputs(rows(other, own)[0][0]) == GIVEN[::-1]
-    assert before["epoch"] != contents(other)["epoch"], "the others are taken over"
+    assert conflict.startswith("run 2 (model seed 1): misclassified strings differ")
+    (own,) = rows(other, "SELECT errors FROM run WHERE id = 2")
+    assert read_errors(own[0]).outputs == GIVEN[::-1]
+    assert before["run"] != contents(other)["run"], "the others are taken over"
 
 
 def test_they_are_exported(store: Store, tmp_path: Path) -> None:
@@ -309,25 +265,3 @@ def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
     assert by_length["right_length_given"].notna().all()
     assert "edits" not in queries.length_scores(store, [4])
     assert "edits" not in overview.scores_by_length(store, [4], width)
-
-
-NO_PACKS = (
-    *("", "no JSON", "[]", "{}", "[1]", '[["0", 1]]', '[["0", 1, "late"]]', "[" * 10_000),
-    *('[["0", -1, "repeats"]]', '[["0", 0.5, "repeats"]]', '[["0", true, "repeats"]]'),
-    *('[[0, 1, "repeats"]]', '[["\\u0000", 1, "repeats"]]', '[["\\ud800", 1, "repeats"]]'),
-    '[["0", 99999999999, "repeats"]]',
-)
-
-
-def test_what_is_no_pack_of_outputs_is_refused() -> None:
-    for text in NO_PACKS:
-        with pytest.raises((ValueError, RecursionError)):
-            pytest.fail(f"it is read: {text[:40]}, as {unpacked_outputs(text)}")
-
-
-def test_a_place_beyond_an_output_is_known_as_such() -> None:
-    assert not any(map(is_beyond, GIVEN))
-    for text, most in {"": 0, "01": 2, "0{12}1": 13, "<0{2}1>{3}": 9, "push{3} pop": 16}.items():
-        assert is_beyond((text, most + 1, "repeats"))
-    # What is not in the notation says nothing of its length.
-    assert not is_beyond(("0{", 99, "repeats"))

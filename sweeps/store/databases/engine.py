@@ -22,19 +22,23 @@ from seqcls.errors import (
 from sweeps import processes
 from sweeps.store.databases import postgres, sqlite
 
-SCHEMA_VERSIONS = ("0004", "0005")
+SCHEMA_VERSIONS = ("0006",)
 """The migrations, oldest first; a test holds them against the migrations themselves."""
 
 SCHEMA_VERSION = SCHEMA_VERSIONS[-1]
 
-UNFINISHED = f"{SCHEMA_VERSION}-dev"
-"""What a database is said to be of that was made while the last migration was not finished."""
+CONVERTED = "0005"
+"""The schema of the version before, which `seqcls db convert` reads."""
 
-OLDER = (
-    'seqcls 0.2 (`pip install "seqcls<0.3"`) upgrades it to 0004 with `seqcls db upgrade`, '
-    "and this version goes on from there"
-)
+OLDER = {
+    CONVERTED: "`seqcls db convert OLD NEW` writes it into a new database, and leaves it as it is"
+}
 """What is done about a database that no migration of this version begins with."""
+
+STILL_OLDER = (
+    'seqcls 0.3 (`pip install "seqcls<0.4"`) upgrades it to 0005 with `seqcls db upgrade`, and '
+    "`seqcls db convert` goes on from there"
+)
 
 LOST = "the connection was lost as the change was stored: see whether it is, before you repeat it"
 
@@ -280,11 +284,10 @@ def schema_version(store: Store) -> str | None:
     if version not in SCHEMA_VERSIONS:
         # Versions have four digits, which sort as numbers do.
         if re.fullmatch(r"[0-9]{4}", str(version)) and str(version) < SCHEMA_VERSIONS[0]:
-            raise StoreVersionError(f"{store.name!r} is of schema {str(version)[:40]!r}; {OLDER}")
+            advice = OLDER.get(str(version), STILL_OLDER)
+            raise StoreVersionError(f"{store.name!r} is of schema {str(version)[:40]!r}; {advice}")
         raise StoreVersionError(
             f"{store.name!r} was made by a newer version of seqcls (its schema is "
             f"{str(version)[:40]!r}, this one's {SCHEMA_VERSION!r}); upgrade seqcls"
         )
-    if version == SCHEMA_VERSION and "proof" not in tables:
-        return UNFINISHED
     return str(version)

@@ -6,7 +6,6 @@ deferred transaction that reads and then writes fails at once with SQLITE_BUSY_S
 another process wrote in between, whatever the timeout.)
 """
 
-import filecmp
 import os
 import shlex
 import sqlite3
@@ -25,15 +24,12 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from seqcls import cancellation
 from seqcls.errors import (
-    ConfigError,
-    MachineError,
     StoreBusyError,
     StoreDamagedError,
     StoreError,
     StoreUnavailableError,
 )
 from sweeps.access import connect_to, open_to_read, refuse_writes
-from sweeps.files import whole_files
 
 BUSY_SECONDS = 60.0
 """How long a connection waits for another's lock."""
@@ -275,34 +271,6 @@ def pack(engine: Engine, name: str) -> None:
         raise explain_error(name, error) from error
     if mode != "delete":
         raise StoreUnavailableError(f"cannot pack {name!r}: another process has it open")
-
-
-def back_up(engine: Engine, name: str, to: Path) -> None:
-    """Copies the whole database into a new file, consistently even during writes.
-
-    An identical copy may be there already: that of an upgrade that was killed.
-
-    Raises:
-        StoreError: the copy cannot be made, or another file is in its way; nothing is left of it.
-    """
-    try:
-        with whole_files(to.parent) as new:
-            copy = new / to.name
-            with (
-                closing(engine.raw_connection()) as source,
-                closing(sqlite3.connect(copy)) as target,
-            ):
-                driver = source.driver_connection
-                assert isinstance(driver, sqlite3.Connection)
-                driver.backup(target)
-            if to.is_file() and not to.is_symlink() and filecmp.cmp(copy, to, shallow=False):
-                copy.unlink()
-            elif os.path.lexists(to):
-                raise StoreError(f"{str(to)!r} is in the way of the copy; move it away")
-    except (sqlite3.Error, ConfigError, MachineError) as error:
-        raise StoreUnavailableError(
-            f"cannot copy {name!r} to {str(to)!r} before the upgrade: {error}; fix that first"
-        ) from error
 
 
 def why_not_permitted(path: Path) -> str | None:

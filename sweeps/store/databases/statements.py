@@ -3,9 +3,7 @@
 import importlib
 import json
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from itertools import repeat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
@@ -16,22 +14,18 @@ from sqlalchemy import (
     Select,
     bindparam,
     case,
-    delete,
     exists,
     func,
     insert,
     select,
-    update,
 )
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import aliased
 
-from sweeps.results import Columns
 from sweeps.store.databases.engine import Store
 from sweeps.store.tables import (
     Base,
     Config,
-    Epoch,
     Run,
     RunState,
     Sweep,
@@ -61,34 +55,6 @@ def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Sequen
     connection.exec_driver_sql(
         f"INSERT INTO {name} ({names}) VALUES ({marks})", list(map(tuple, rows))
     )
-
-
-def rows_of_run(table: type[Base], run_id: int, columns: Columns) -> list[tuple[Any, ...]]:
-    """A run's rows as `insert_rows` takes them, made of their other columns by name."""
-    _, *names = table.__table__.columns.keys()
-    return list(zip(repeat(run_id), *(columns[name].tolist() for name in names), strict=False))
-
-
-def plain_rows(
-    connection: Connection, table: type[Base], columns: Sequence[str], run_ids: Iterable[int]
-) -> list[tuple[Any, ...]]:
-    """Columns of these runs' rows in the order of the table's keys, as the driver's own tuples.
-
-    As part of the connection's transaction.
-    """
-    keys = ", ".join(column.name for column in table.__table__.primary_key)
-    chosen = ", ".join(str(int(run_id)) for run_id in run_ids)
-    statement = (
-        f"SELECT {', '.join(columns)} FROM {table.__tablename__} "
-        f"WHERE run_id IN ({chosen or 'NULL'}) ORDER BY {keys}"
-    )
-    with closing(connection.connection.cursor()) as cursor:
-        try:
-            cursor.execute(statement)
-            rows = list(cursor.fetchall())
-        except connection.dialect.loaded_dbapi.Error as error:
-            raise _wrap_error(statement, error, connection) from error
-    return rows
 
 
 def fetch(
@@ -228,12 +194,6 @@ def _ids_of(
     return ids
 
 
-def forget_losses(connection: Connection, run_ids: Iterable[int]) -> None:
-    """Deletes what was stored of the losses of runs that are no longer trained as they were."""
-    if ids := list(run_ids):
-        connection.execute(delete(Epoch).where(one_of(Epoch.run_id, ids)))
-
-
 def inserted_id(connection: Connection, statement: Insert) -> int:
     """Inserts one row; its id."""
     key = connection.execute(statement).inserted_primary_key
@@ -247,14 +207,19 @@ def insert_sweep(
     description: str,
     spec: str,
     *,
-    state: SweepState = SweepState.QUEUED,
     launch_token: str | None = None,
+    **others: str | None,
 ) -> int:
-    """Adds a sweep without runs; its id."""
-    values = {"name": name, "description": description, "spec": spec, "state": state}
+    """Adds a sweep without runs; its id.
+
+    Args:
+        others: more of its columns.
+    """
     token = launch_token or uuid.uuid4().hex
-    row = insert(Sweep).values(**values, created_at=now(), launch_token=token)
-    return inserted_id(connection, row)
+    values = {"name": name, "description": description, "spec": spec, **others}
+    return inserted_id(
+        connection, insert(Sweep).values(**values, created_at=now(), launch_token=token)
+    )
 
 
 def queue_runs(connection: Connection, seeded: Iterable[tuple[int, int]]) -> None:
@@ -264,12 +229,6 @@ def queue_runs(connection: Connection, seeded: Iterable[tuple[int, int]]) -> Non
         for config_id, seed in seeded
     ]
     insert_new(connection, Run, queued)
-
-
-def sweeps_of(connection: Connection, runs: Select[int] | Collection[int]) -> list[int]:
-    """The sweeps that any of these runs belongs to."""
-    query = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(runs)).distinct()
-    return list(connection.scalars(query.order_by(SweepRun.sweep_id)))
 
 
 def in_another_sweep() -> ColumnElement[bool]:
@@ -303,23 +262,16 @@ HAS_UNTIL = Sweep.spec.contains('"until":"')
 """Sweeps that get as many seeds as it takes: quotes within texts of JSON have a backslash."""
 
 
-def update_states(connection: Connection, sweep_ids: Iterable[int]) -> None:
-    """Makes these sweeps' states follow from those of their runs; stopped ones stay stopped."""
-    ids = sorted(sweep_ids)
-    # Locked in one order, so that two workers that end at once do not wait for each other for ever.
-    connection.execute(
-        select(Sweep.id).where(Sweep.id.in_(ids)).order_by(Sweep.id).with_for_update(key_share=True)
-    )
+def state_of_sweep() -> ColumnElement[str]:
+    """What became of the sweep of a row of `sweep`, one of `SweepState`, by its runs."""
     ended = ~_has_run(RunState.RUNNING) & ~_has_run(RunState.QUEUED)
+    stopped = Sweep.stopped_at.is_not(None)
     # One that would get more seeds is stopped even where all that it has are done.
-    state = case(
-        (ended & ~(HAS_UNTIL & (Sweep.state == SweepState.STOPPED)), SweepState.DONE),
-        (Sweep.state == SweepState.STOPPED, SweepState.STOPPED),
-        (_has_run(RunState.RUNNING), SweepState.RUNNING),
-        else_=SweepState.QUEUED,
-    )
-    connection.execute(
-        update(Sweep).where(Sweep.id.in_(ids), Sweep.state != state).values(state=state)
+    return case(
+        (ended & ~(HAS_UNTIL & stopped), SweepState.DONE.value),
+        (stopped, SweepState.STOPPED.value),
+        (_has_run(RunState.RUNNING), SweepState.RUNNING.value),
+        else_=SweepState.QUEUED.value,
     )
 
 

@@ -1,24 +1,22 @@
-"""Accuracy and rates of errors against string length: over all seeds, read from few rows.
+"""Accuracy and rates of errors against string length: over all seeds; losses by epoch."""
 
-What a configuration's runs are tested on is known from its sums; a run that errs at some lengths is
-read at those lengths, and one that makes no error is hardly read at all.
-"""
-
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64, Int64
-from sqlalchemy import BigInteger, ColumnElement, Connection, Select, case, cast, func, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
+from sweeps.records import LENGTH_FIELDS, read_rows
 from sweeps.statistics.intervals import intervals_of
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import fetch, one_of, read
+from sweeps.store.databases.statements import one_of, read
 from sweeps.store.reads import overview
 from sweeps.store.reads.selection import View
+from sweeps.store.reads.stored import length_rows, tested_lengths, texts_of
 from sweeps.store.reads.workers import dead_workers
-from sweeps.store.tables import Epoch, LengthScore, LengthSum, Run, RunState, SweepRun
+from sweeps.store.tables import Run, RunState, SweepRun
 
 Measure = Literal[
     "accuracy",
@@ -34,13 +32,14 @@ tokens of the targets.
 """
 
 
-@dataclass(frozen=True)
-class _Tested:
-    """What every run of a configuration is tested on, at lengths that make one point each."""
-
-    first_lengths: Int64[np.ndarray, " point"]
-    strings: Int64[np.ndarray, " point"]
-    """Those that the measure is a share of; of the token error rate the tokens of their targets."""
+_COUNTED: dict[Measure, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "accuracy": (("wrong",), ("tested",)),
+    "false positives": (("fp",), ("tn", "fp")),
+    "false negatives": (("fn",), ("fn", "tp")),
+    "accuracy with the length given": (("right_length_given",), ("tested",)),
+    "token error rate": (("edits",), ("target_tokens",)),
+}
+"""What is counted, and what that is a share of."""
 
 
 def median_curves(
@@ -57,101 +56,61 @@ def median_curves(
         (missing where there is none); no row where there is no string to take a share of.
     """
     models = overview.models(store, replace(view, config_ids=config_ids))
-    tested = _tested_counts(store, config_ids, width, measure)
-    wrong = _wrong(store, models, width, measure)
-    parts = [
-        _curve(models[models["config_id"] == config_id], tested[config_id], wrong, measure).assign(
-            config_id=config_id
-        )
-        for config_id in sorted(set(models["config_id"]) & set(tested))
-    ]
+    with store.begin() as connection:
+        tested = tested_lengths(connection, config_ids)
+        parts = [
+            _curve(connection, models[models["config_id"] == x], tested[x], width, measure).assign(
+                config_id=x
+            )
+            for x in sorted(set(models["config_id"].tolist()) & tested.keys())
+        ]
     columns = ["config_id", "first_length", "last_length", "n", "median", "low", "high"]
+    parts = [part for part in parts if len(part)]
     if not parts:
         return pd.DataFrame(columns=columns)
     curves = pd.concat(parts, ignore_index=True)
     return curves.assign(last_length=overview.last_lengths(curves["first_length"], width))[columns]
 
 
-def _tested_counts(
-    store: Store, config_ids: tuple[int, ...], width: int, measure: Measure
-) -> dict[int, _Tested]:
-    first = overview.first_length(LengthSum.length, width)
-    counted: dict[Measure, ColumnElement[Any]] = {
-        "accuracy": LengthSum.tested.expression,
-        "false positives": LengthSum.tn + LengthSum.fp,
-        "false negatives": LengthSum.fn + LengthSum.tp,
-        "accuracy with the length given": case(
-            (LengthSum.right_length_given.is_not(None), LengthSum.tested)
-        ),
-        "token error rate": LengthSum.target_tokens.expression,
-    }
-    # Every run has the same test strings, so that its share is exact.
-    strings = cast(func.sum(counted[measure] // LengthSum.runs), BigInteger)
-    query = (
-        select(LengthSum.config_id, first, strings)
-        .where(one_of(LengthSum.config_id, config_ids), LengthSum.runs > 0)
-        # Of tasks of other kinds there is no such count.
-        .where(counted[measure].is_not(None))
-        .group_by(LengthSum.config_id, first)
-        .order_by(LengthSum.config_id, first)
-    )
-    with store.begin() as connection:
-        _, rows = fetch(connection, query)
-    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    return {
-        int(config_id): _Tested(*table[table[:, 0] == config_id, 1:].T)
-        for config_id in np.unique(table[:, 0])
-    }
-
-
-def _wrong(
-    store: Store, models: pd.DataFrame, width: int, measure: Measure
-) -> Int64[np.ndarray, "row column"]:
-    """run_id, first length and errors of the measure's kind, where there are any."""
-    # With its length given, what is right at the length that the model chose may be wrong.
-    may_be_wrong = (models["errors"] > 0) | (measure == "accuracy with the length given")
-    first = overview.first_length(LengthScore.length, width)
-    counted: dict[Measure, ColumnElement[Any]] = {
-        "accuracy": LengthScore.wrong.expression,
-        "false positives": LengthScore.fp.expression,
-        "false negatives": LengthScore.fn.expression,
-        "accuracy with the length given": LengthScore.tested - LengthScore.right_length_given,
-        "token error rate": LengthScore.edits.expression,
-    }
-    errors = counted[measure]
-    query = (
-        select(LengthScore.run_id, first, cast(func.sum(errors), BigInteger))
-        .where(one_of(LengthScore.run_id, models.loc[may_be_wrong, "run_id"]), errors > 0)
-        .group_by(LengthScore.run_id, first)
-    )
-    with store.begin() as connection:
-        _, rows = fetch(connection, query)
-    return np.array(rows, dtype=np.int64).reshape(-1, 3)
-
-
 def _curve(
+    connection: Connection,
     models: pd.DataFrame,
-    tested: _Tested,
-    wrong: Int64[np.ndarray, "row column"],
+    tested: Int64[np.ndarray, "length field"],
+    width: int,
     measure: Measure,
 ) -> pd.DataFrame:
-    """The medians of one configuration: first_length, n, median, low, high."""
-    run_ids = np.sort(models["run_id"].to_numpy())
-    rows = wrong[np.isin(wrong[:, 0], run_ids) & np.isin(wrong[:, 1], tested.first_lengths)]
-    runs = np.searchsorted(run_ids, rows[:, 0])
-    points = np.searchsorted(tested.first_lengths, rows[:, 1])
-    strings = tested.strings
-    counted = np.zeros((len(strings), len(run_ids)))
-    counted[points, runs] = rows[:, 2]
-    if measure in ("accuracy", "accuracy with the length given"):
-        counted = strings[:, None] - counted
-    some = strings > 0
-    values: Float64[np.ndarray, "point run"] = np.sort(counted[some] / strings[some, None], axis=1)
+    """The medians of one configuration: first_length, n, median, low, high.
+
+    Runs without an error are not read.
+
+    Args:
+        tested: the rows of `length_rows` of any of its runs.
+    """
+    counted, strings = (
+        [LENGTH_FIELDS.index(name) for name in names] for names in _COUNTED[measure]
+    )
+    if not len(tested) or (tested[:, [*counted, *strings]] < 0).any():
+        # Of tasks of other kinds there is no such count.
+        return pd.DataFrame()
+    first = overview.first_lengths(tested[:, 0], width)
+    points, starts = np.unique(first, return_index=True)
+    of = np.add.reduceat(tested[:, strings].sum(axis=1), starts)
+    # With its length given, what is right at the length that the model chose may be wrong.
+    every = measure == "accuracy with the length given"
+    read = models["run_id"] if every else models.loc[models["errors"] > 0, "run_id"]
+    counts = np.zeros((len(points), len(models)), dtype=np.int64)
+    for place, (_, text) in enumerate(texts_of(connection, read, "lengths")):
+        rows = length_rows(text)[:, counted].sum(axis=1)
+        counts[:, place] = np.add.reduceat(rows, starts)
+    if measure == "accuracy":
+        counts = of[:, None] - counts
+    some = of > 0
+    values: Float64[np.ndarray, "point run"] = np.sort(counts[some] / of[some, None], axis=1)
     low, high = intervals_of(values).T
     return pd.DataFrame(
         {
-            "first_length": tested.first_lengths[some],
-            "n": len(run_ids),
+            "first_length": points[some],
+            "n": len(models),
             "median": np.median(values, axis=1),
             "low": low,
             "high": high,
@@ -202,7 +161,7 @@ def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -
         are until another takes the run, and begins anew.
     """
     training = (
-        _members(sweep_id, Run.state == RunState.RUNNING, _last_epoch().is_not(None))
+        _members(sweep_id, Run.state == RunState.RUNNING, Run.losses.is_not(None))
         .order_by(Run.started_at, Run.id)
         .limit(LOOKED_AT)
     )
@@ -223,14 +182,6 @@ def _members(sweep_id: int, *conditions: ColumnElement[bool]) -> Select[*tuple[i
     )
 
 
-def _last_epoch() -> ColumnElement[int | None]:
-    """The last epoch of a run: its rows are looked up by their key, and none of them is read but
-    the last.
-    """
-    last = select(func.max(Epoch.epoch)).where(Epoch.run_id == Run.id)
-    return last.correlate(Run).scalar_subquery()
-
-
 def _first_models(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame:
     chosen = runs["config_id"].drop_duplicates().head(configs)
     rows = runs[runs["config_id"].isin(chosen)]
@@ -238,12 +189,18 @@ def _first_models(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame
 
 
 def _with_losses(connection: Connection, runs: pd.DataFrame) -> pd.DataFrame:
-    mine = one_of(Run.id, runs["run_id"])
-    lasts = {last for last in connection.scalars(select(_last_epoch()).where(mine)) if last}
-    query = select(Epoch.run_id, Epoch.epoch, Epoch.validation_loss)
-    query = query.where(one_of(Epoch.run_id, runs["run_id"]))
-    step = -(-max(lasts, default=0) // MOST_EPOCHS)
-    if step > 1:
-        query = query.where(one_of(Epoch.epoch, {*range(1, max(lasts), step), *lasts}))
-    merged = runs.merge(read(connection, query), on="run_id")
+    losses = {
+        run_id: read_rows(text) for run_id, text in texts_of(connection, runs["run_id"], "losses")
+    }
+    lasts = {rows[-1][0] for rows in losses.values() if rows}
+    step = max(1, -(-max(lasts, default=0) // MOST_EPOCHS))
+    shown = {*range(1, max(lasts, default=0) + 1, step), *lasts}
+    rows = [
+        (run_id, epoch, validation)
+        for run_id, epochs in losses.items()
+        for epoch, _, validation in epochs
+        if epoch in shown
+    ]
+    table = pd.DataFrame(rows, columns=["run_id", "epoch", "validation_loss"])
+    merged = runs.merge(table.astype({"validation_loss": float}), on="run_id")
     return merged.sort_values(["config_id", "model_seed", "epoch"], ignore_index=True)

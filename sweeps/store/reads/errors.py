@@ -1,40 +1,28 @@
-"""Misclassified strings, from their packs and the strings of test sets; kinds of errors."""
+"""Misclassified strings, from the rows of runs and the strings of test sets; kinds of errors."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from jaxtyping import Bool, Int64
-from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, or_, select
 
 from seqcls.errors import StoreDamagedError
-from seqcls.results import DRAWN, StringErrors
-from sweeps.results import BORDER_SHARES, Output
-from sweeps.store.checks import outputs_misfit
-from sweeps.store.columns import (
-    ERROR_KINDS,
-    unpack_errors,
-    unpacked_numbers,
-    unpacked_outputs,
-)
+from seqcls.results import DRAWN, ErrorKind
+from sweeps.records import Errors, error_numbers, read_errors
+from sweeps.results import BORDER_SHARES
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import fetch, one_of
 from sweeps.store.reads.overview import last_lengths
 from sweeps.store.reads.selection import View, in_scope
-from sweeps.store.reads.stored import problem_of
-from sweeps.store.tables import (
-    Config,
-    ErrorPack,
-    LengthScore,
-    OutputPack,
-    Run,
-    RunState,
-    TestString,
-)
+from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
+from sweeps.store.tables import Config, Run, RunState, TestString
+
+ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
 
 STRING_COLUMNS = ("string", "length", "label", "occurrences", "target", "drawn")
 
@@ -135,39 +123,30 @@ def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestSt
     and number.
 
     Raises:
-        StoreDamagedError: a pack is torn, or a test set lacks strings.
+        StoreDamagedError: a test set lacks strings.
     """
-    rows = _packs_of(connection, run_ids)
-    parts = []
-    start = 0
-    for end in range(1, len(rows) + 1):
-        # Runs that follow each other mostly have one test set, and are looked up at once.
-        if end == len(rows) or rows[end].test_set_id != rows[start].test_set_id:
-            parts.append(_of_one_set(connection, rows[start:end], strings))
-            start = end
+    query = select(Run.id, Config.test_set_id).join(Config, Config.id == Run.config_id)
+    sets = dict(connection.execute(query.where(one_of(Run.id, run_ids))).all())
+    texts = texts_of(connection, run_ids, "errors")
+    # Runs that follow each other mostly have one test set, and are looked up at once.
+    parts = [
+        _of_one_set(connection, test_set_id, {x: read_errors(text) for x, text in some}, strings)
+        for test_set_id, some in groupby(texts, lambda row: sets[row[0]])
+    ]
     return pa.concat_tables([_NUMBERED.empty_table(), *parts])
 
 
 def _of_one_set(
-    connection: Connection, rows: Sequence[Row[int, int | None, bytes, bytes]], strings: TestStrings
+    connection: Connection, test_set_id: int | None, errors: dict[int, Errors], strings: TestStrings
 ) -> pa.Table:
-    errors: dict[int, StringErrors] = {}
-    for run_id, _, packed_numbers, logits in rows:
-        try:
-            errors[run_id] = unpack_errors(bytes(packed_numbers), bytes(logits))
-        except ValueError as error:
-            raise StoreDamagedError(f"run {run_id} (error_pack): {error}") from None
     numbers = np.concatenate([run_errors.numbers for run_errors in errors.values()])
-    texts = strings.of(connection, int(rows[0][1] or 0), numbers)
-    packs = select(OutputPack.run_id, OutputPack.outputs).where(one_of(OutputPack.run_id, errors))
-    rows_of_outputs = connection.execute(packs.order_by(OutputPack.run_id))
-    given = {run_id: unpacked_outputs(packed) for run_id, packed in rows_of_outputs}
-    outputs = _outputs(given, errors)
+    texts = strings.of(connection, test_set_id or 0, numbers)
+    outputs = _outputs(errors)
     columns = {
         **{name: texts[name] for name in _STRINGS.names},
         **{name: outputs[name] for name in OUTPUT_COLUMNS},
         "number": numbers,
-        "run_id": np.repeat(list(errors), list(map(len, errors.values()))),
+        "run_id": np.repeat(list(errors), [len(x.numbers) for x in errors.values()]),
         # Without a score there is no number, and NaN would be one.
         "logit": pa.array(
             np.concatenate([run_errors.logits for run_errors in errors.values()]), from_pandas=True
@@ -176,45 +155,21 @@ def _of_one_set(
     return pa.table([columns[name] for name in _NUMBERED.names], schema=_NUMBERED)
 
 
-def _outputs(given: Mapping[int, list[Output]], errors: Mapping[int, StringErrors]) -> pa.Table:
-    """What runs gave for their errors, in `OUTPUT_COLUMNS`; nothing of those of other kinds.
-
-    Raises:
-        StoreDamagedError: a run has not one output for each error.
-    """
-    if not given:
-        number = sum(map(len, errors.values()))
-        return pa.table([pa.nulls(number, kind) for kind in _OUTPUTS.types], schema=_OUTPUTS)
+def _outputs(errors: Mapping[int, Errors]) -> pa.Table:
+    """What runs gave for their errors, in `OUTPUT_COLUMNS`; nothing of those of other kinds."""
     rows: list[tuple[Any, ...]] = []
-    for run_id, run_errors in errors.items():
-        if run_id not in given:
-            rows += [(None,) * len(OUTPUT_COLUMNS)] * len(run_errors)
+    for own in errors.values():
+        if own.outputs is None:
+            rows += [(None,) * len(OUTPUT_COLUMNS)] * len(own.numbers)
             continue
-        outputs = given[run_id]
-        if (misfit := outputs_misfit(len(outputs), len(run_errors))) is not None:
-            raise StoreDamagedError(f"run {run_id} (output_pack): {misfit}")
-        for (text, place, error_kind), logit in zip(outputs, run_errors.logits, strict=True):
+        for (text, place, error_kind), logit in zip(own.outputs, own.logits, strict=True):
             rows.append((text, place, float(logit), error_kind))
-    columns = zip(*rows, strict=True)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(OUTPUT_COLUMNS)
     arrays = [
         pa.array(x, type=kind, from_pandas=True)
         for x, kind in zip(columns, _OUTPUTS.types, strict=True)
     ]
     return pa.table(arrays, schema=_OUTPUTS)
-
-
-def _packs_of(
-    connection: Connection, run_ids: Sequence[int]
-) -> Sequence[Row[int, int | None, bytes, bytes]]:
-    """The packed errors of these runs: run_id, test_set_id, numbers, logits, by run."""
-    packs = (
-        select(ErrorPack.run_id, Config.test_set_id, ErrorPack.numbers, ErrorPack.logits)
-        .join(Run, Run.id == ErrorPack.run_id)
-        .join(Config, Config.id == Run.config_id)
-        .where(one_of(ErrorPack.run_id, run_ids))
-        .order_by(ErrorPack.run_id)
-    )
-    return connection.execute(packs).all()
 
 
 # Reads of how a transduction's run fails: kinds of errors, and where outputs leave targets.
@@ -327,33 +282,28 @@ def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
 
 def _drawn_of_runs(
     store: Store, *conditions: ColumnElement[bool]
-) -> Iterator[tuple[Row[Any], "DrawnStrings", Bool[np.ndarray, " string"]]]:
+) -> Iterator[tuple[Row[*tuple[Any, ...]], "DrawnStrings", Bool[np.ndarray, " string"]]]:
     """Finished runs, the strings that each was tested on, and which of them it got wrong.
 
     None whose test strings are not known: of some it has no places for, say.
     """
-    longest = (
-        select(func.max(LengthScore.length))
-        .where(LengthScore.run_id == Run.id)
-        .correlate(Run)
-        .scalar_subquery()
-    )
-    columns = (Run.id, Run.config_id, Run.tested, Config.test_set_id, Config.json)
+    columns = (Run.id, Run.config_id, Run.tested, Run.errors, Config.test_set_id, Config.json)
     query = (
-        select(*columns, longest.label("longest"), ErrorPack.numbers)
+        select(*columns)
         .join(Config, Config.id == Run.config_id)
-        .outerjoin(ErrorPack, ErrorPack.run_id == Run.id)
         .where(*conditions, Run.state == RunState.DONE)
         .order_by(Config.test_set_id, Run.id)
     )
     with store.begin() as connection:
         rows = connection.execute(query).all()
+        tested = tested_lengths(connection, {row.config_id for row in rows})
         for test_set_id, of_set in groupby(rows, lambda row: row.test_set_id):
             every = DrawnStrings.read(connection, test_set_id)
             for row in of_set:
-                strings = every.up_to(-1 if row.longest is None else row.longest)
+                lengths = tested[row.config_id][:, 0]
+                strings = every.up_to(lengths[-1] if len(lengths) else -1)
                 if int(strings.occurrences.sum()) == row.tested:
-                    wrong = np.isin(strings.numbers, unpacked_numbers(bytes(row.numbers or b"")))
+                    wrong = np.isin(strings.numbers, error_numbers(row.errors))
                     yield row, strings, wrong
 
 

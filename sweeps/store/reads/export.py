@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Int64
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from seqcls.fields import TestSet
+from sweeps.records import LENGTH_COUNTS
 from sweeps.store import tables
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import plain_rows
 from sweeps.store.reads.errors import ERRORS, TestStrings, errors_table
 from sweeps.store.reads.queries import run_config
-from sweeps.store.reads.stored import StoredRun, read_runs
+from sweeps.store.reads.stored import StoredRun, length_frame, read_runs
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
-from sweeps.store.tables import Config, LengthScore, Run
+from sweeps.store.tables import Config, Run
 
 
 def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
@@ -32,7 +32,8 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
     with store.begin() as connection:
         test = stored_test_set(connection, connection.scalars(query.where(Run.id == run_id)).one())
         (run,) = read_runs(connection, [run_id])
-    errors, outputs = run.errors(), run.outputs()
+    errors = run.errors()
+    outputs = errors.outputs
     wrong = {number: place for place, number in enumerate(errors.numbers.tolist())}
     # Those who import answers need not know how sure of them the model was.
     unanswered = np.isnan(errors.logits) & (not run_config(store, run_id).imported)
@@ -64,8 +65,7 @@ def _tested_rows(
     store: Store, run_id: int, test: TestSet, run: StoredRun
 ) -> Int64[np.ndarray, " row"]:
     """The numbers of the strings that a run was tested on."""
-    scores = run.columns["length_score"]
-    count = dict(zip(scores["length"].tolist(), scores["tested"].tolist(), strict=True))
+    count = dict(run.lengths()[:, :2].tolist())
     rows = np.flatnonzero(are_tested(run_config(store, run_id), test))
     times = np.bincount(test.lengths[rows], test.occurrences[rows])
     # Of a length of which fewer were tested, as its task is not known here, nobody knows which.
@@ -75,7 +75,7 @@ def _tested_rows(
 
 # Results as Arrow tables, for files of millions of rows.
 
-LENGTHS = pa.schema([(column.name, pa.int64()) for column in LengthScore.__table__.columns])
+LENGTHS = pa.schema([(name, pa.int64()) for name in ("run_id", "length", *LENGTH_COUNTS)])
 
 
 def results_of(store: Store, run_ids: Sequence[int], strings: TestStrings) -> dict[str, pa.Table]:
@@ -86,14 +86,8 @@ def results_of(store: Store, run_ids: Sequence[int], strings: TestStrings) -> di
     """
     with store.begin() as connection:
         return {
-            "lengths": _lengths(connection, run_ids),
+            "lengths": pa.Table.from_pandas(
+                length_frame(connection, run_ids), schema=LENGTHS, preserve_index=False
+            ),
             "errors": errors_table(connection, run_ids, strings).select(ERRORS.names),
         }
-
-
-def _lengths(connection: Connection, run_ids: Sequence[int]) -> pa.Table:
-    rows = plain_rows(connection, LengthScore, LENGTHS.names, run_ids)
-    columns: Sequence[Sequence[int | None]] = [[]] * len(LENGTHS.names)
-    if rows:
-        columns = list(zip(*rows, strict=True))
-    return pa.table([pa.array(column, type=pa.int64()) for column in columns], schema=LENGTHS)

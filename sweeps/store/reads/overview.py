@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import BigInteger, ColumnElement, Float, Select, case, cast, func, select
-from sqlalchemy.orm import InstrumentedAttribute
+from jaxtyping import Int64
+from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
 from seqcls.config import default_fields
 from seqcls.fields import language_of
 from seqcls.imported import PREFIX, fields_known, in_columns
 from seqcls.theory.predictions import TheoryPrediction, theory_of
+from sweeps.records import LENGTH_COUNTS, OUTPUT_COUNTS
 from sweeps.results import (
-    OUTPUT_COUNTS,
     RANGE_COLUMNS,
     Outcome,
     differing_fields,
@@ -22,7 +22,7 @@ from sweeps.results import (
     solved_or_none,
 )
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import frame, one_of
+from sweeps.store.databases.statements import frame
 from sweeps.store.reads.explained import with_proofs
 from sweeps.store.reads.queries import config_texts, with_outputs
 from sweeps.store.reads.selection import (
@@ -34,11 +34,10 @@ from sweeps.store.reads.selection import (
     model_columns,
     outcome_counts,
     proof_counts,
-    share_right,
 )
-from sweeps.store.reads.stored import config_of, problem_of
+from sweeps.store.reads.stored import config_of, length_frame, problem_of, tested_lengths
 from sweeps.store.reads.test_sets import names_of_datasets
-from sweeps.store.tables import LENGTH_COUNTS, LengthScore, LengthSum, Revision, Run, RunState
+from sweeps.store.tables import Revision, Run, RunState
 
 
 def configs_revision(store: Store) -> int:
@@ -207,10 +206,9 @@ def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
 
 def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
     """The length of the shortest test string of each of these configurations that is tested."""
-    query = select(LengthSum.config_id, func.min(LengthSum.length))
-    query = query.where(one_of(LengthSum.config_id, config_ids)).group_by(LengthSum.config_id)
     with store.begin() as connection:
-        return {row[0]: row[1] for row in connection.execute(query)}
+        tested = tested_lengths(connection, config_ids)
+    return {config_id: int(rows[0, 0]) for config_id, rows in tested.items() if len(rows)}
 
 
 def _complete(store: Store, models: pd.DataFrame) -> pd.DataFrame:
@@ -270,15 +268,11 @@ def judge_on(
     """
     if longer is None:
         return models
-    counted = [cast(func.sum(x), BigInteger) for x in (LengthScore.tested, LengthScore.wrong)]
-    query = (
-        select(LengthScore.run_id, share_right(*counted))
-        .where(one_of(LengthScore.run_id, models[run_id].tolist()))
-        .where(LengthScore.length >= longer.start, LengthScore.length < longer.stop)
-        .group_by(LengthScore.run_id)
-    )
     with store.begin() as connection:
-        right = {row[0]: row[1] for row in connection.execute(query)}
+        scores = length_frame(connection, models[run_id])
+    of = scores[(scores["length"] >= longer.start) & (scores["length"] < longer.stop)]
+    sums = of.groupby("run_id")[["tested", "wrong"]].sum()
+    right = (sums["tested"] - sums["wrong"]) / sums["tested"].where(sums["tested"] > 0)
     beyond = models[run_id].map(right).astype(float).where(models["accuracy_beyond"].notna())
     came_to = np.select(
         [beyond.isna(), beyond < below],
@@ -318,30 +312,20 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
         right_length_given (strings), edits and target_tokens, where any of the runs is of a
         transduction.
     """
-    first = first_length(LengthScore.length, width)
-    query = (
-        select(
-            LengthScore.run_id,
-            first.label("first_length"),
-            *(
-                cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
-                for name in LENGTH_COUNTS
-            ),
-        )
-        .where(one_of(LengthScore.run_id, run_ids))
-        .group_by(LengthScore.run_id, first)
-        .order_by(LengthScore.run_id, first)
-    )
-    scores = with_outputs(frame(store, query))
+    with store.begin() as connection:
+        scores = length_frame(connection, run_ids)
+    scores["first_length"] = first_lengths(scores["length"].to_numpy(), width)
+    groups = scores.groupby(["run_id", "first_length"])[list(LENGTH_COUNTS)]
+    scores = with_outputs(groups.sum(min_count=1).reset_index())
     scores.insert(2, "last_length", last_lengths(scores["first_length"], width))
     return scores
 
 
-def first_length(length: InstrumentedAttribute[int], width: int) -> ColumnElement[int]:
-    """The first of the lengths that are summed up with a length; the empty string is with 1."""
+def first_lengths(lengths: Int64[np.ndarray, " row"], width: int) -> Int64[np.ndarray, " row"]:
+    """The first of the lengths that are summed up with each; the empty string is with 1."""
     if width == 1:
-        return length.expression
-    return case((length <= width, 0), else_=(length - 1) // width * width + 1)
+        return lengths
+    return np.asarray(np.where(lengths <= width, 0, (lengths - 1) // width * width + 1))
 
 
 def last_lengths(first: "pd.Series[int]", width: int) -> "pd.Series[int]":
@@ -356,21 +340,10 @@ def output_shares(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
         run_id, right_length_given (the share whose output is the target where the target's length
         is imposed) and token_error_rate; missing where a run is not of a transduction.
     """
-    counts = ("tested", *OUTPUT_COUNTS)
-    query = (
-        select(
-            LengthScore.run_id,
-            *(
-                # Of numbers of eight bytes PostgreSQL makes a decimal one.
-                cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
-                for name in counts
-            ),
-        )
-        .where(one_of(LengthScore.run_id, run_ids))
-        .group_by(LengthScore.run_id)
-        .order_by(LengthScore.run_id)
-    )
-    sums = frame(store, query).astype(float).astype({"run_id": int})
+    with store.begin() as connection:
+        scores = length_frame(connection, run_ids)
+    sums = scores.groupby("run_id")[["tested", *OUTPUT_COUNTS]].sum(min_count=1).reset_index()
+    sums = sums.astype(float).astype({"run_id": int})
     return pd.DataFrame(
         {
             "run_id": sums["run_id"],

@@ -13,7 +13,8 @@ from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import StoreDamagedError, StoreError, UnknownRunError
 from seqcls.imported import PREFIX, fields_known, in_columns
 from seqcls.problem import unread_fields
-from sweeps.results import OUTPUT_COUNTS, RANGE_COLUMNS, accuracy, exact_type
+from sweeps.records import LOSS_FIELDS, OUTPUT_COUNTS, read_rows
+from sweeps.results import RANGE_COLUMNS, RECORDS, accuracy, exact_type
 from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of, read
@@ -28,15 +29,13 @@ from sweeps.store.reads.selection import (
     outcome,
     share_right,
 )
-from sweeps.store.reads.stored import config_of, read_runs
+from sweeps.store.reads.stored import config_of, length_frame, read_runs
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.tables import (
     COUNTS,
     Base,
     Checkpoint,
     Config,
-    Epoch,
-    LengthScore,
     Revision,
     Run,
     RunState,
@@ -125,8 +124,8 @@ def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
 
     And right_length_given, edits and target_tokens, where any of the runs is of a transduction.
     """
-    query = select(*_columns(LengthScore)).where(one_of(LengthScore.run_id, run_ids))
-    return with_outputs(frame(store, query.order_by(LengthScore.run_id, LengthScore.length)))
+    with store.begin() as connection:
+        return with_outputs(length_frame(connection, run_ids))
 
 
 def with_outputs(scores: "pd.DataFrame") -> "pd.DataFrame":
@@ -142,8 +141,12 @@ def epochs(store: Store, run_id: int) -> "pd.DataFrame":
 
     Of one in training they are those so far.
     """
-    query = select(Epoch.epoch, Epoch.train_loss, Epoch.validation_loss)
-    return frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
+    import pandas as pd
+
+    with store.begin() as connection:
+        rows = read_rows(connection.scalar(select(Run.losses).where(Run.id == run_id)))
+    table = pd.DataFrame(rows, columns=list(LOSS_FIELDS))
+    return table.astype({"epoch": int, "train_loss": float, "validation_loss": float})
 
 
 def runs_named(store: Store, reference: str) -> list[int]:
@@ -383,7 +386,7 @@ def verdict(store: Store, run_id: int) -> results.Verdict | None:
 
 
 def _runs_query(view: View) -> Select[*tuple[Any, ...]]:
-    columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at")]
+    columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at", *RECORDS)]
     return select(
         *columns,
         share_right(Run.tested_within, Run.wrong_within).label("accuracy_within"),

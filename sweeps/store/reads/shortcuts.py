@@ -14,8 +14,7 @@ from seqcls.errors import SeqclsError
 from seqcls.problem import Problem, resolve
 from seqcls.shortcuts import READERS, decided_by, training_key
 from seqcls.tasks import TASKS
-from sweeps.store.checks import read_config
-from sweeps.store.columns import unpacked_lengths
+from sweeps.store.checks import read_config, unpacked_lengths
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
 from sweeps.store.reads.errors import DrawnStrings

@@ -16,24 +16,22 @@ from seqcls.errors import InvalidStringError
 from seqcls.fields import language_of
 from seqcls.problem import tokenizer_of
 from seqcls.results import DRAWN
-from sweeps.store.columns import unpacked_numbers
+from sweeps.records import error_numbers
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
 from sweeps.store.reads import queries
 from sweeps.store.reads.errors import OUTPUT_COLUMNS, TestStrings, errors_of_runs
 from sweeps.store.reads.selection import KINDS, Kind, View, condition_of, fails, in_scope
+from sweeps.store.reads.stored import tested_lengths
 from sweeps.store.reads.test_sets import are_tested, names_of_datasets, stored_test_set
-from sweeps.store.tables import Config, ErrorPack, LengthSum, Run, TestSetRow, TestString
+from sweeps.store.tables import Config, Run, TestSetRow, TestString
 
-PACKS_AT_ONCE = 1_000
-"""Runs whose errors are unpacked together: of all of them they would be gigabytes."""
+RUNS_AT_ONCE = 1_000
+"""Runs whose errors are read together: of all of them they would be gigabytes."""
 
-
-MAX_LENGTH = 2**31
-"""No string has more tokens: where sums by length are damaged, all count."""
 
 MOST_ERRORS = 20_000_000
-"""That are counted by string; 60 MB of packs, which take a second."""
+"""That are counted by string."""
 
 
 @dataclass(frozen=True)
@@ -132,21 +130,20 @@ def _wrong_by_set(
     Returns:
         By test set, strings by their numbers; and by test set and configuration.
     """
-    packs = (
-        select(Config.test_set_id, Config.id, ErrorPack.numbers)
-        .join(Run, Run.id == ErrorPack.run_id)
+    query = (
+        select(Config.test_set_id, Config.id, Run.errors)
         .join(Config, Config.id == Run.config_id)
-        .where(*counted)
+        .where(*counted, Run.wrong > 0)
     )
     models: dict[Any, Int64[np.ndarray, " string"]] = {}
     runs = Counter[tuple[Any, int]]()
-    for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
-        by_set: dict[Any, list[bytes]] = {}
-        for test_set_id, config_id, numbers in some:
-            by_set.setdefault(test_set_id, []).append(bytes(numbers))
+    for some in connection.execute(query).partitions(RUNS_AT_ONCE):
+        by_set: dict[Any, list[Int64[np.ndarray, " error"]]] = {}
+        for test_set_id, config_id, errors in some:
+            by_set.setdefault(test_set_id, []).append(error_numbers(errors))
             runs[test_set_id, config_id] += 1
-        for test_set_id, packed in by_set.items():
-            counts = np.bincount(unpacked_numbers(b"".join(packed)))
+        for test_set_id, numbers in by_set.items():
+            counts = np.bincount(np.concatenate(numbers))
             models[test_set_id] = _add_counts(models.get(test_set_id), counts)
     return models, runs
 
@@ -196,12 +193,10 @@ def _readers(
 ) -> dict[Any, Counter[int]]:
     """By test set: how many of these runs were tested on strings of up to each length."""
     ids = {config_id for _, config_id in runs}
-    query = select(LengthSum.config_id, func.max(LengthSum.length))
-    query = query.where(one_of(LengthSum.config_id, ids)).group_by(LengthSum.config_id)
-    longest = {row[0]: row[1] for row in connection.execute(query)}
+    longest = {x: int(rows[-1, 0]) for x, rows in tested_lengths(connection, ids).items()}
     readers: dict[Any, Counter[int]] = {}
     for (test_set_id, config_id), number in runs.items():
-        readers.setdefault(test_set_id, Counter())[longest.get(config_id, MAX_LENGTH)] += number
+        readers.setdefault(test_set_id, Counter())[longest[config_id]] += number
     return readers
 
 

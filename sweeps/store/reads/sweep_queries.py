@@ -1,5 +1,6 @@
 """Reads of sweeps: what they are, how far they are, what is written about them."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,16 @@ from seqcls.errors import UnknownRunError
 from seqcls.text import nearest
 from sweeps.grid.seeds import SeedCounts
 from sweeps.grid.spec import SweepSpec
+from sweeps.records import read_rows
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import HAS_UNTIL, fetch, frame, in_another_sweep, one_of
+from sweeps.store.databases.statements import (
+    HAS_UNTIL,
+    fetch,
+    frame,
+    in_another_sweep,
+    one_of,
+    state_of_sweep,
+)
 from sweeps.store.reads.selection import (
     View,
     accuracy,
@@ -25,16 +34,13 @@ from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
 from sweeps.store.tables import (
     Config,
-    Epoch,
     Failure,
     Revision,
     Run,
     RunState,
     Sweep,
-    SweepNote,
     SweepRun,
     SweepState,
-    SweepTag,
     now,
 )
 
@@ -133,7 +139,7 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
 
 def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[int, str]:
     """The specifications, as JSON, of finished sweeps that get as many seeds as it takes."""
-    query = select(Sweep.id, Sweep.spec).where(Sweep.state == SweepState.DONE, HAS_UNTIL)
+    query = select(Sweep.id, Sweep.spec).where(state_of_sweep() == SweepState.DONE, HAS_UNTIL)
     if sweep_ids is not None:
         query = query.where(Sweep.id.in_(sweep_ids))
     with store.begin() as connection:
@@ -259,7 +265,7 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
             Sweep.name,
             Sweep.description,
             Sweep.spec,
-            Sweep.state,
+            state_of_sweep(),
             Sweep.created_at,
             func.min(Run.started_at),
             func.max(Run.finished_at),
@@ -374,7 +380,7 @@ def states(
         .join(Run, Run.id == SweepRun.run_id)
         .group_by(SweepRun.sweep_id)
     )
-    sweeps = select(Sweep.id, Sweep.name, Sweep.state).order_by(Sweep.id)
+    sweeps = select(Sweep.id, Sweep.name, state_of_sweep()).order_by(Sweep.id)
     if sweep_ids is not None:
         query = query.where(one_of(SweepRun.sweep_id, sweep_ids))
         sweeps = sweeps.where(one_of(Sweep.id, sweep_ids))
@@ -415,17 +421,16 @@ def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:
     Workers store epochs every second without raising a revision, so a remembered answer is old.
     """
     query = (
-        select(SweepRun.sweep_id, func.max(Epoch.epoch).label("epoch"), Config.id, Config.json)
+        select(SweepRun.sweep_id, Run.losses, Config.id, Config.json)
         .join(Run, Run.id == SweepRun.run_id)
-        .join(Epoch, Epoch.run_id == Run.id)
         .join(Config, Config.id == Run.config_id)
-        .where(Run.state == RunState.RUNNING)
-        .group_by(SweepRun.sweep_id, Run.id, Config.id, Config.json)
+        .where(Run.state == RunState.RUNNING, Run.losses.is_not(None))
     )
     with store.begin() as connection:
         return [
-            (row.sweep_id, int(row.epoch), config_of(row.id, row.json).max_num_epochs)
+            (row.sweep_id, rows[-1][0], config_of(row.id, row.json).max_num_epochs)
             for row in connection.execute(query)
+            if (rows := read_rows(row.losses))
         ]
 
 
@@ -444,7 +449,7 @@ def count_orphaned(store: Store) -> dict[int, int]:
         return dict(connection.execute(query).all())
 
 
-# Reads of what is written about sweeps, and of views that are saved by name.
+# Reads of what is written about sweeps.
 
 
 @dataclass(frozen=True)
@@ -460,19 +465,8 @@ class Note:
 
 def notes(store: Store) -> dict[int, Note]:
     """The note of each sweep that has one, by its id."""
+    columns = (Sweep.id, Sweep.title, Sweep.note, Sweep.tags, Sweep.archived_at)
     with store.begin() as connection:
-        written = connection.execute(
-            select(SweepNote.sweep_id, SweepNote.title, SweepNote.note, SweepNote.archived_at)
-        ).all()
-        tagged = connection.execute(
-            select(SweepTag.sweep_id, SweepTag.tag).order_by(SweepTag.tag)
-        ).all()
-    tags: dict[int, list[str]] = {}
-    for sweep_id, tag in tagged:
-        tags.setdefault(sweep_id, []).append(tag)
-    fields = {row.sweep_id: (row.title, row.note, row.archived_at) for row in written}
-    return {
-        sweep_id: Note(title, note, tuple(tags.get(sweep_id, ())), archived)
-        for sweep_id in {*fields, *tags}
-        for title, note, archived in [fields.get(sweep_id, ("", "", None))]
-    }
+        rows = connection.execute(select(*columns).order_by(Sweep.id)).all()
+    every = {row.id: Note(row.title, row.note, tuple(json.loads(row.tags)), row[4]) for row in rows}
+    return {sweep_id: note for sweep_id, note in every.items() if note != Note()}

@@ -17,7 +17,7 @@ from sweeps.grid.grouping import PlannedRun
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks, wanted_of
 from sweeps.store.reads.stored import config_of, config_with_key
-from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, SweepState, Worker, now
+from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, Worker, now
 
 
 def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[PlannedRun]:
@@ -64,7 +64,7 @@ def _members_that_go_on() -> Select[int]:
     return (
         select(SweepRun.run_id)
         .join(Sweep, Sweep.id == SweepRun.sweep_id)
-        .where(Sweep.state != SweepState.STOPPED)
+        .where(Sweep.stopped_at.is_(None))
     )
 
 

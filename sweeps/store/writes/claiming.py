@@ -9,14 +9,11 @@ from sqlalchemy import ColumnElement, exists, insert, select, update
 from sweeps.grid.grouping import RunGroup
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import (
-    forget_losses,
     inserted_id,
-    sweeps_of,
-    update_states,
     wanted_of,
 )
 from sweeps.store.reads.workers import dead_workers, this_host, time_of
-from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, SweepState, Worker, now
+from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, Worker, now
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
     goes_on = exists().where(
         SweepRun.run_id == Run.id,
         SweepRun.sweep_id == Sweep.id,
-        Sweep.state != SweepState.STOPPED,
+        Sweep.stopped_at.is_(None),
     )
     # Where the database can, runs that another worker is just taking are passed over.
     free = (
@@ -111,25 +108,18 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
         }
         if not attempts:
             return None
-        # A worker that was killed, or one of another version, may have left some.
-        forget_losses(connection, attempts)
         taken = {"state": RunState.RUNNING, "worker_id": worker_id, "started_at": now()}
         mine = update(Run).where(Run.id.in_(attempts))
-        connection.execute(mine.values(**taken, attempt=Run.attempt + 1))
-        update_states(connection, sweeps_of(connection, attempts))
+        connection.execute(mine.values(**taken, attempt=Run.attempt + 1, losses=None))
     return Claim(worker_id, tuple(run for run in group if run.id in attempts), attempts)
 
 
 def _queue_again(store: Store, whose: ColumnElement[bool]) -> int:
     lost = select(Run.id).where(whose, Run.state == RunState.RUNNING)
     with store.change() as connection:
-        ids = connection.scalars(lost.order_by(Run.id).with_for_update(key_share=True)).all()
-        forget_losses(connection, ids)
-        affected = sweeps_of(connection, lost)
-        released = connection.execute(
+        connection.execute(lost.order_by(Run.id).with_for_update(key_share=True))
+        return connection.execute(
             update(Run)
             .where(whose, Run.state == RunState.RUNNING)
-            .values(state=RunState.QUEUED, worker_id=None, started_at=None)
+            .values(state=RunState.QUEUED, worker_id=None, started_at=None, losses=None)
         ).rowcount
-        update_states(connection, affected)
-    return released

@@ -16,10 +16,10 @@ from sweeps.grid.spec import spec_as_written
 from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
-from sweeps.store.databases.statements import insert_new, insert_sweep, sweeps_of, update_states
+from sweeps.store.databases.statements import insert_new, insert_sweep
 from sweeps.store.reads.queries import same_run
 from sweeps.store.tables import Sweep, SweepRun
-from sweeps.store.writes.recording import insert_results, raise_sums
+from sweeps.store.writes.recording import insert_results
 from sweeps.store.writes.sweep_actions import config_ids_of, delete_runs, insert_runs
 from sweeps.store.writes.test_sets import store_dataset, store_test_set
 
@@ -94,7 +94,8 @@ def _record(
     if (known := connection.scalar(same)) is not None:
         if not replace:
             raise _already_stored(run.config, run.seed, known)
-        sweep_ids |= set(sweeps_of(connection, [known]))
+        mine = select(SweepRun.sweep_id).where(SweepRun.run_id == known)
+        sweep_ids |= set(connection.scalars(mine))
         connection.execute(delete(SweepRun).where(SweepRun.run_id == known))
         delete_runs(connection, [known])
     if run.config.dataset:
@@ -105,10 +106,8 @@ def _record(
         raise MachineError("the database holds other test strings under this key")
     planned = PlannedRun(run_id, run.config, run.seed, every_epoch=False, verdict=False)
     insert_results(connection, [(planned, run.result)])
-    raise_sums(connection, [run_id])
     rows = [{"sweep_id": sweep_id, "run_id": run_id} for sweep_id in sorted(sweep_ids)]
     insert_new(connection, SweepRun, rows)
-    update_states(connection, sorted(sweep_ids))
     return run_id
 
 

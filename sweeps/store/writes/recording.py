@@ -1,123 +1,23 @@
-"""Stores the outcome of a claim: results, failures, exhaustive checks, and the sums over them."""
+"""Stores the outcome of a claim: results, failures, exhaustive checks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    Select,
-    Update,
-    bindparam,
-    case,
-    cast,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Update, bindparam, delete, insert, select, update
 
 from seqcls import results
 from seqcls.errors import MachineError, in_short
 from seqcls.results import EpochLosses
 from sweeps.grid.grouping import MAX_FAILURES, PlannedRun
+from sweeps.records import read_rows, rows_text
 from sweeps.results import RunResult, verdict_digest
-from sweeps.store.columns import pack_errors, packed_outputs
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import (
-    chunks,
-    forget_losses,
-    insert_new,
-    insert_rows,
-    one_of,
-    rows_of_run,
-    sweeps_of,
-    update_states,
-    upsert,
-)
-from sweeps.store.tables import (
-    LENGTH_COUNTS,
-    Base,
-    Checkpoint,
-    Config,
-    Epoch,
-    ErrorPack,
-    Failure,
-    LengthScore,
-    LengthSum,
-    OutputPack,
-    Run,
-    RunState,
-    VerdictRow,
-    now,
-)
+from sweeps.store.databases.statements import insert_rows, one_of
+from sweeps.store.tables import Checkpoint, Config, Failure, Run, RunState, VerdictRow, now
 from sweeps.store.writes.claiming import Claim
 from sweeps.store.writes.test_sets import missing_test_set, store_test_set
-
-KEYS = [column.name for column in LengthSum.__table__.primary_key]
-SUMMED = [column.name for column in LengthSum.__table__.columns if not column.primary_key]
-
-
-def raise_sums(connection: Connection, run_ids: Iterable[int]) -> None:
-    """Adds finished runs whose results were just stored, in the same transaction."""
-    for ids in chunks(run_ids):
-        adding = upsert(connection, LengthSum).from_select([*KEYS, *SUMMED], _sums_of(ids))
-        raised = {name: getattr(LengthSum, name) + adding.excluded[name] for name in SUMMED}
-        connection.execute(adding.on_conflict_do_update(index_elements=KEYS, set_=raised))
-
-
-def lower_sums(connection: Connection, run_ids: Iterable[int]) -> None:
-    """Takes runs out that are about to be deleted, before their results are."""
-    for ids in chunks(run_ids):
-        gone = _sums_of(ids).subquery()
-        matching = (LengthSum.config_id == gone.c.config_id) & (LengthSum.length == gone.c.length)
-        # Damaged sums must not prevent deleting: none falls below zero.
-        lowered = {}
-        for name in SUMMED:
-            before = getattr(LengthSum, name)
-            lowered[name] = case((before <= gone.c[name], 0), else_=before - gone.c[name])
-        connection.execute(update(LengthSum).where(matching).values(lowered))
-    connection.execute(delete(LengthSum).where(LengthSum.runs <= 0))
-
-
-def wrong_sums(connection: Connection) -> Iterator[int]:
-    """The configurations whose sums are not those of their runs."""
-    stored = select(LengthSum.__table__).order_by(LengthSum.config_id, LengthSum.length)
-    kept, summed = (
-        {tuple(row) for row in connection.execute(query)} for query in (stored, _sums_of(None))
-    )
-    yield from sorted({config_id for config_id, *_ in kept ^ summed})
-
-
-def _sums_of(run_ids: Iterable[int] | None) -> Select[*tuple[Any, ...]]:
-    """The sums over these finished runs, or over all: `KEYS`, `SUMMED`."""
-    query = (
-        select(
-            Run.config_id,
-            LengthScore.length,
-            func.count().label("runs"),
-            func.count().filter(LengthScore.wrong > 0).label("failing"),
-            # A sum of great whole numbers is a decimal one in PostgreSQL.
-            *(
-                cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
-                for name in LENGTH_COUNTS
-            ),
-        )
-        .join(Run, Run.id == LengthScore.run_id)
-        .where(Run.state == RunState.DONE)
-        .group_by(Run.config_id, LengthScore.length)
-        # In one order, so that two workers that end at once do not wait for each other for ever.
-        .order_by(Run.config_id, LengthScore.length)
-    )
-    if run_ids is None:
-        return query
-    ids = list(run_ids)
-    # Of both tables: PostgreSQL would go through all runs to join those of a few rows.
-    return query.where(one_of(LengthScore.run_id, ids), one_of(Run.id, ids))
-
 
 ClaimLosses = tuple[Claim, Sequence[EpochLosses]]
 """A worker's claim, and losses of epochs of its members."""
@@ -140,7 +40,6 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
     drawn = missing_test_set(store, config) if tested else None
     with store.change() as connection:
         held = _held_runs(connection, claimed)
-        forget_losses(connection, held)
         if tested and held:
             _check_test_sets(tested, store_test_set(connection, config, drawn))
         done: list[tuple[PlannedRun, RunResult]] = []
@@ -153,8 +52,6 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
                 # Training again would end like that again: nothing in it is left to chance.
                 _insert_failure(connection, claimed, run.id, outcome.failure, final=True)
         insert_results(connection, done)
-        raise_sums(connection, [run.id for run, _ in done])
-        update_states(connection, sweeps_of(connection, held))
     return len(held)
 
 
@@ -174,11 +71,9 @@ def record_lost(store: Store, claimed: Claim, reason: str) -> None:
     """Stores that an attempt ended without a result; queues its runs again, but not for ever."""
     with store.change() as connection:
         held = _held_runs(connection, claimed)
-        forget_losses(connection, held)
         for run_id, failures in held.items():
             final = failures + 1 >= MAX_FAILURES
             _insert_failure(connection, claimed, run_id, reason, final=final)
-        update_states(connection, sweeps_of(connection, held))
 
 
 def record_losses(store: Store, losses: Sequence[ClaimLosses]) -> None:
@@ -187,20 +82,19 @@ def record_losses(store: Store, losses: Sequence[ClaimLosses]) -> None:
     They are deleted when a run's training ends, however it ends. The revision is not raised, or
     pages would read everything anew while anything trains.
     """
+    new: dict[int, dict[int, tuple[float, float]]] = {}
+    for claimed, epochs in losses:
+        for epoch in epochs:
+            of_run = new.setdefault(claimed.runs[epoch.member].id, {})
+            of_run[epoch.epoch] = (epoch.train_loss, epoch.validation_loss)
     with store.begin() as connection:
-        held = _held_runs(connection, *(claimed for claimed, _ in losses))
-        rows = [
-            {
-                "run_id": claimed.runs[epoch.member].id,
-                "epoch": epoch.epoch,
-                "train_loss": epoch.train_loss,
-                "validation_loss": epoch.validation_loss,
-            }
-            for claimed, epochs in losses
-            for epoch in epochs
-        ]
-        # Some may be there: after a broken connection, stored losses are sent again.
-        insert_new(connection, Epoch, [row for row in rows if row["run_id"] in held])
+        held = _held_runs(connection, *(claimed for claimed, _ in losses)).keys() & new.keys()
+        known = select(Run.id, Run.losses).where(one_of(Run.id, held))
+        for run_id, text in connection.execute(known).all():
+            # Some may be there: after a broken connection, stored losses are sent again.
+            every = {epoch: both for epoch, *both in read_rows(text)} | new[run_id]
+            told = rows_text((epoch, *both) for epoch, both in sorted(every.items()))
+            connection.execute(update(Run).where(Run.id == run_id).values(losses=told))
 
 
 def record_verdict(store: Store, run_id: int, verdict: results.Verdict) -> None:
@@ -239,30 +133,10 @@ def _held_runs(connection: Connection, *claims: Claim) -> dict[int, int]:
     }
 
 
-def result_rows(run_id: int, outcome: RunResult) -> dict[type[Base], list[tuple[Any, ...]]]:
-    """A run's rows in the tables of results, in the order of their columns."""
-    evaluation = outcome.evaluation
-    assert evaluation is not None
-    columns, outputs = outcome.tables(), outcome.outputs()
-    return {
-        **{
-            table: rows_of_run(table, run_id, columns[table.__tablename__])
-            for table in (Epoch, LengthScore)
-        },
-        ErrorPack: [(run_id, *pack_errors(evaluation.errors))] if len(evaluation.errors) else [],
-        OutputPack: [(run_id, packed_outputs(outputs))] if outputs else [],
-        Checkpoint: [(run_id, *checkpoint) for checkpoint in outcome.checkpoints.items()],
-    }
-
-
 def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunResult]]) -> None:
     """Stores these runs' results, one statement per table."""
-    rows: dict[type[Base], list[tuple[Any, ...]]] = {}
-    for run, outcome in done:
-        for table, table_rows in result_rows(run.id, outcome).items():
-            rows.setdefault(table, []).extend(table_rows)
-    for table, table_rows in rows.items():
-        insert_rows(connection, table, table_rows)
+    weights = [(run.id, *one) for run, outcome in done for one in outcome.checkpoints.items()]
+    insert_rows(connection, Checkpoint, weights)
     if done:
         changes = [_done_values(run.id, outcome) for run, outcome in done]
         connection.execute(_update_of(tuple(changes[0])), changes)
@@ -282,6 +156,7 @@ def _done_values(run_id: int, outcome: RunResult) -> dict[str, Any]:
         "train_seconds": outcome.train_seconds,
         "digest": outcome.digest,
         **outcome.summary(),
+        **outcome.records(),
     }
 
 
@@ -308,7 +183,7 @@ def _insert_failure(
     connection.execute(
         insert(Failure).values(run_id=run_id, attempt=attempt, at=now(), reason=reason)
     )
-    changed: dict[str, Any] = {"failures": Run.failures + 1}
+    changed: dict[str, Any] = {"failures": Run.failures + 1, "losses": None}
     if final:
         changed |= {"state": RunState.FAILED, "finished_at": now(), "error": reason}
     else:

@@ -9,8 +9,7 @@ from seqcls.evaluation import drawn_test_set
 from seqcls.fields import TestSet
 from seqcls.problem import Problem
 from seqcls.shortcuts import Shortcut, read_test, training_key
-from sweeps.store.checks import count_by_length, drawn_misfit, shortcut_misfit
-from sweeps.store.columns import packed_lengths
+from sweeps.store.checks import count_by_length, drawn_misfit, packed_lengths, shortcut_misfit
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import insert_new
 from sweeps.store.reads.shortcuts import Unread

@@ -25,34 +25,26 @@ from sweeps.store.databases.statements import (
     insert_sweep,
     put_configs,
     queue_runs,
-    sweeps_of,
-    update_states,
+    state_of_sweep,
 )
 from sweeps.store.tables import (
     CauseRow,
     Checkpoint,
     Config,
-    Epoch,
-    ErrorPack,
     Failure,
-    LengthScore,
-    OutputPack,
     Perturbation,
     ProofRow,
     Run,
     RunState,
     ShortcutRow,
     Sweep,
-    SweepNote,
     SweepRun,
     SweepState,
-    SweepTag,
     TestSetRow,
     TestString,
     VerdictRow,
     now,
 )
-from sweeps.store.writes.recording import lower_sums
 from sweeps.store.writes.test_sets import delete_unused, store_dataset
 
 LONGEST_NAME = 200
@@ -73,32 +65,12 @@ def write_note(store: Store, sweep_id: int, title: str, note: str, tags: Sequenc
     ):
         if len(text) > most:
             raise StoreError(f"a {what} of {len(text):,} characters: expected {most:,} at most")
-    with store.change("members") as connection:
-        _replace(connection, sweep_id, title=title.strip(), note=note.strip())
-        connection.execute(delete_rows(SweepTag).where(SweepTag.sweep_id == sweep_id))
-        if kept:
-            rows = [{"sweep_id": sweep_id, "tag": tag} for tag in kept]
-            connection.execute(insert(SweepTag), rows)
+    _annotate(store, sweep_id, title=title.strip(), note=note.strip(), tags=canonical_json(kept))
 
 
 def archive(store: Store, sweep_id: int, archived: bool) -> None:
     """Hides a sweep from lists, or takes that back; its runs stay as they are."""
-    with store.change("members") as connection:
-        _replace(connection, sweep_id, archived_at=now() if archived else None)
-
-
-def forget(connection: Connection, sweep_id: int) -> None:
-    """Deletes all that is written about a sweep, before the sweep itself is."""
-    for table in (SweepNote, SweepTag):
-        connection.execute(delete_rows(table).where(table.sweep_id == sweep_id))
-
-
-def _replace(connection: Connection, sweep_id: int, **values: str | None) -> None:
-    """Changes some columns of a sweep's note, which is made where it is missing."""
-    known = connection.execute(select(SweepNote.sweep_id).where(SweepNote.sweep_id == sweep_id))
-    if known.first() is None:
-        connection.execute(insert(SweepNote).values(sweep_id=sweep_id, title="", note=""))
-    connection.execute(update(SweepNote).where(SweepNote.sweep_id == sweep_id).values(**values))
+    _annotate(store, sweep_id, archived_at=now() if archived else None)
 
 
 # What a user does with sweeps: submit, stop, resume, retry, delete. Each is one transaction.
@@ -107,10 +79,7 @@ _AGENTS = re.compile(r"(agent|taken):([0-9]+):.+")
 """The launch token of a sweep that an agent launched, or that a person took from agents by
 submitting it again, with the models that it was granted."""
 
-RESULTS = (
-    *(Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint),
-    *(VerdictRow, ProofRow, CauseRow, Perturbation, Failure),
-)
+RESULTS = (Checkpoint, VerdictRow, ProofRow, CauseRow, Perturbation, Failure)
 """The tables whose rows belong to one run."""
 
 
@@ -151,7 +120,7 @@ def submit(
                 # It is the person's now; what agents had trained by it still counts.
                 token = f"taken:{match[2]}:{token}"
         else:
-            unchanged = (Sweep.spec == instead_of) & (Sweep.state == SweepState.DONE)
+            unchanged = (Sweep.spec == instead_of) & (state_of_sweep() == SweepState.DONE)
             if connection.execute(there.where(unchanged)).first() is None:
                 return int(connection.scalar(there) or 0)
             # It stays whose it was.
@@ -287,18 +256,17 @@ def _put_sweep(
         add_members(connection, sweep_id, ids, seeds)
     gone = len(set(before) - set(connection.scalars(runs)))
     delete_runs(connection, _left_over(connection, before))
-    update_states(connection, [sweep_id])
     return sweep_id, gone
 
 
 def stop(store: Store, sweep_ids: Sequence[int]) -> None:
     """Has workers leave the runs of these sweeps that are not done."""
-    _set_state(store, sweep_ids, SweepState.STOPPED)
+    _stop(store, sweep_ids, now())
 
 
 def resume(store: Store, sweep_ids: Sequence[int]) -> None:
     """Takes a stop back; a worker is needed to go on."""
-    _set_state(store, sweep_ids, SweepState.QUEUED)
+    _stop(store, sweep_ids, None)
 
 
 def retry(store: Store, sweep_ids: Sequence[int]) -> int:
@@ -321,10 +289,7 @@ def retry(store: Store, sweep_ids: Sequence[int]) -> int:
                 finished_at=None,
             )
         ).rowcount
-        connection.execute(
-            update(Sweep).where(Sweep.id.in_(sweep_ids)).values(state=SweepState.QUEUED)
-        )
-        update_states(connection, sweeps_of(connection, members))
+        connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(stopped_at=None))
     return again
 
 
@@ -341,7 +306,6 @@ def delete(store: Store, sweep_id: int) -> int:
         _lock_runs(connection, doomed)
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
         delete_runs(connection, doomed)
-        forget(connection, sweep_id)
         connection.execute(delete_rows(Sweep).where(Sweep.id == sweep_id))
     return len(doomed)
 
@@ -369,7 +333,6 @@ def _lock_runs(connection: Connection, run_ids: Sequence[int]) -> None:
 
 def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
     """Deletes runs with all that was stored of them, and configurations that no run has."""
-    lower_sums(connection, run_ids)
     for ids in chunks(run_ids):
         for table in RESULTS:
             connection.execute(delete_rows(table).where(table.run_id.in_(ids)))
@@ -384,10 +347,15 @@ def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
         connection.execute(delete_rows(TestSetRow).where(TestSetRow.id.not_in(tested)))
 
 
-def _set_state(store: Store, sweep_ids: Sequence[int], state: SweepState) -> None:
+def _annotate(store: Store, sweep_id: int, **values: str | None) -> None:
+    with store.change("members") as connection:
+        connection.execute(update(Sweep).where(Sweep.id == sweep_id).values(**values))
+
+
+def _stop(store: Store, sweep_ids: Sequence[int], stopped_at: str | None) -> None:
     with store.change() as connection:
-        connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(state=state))
-        update_states(connection, sweep_ids)
+        these = update(Sweep).where(Sweep.id.in_(sweep_ids))
+        connection.execute(these.values(stopped_at=stopped_at))
 
 
 def _sweep_id(connection: Connection, spec: SweepSpec, token: str | None) -> int:
@@ -403,7 +371,7 @@ def _sweep_id(connection: Connection, spec: SweepSpec, token: str | None) -> int
         if token is not None:
             fields["launch_token"] = token
         this = update(Sweep).where(Sweep.id == known.id)
-        connection.execute(this.values(**fields, state=SweepState.QUEUED))
+        connection.execute(this.values(**fields, stopped_at=None))
         return int(known.id)
     return insert_sweep(connection, spec.name, spec.description, spec.submitted, launch_token=token)
 

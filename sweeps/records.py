@@ -1,0 +1,113 @@
+"""What came of a run in full, as JSON in its row: an array for each length, epoch and error.
+
+Floats have the fewest digits that give the same number in the precision in which they came. JSON
+knows neither NaN, which is null, nor infinity, which is 9e999: a number too large for a double.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from seqcls.results import Confusion, Evaluation
+
+OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
+"""What is counted at each length of transductions besides."""
+
+LENGTH_FIELDS = ("length", "tested", "wrong", *Confusion._fields, *OUTPUT_COUNTS)
+"""What an array of `lengths` holds: the confusion is null where there is none, and without outputs
+the last three are left out."""
+
+LENGTH_COUNTS = (*Confusion._fields, "tested", "wrong", *OUTPUT_COUNTS)
+"""What is counted at each length."""
+
+LOSS_FIELDS = ("epoch", "train_loss", "validation_loss")
+"""What an array of `losses` holds."""
+
+ERROR_FIELDS = ("number", "logit", "output", "first_wrong", "error_kind")
+"""What an array of `errors` holds: the string by its number in the test set; the last three of
+transductions alone."""
+
+
+def lengths_text(evaluation: Evaluation) -> str:
+    """`LENGTH_FIELDS` at each length of a test."""
+    columns: list[Sequence[int | None]] = [
+        evaluation.lengths.tolist(),
+        evaluation.tested_by_length.tolist(),
+        evaluation.wrong_by_length.tolist(),
+    ]
+    none = [None] * len(evaluation.lengths)
+    columns += [none] * 4 if evaluation.cells is None else evaluation.cells.T.tolist()
+    if (outputs := evaluation.outputs) is not None:
+        columns += [getattr(outputs, name).tolist() for name in OUTPUT_COUNTS]
+    return rows_text(zip(*columns, strict=True))
+
+
+def errors_text(evaluation: Evaluation) -> str:
+    """`ERROR_FIELDS` of each misclassified string."""
+    errors, outputs = evaluation.errors, evaluation.outputs
+    columns: list[Iterable[str]] = [
+        map(str, errors.numbers.tolist()),
+        texts_of_floats(errors.logits),
+    ]
+    if outputs is not None:
+        # Tokens are printable, so that there is nothing that a database cannot hold.
+        columns += [map(_quote, outputs.texts), map(str, outputs.first_wrong.tolist())]
+        columns.append(map(_quote, outputs.error_kinds))
+    return f"[{','.join(map(_array, zip(*columns, strict=True)))}]"
+
+
+def _array(values: Iterable[str]) -> str:
+    return f"[{','.join(values)}]"
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+_ODD = {"nan": "null", "inf": "9e999", "-inf": "-9e999"}
+
+
+def texts_of_floats(values: np.ndarray) -> list[str]:
+    """Floats as JSON, each with the fewest digits of its own precision."""
+    return [_ODD.get(text, text) for text in values.astype("U32").tolist()]
+
+
+def rows_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows of numbers as JSON."""
+    text = json.dumps(list(map(tuple, rows)), separators=(",", ":"))
+    if "N" in text or "I" in text:
+        text = text.replace("NaN", "null").replace("Infinity", "9e999")
+    return text
+
+
+def read_rows(text: str | None) -> list[list[Any]]:
+    """The rows of a text; none where there is none."""
+    return [] if text is None else json.loads(text)
+
+
+class Errors(NamedTuple):
+    """The misclassified strings of a run, by their numbers."""
+
+    numbers: Int64[np.ndarray, " error"]
+    logits: Float64[np.ndarray, " error"]
+    """NaN where the model computed none."""
+    outputs: list[tuple[str, int, str]] | None
+    """Transductions have for each the output as text, where it and the target part, and the kind
+    of the error; None for other kinds, and where there is no error."""
+
+
+def read_errors(text: str | None) -> Errors:
+    """What `errors_text` made a text of."""
+    rows = read_rows(text)
+    numbers = np.array([row[0] for row in rows], dtype=np.int64)
+    logits = np.array([row[1] for row in rows], dtype=np.float64)
+    outputs = [(row[2], row[3], row[4]) for row in rows] if rows and len(rows[0]) > 2 else None
+    return Errors(numbers, logits, outputs)
+
+
+def error_numbers(text: str | None) -> Int64[np.ndarray, " error"]:
+    """The numbers alone."""
+    return np.array([row[0] for row in read_rows(text)], dtype=np.int64)

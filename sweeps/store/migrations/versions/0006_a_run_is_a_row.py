@@ -1,0 +1,18 @@
+"""The first tables that this program can read: a run is one row, with what came of it as JSON."""
+
+from alembic import op
+from sqlalchemy import insert
+
+from sweeps.store.tables import Base, Revision
+from sweeps.store.views import make_views
+
+revision = "0006"
+down_revision = None
+
+
+def upgrade() -> None:
+    # As the program's classes have them, until a second migration needs what this one made.
+    connection = op.get_bind()
+    Base.metadata.create_all(connection)
+    make_views(connection)
+    connection.execute(insert(Revision).values(id=1, configs=0, members=0, runs=0))

@@ -1,0 +1,102 @@
+"""A database of the version before is read into a new one, whole, and stays as it is."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.errors import StoreError, StoreVersionError
+from sweeps.api.databases import convert
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import queries
+from sweeps.store.verification import verify
+from tests.chaos.contents import contents
+from tests.commands import run_main
+from tests.conftest import ASSETS
+from tests.databases import change, rows
+from tests.results import filled
+
+OLD = ASSETS / "databases" / "0005.db"
+"""Finished, failed, queued and imported runs, of languages and transductions."""
+
+SAME = {
+    "length_score": "run_id, length, tn, fp, fn, tp, tested, wrong, right_length_given, edits, "
+    "target_tokens",
+    "epoch": "run_id, epoch, train_loss, validation_loss",
+    "generalization": "*",
+    "config": "*",
+    "test_set": "*",
+    "test_string": "*",
+    "checkpoint": "*",
+    "failure": "*",
+    "cause": "*",
+    "perturbation": "*",
+    "sweep_run": "*",
+    "sweep": "id, name, description, spec, created_at, launch_token",
+    "sweep_tag": "*",
+    "sweep_note": "*",
+    "verdict": "run_id, max_length, unit, inputs, false_positives, false_negatives",
+    "run": "id, config_id, model_seed, state, attempt, failures, error, epochs, best_epoch, tn, "
+    "fp, fn, tp, solved_length, tested, wrong, engine, train_seconds, started_at, finished_at",
+}
+WRONG = {
+    "misclassified": "run_id, string, length, label, occurrences, target, logit",
+    "wrong_output": "run_id, string, length, target, output, first_wrong, error_kind, occurrences, "
+    "log_probability",
+}
+
+
+def sorted_rows(path: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
+    return sorted(rows(path, f"SELECT {columns} FROM {table}"), key=repr)
+
+
+def test_every_row_is_what_it_was(tmp_path: Path) -> None:
+    new, before = tmp_path / "new.db", OLD.read_bytes()
+    for opened in (open_reader, open_writer):
+        with pytest.raises(StoreVersionError, match="schema '0005'; `seqcls db convert OLD NEW`"):
+            opened(str(OLD))
+    said = run_main("db", "convert", str(OLD), str(new))
+    assert (said.returncode, "11 runs" in said.stdout) == (0, True), said
+    assert OLD.read_bytes() == before
+    for table, columns in SAME.items():
+        assert sorted_rows(new, table, columns) == sorted_rows(OLD, table, columns), table
+    for table, columns in WRONG.items():
+        old, now = (sorted_rows(path, table, columns) for path in (OLD, new))
+        assert [row[:-1] for row in now] == [row[:-1] for row in old] != []
+        # The fewest digits that give the same number in its own precision.
+        before_, after = (np.array([row[-1] for row in own], dtype=float) for own in (old, now))
+        np.testing.assert_allclose(after, before_, rtol=1e-7)
+    store = open_writer(str(new))
+    assert verify(store).damages == []
+    # What is submitted afterwards gets ids that are free.
+    assert verify(filled(store, name="more", model_seeds=[70, 71, 72])).damages == []
+    with pytest.raises(StoreError, match="has sweeps already; name a new database"):
+        convert(OLD, new)
+    with pytest.raises(StoreVersionError, match="expected '0005'"):
+        convert(new, tmp_path / "again.db")
+
+
+def test_a_server_takes_the_same(tmp_path: Path, postgres_url: str) -> None:
+    of_file, _ = convert(OLD, tmp_path / "new.db")
+    of_server, runs = convert(OLD, postgres_url)
+    assert runs == 11
+    assert contents(of_server) == contents(of_file)
+    assert verify(filled(of_server, name="more", model_seeds=[70, 71, 72])).damages == []
+
+
+def test_what_was_damaged_is_damaged_afterwards(tmp_path: Path) -> None:
+    path = Path(shutil.copy(OLD, tmp_path / "old.db"))
+    change(
+        path,
+        "UPDATE verdict SET inputs = 1 WHERE run_id = 1",
+        "UPDATE length_score SET fn = fn + 1 WHERE run_id = 2 AND length = 9",
+        "DELETE FROM error_pack WHERE run_id = 3",
+        "UPDATE run SET tp = tp + 1 WHERE id = 4",
+        "UPDATE length_score SET edits = edits + 1 WHERE run_id = 8 AND length = 4",
+    )
+    store, _ = convert(path, tmp_path / "new.db")
+    said = [damage.what for damage in verify(store).damages]
+    assert [x.split()[1] for x in said if x.startswith("run")] == ["1", "2", "3", "4", "8"]
+    assert len(queries.runs(store)) == 11
