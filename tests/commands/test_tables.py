@@ -67,5 +67,5 @@ def test_every_command_has_an_example_that_it_takes() -> None:
         example = command.epilog.removeprefix("Example: ")
         words = shlex.split(example)
         named = words.index(name)
-        assert words[:named] in (["seqcls"], ["seqcls", "db"]), name
+        assert words[:named] in (["seqcls"], ["seqcls", "db"], ["seqcls", "model"]), name
         command.make_context(name, words[named + 1 :])  # refuses what it does not take
