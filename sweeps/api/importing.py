@@ -461,7 +461,8 @@ def tested_fields(
         DatasetError: the file cannot be read.
     """
     if (dataset is None) == (task is None):
-        raise ConfigError("expected either dataset='test.jsonl' or task={'task': 'parity'}")
+        either = Parameter("dataset", "test.jsonl"), " or ", Parameter("task", "parity")
+        raise ConfigError("expected either ", *either)
     if dataset is not None:
         content = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
         content = _as_test_strings(content)

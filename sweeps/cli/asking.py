@@ -33,6 +33,8 @@ def sweep(
     db: NewDb = None,
 ) -> None:
     """Train the runs of a specification that the database doesn't have yet."""
+    # Once it is open, it has the strings that a specification names by their digests.
+    api.existing(db)
     train_specs(read_specs(spec, precision), db, None if queue else training)
 
 

@@ -61,8 +61,10 @@ def import_(
     kind = api.kind_of_file(file, what, tested=bool(sweep or dataset or task))
     if kind == "strings":
         summary = api.import_strings(db, file, name=name)
-        status = BAD_INPUT if summary.refused else 0
-        return Answer(summary.record(), summary_parts(summary), status)
+        if summary.refused:
+            return Answer(summary.record(), summary_parts(summary), BAD_INPUT)
+        where = f"stored in {api.open_reader(db).name}; a specification names it by `dataset`"
+        return Answer(summary.record(), [*summary_parts(summary), where])
     if kind == "predictions":
         if sweep is None:
             raise ConfigError("expected --sweep NAME: the sweep that these runs become")
