@@ -57,9 +57,9 @@ def explain(asked: Asked, string: str) -> Answer:
     from seqcls.interpretability.sentences import explanation_text
     from seqcls.problem import resolve
 
-    explanation = api.explain(asked.store, asked.run, string, asked.epoch)
+    explanation = asked.ask(api.explain, string)
     said = explanation_text(explanation, resolve(asked.config).tokenizer.display)
-    return Answer({"run": asked.run, **explanation.record(), "sentences": said}, said)
+    return asked.answer({**explanation.record(), "sentences": said}, said)
 
 
 @model.add("model minimal all_initializations/2 'ab{100}c{55}'")
@@ -78,14 +78,13 @@ def minimal(asked: Asked, string: Text = None) -> Answer:
         words_of,
     )
 
-    store, run, epoch = asked.store, asked.run, asked.epoch
     words, whose = words_of(asked.config), whose_known(resolve(asked.config))
     if string is None:
-        failing = api.shortest(store, run, epoch)
+        failing = asked.ask(api.shortest)
         answers = [answer.record() for answer in failing.answers]
-        record = {"run": run, **asdict(failing), "answers": answers}
-        return Answer(record, shortest_sentences(failing, words, whose))
-    reduced, nearest = api.minimal(store, run, string, epoch)
+        said = shortest_sentences(failing, words, whose)
+        return asked.answer({**asdict(failing), "answers": answers}, said)
+    reduced, nearest = asked.ask(api.minimal, string)
     tried = f"{reduced.tried:,} {words.plural('')} tried"
     said = [
         said_of(reduced.given),
@@ -94,12 +93,11 @@ def minimal(asked: Asked, string: Text = None) -> Answer:
         nearest_sentence(nearest, reduced.given, words, whose),
     ]
     record = {
-        "run": run,
         "given": reduced.given.record(),
         "minimal": {**reduced.found.record(), "tried": reduced.tried},
         "nearest_right": nearest.record(),
     }
-    return Answer(record, said)
+    return asked.answer(record, said)
 
 
 @model.add("model family all_initializations/2 'ab{n}'")
@@ -115,12 +113,13 @@ def family(asked: Asked, strings: str) -> Answer:
     from seqcls.interpretability.sentences import family_text
     from sweeps.api.presentation import display_strings
 
-    tried = api.family(asked.store, asked.run, strings, asked.epoch)
-    record = {"run": asked.run, **tried.record()}
+    tried = asked.ask(api.family, strings)
     if not isinstance(tried, OutputFamily):
-        return Answer(record, family_text(tried))
-    table = display_strings(_outputs_table(tried), asked.config)
-    return Answer(record, [*output_family_text(tried), Table(table, f"outputs of run {asked.run}")])
+        return asked.answer(tried.record(), family_text(tried))
+    outputs = Table(
+        display_strings(_outputs_table(tried), asked.config), f"outputs of run {asked.run}"
+    )
+    return asked.answer(tried.record(), [*output_family_text(tried), outputs])
 
 
 def _outputs_table(written: "OutputFamily") -> "pd.DataFrame":
@@ -143,10 +142,9 @@ def _outputs_table(written: "OutputFamily") -> "pd.DataFrame":
 @model.add("model rules all_initializations/2")
 def rules(asked: Asked) -> Answer:
     """Find simple rules that predict a model's answers on all of its test strings."""
-    fitting = api.rules(asked.store, asked.run, asked.epoch)
-    found = list(map(asdict, fitting.rules))
-    record = {"run": asked.run, "strings": fitting.strings, "rules": found}
-    return Answer(record, _rules_sentences(fitting))
+    fitting = asked.ask(api.rules)
+    record = {"strings": fitting.strings, "rules": list(map(asdict, fitting.rules))}
+    return asked.answer(record, _rules_sentences(fitting))
 
 
 SHOWN = 10
@@ -171,9 +169,9 @@ def states(asked: Asked, string: str) -> Answer:
     """Show what each part adds to a string's logit, and where in the string the answer is made."""
     from sweeps.api.presentation import said_of
 
-    found = api.states(asked.store, asked.run, string, asked.epoch)
+    found = asked.ask(api.states, string)
     said = f"run {asked.run}: {said_of(found.answer)}"
-    return Answer({"run": asked.run, **found.record()}, [said, *_states_tables(found)])
+    return asked.answer(found.record(), [said, *_states_tables(found)])
 
 
 def _states_tables(found: "ModelStates") -> Iterator[Table]:
@@ -219,7 +217,7 @@ def patch(asked: Asked, string: str, source: str | None = None) -> Answer:
     """
     from sweeps.api.presentation import LISTED, flip_table, said_of
 
-    found = api.patch(asked.store, asked.run, string, source, asked.epoch)
+    found = asked.ask(api.patch, string, source)
     said = [f"base: {said_of(found.base)}", f"source: {said_of(found.source)}"]
     flips, patched = flip_table(found.patched), found.patched
     what = "" if patched.number == patched.unit else f": {patched.number}"
@@ -227,7 +225,7 @@ def patch(asked: Asked, string: str, source: str | None = None) -> Answer:
     title = f"states that flip the prediction when patched{more}{what}"
     none = "no single state, patched in, flips the prediction"
     table = none if flips.empty else Table(flips.head(LISTED), title)
-    return Answer({"run": asked.run, **found.record()}, [*said, table])
+    return asked.answer(found.record(), [*said, table])
 
 
 @model.add("model ablate increased_num_attention_heads/0 --part head --prune")
@@ -251,9 +249,10 @@ def ablate(
     from seqcls.problem import resolve
 
     run = asked.run
-    more: dict[str, Any] = {"sample": sample, "prune": prune, "epoch": asked.epoch}
-    found = api.ablate(asked.store, run, part or (), how, **more)
-    record = {"run": run, "how": how, "strings": found.strings, "exact": found.exact}
+    found = api.ablate(
+        asked.store, run, part or (), how, sample=sample, prune=prune, epoch=asked.epoch
+    )
+    record = {"how": how, "strings": found.strings, "exact": found.exact}
     record["steps" if prune else "parts"] = [each.record() for each in found.outcomes]
     strings = f"{found.strings:,} distinct test strings"
     if found.exact:
@@ -261,7 +260,7 @@ def ablate(
     said = f"run {run}, by {how} ablation, on {strings}"
     title = "the cheapest part removed first" if prune else "without each part alone"
     table = _ablated_table(found.outcomes, prune, resolve(asked.config))
-    return Answer(record, [said, Table(table, title)])
+    return asked.answer(record, [said, Table(table, title)])
 
 
 def _ablated_table(
@@ -322,8 +321,8 @@ def automaton(
         learned = api.automaton(store, run, epoch, **bounds, seconds=seconds, on_round=show_round)
         within = api.automaton_inside(store, run, learned, epoch) if inside and not dot else None
     if dot:
-        return Answer({"run": run, "dot": learned.dot()}, [learned.dot()])
-    record = {"run": run, **_learned_record(learned)}
+        return asked.answer({"dot": learned.dot()}, [learned.dot()])
+    record = _learned_record(learned)
     if within is not None:
         record["inside"] = within.record()
 
@@ -338,40 +337,31 @@ def automaton(
         if within is not None:
             yield from inside_text(within)
 
-    return Answer(record, parts())
+    return asked.answer(record, parts())
 
 
 SHOWN_STATES = 20
 """States of an automaton that are printed; `--json` and `--dot` have them all."""
 
 
+ROUND = ("states", "asked", "agreement", "explained", "counterexample")
+LEARNED = (
+    *("found", "ended", "tried_length", "longer", "longest", "asked", "error_is_tested"),
+    "explained",
+)
+"""What JSON has of a hypothesis, and of all that was learned."""
+
+
 def _learned_record(learned: "LearnedAutomaton") -> dict[str, Any]:
-    """All that was found, as JSON has it."""
     from seqcls.interpretability.automaton import learned_text
 
     return {
         **learned.record(),
-        "found": learned.found,
-        "ended": learned.ended,
+        **{name: getattr(learned, name) for name in LEARNED},
         "budget": asdict(learned.budget),
-        "tried_length": learned.tried_length,
-        "longer": learned.longer,
-        "longest": learned.longest,
-        "asked": learned.asked,
         "error": None if learned.error is None else learned.error.record(),
-        "error_is_tested": learned.error_is_tested,
         "test_errors": learned.wrong,
-        "explained": learned.explained,
-        "rounds": [
-            {
-                "states": made.states,
-                "asked": made.asked,
-                "agreement": made.agreement,
-                "explained": made.explained,
-                "counterexample": made.counterexample,
-            }
-            for made in learned.rounds
-        ],
+        "rounds": [{name: getattr(made, name) for name in ROUND} for made in learned.rounds],
         "said": learned_text(learned),
     }
 
@@ -381,22 +371,20 @@ def _rounds_table(learned: "LearnedAutomaton") -> "pd.DataFrame":
     import pandas as pd
 
     from seqcls.interpretability.automaton import name_string
-    from seqcls.interpretability.wording import percent
 
-    return pd.DataFrame(
+    rows = [
         {
-            "states": [made.states for made in learned.rounds],
-            "strings asked": [f"{made.asked:,}" for made in learned.rounds],
-            "agrees on tested": [percent(made.agreement) for made in learned.rounds],
-            "test errors made": [
-                f"{made.explained:,} of {learned.wrong:,}" for made in learned.rounds
-            ],
-            "refuted by": [
-                "" if made.counterexample is None else name_string(learned, made.counterexample)
-                for made in learned.rounds
-            ],
+            "states": made.states,
+            "strings asked": f"{made.asked:,}",
+            "agrees on tested": share_text(made.agreement),
+            "test errors made": f"{made.explained:,} of {learned.wrong:,}",
+            "refuted by": ""
+            if made.counterexample is None
+            else name_string(learned, made.counterexample),
         }
-    )
+        for made in learned.rounds
+    ]
+    return pd.DataFrame(rows)
 
 
 def _transitions_table(learned: "LearnedAutomaton", made: "Round") -> "pd.DataFrame":
@@ -499,7 +487,7 @@ def prove(
         said.append(
             f"Its certificate is {certificate}; `seqcls model check {certificate}` checks it."
         )
-    return Answer({"run": run, **proof.record()}, said)
+    return asked.answer(proof.record(), said)
 
 
 @model.add("model check proof.json")

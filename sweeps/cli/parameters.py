@@ -7,7 +7,7 @@ that make it, and is made before the function is called. An `Answer` that it ret
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import wraps
@@ -22,7 +22,7 @@ from typer.models import OptionInfo
 from seqcls.errors import ConfigError, Parameter
 from seqcls.text import count
 from sweeps import api
-from sweeps.cli.printing import Answer, TableOptions, print_answer
+from sweeps.cli.printing import Answer, Table, TableOptions, print_answer
 from sweeps.terminal import name_database, say
 
 if TYPE_CHECKING:
@@ -122,6 +122,8 @@ NewDb = Annotated[str | None, typer.Option(callback=_name_database)]
 """A database that is made where there is none, or of which the command says what it shows."""
 
 
+Result = TypeVar("Result")
+
 # What many commands share, and the options that make it.
 
 
@@ -137,6 +139,14 @@ class Asked:
     def config(self) -> "RunConfig":
         """The configuration of its run."""
         return api.run_config(self.store, self.run)
+
+    def ask(self, question: Callable[..., Result], *given: Any) -> Result:
+        """Asks a question of `sweeps.api` about it."""
+        return question(self.store, self.run, *given, self.epoch)
+
+    def answer(self, record: Mapping[str, Any], parts: Iterable[str | Table]) -> Answer:
+        """An answer that names its run."""
+        return Answer({"run": self.run, **record}, parts)
 
 
 def _ask(run: str, db: Db = None, epoch: int | None = None) -> Asked:

@@ -263,31 +263,26 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
 
 def _border_sentences(compared: "Compared") -> list[str]:
     """Median accuracies on border pairs, and on random strings of the same tests."""
-    from seqcls.interpretability.wording import percent
     from sweeps.results import BORDER_MEDIANS
 
     return [
         f"median accuracy, {BORDER_MEDIANS[name]}: "
-        + " and ".join("none" if share != share else percent(share) for share in shares)
+        + " and ".join(share_text(share) or "none" for share in shares)
         for name, shares in compared.border.items()
     ]
 
 
 def _shortcut_sentences(compared: "Compared") -> list[str]:
     """What the best shortcut reader of each side's test reaches."""
-    from seqcls.interpretability.wording import percent
     from seqcls.shortcuts import READERS
 
     said = {}
     for side, config_id in zip("ab", compared.config_ids, strict=True):
         for best in compared.shortcut_of(config_id).to_dict("records"):
-            shares = [
-                f"{percent(best[name])} {name}"
-                for name in ("within", "beyond")
-                if best[name] == best[name]
-            ]
+            shares = {x: share_text(best[x]) for x in ("within", "beyond")}
+            shares_said = " and ".join(f"{text} {x}" for x, text in shares.items() if text)
             reader = READERS.get(best["reader"], best["reader"])
-            said[side] = f"{reader}; accuracy {' and '.join(shares)} trained lengths"
+            said[side] = f"{reader}; accuracy {shares_said} trained lengths"
             if best["decided_by"] is not None:
                 said[side] += f"; no shortcut, as the task is decided by {best['decided_by']}"
     if len(said) == 2 and said["a"] == said["b"]:
