@@ -49,11 +49,9 @@ INTERRUPTED = 130
 LEARNED_AT = 0.99
 """That of `sweeps.results`, whose import `seqcls --help` does not wait for."""
 
-# What is no option of one word, and what has limits.
+# Arguments that may be left out.
 Text = Annotated[str | None, typer.Argument()]
 Texts = Annotated[list[str] | None, typer.Argument()]
-Natural = Annotated[int, typer.Option(min=1, max=1_000_000)]
-Some = Annotated[int | None, typer.Option(min=1)]
 
 NAMES: dict[str, tuple[str, ...]] = {
     "adapter": ("--as",), "as_json": ("--json", "-j"), "conditions": ("--where",),
