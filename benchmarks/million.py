@@ -8,7 +8,7 @@ one has made, whenever that was.
 
 The first tenth of the runs is that of `benchmarks.large`, results drawn one by one. The others are
 nine more sweeps that differ in `train_seed`; their runs have the results of the first tenth, and
-digests of their own, so that `seqcls verify` accepts all of them.
+digests of their own, so that `seqcls db verify` accepts all of them.
 """
 
 import sys

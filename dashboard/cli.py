@@ -8,66 +8,57 @@ from typing import Annotated, Any
 
 import typer
 
+from seqcls.errors import ConfigError
 from sweeps.cli.app import app, main
-from sweeps.cli.models import MODELS
-from sweeps.cli.parameters import Db, Epoch, Force, Run, SweepNames, filtered
-from sweeps.cli.sweeps import PANEL
+from sweeps.cli.model import model
+from sweeps.cli.parameters import Asked, Db
+from sweeps.cli.results import results
 
 __all__ = ["app", "main"]
 
 
-@app.command(
-    rich_help_panel=MODELS,
-    epilog="Example: seqcls figures all_initializations/2 aac baac -o figures",
-)
+@model.add("model figures all_initializations/2 aac baac -o figures")
 def figures(
-    run: Run,
-    strings: Annotated[
-        list[str], typer.Argument(help="Strings such as baac or ab{100}c{55}.", show_default=False)
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The folder to write to.", show_default=False)
-    ],
-    db: Db = None,
-    epoch: Epoch = None,
-    force: Force = False,
+    asked: Asked, strings: list[str], out: Annotated[Path, typer.Option()], force: bool = False
 ) -> None:
-    """Write the figures of a model as PNG and SVG, as the page Model draws them."""
+    """Write the figures of a model as PNG and SVG, as the page Model draws them.
+
+    Args:
+        out: the folder to write to.
+    """
     # Imported where it is used: charts and PyTorch take seconds to load.
     from dashboard.figures.command import write_all
 
-    write_all(db, run, strings, out, epoch, force=force)
+    write_all(asked.store, asked.run, strings, out, asked.epoch, force=force)
 
 
-@app.command(
-    rich_help_panel=PANEL, epilog="Example: seqcls report all_initializations -o heads.html"
-)
-@filtered
+# In the order of the plan, the last of them asks about runs as well.
+model.registered_commands.insert(-1, model.registered_commands.pop())
+
+
+@results.add("report all_initializations -o heads.html")
 def report(
     chosen: dict[str, Any],
-    sweeps: SweepNames,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="The file, such as heads.html.", show_default=False),
-    ],
+    names: Annotated[list[str] | None, typer.Argument(metavar="SWEEPS")] = None,
+    out: Path | None = None,
+    site: Path | None = None,
     db: Db = None,
-    force: Force = False,
+    force: bool = False,
 ) -> None:
-    """Write tables, charts, failing strings and causes of sweeps to one HTML file to email."""
-    from dashboard.report.command import write_report
+    """Write tables, charts, failing strings and causes of sweeps to one HTML file to email.
 
-    write_report(db, sweeps, out, chosen, force=force)
+    Args:
+        names: names of sweeps.
+        out: the file, such as heads.html.
+        site: instead of a file, a folder: an index page that compares sweeps, and a report for
+            each.
+    """
+    from dashboard.report.command import write_report, write_site
 
-
-@app.command(rich_help_panel=PANEL, epilog="Example: seqcls site public")
-@filtered
-def site(
-    chosen: dict[str, Any],
-    folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
-    db: Db = None,
-    force: Force = False,
-) -> None:
-    """Write a static site: an index page that compares sweeps, and a report for each."""
-    from dashboard.report.command import write_site
-
-    write_site(db, folder, chosen.pop("sweeps", []), chosen, force=force)
+    sweeps = [*(names or ()), *chosen.pop("sweeps", ())]
+    if site is not None and out is None:
+        write_site(db, site, sweeps, chosen, force=force)
+    elif out is not None and site is None and sweeps:
+        write_report(db, sweeps, out, chosen, force=force)
+    else:
+        raise ConfigError("expected sweeps with --out heads.html, or --site FOLDER")

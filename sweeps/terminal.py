@@ -70,7 +70,7 @@ def keep_output_apart() -> None:
 _database: str | None = None
 """What this command was given as `--db`."""
 
-WITHOUT_DATABASE = ("cache", "check", "data", "draw", "shortcuts", "theory")
+WITHOUT_DATABASE = ("data", "db cache", "draw", "model check", "shortcuts", "theory")
 """Commands that take none."""
 
 _COMMAND = re.compile(rf"`seqcls (?!(?:{'|'.join(WITHOUT_DATABASE)})\b|estimate SPEC)[^`]+`")

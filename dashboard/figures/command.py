@@ -1,4 +1,4 @@
-"""What `seqcls figures` does: the figures of any model, drawn and written into files."""
+"""What `seqcls model figures` does: the figures of any model, drawn and written into files."""
 
 import json
 from collections import Counter
@@ -18,7 +18,7 @@ from seqcls.errors import UnknownRunError
 from seqcls.interpretability.network import obstacle
 from seqcls.problem import resolve
 from seqcls.text import with_nulls
-from sweeps.api import Store, open_reader, reading
+from sweeps.api import Store, reading
 from sweeps.api.models import trained_model
 from sweeps.api.reading import StoredModel, stored_model
 from sweeps.files import refuse_taken, whole_files
@@ -53,8 +53,8 @@ def _name_figures(figures: Iterable[Figure]) -> Iterator[tuple[str, Figure]]:
 
 
 def write_all(
-    db: str | None,
-    reference: str,
+    store: Store,
+    run: int,
     strings: Sequence[str],
     out: Path,
     epoch: int | None,
@@ -64,8 +64,8 @@ def write_all(
     """Writes every figure of a run's model for some strings, and says where.
 
     Args:
-        db: the database.
-        reference: the run, as `reading.find_run` takes it.
+        store: the database.
+        run: the run's id.
         strings: to draw.
         out: the folder.
         epoch: whose model; 0 is before training, None the kept epoch.
@@ -75,9 +75,7 @@ def write_all(
         SeqclsError: no such run or epoch, a string that is not of the alphabet, or a file that
             may not be written.
     """
-    written = write_figures(
-        draw_figures(open_reader(db), reference, strings, epoch), out, force=force
-    )
+    written = write_figures(draw_figures(store, str(run), strings, epoch), out, force=force)
     say(f"{out}: {len(written)} files, {len(written) // 2} figures as PNG and SVG.")
 
 

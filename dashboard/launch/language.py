@@ -147,7 +147,7 @@ def choose_strings(task: str, key: str) -> str | None:
         args=(key,),
         max_upload_size=200,
         **control(
-            "AT&T text (.att), or what seqcls automaton writes as JSON or DOT."
+            "AT&T text (.att), or what seqcls model automaton writes as JSON or DOT."
             if task == "automaton"
             else "Columns: tokens, and label or target; optionally split and id."
         ),

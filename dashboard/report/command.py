@@ -1,4 +1,4 @@
-"""What `seqcls report` and `seqcls site` do: a sweep as one file, sweeps as a static folder."""
+"""What `seqcls report` does: a sweep as one file, sweeps as a static folder."""
 
 import logging
 import re

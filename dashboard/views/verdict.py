@@ -404,7 +404,8 @@ def show_every_string(opened: AnyModel) -> None:
         _show_forgetting(opened, proof.string)
     if proof.outcome == "not decided":
         st.caption(
-            f"`seqcls prove {opened.run_id} --seconds 600` tries longer, and keeps the answer."
+            f"`seqcls model prove {opened.run_id} --seconds 600` tries longer, and keeps the "
+            "answer."
         )
     if proof.attempts:
         with st.expander("What was tried in vain"):

@@ -82,7 +82,7 @@ def obstacle(problem: Problem) -> str | None:
     if letters > MOST_LETTERS:
         return (
             f"the alphabet has {letters} tokens: automata are learned over at most "
-            f"{MOST_LETTERS}; try `seqcls rules` or `seqcls minimal`"
+            f"{MOST_LETTERS}; try `seqcls model rules` or `seqcls model minimal`"
         )
     return None
 

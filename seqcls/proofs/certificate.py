@@ -98,7 +98,7 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
     except checker.MALFORMED as error:
         raise ConfigError(
             f"{path.name}: rejected: it is no certificate ({type(error).__name__}); expected a "
-            "file that `seqcls prove` wrote"
+            "file that `seqcls model prove` wrote"
         ) from None
     empty = "" if certificate["empty"] else " but the empty one"
     letters = zip(certificate["letters"], certificate["letter_ids"], strict=True)

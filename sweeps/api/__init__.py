@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from sweeps.api.exports import export
     from sweeps.api.failures import in_both_precisions
     from sweeps.api.giving import give
-    from sweeps.api.importing import import_predictions, log_results
+    from sweeps.api.importing import import_predictions, import_strings, log_results
+    from sweeps.api.importing import kind_of_file as kind_of_file
     from sweeps.api.interpretability import (
         ablate,
         automaton,
@@ -79,9 +80,9 @@ __all__ = [
     "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config",
     "convert", "data",
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
-    "family", "figures", "fit_shortcuts", "give", "import_predictions", "in_both_precisions",
-    "lengths", "load_weights", "log_results", "merge", "minimal", "model", "more",
-    "open_store", "pack", "patch", "populations", "predict", "proofs", "protocol", "prove",
+    "family", "figures", "fit_shortcuts", "give", "import_predictions", "import_strings",
+    "in_both_precisions", "lengths", "load_weights", "log_results", "merge", "minimal", "model",
+    "more", "open_store", "pack", "patch", "populations", "predict", "proofs", "protocol", "prove",
     "remedies", "report", "resume", "retry", "rules", "runs", "seeds", "sensitive", "shortcuts",
     "shortest", "states", "status", "stop", "submit", "theory", "verdict", "verify",
     "work",
@@ -93,7 +94,7 @@ _NAMES = {
     "sweeps.api.databases": "convert merge open_store pack verify",
     "sweeps.api.exports": "export",
     "sweeps.api.giving": "give",
-    "sweeps.api.importing": "import_predictions log_results",
+    "sweeps.api.importing": "import_predictions import_strings kind_of_file log_results",
     "sweeps.api.every_length": "prove",
     "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch "
     "rules shortest states",

@@ -92,7 +92,7 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
         resolve(queries.run_config(reader, run_id)).require_language(
             f"run {run_id}: of each training the confusion matrix is kept",
             "; `seqcls sweep SPEC --precision float64` trains the same runs in double precision, "
-            "and `seqcls sensitive` then lists those with another number of errors",
+            "and `seqcls model sensitive` then lists those with another number of errors",
         )
     for run_id in run_ids:
         seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]

@@ -175,7 +175,7 @@ _README = """# {name}
 
 `model.safetensors` has the model's weights, {about}
 and `vocabulary.json` the ids of its tokens. {origin}
-`seqcls load .` loads it into a database again.
+`seqcls import . --task TASK` puts it into a database again.
 
 It computes: {computes}.
 

@@ -15,20 +15,26 @@ import numpy as np
 import pandas as pd
 
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, DatasetError
+from seqcls.errors import ConfigError, DatasetError, Parameter
 from seqcls.imported import imported_config, same_settings
 from seqcls.problem import resolve
 from seqcls.strings.datasets import MAX_NAME, SPLITS, Dataset, remember
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps.api.predictions import ImportedPrediction, TestedStrings, evaluate_predictions
-from sweeps.datasets import read_dataset
-from sweeps.datasets.predictions import read_predictions, seed_of
+from sweeps.datasets import read_content, read_dataset
+from sweeps.datasets.predictions import are_predictions, read_predictions, seed_of
+from sweeps.datasets.summary import Summary, summary_of
 from sweeps.grid.spec import with_digests
 from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer, to_write
 from sweeps.store.reads.queries import configs_since, has_run
-from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
+from sweeps.store.writes.importing import (
+    ImportedRun,
+    check_sweep,
+    record_imported,
+    record_strings,
+)
 
 KNOWN = ("id", "tokens", "prediction", "score")
 EXPECTED = (
@@ -307,6 +313,45 @@ class ResultLog:
         self.close()
 
 
+KINDS = ("predictions", "weights", "strings")
+WEIGHTS = (".safetensors", ".npz", ".bin", ".pt", ".pth", ".ckpt")
+"""How names of files of weights end; of all but the first it is said how they are converted."""
+
+
+def kind_of_file(path: str | Path, kind: str | None = None, *, tested: bool = False) -> str:
+    """What a file or folder is: one of `KINDS`.
+
+    Args:
+        path: the file.
+        kind: what it is said to be; by default, that is seen by its name and its columns.
+        tested: whether it is said on which strings models were tested: then it is no strings.
+
+    Raises:
+        ConfigError: it is said to be something else.
+    """
+    path = Path(path)
+    if kind is not None and kind not in KINDS:
+        raise ConfigError(Parameter("what", kind), f": expected {', '.join(KINDS)}")
+    weights = ("config.json", "*.safetensors", "*.bin")
+    if kind is None and (path.suffix in WEIGHTS or any(any(path.glob(x)) for x in weights)):
+        return "weights"
+    return kind or ("predictions" if tested or are_predictions(path) else "strings")
+
+
+def import_strings(
+    db: Store | str | Path | None, path: str | Path, *, name: str | None = None
+) -> Summary:
+    """Stores the strings or the automaton in a file, and says what is in it.
+
+    A specification names them as `dataset = "…"`, by their digest, wherever the file is. Of a file
+    with a row that is refused nothing is stored.
+    """
+    content = read_content(path, name)
+    if content.dataset is not None:
+        record_strings(writer_of(db), content.dataset)
+    return summary_of(content, str(path))
+
+
 def import_predictions(
     db: Store | str | Path | None,
     path: str | Path,
@@ -314,6 +359,7 @@ def import_predictions(
     sweep: str,
     dataset: Dataset | str | Path | None = None,
     task: Mapping[str, Any] | str | None = None,
+    model: str | None = None,
     replace: bool = False,
 ) -> list[int]:
     """Stores the predictions in a file: `model, seed, id|tokens, prediction`.
@@ -321,6 +367,15 @@ def import_predictions(
     All rows are checked before anything is written, and all runs are stored or none. Besides there
     may be the columns `score`, `split` (others than those of testing are left out), `config` (JSON)
     and `config.NAME`.
+
+    Args:
+        db: the database; made where there is none.
+        path: the file.
+        sweep: a name for these runs.
+        dataset: the test strings, as `log_results` takes them; or a `task`.
+        task: see `dataset`.
+        model: a name for the one model of the file, instead of its name there.
+        replace: whether runs that are there already are replaced; else they are refused.
 
     Returns:
         The runs' ids, in the order of the file.
@@ -330,26 +385,29 @@ def import_predictions(
         ConfigError: as `log_results`.
     """
     named = str(path)[:200]
-    name = "".join(x if x.isprintable() else "?" for x in Path(path).name)
-    source = f"predictions of {name[:MAX_NAME]}"
+    shown = "".join(x if x.isprintable() else "?" for x in Path(path).name)
+    source = f"predictions of {shown[:MAX_NAME]}"
     try:
         by_id, rows = read_predictions(Path(path))
         log = log_results(db, sweep=sweep, dataset=dataset, task=task, replace=replace)
         runs: dict[tuple[str, int, str], list[ImportedPrediction]] = {}
+        if model is not None and (several := len({row.model for row in rows})) > 1:
+            said = f": the file has {several:,} models, and only one can be named"
+            raise ConfigError(Parameter("model", model), said)
         for row in rows:
             given = ImportedPrediction(row.place, row.string, row.prediction, row.score)
-            runs.setdefault((row.model, row.seed, row.settings), []).append(given)
+            runs.setdefault((model or row.model, row.seed, row.settings), []).append(given)
         made = []
-        for (model, seed, settings), some in runs.items():
+        for (called, seed, settings), some in runs.items():
             try:
                 config = json.loads(settings)
                 made.append(
-                    log.prepare(model, seed, some, by_id=by_id, config=config, source=source)
+                    log.prepare(called, seed, some, by_id=by_id, config=config, source=source)
                 )
             except DatasetError as error:
-                who = f"model {model!r:.60}, seed {seed}"
+                who = f"model {called!r:.60}, seed {seed}"
                 # Rows of one model, one of which has another setting, are two runs.
-                several = sum(key[:2] == (model, seed) for key in runs) > 1
+                several = sum(key[:2] == (called, seed) for key in runs) > 1
                 who += f", config {settings[:80]}: " if several else ": "
                 raise DatasetError(f"{who if len(runs) > 1 else ''}{error}") from None
     except DatasetError as error:
@@ -380,19 +438,39 @@ def log_results(
         DatasetError: the file cannot be read.
         ConfigError: there are no such test strings, or the sweep is one of trained models.
     """
+    fields = tested_fields(dataset, task)
+    return ResultLog(writer_of(db), sweep, fields, replace=replace)
+
+
+def writer_of(db: Store | str | Path | None) -> Store:
+    """A database, open for writing; made where there is none."""
+    return to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
+
+
+def tested_fields(
+    dataset: Dataset | str | Path | None, task: Mapping[str, Any] | str | None
+) -> Mapping[str, Any]:
+    """The fields of a configuration that say on which strings a model is tested.
+
+    Args:
+        dataset: the strings, as `log_results` takes them.
+        task: or a task.
+
+    Raises:
+        ConfigError: neither is given, or both.
+        DatasetError: the file cannot be read.
+    """
     if (dataset is None) == (task is None):
-        raise ConfigError("expected either dataset='test.jsonl' or task={'task': 'parity'}")
-    store = to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
+        either = Parameter("dataset", "test.jsonl"), " or ", Parameter("task", "parity")
+        raise ConfigError("expected either ", *either)
     if dataset is not None:
         content = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
         content = _as_test_strings(content)
-        fields: Mapping[str, Any] = {"task": content.task, "dataset": remember(content)}
-    else:
-        given = {"task": task} if isinstance(task, str) else task
-        if not isinstance(given, Mapping):
-            raise ConfigError(f"task={task!r:.60}: expected a task's name, or a table of fields")
-        fields = with_digests({"fixed": given})["fixed"]
-    return ResultLog(store, sweep, fields, replace=replace)
+        return {"task": content.task, "dataset": remember(content)}
+    given = {"task": task} if isinstance(task, str) else task
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"task={task!r:.60}: expected a task's name, or a table of fields")
+    return with_digests({"fixed": given})["fixed"]  # type: ignore[no-any-return]
 
 
 def _as_test_strings(content: Dataset) -> Dataset:

@@ -13,13 +13,13 @@ from seqcls.imported import MAX_NAME, plain_settings
 from seqcls.models.positions import special_tokens, table_size
 from seqcls.problem import Problem, check, plugins_of, resolve, with_samplers
 from seqcls.standalone import network_said
+from seqcls.strings.datasets import Dataset
 from seqcls.text import canonical_json, count, list_values
 from seqcls.weights import shape_mismatch, to_bytes
+from sweeps.api.importing import tested_fields, writer_of
 from sweeps.datasets.predictions import seed_of
-from sweeps.grid.spec import with_digests
 from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_writer, to_write
 from sweeps.store.writes.importing import (
     ImportedRun,
     check_new,
@@ -50,7 +50,8 @@ def load_weights(
     db: Store | str | Path | None,
     path: str | Path,
     *,
-    task: Mapping[str, Any] | str,
+    task: Mapping[str, Any] | str | None = None,
+    dataset: Dataset | str | Path | None = None,
     sweep: str = "loaded",
     adapter: str | None = None,
     tokens: str | Path | None = None,
@@ -68,6 +69,7 @@ def load_weights(
         task: the task that it is tested on, by name, or with the fields of a specification, as
             `{"task": "parity", "test_max_length": 40}`. Where these say what it was trained on, as
             `train_max_length` does, it is judged on trained and on longer lengths.
+        dataset: instead of a task, the file of the test strings, as `log_results` takes it.
         sweep: a name for these runs; runs are added to those that it has.
         adapter: one of `seqcls.adapters.ADAPTERS`; by the names of the tensors if none is named.
         tokens: a JSON file of the vocabulary: ids by token, or tokens in the order of their ids.
@@ -91,7 +93,7 @@ def load_weights(
         raise ConfigError(f"model={called!r:.60}: expected 1 to {MAX_NAME} printable characters")
     try:
         seed = seed_of(seed)
-        fields = _task_fields(task)
+        fields = _task_fields(tested_fields(dataset, task))
         said = plain_settings({"weights": name, **(settings or {})})
     except (DatasetError, ValueError, TypeError) as error:
         raise ConfigError(str(error)) from None
@@ -109,7 +111,7 @@ def load_weights(
     check(config)
     if (obstacle := shape_mismatch(problem, weights)) is not None:
         raise ConfigError(f"{path}: read as {name!r}, {obstacle}")
-    store = to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
+    store = writer_of(db)
     # What can be refused is, before the model is tested.
     check_sweep(store, sweep)
     if not replace:
@@ -162,17 +164,15 @@ MOST_SHOWN = 12
 """Tokens, and parts that were not read, that a sentence has."""
 
 
-def _task_fields(task: Mapping[str, Any] | str) -> dict[str, Any]:
+def _task_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a configuration that say what the model is tested on."""
-    given = {"task": task} if isinstance(task, str) else dict(task)
     for field in given:
         if field in ABOUT and ABOUT[field].group in ("Network", "Training"):
             raise ConfigError(f"{field}={given[field]!r:.60}: the weights say it; leave it out")
     if "train_max_length" in given:
         # Validation strings serve to judge it on trained lengths.
-        given = {"validation_max_length": given["train_max_length"], **given}
-    fields: dict[str, Any] = with_digests({"fixed": given})["fixed"]
-    return fields
+        return {"validation_max_length": given["train_max_length"], **given}
+    return dict(given)
 
 
 def _task_asked(fields: Mapping[str, Any]) -> Problem:

@@ -309,8 +309,8 @@ def _network(store: Store, run: int | str, epoch: int | None, what: str) -> "Net
         others += ["`patch`"] * can_be_patched(problem)
         others += ["`family`"] * (problem.unknown_labels is None)
         raise ConfigError(
-            f"run {run_id}: {what} do not hold for this model: {reason}; try `seqcls rules "
-            f"{run_id}`, `seqcls minimal {run_id}`, or, with a string, {' or '.join(others)}"
+            f"run {run_id}: {what} do not hold for this model: {reason}; try `seqcls model rules "
+            f"{run_id}`, `seqcls model minimal {run_id}`, or, with a string, {' or '.join(others)}"
         )
     weights = queries.weights(reader, run_id, epoch)
     with of_run(run_id):

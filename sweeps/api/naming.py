@@ -3,9 +3,11 @@
 A name says what tells a configuration from the others that are shown and is read by its model, the
 most telling first. It goes down a tree: all are told apart by their language, those of one language
 by their architecture, those that are still alike by what comes next, and so on. So the first thing
-in which two configurations differ stands in both names, and what tells nothing apart in none.
+in which two configurations differ stands in both names, and what tells nothing apart in none. A
+model that was trained elsewhere is called what it is called there.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -215,6 +217,14 @@ def name_configurations(
         alike = split
     # What stands alone, or differs from others only in what they have, is called by what it is.
     names = {x: _join(parts[x] or _telling(each), each) for x, each in known.items()}
+    # What was trained elsewhere keeps the name that it was given; more is said where two have one.
+    given = {x: _shorten(each[MODEL]) for x, each in known.items() if MODEL in each}
+    shared = Counter(given.values())
+    for config_id, own in given.items():
+        if shared[own] == 1:
+            names[config_id] = own
+        elif own not in names[config_id]:
+            names[config_id] = f"{own}, {names[config_id]}"
     called: dict[str, list[int]] = {}
     for config_id, name in names.items():
         called.setdefault(name, []).append(config_id)

@@ -23,19 +23,12 @@ from seqcls.errors import (
     StoreDamagedError,
     StoreUnavailableError,
 )
-from seqcls.text import count
-from sweeps.cli import (
-    any_model,
-    automata,
-    causes,
-    interpretability,
-    models,
-    states,
-    storage,
-    strings,
-    sweeps,
-)
-from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, AsJson, Commands, Db, option
+from sweeps.cli.asking import ask
+from sweeps.cli.files import db_app, files
+from sweeps.cli.model import model
+from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, NewDb, Panel, option
+from sweeps.cli.results import results
+from sweeps.cli.training import train
 from sweeps.processes import end_without_collecting, ending_signals, retry_lost
 from sweeps.terminal import (
     VisibleFormatter,
@@ -47,15 +40,54 @@ from sweeps.terminal import (
     say,
 )
 
+OLD_WORDS = {
+    "submit": "sweep --queue",
+    "engines": "estimate --engines",
+    "retry": "resume --failed",
+    "seeds": "more",
+    "seeds --submit": "more --queue",
+    "more --submit": "more --queue",
+    "populations": "runs --by class",
+    "site": "report --site",
+    "load": "import --what weights",
+    "load --model": "import --name",
+    **{x: f"db {x}" for x in ("pack", "merge", "verify", "cache")},
+    **{x: f"model {x}" for x in ("predict", "explain", "minimal", "family", "rules", "states")},
+    **{x: f"model {x}" for x in ("patch", "ablate", "automaton", "verdict", "prove", "check")},
+    **{x: f"model {x}" for x in ("figures", "sensitive")},
+}
+"""What commands, and some of their options, were called until 0.3, and are called now."""
 
-class TriedAgain(TyperGroup):
-    """All commands: one that lost its connection to a server is tried again, if nothing of it is
-    kept or printed.
+FLAGS = ("--failing", "--force")
+"""Options of `site` that no value follows."""
+
+
+def in_new_words(given: Sequence[str]) -> list[str]:
+    """A command line as it is written today."""
+    old, rest = (given or [""])[0], list(given[1:])
+    if old == "site":
+        # Its argument is a value now: the first word that is neither an option nor its value.
+        places = [x for x, word in enumerate(rest) if word.startswith("--") and word not in FLAGS]
+        values = {x + 1 for x in places if "=" not in rest[x]}
+        folder = [x for x, word in enumerate(rest) if word[:1] != "-" and x not in values]
+        if not folder:
+            return ["report", *rest]
+        rest.insert(0, rest.pop(folder[0]))
+    for place, word in enumerate(rest):
+        name, equals, value = word.partition("=")
+        if new := OLD_WORDS.get(f"{old} {name}"):
+            rest[place] = f"{new.split()[-1]}{equals}{value}"
+    return [*OLD_WORDS.get(old, old).split(), *rest]
+
+
+class Root(TyperGroup):
+    """All commands, by their old names too; one that lost its connection to a server is tried
+    again, if nothing of it is kept or printed.
     """
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **how: Any) -> Any:
         """Runs the command, more than once where that may help."""
-        given = list(sys.argv[1:] if args is None else args)
+        given = in_new_words(sys.argv[1:] if args is None else args)
         try:
             return retry_lost(partial(super().main, given, *others, **how))
         except (SeqclsError, OSError, UnicodeError):
@@ -75,20 +107,22 @@ def _damage_of_last_opened() -> str | None:
     return damage_of_last_opened()
 
 
-EXIT_CODES = """Exit status: 0 success; 1 runs failed, or data is damaged or in conflict; 2 invalid
-request, nothing written; 3 the database, the cluster or this machine is unavailable; 4 runs remain,
-stopped or claimed by another worker; 128 + N ended by signal N."""
+EXIT_CODES = (
+    "Exit status: 0 success; 1 runs failed, or data is damaged or in conflict; 2 invalid request, "
+    "nothing written; 3 the database, the cluster or this machine is unavailable; 4 runs remain, "
+    "stopped or claimed by another worker; 128 + N ended by signal N."
+)
 
-app = Commands(
-    cls=TriedAgain,
+app = typer.Typer(
+    cls=Root,
     name="seqcls",
-    help="Train thousands of tiny sequence models, and see which fail on longer strings.",
+    help="Train thousands of tiny sequence models, and see which fail on longer strings.\n\n"
+    "Example: seqcls sweep report",
     no_args_is_help=True,
     epilog=EXIT_CODES,
     pretty_exceptions_enable=False,
 )
-app.add_typer(sweeps.app)
-app.add_typer(strings.app)
+watch = Panel("Watch")
 
 _OF_THE_SYSTEM = ("can't start new thread", "failed to map segment", "annot allocate memory")
 """In errors of libraries to which the system gave too little, as `ulimit` says."""
@@ -182,97 +216,51 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Train thousands of tiny sequence models, and see which fail on longer strings."""
+    """Take the options of all commands."""
 
 
-for command, example in models.COMMANDS.items():
-    app.command(rich_help_panel=models.MODELS, epilog=example)(command)
-
-app.add_typer(interpretability.app)
-app.add_typer(any_model.app)
-app.add_typer(states.app)
-app.add_typer(automata.app)
-app.add_typer(causes.app)
-app.add_typer(storage.files_app)
-app.add_typer(storage.app)
-
-
-@app.command(rich_help_panel="This machine", epilog="Example: seqcls cache --clear")
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Delete everything in the cache.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show the cache of this machine: sampled strings and compiled code."""
-    import pandas as pd
-
-    from seqcls import cache as kept
-    from sweeps.cli.printing import print_json, print_table
-
-    if clear:
-        removed = kept.clear()
-        say(f"{kept.cache_folder()}: {count(removed, 'byte')} removed.", err=True)
-    rows = [
-        {"what": kind.name, "files": kind.files, "bytes": kind.size}
-        for kind in kept.cache_entries()
-    ]
-    frame = pd.DataFrame(rows, columns=["what", "files", "bytes"])
-    if as_json:
-        print_json(frame)
-    else:
-        print_table(frame, f"kept in {kept.cache_folder()}")
-
-
-@app.command(rich_help_panel="Dashboard", epilog="Example: seqcls dashboard --db runs.db -p 8600")
+@watch.add("dashboard --db runs.db -p 8600")
 def dashboard(
-    db: Db = None,
-    port: Annotated[
-        int, typer.Option("--port", "-p", min=1, max=65535, help="The port to serve on.")
-    ] = 8501,
-    host: Annotated[
-        str,
-        typer.Option(
-            help="The address to serve on. There is no login: any but this machine's own needs "
-            "--read-only."
-        ),
-    ] = "127.0.0.1",
-    read_only: Annotated[
-        bool,
-        typer.Option(
-            "--read-only",
-            help="Write nothing and start no training, so that others may use the page.",
-        ),
-    ] = False,
-    base_path: Annotated[
-        str, typer.Option(help="The path below which a reverse proxy serves it, such as /models.")
-    ] = "",
-    names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name",
-            help="Another name by which browsers reach it, such as that of a reverse proxy; "
-            "repeatable. Other names than this machine's are refused.",
-        ),
-    ] = None,
+    db: NewDb = None,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
+    host: str = "127.0.0.1",
+    read_only: bool = False,
+    base_path: str = "",
+    names: list[str] | None = None,
 ) -> None:
-    """Open the database in a browser: launch sweeps, compare them, see what fails."""
+    """Open the database in a browser: launch sweeps, compare them, see what fails.
+
+    Args:
+        port: the port to serve on.
+        host: the address to serve on. There is no login: any but this machine's own needs
+            --read-only.
+        read_only: write nothing and start no training, so that others may use the page.
+        base_path: the path below which a reverse proxy serves it, such as /models.
+        names: another name by which browsers reach it, such as that of a reverse proxy; repeatable.
+            Other names than this machine's are refused.
+    """
     from sweeps.serve import show_dashboard
 
     show_dashboard(db, port, host, read_only=read_only, base_path=base_path, names=names or ())
 
 
-@app.command(rich_help_panel="Dashboard", epilog="Example: seqcls mcp --db runs.db")
+@watch.add("mcp --db runs.db")
 def mcp(
-    db: Db = None,
-    allow_launch: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=1_000_000,
-            help="How many models agents may launch in this database in all; by default none.",
-        ),
-    ] = 0,
+    db: NewDb = None, allow_launch: Annotated[int, typer.Option(min=0, max=1000000)] = 0
 ) -> None:
-    """Answer an agent's questions about the database, by the Model Context Protocol."""
+    """Answer an agent's questions about the database, by the Model Context Protocol.
+
+    Args:
+        allow_launch: how many models agents may launch in this database in all; by default none.
+    """
     from sweeps.mcp_server import serve
 
     serve(db, allow_launch)
+
+
+for panel in (ask, train, results):
+    app.add_typer(panel)
+app.add_typer(model, name="model", rich_help_panel="One model")
+app.add_typer(files)
+app.add_typer(db_app, name="db", rich_help_panel="Files")
+app.add_typer(watch)

@@ -1,16 +1,34 @@
-"""Arguments and options that several commands share, and what exit statuses mean."""
+"""Arguments and options of commands, and how a function becomes a command.
 
-from collections.abc import Callable
+A command is a function of its own arguments and of what many share: `store`, `asked`, `chosen`,
+`look`, `training`. What is shared is named in its signature, stands in `SHARED` with the options
+that make it, and is made before the function is called. An `Answer` that it returns prints itself.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter as Argument
-from inspect import Signature, signature
-from typing import Annotated, Any, TypeVar
+from inspect import Signature, cleandoc, signature
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperOption
+from typer.models import OptionInfo
 
 from seqcls.errors import ConfigError, Parameter
+from seqcls.text import count
+from sweeps import api
+from sweeps.cli.printing import Answer, Table, TableOptions, print_answer
 from sweeps.terminal import name_database, say
+
+if TYPE_CHECKING:
+    from seqcls.config import RunConfig
+    from sweeps.api import Store
+    from sweeps.work.machine import WorkOptions
 
 RUNS_FAILED = 1
 """Everything was tried, and some runs failed; or what was checked is damaged or in conflict."""
@@ -28,14 +46,159 @@ RUNS_LEFT = 4
 INTERRUPTED = 130
 """Ended by Ctrl-C."""
 
+LEARNED_AT = 0.99
+"""That of `sweeps.results`, whose import `seqcls --help` does not wait for."""
 
-INSIDE = "Inside a model"
-"""The panel of help with the commands on one model."""
+# Arguments that may be left out.
+Text = Annotated[str | None, typer.Argument()]
+Texts = Annotated[list[str] | None, typer.Argument()]
 
-MAX_SEED = 2**63 - 1
+NAMES: dict[str, tuple[str, ...]] = {
+    "adapter": ("--as",), "as_json": ("--json", "-j"), "conditions": ("--where",),
+    "db": ("--db",), "epoch": ("--epoch", "-e"), "form": ("--as",), "kind": ("--format",),
+    "kinds": ("--part",), "limit": ("--limit", "-n"), "model": ("--name",),
+    "model_seeds": ("--seed",), "names": ("--name",), "number": ("-n", "--number"),
+    "out": ("--out", "-o"), "port": ("--port", "-p"), "settings": ("--set",),
+    "sweeps": ("--sweep",), "workers": ("--workers", "-w"), "yes": ("--yes", "-y"),
+}  # fmt: skip
+"""Options of another name than the parameter that they are, or of two."""
+
+HELP = {
+    "as_json": "Print JSON instead of a table.",
+    "below": "The accuracy below which a run fails, on longer strings or on the whole test.",
+    "columns": "These columns, separated by commas; by default, as many as fit.",
+    "conditions": "Only where a field has this value, as hidden_size=16; repeatable.",
+    "dask": "Train on the Dask cluster with this scheduler address, such as tcp://host:8786.",
+    "db": "The database: a file or a URL; by default SEQCLS_DB, else runs.db in this folder.",
+    "device": "auto, cpu or cuda; compiled engines need no GPU.",
+    "engine": "auto, fused, lanes or torch.",
+    "epoch": "The epoch whose weights to use; by default, the best one.",
+    "failing": "Only runs that get a test string wrong, or whose accuracy is less than --below.",
+    "folder": "The folder to write to.",
+    "force": "Replace files: no database; several, only in a folder of their own.",
+    "learned_at": "The accuracy on strings of trained lengths from which on a run has learned.",
+    "model_seeds": "Only this model seed; repeatable.",
+    "outcome": "Only runs of this outcome: generalizes, 'at every length', 'fails beyond', 'not "
+    "learned' or 'not known'; repeatable.",
+    "precision": "Train the same runs at this precision, float32 or float64, as a separate sweep.",
+    "queue": "Only queue the runs; `seqcls work` trains them.",
+    "run": "A run's id, or SWEEP/SEED.",
+    "spec": "A TOML file, a folder of them, or the name of a shipped one, such as `report`.",
+    "string": "Such as (){30}, 0110 or ab{100}c{55}.",
+    "strings": "Strings such as baac or ab{100}c{55}.",
+    "sweep": "The name of a sweep.",
+    "sweeps": "Names of sweeps; by default, all.",
+    "where": "Only configurations with this value, such as task=dyck.",
+    "wide": "All columns, however wide the terminal is.",
+    "workers": "Training processes, by default one per core; 0 trains in this process.",
+}
+"""What parameters of several commands mean."""
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+def _find_database(context: typer.Context, db: str | None) -> str | None:
+    """The database that is named; else, where this folder has none, what the dashboard shows."""
+    if context.resilient_parsing or _name_database(context, db):
+        return db
+    # Imported where it is used: `seqcls --help` needs none of it.
+    from sweeps.access import NONE_HERE, to_begin_with
+
+    copy = to_begin_with(db)
+    if copy is None:
+        return db
+    say(NONE_HERE, err=True)
+    return str(copy)
+
+
+def _name_database(context: typer.Context, db: str | None) -> str | None:
+    if not context.resilient_parsing:
+        name_database(db)
+    return db
+
+
+Db = Annotated[str | None, typer.Option(callback=_find_database)]
+NewDb = Annotated[str | None, typer.Option(callback=_name_database)]
+"""A database that is made where there is none, or of which the command says what it shows."""
+
+
+Result = TypeVar("Result")
+
+# What many commands share, and the options that make it.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The model that a command asks: of a run, at an epoch."""
+
+    store: "Store"
+    run: int
+    epoch: int | None
+
+    @property
+    def config(self) -> "RunConfig":
+        """The configuration of its run."""
+        return api.run_config(self.store, self.run)
+
+    def ask(self, question: Callable[..., Result], *given: Any) -> Result:
+        """Asks a question of `sweeps.api` about it."""
+        return question(self.store, self.run, *given, self.epoch)
+
+    def answer(self, record: Mapping[str, Any], parts: Iterable[str | Table]) -> Answer:
+        """An answer that names its run."""
+        return Answer({"run": self.run, **record}, parts)
+
+
+def _ask(run: str, db: Db = None, epoch: int | None = None) -> Asked:
+    store = api.open_reader(db)
+    return Asked(store, api.find_run(store, run), epoch)
+
+
+def _store(db: Db = None) -> "Store":
+    return api.open_reader(db)
+
+
+def _choose(
+    sweeps: list[str] | None = None,
+    model_seeds: Annotated[list[int] | None, typer.Option(min=0, max=2**63 - 1)] = None,
+    failing: bool = False,
+    outcome: list[str] | None = None,
+    learned_at: float = LEARNED_AT,
+    below: float = 1.0,
+    conditions: list[str] | None = None,
+) -> dict[str, Any]:
+    """The filters of every page, as `sweeps.api.configurations.view_of` takes them."""
+    return {name: value for name, value in locals().items() if value is not None}
+
+
+def _look(wide: bool = False, columns: str | None = None) -> TableOptions:
+    return TableOptions(wide, columns)
+
+
+def _training(
+    workers: Annotated[int | None, typer.Option(min=0)] = None,
+    engine: str = "auto",
+    device: str = "auto",
+    dask: str | None = None,
+) -> "WorkOptions":
+    from sweeps.work.machine import WorkOptions
+
+    return WorkOptions(processes_of(workers), engine, device, dask)
+
+
+def processes_of(workers: int | None) -> int:
+    """So many processes as there are cores, or fewer: more would only wait for each other."""
+    cores = os.cpu_count() or 1
+    if workers is not None and workers > cores:
+        has = count(cores, "core")
+        say(f"seqcls: --workers {workers}: this machine has {has}; using {cores}", err=True)
+    return cores if workers is None else min(workers, cores)
+
+
+SHARED: dict[str, Callable[..., Any]] = {
+    "store": _store, "asked": _ask, "chosen": _choose, "look": _look, "training": _training,
+}  # fmt: skip
+
+
+# How a function becomes a command.
 
 
 class Command(TyperCommand):
@@ -52,184 +215,86 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-class Commands(typer.Typer):
-    """A set of commands, each a `Command`."""
-
-    def command(self, name: str | None = None, **how: Any) -> Callable[[Function], Function]:
-        """As that of Typer."""
-        return super().command(name, **{"cls": Command, **how})
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-MAKE_DATABASES = (
-    *("sweep", "submit", "import", "load", "work", "merge", "dashboard", "engines", "mcp"),
-)
-"""Commands that make a database in this folder where there is none, or say themselves what they
-show."""
+class Panel(typer.Typer):
+    """Commands that help shows together."""
+
+    def __init__(self, title: str | None, **how: Any) -> None:
+        super().__init__(**how)
+        self.title = title
+
+    def add(self, example: str, name: str | None = None) -> Callable[[Function], Function]:
+        """Makes a function a command, whose help ends with an example."""
+
+        def register(function: Function) -> Function:
+            text = cleandoc(function.__doc__ or "").partition("\n\nArgs:")[0]
+            how: Any = {"help": text, "epilog": f"Example: seqcls {example}", "cls": Command}
+            self.command(name, rich_help_panel=self.title, **how)(with_options(function))
+            return function
+
+        return register
 
 
-def _database(context: typer.Context, db: str | None) -> str | None:
-    """The database that is named; else, where this folder has none, what the dashboard shows."""
-    if context.resilient_parsing:
-        return db
-    name_database(db)
-    if context.info_name in MAKE_DATABASES:
-        return db
-    # Imported where it is used: `seqcls --help` needs none of it.
-    from sweeps.access import NONE_HERE, to_begin_with
+def with_options(function: Callable[..., Any]) -> Callable[..., None]:
+    """A function with the options that make what it shares with others, and that prints itself.
 
-    copy = to_begin_with(db)
-    if copy is None:
-        return db
-    say(NONE_HERE, err=True)
-    return str(copy)
-
-
-Db = Annotated[
-    str | None,
-    typer.Option(
-        "--db",
-        callback=_database,
-        help="The database: a file or a URL.",
-        show_default="SEQCLS_DB, else runs.db in this folder",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", "-j", help="Print JSON instead of a table.")]
-Run = Annotated[str, typer.Argument(help="A run's id, or SWEEP/SEED.", show_default=False)]
-Wide = Annotated[bool, typer.Option("--wide", help="All columns, however wide the terminal is.")]
-Columns = Annotated[
-    str | None,
-    typer.Option(help="These columns, separated by commas.", show_default="as many as fit"),
-]
-LEARNED_AT = 0.99
-"""That of `sweeps.results`, whose import `seqcls --help` does not wait for."""
-
-LearnedAt = Annotated[
-    float,
-    typer.Option(
-        help="The accuracy on strings of trained lengths from which on a run has learned."
-    ),
-]
-Below = Annotated[
-    float,
-    typer.Option(
-        help="The accuracy below which a run fails, on longer strings or on the whole test."
-    ),
-]
-
-
-def _choose(
-    sweeps: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
-    model_seeds: Annotated[
-        list[int] | None,
-        typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
-    ] = None,
-    failing: Annotated[
-        bool,
-        typer.Option(
-            "--failing",
-            help="Only runs that get a test string wrong, or whose accuracy is less than --below.",
-        ),
-    ] = False,
-    outcome: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--outcome",
-            help="Only runs of this outcome: generalizes, 'at every length', 'fails beyond', "
-            "'not learned' or 'not known'; repeatable.",
-        ),
-    ] = None,
-    learned_at: LearnedAt = LEARNED_AT,
-    below: Below = 1.0,
-    conditions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where", help="Only where a field has this value, as hidden_size=16; repeatable."
-        ),
-    ] = None,
-) -> None:
-    """The options of every command on many runs, which are the filters of every page."""
-
-
-def filtered(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the options that choose among runs, which it is given as `chosen`: what
-    `sweeps.api.configurations.view_of` takes. One that names its sweeps itself has no `--sweep`.
+    What a parameter means, the function's docstring says, or `HELP`. One without a default is an
+    argument. A command that names its sweeps by an argument has no option `--sweep`.
     """
-    own = {name: x for name, x in signature(command).parameters.items() if name != "chosen"}
-    every = signature(_choose).parameters
-    named = {*own, *(("sweeps",) if "sweep" in own else ())}
-    options = {name: x for name, x in every.items() if name not in named}
+    own = signature(function).parameters
+    makes = {name: SHARED[name] for name in own if name in SHARED}
+    named = {*own, *(["sweeps"] if "sweep" in own else [])}
+    options = {
+        name: {x: y for x, y in signature(make).parameters.items() if x not in named}
+        for name, make in makes.items()
+    }
+    parameters: dict[str, Argument] = {}
+    for name, parameter in own.items():
+        parameters |= options.get(name, {name: parameter})
+    prints = signature(function).return_annotation is Answer
+    if prints and "as_json" not in own:
+        kind = Argument.KEYWORD_ONLY
+        parameters["as_json"] = Argument("as_json", kind, default=False, annotation=bool)
 
-    @wraps(command)
-    def with_options(**given: Any) -> None:
-        chosen = {name: given.pop(name) for name in options}
-        command(**given, chosen={name: x for name, x in chosen.items() if x is not None})
+    @wraps(function)
+    def command(**given: Any) -> None:
+        as_json = given["as_json"] if "as_json" in own else given.pop("as_json", False)
+        for name, make in makes.items():
+            given[name] = make(**{x: given.pop(x) for x in options[name]})
+        answer = function(**given)
+        if prints and (status := print_answer(answer, as_json=as_json)):
+            raise typer.Exit(status)
 
-    parameters = [x.replace(kind=Argument.KEYWORD_ONLY) for x in (*own.values(), *options.values())]
-    with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {x.name: x.annotation for x in parameters}
-    return with_options
+    words = {x: " ".join(y.split()) for x, y in _ARGUMENT.findall(cleandoc(function.__doc__ or ""))}
+    keywords = [_declare(x, words.get(x.name)) for x in parameters.values()]
+    command.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
+    command.__annotations__ = {x.name: x.annotation for x in keywords}
+    return command
 
 
-Force = Annotated[
-    bool,
-    typer.Option(
-        "--force", help="Replace files: no database; several, only in a folder of their own."
-    ),
-]
-Epoch = Annotated[
-    int | None,
-    typer.Option(
-        "--epoch", "-e", help="The epoch whose weights to use.", show_default="the best one"
-    ),
-]
+_ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n        .*)*)", re.MULTILINE)
+"""An argument as a docstring has it."""
 
-Spec = Annotated[
-    str,
-    typer.Argument(
-        help="A TOML file, a folder of them, or the name of a shipped one, such as `report`.",
-        show_default=False,
-    ),
-]
-Engine = Annotated[str, typer.Option(help="auto, fused, lanes or torch.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda; compiled engines need no GPU.")]
-Precision = Annotated[
-    str | None,
-    typer.Option(
-        help="Train the same runs at this precision, float32 or float64, as a separate sweep.",
-        show_default="as the specification says",
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        "-w",
-        min=0,
-        help="Training processes; 0 trains in this process.",
-        show_default="one per core",
-    ),
-]
-Dask = Annotated[
-    str | None,
-    typer.Option(
-        help="Train on the Dask cluster with this scheduler address, such as tcp://host:8786.",
-        show_default="this machine",
-    ),
-]
-SweepName = Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)]
-SweepNames = Annotated[list[str], typer.Argument(help="Names of sweeps.", show_default=False)]
-OptionalSweepNames = Annotated[
-    list[str] | None, typer.Argument(help="Names of sweeps.", show_default="all")
-]
 
-OPTIONS = {"adapter": "--as", "conditions": "--where", "kinds": "--part", "number": "-n"}
-"""Options of another name than the parameter of `sweeps.api` that they are."""
+def _declare(parameter: Argument, words: str | None) -> Argument:
+    """A parameter as Typer takes it."""
+    kind, given = parameter.annotation, []
+    if get_origin(kind) is Annotated:
+        kind, *given = get_args(kind)
+    is_argument = parameter.default is Argument.empty
+    made = typer.Argument(show_default=False) if is_argument else typer.Option()
+    info = copy(given[0] if given else made)
+    info.help = f"{words[0].upper()}{words[1:]}" if words else HELP[parameter.name]
+    if isinstance(info, OptionInfo) and not info.param_decls:
+        usual = (f"--{parameter.name.replace('_', '-')}",)
+        info.param_decls = NAMES.get(parameter.name, usual)
+    return parameter.replace(kind=Argument.KEYWORD_ONLY, annotation=Annotated[kind, info])
 
 
 def option(parameter: Parameter) -> str:
     """A parameter as it is written on the command line: `--sort length`, `--force`."""
     name, value = parameter
-    written = OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    written = NAMES.get(name, (f"--{name.replace('_', '-')}",))[0]
     return written if value is None or value is True else f"{written} {value}"

@@ -1,41 +1,26 @@
-"""How commands open the database that they are about, and print tables, JSON and counts."""
+"""How answers of commands are printed: as sentences and tables, or as JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError
-from seqcls.text import count as count
 from seqcls.text import visible, with_nulls
-from sweeps import api
 from sweeps.processes import note_lasting
 from sweeps.terminal import output, say
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.table import Table
-
-    from sweeps.api import Store
-
-
-def open_database(db: str | None) -> "Store":
-    """The database, open for reading."""
-    return api.open_reader(db)
-
-
-def open_run(db: str | None, reference: str) -> "tuple[Store, int]":
-    """The database, open for reading, and the id of the run that a reference names.
-
-    Raises:
-        UnknownRunError: there is no such run.
-    """
-    store = open_database(db)
-    return store, api.find_run(store, reference)
+    from rich import table
 
 
 WIDE = 10_000
 """Columns of output that nobody has to read on a screen."""
+
+FITTED = 80
+"""Columns of sentences where tables are fitted to a terminal."""
 
 SPACE = 3
 """Characters between two columns of a table."""
@@ -51,43 +36,63 @@ class TableOptions:
     """Those named, separated by commas; None: as many as fit."""
 
 
-def print_record(record: Mapping[str, Any]) -> None:
-    """Prints an object as JSON; a number that is NaN is null, as JSON has none."""
-    say(json.dumps(with_nulls(record), indent=1, allow_nan=False), data=True)
+@dataclass(frozen=True)
+class Table:
+    """A frame as a part of an answer."""
+
+    frame: "pd.DataFrame"
+    title: str
+    look: TableOptions | None = None
+    """Which columns the user asked for; None where the command has no such options."""
 
 
-def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
-    """Prints sentences, or the same as data."""
+@dataclass(frozen=True)
+class Answer:
+    """What a command prints."""
+
+    record: "Mapping[str, Any] | pd.DataFrame"
+    """What `--json` prints: an object, or a list of rows."""
+    parts: Iterable[str | Table]
+    """Sentences and tables; made only where they are printed."""
+    status: int = 0
+    """How the command exits."""
+
+
+def print_answer(answer: Answer, *, as_json: bool) -> int:
+    """Prints an answer, and says how the command exits; NaN is null, as JSON has none."""
     if as_json:
-        print_record(record)
-    else:
-        say("\n".join(said))
+        from sweeps.results import rows_of
+
+        record = answer.record
+        data = record if isinstance(record, Mapping) else rows_of(record)
+        say(json.dumps(with_nulls(data), indent=1, allow_nan=False), data=True)
+        return answer.status
+    for part in answer.parts:
+        if isinstance(part, str):
+            say(part)
+        else:
+            print_table(part.frame, part.title, part.look)
+    return answer.status
 
 
-def print_json(frame: "pd.DataFrame") -> None:
-    """Prints a frame's rows as a list of objects."""
-    from sweeps.results import rows_of
-
-    say(json.dumps(with_nulls(rows_of(frame)), indent=1, allow_nan=False), data=True)
-
-
-def table_of(frame: "pd.DataFrame", title: str) -> "Table":
+def table_of(frame: "pd.DataFrame", title: str) -> "table.Table":
     """A frame as a table for the terminal; its text is shown as it is."""
     import pandas as pd
     from rich import box
-    from rich.table import Table
+    from rich import table as rich_table
     from rich.text import Text
 
-    table = Table(title=Text(visible(title)), title_justify="left", box=box.SIMPLE, pad_edge=False)
+    head = Text(visible(title))
+    shown = rich_table.Table(title=head, title_justify="left", box=box.SIMPLE, pad_edge=False)
     for name in frame.columns:
         numeric = pd.api.types.is_numeric_dtype(frame[name])
-        table.add_column(
+        shown.add_column(
             Text(visible(str(name))), justify="right" if numeric else "left", overflow="fold"
         )
     for row in frame.itertuples(index=False):
         # Text, so that brackets in a string are not read as markup.
-        table.add_row(*map(Text, map(cell_text, row)))
-    return table
+        shown.add_row(*map(Text, map(cell_text, row)))
+    return shown
 
 
 def cell_text(value: Any) -> str:
@@ -95,6 +100,47 @@ def cell_text(value: Any) -> str:
     import pandas as pd
 
     return "" if pd.isna(value) else visible(str(value))
+
+
+def share_text(value: Any, places: int = 2) -> str:
+    """A share as percent; empty where there is none."""
+    import pandas as pd
+
+    from seqcls.interpretability.wording import percent
+
+    return "" if pd.isna(value) else percent(value, places)
+
+
+def toml_values(frame: "pd.DataFrame", except_for: Sequence[str] = ()) -> "pd.DataFrame":
+    """Columns of settings as they are written in a specification: 0.0, true, "balanced"."""
+
+    def text(value: Any) -> str:
+        return json.dumps(value) if isinstance(value, bool | str) else str(value)
+
+    settings = frame.columns.difference(list(except_for))
+    return frame.assign(**{x: frame[x].map(text, na_action="ignore") for x in settings})
+
+
+def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Strings and numbers as a table shows them: an empty string is seen, a number is short."""
+    import pandas as pd
+
+    from seqcls.interpretability.wording import score_text
+
+    frame = frame.copy()
+    for name in frame.columns.intersection(["string", "target", "output"]):
+        frame[name] = frame[name].replace("", '""').fillna("not known")
+    # Models that were trained elsewhere may have given no scores.
+    for name in frame.columns.intersection(["logit", "margin", "log_probability"]):
+        frame[name] = ["" if pd.isna(x) else score_text(x) for x in frame[name]]
+    if "probability" in frame:
+        frame["probability"] = ["" if pd.isna(x) else f"{x:.6f}" for x in frame["probability"]]
+    return frame
+
+
+def fit_sentence(text: str, look: TableOptions) -> str:
+    """A sentence beside a table, in lines of a terminal where the table is fitted to one."""
+    return fill(text, FITTED) if is_fitted(look) else text
 
 
 def is_fitted(look: TableOptions) -> bool:
@@ -109,6 +155,7 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
 
     Args:
         frame: its columns in the order of their weight: the last are left out first.
+        title: what stands above it.
         look: which columns the user asked for; None where the command has no such options.
 
     Raises:
@@ -128,7 +175,7 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
     console.print(table_of(frame[chosen], title))
     left = [str(name) for name in frame.columns if name not in chosen]
     if left and fits:
-        say(f"not shown: {', '.join(left)} (--wide shows all, --columns picks)")
+        say(fill(f"not shown: {', '.join(left)} (--wide shows all, --columns picks)", FITTED))
 
 
 def fitting_columns(frame: "pd.DataFrame", width: int) -> list[str]:

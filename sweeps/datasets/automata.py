@@ -1,4 +1,4 @@
-"""Automata as files write them: AT&T's text, drawings in DOT, and JSON of `seqcls automaton`.
+"""Automata as files write them: AT&T's text, drawings in DOT, and JSON of `seqcls model automaton`.
 
 However one is written, its language is kept: ε and several ways to go on are made deterministic, a
 way that is missing leads to where all is rejected, and the result is minimal.
@@ -367,7 +367,7 @@ def _read_table(path: Path) -> dict[str, int]:
     return numbers
 
 
-# What `seqcls automaton` prints.
+# What `seqcls model automaton` prints.
 
 
 def _read_json(path: Path) -> _Arcs:
@@ -379,7 +379,8 @@ def _read_json(path: Path) -> _Arcs:
     for name, kind in kinds.items():
         if type(found.get(name)) is not kind:
             raise DatasetError(
-                f"{name} is {found.get(name)!r:.60}, expected what `seqcls automaton --json` writes"
+                f"{name} is {found.get(name)!r:.60}, expected what `seqcls model automaton --json` "
+                "writes"
             )
     rows, alphabet = found["transitions"], found["alphabet"]
     if not all(isinstance(token, str) for token in alphabet) or len({*alphabet}) < len(alphabet):

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,6 +67,15 @@ def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
         with refused_in(f"{place}: "):
             predictions.append(_row(place, cells, name))
     return name == "id", predictions
+
+
+def are_predictions(path: Path) -> bool:
+    """Whether the first row of a file has a prediction."""
+    try:
+        return any("prediction" in cells for _, cells in islice(_rows(path), 1))
+    except (DatasetError, OSError):
+        # What it is else, is said where it is read.
+        return False
 
 
 def _is_tested(cells: Mapping[str, Any]) -> bool:

@@ -221,7 +221,7 @@ def pack(db: Store | str | Path | None = None) -> Path:
     named = db.address if isinstance(db, Store) else None if db is None else str(db)
     located = open_reader(named).path
     if located is None:
-        raise StoreError("a PostgreSQL database is no file; `seqcls merge` copies it into one")
+        raise StoreError("a PostgreSQL database is no file; `seqcls db merge` copies it into one")
     store = open_writer(located.as_posix())
     sqlite.pack(store.engine, store.name)
     return located

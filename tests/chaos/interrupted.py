@@ -47,13 +47,13 @@ PREDICTED = "model,seed,tokens,prediction\n" + "".join(
 COMMANDS: dict[str, list[str]] = {
     "pack": ["pack", "--db", "runs.db"],
     "convert": ["db", "convert", "old.db", "converted.db"],
-    "submit": ["submit", "new.toml", "--db", "runs.db"],
-    "submit to a new file": ["submit", "new.toml", "--db", "new.db"],
+    "sweep to queue": ["sweep", "new.toml", "--queue", "--db", "runs.db"],
+    "sweep to queue in a new file": ["sweep", "new.toml", "--queue", "--db", "new.db"],
     "sweep": ["sweep", "new.toml", "--workers", "0", "--db", "runs.db"],
     "work": ["work", "--workers", "0", "--db", "queued.db"],
     "stop": ["stop", "queued", "--db", "queued.db"],
     "resume": ["resume", "stopped", "--db", "stopped.db"],
-    "retry": ["retry", "done", "--db", "runs.db"],
+    "resume what failed": ["resume", "done", "--failed", "--db", "runs.db"],
     "delete": ["delete", "done", "--yes", "--db", "runs.db"],
     "merge": ["merge", "other.db", "--db", "runs.db"],
     "merge into a new file": ["merge", "runs.db", "other.db", "--db", "new.db"],
@@ -61,15 +61,15 @@ COMMANDS: dict[str, list[str]] = {
         *("import", "predicted.csv", "--sweep", "lab", "--dataset", "tested.csv"),
         *("--db", "runs.db"),
     ],
-    "load": [
-        *("load", "given", "--task", '{"task": "contains_all", "test_max_length": 12}'),
+    "import weights": [
+        *("import", "given", "--task", '{"task": "contains_all", "test_max_length": 12}'),
         *("--db", "runs.db"),
     ],
     "give": ["give", "done/0", "out", "--db", "runs.db"],
     "export": ["export", "out", "--db", "runs.db"],
     "export answers": ["export", "out", "--format", "jsonl", "--db", "runs.db"],
     "report": ["report", "done", "--out", "report.html", "--db", "runs.db"],
-    "site": ["site", "out", "--db", "runs.db"],
+    "report as a site": ["report", "--site", "out", "--db", "runs.db"],
     "figures": ["figures", "done/0", "ab", "--out", "out", "--db", "runs.db"],
     "remedies": ["remedies", "done/0", "--save", "out", "--db", "runs.db"],
     "causes": ["causes", "done", "--db", "runs.db"],
@@ -81,10 +81,10 @@ COMMANDS: dict[str, list[str]] = {
         *("--db", "runs.db"),
     ],
     "more to queue": [
-        *("more", "done", "--budget", "2x", "--learned-at", "1", "--submit", "--db", "runs.db"),
+        *("more", "done", "--budget", "2x", "--learned-at", "1", "--queue", "--db", "runs.db"),
     ],
-    "seeds": [
-        *("seeds", "done", "--until", "learned ± 10 %", "--most", "4", "--submit"),
+    "more seeds": [
+        *("more", "done", "--until", "learned ± 10 %", "--most", "4", "--queue"),
         *("--db", "runs.db"),
     ],
     "sensitive": ["sensitive", "done/0", "--times", "1", "--db", "runs.db"],
@@ -92,9 +92,9 @@ COMMANDS: dict[str, list[str]] = {
 """What changes files, by what is tried."""
 
 ONLY_READING = {
-    *("engines", "runs", "errors", "predict", "compare", "theory", "cache", "dashboard", "status"),
+    *("runs", "errors", "predict", "compare", "theory", "cache", "dashboard", "status"),
     *("estimate", "draw", "shortcuts", "data", "explain", "family", "minimal", "rules", "states"),
-    *("patch", "ablate", "automaton", "verify", "check", "populations", "mcp"),
+    *("patch", "ablate", "automaton", "verify", "check", "mcp"),
 }
 """Commands that change no file but those of the cache."""
 

@@ -26,9 +26,9 @@ CLUSTERS = DOCS / "sweeps.md"
 HERE = [page for page in ALL if page != CLUSTERS]
 
 SHORTER = {
-    "seqcls site public": "seqcls site public --sweep walkthrough",
+    "seqcls report --site public": "seqcls report --site public --sweep walkthrough",
     "lower_magnitude_initializations --times 8": "walkthrough --times 2",
-    "seqcls estimate known/": "seqcls engines known/",
+    "seqcls estimate known/": "seqcls estimate --engines known/",
     "report all_initializations increased_dimensionality": "report walkthrough attend_cls",
     "export answers --format": "export answers --sweep walkthrough --format",
 }

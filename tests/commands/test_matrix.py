@@ -35,25 +35,33 @@ from tests.world import KINDS, TESTED, Kind, parts_from_outside
 ENDLESS = {"dashboard", "mcp"}
 """Commands that run until they are ended."""
 
-OWN_FILES = {"load", "check"}
-"""Commands on weights from elsewhere and on certificates: `test_loading` and `test_proofs`."""
+OWN_FILES = {"check"}
+"""The command on certificates: `test_proofs`."""
 
 ALWAYS = {
     "db", "yes", "workers", "times", "seconds", "rounds", "length",
-    "automaton strings", "import task", "import dataset",
-    *(() if LONG else ("site sweeps",)),
+    "automaton strings", "import task", "import dataset", "import sweep",
+    "more budget", "report names", "report out",
 }  # fmt: skip
 """Options that are always given: they keep a command short, or say what it is about."""
 
-NOT_ALONE = {"watch", "force", "replace", "columns", "engine", "device", "dask", "precision"}
-"""Options that have no cell: they say how and not what, or have a command wait for more."""
+INSTEAD = {"more until": "budget", "report site": "out"}
+"""Options that stand instead of one that is always given."""
+
+NOT_ALONE = {
+    "watch", "force", "replace", "columns", "engine", "device", "dask", "precision",
+    "import adapter", "import tokens", "import seed", "import settings",
+}  # fmt: skip
+"""Options that have no cell: they say how and not what, have a command wait for more, or are about
+weights from elsewhere (`test_loading`).
+"""
 
 CHOICES = ("conditions", "model_seeds", "outcome", "failing", "learned_at", "below")
 TOGETHER = ("conditions", "outcome", "learned_at")
 """Choices that are given together, unless all cells are tried."""
 
-LONG_ALONE = {"sensitive references", *(f"site {name}" for name in CHOICES)}
-"""What trains again, and so takes long; and what a site chooses as each report of it does."""
+LONG_ALONE = {"sensitive references"}
+"""What trains again, and so takes long."""
 
 EXPLAINING = {
     (name, (choice,))
@@ -65,10 +73,10 @@ EXPLAINING = {
 PART = 1 if LONG else len(KINDS)
 """One cell of so many is tried: every option of a command, with another kind of model each."""
 
-OF_RUNS = {"status", "sweep", "work", "more", "seeds"}
+OF_RUNS = {"status", "sweep", "work", "more"}
 """Commands that say by their exit status that runs failed."""
 
-NUMBERS_OF = {"runs", "errors", "export", "report", "site", "status", "failing", "sweeps"}
+NUMBERS_OF = {"runs", "errors", "export", "report", "status", "failing", "sweeps"}
 """Where there must be numbers that SQL knows, once a kind has results."""
 
 
@@ -139,19 +147,23 @@ class Cell(Models):
             "family strings": lambda: self.family,
             "automaton strings": lambda: "60",
             "report out": lambda: str(self.folder / "report.html"),
-            "merge others": lambda: str(self.matrix.db),
+            "db merge others": lambda: str(self.matrix.db),
             "theory settings": lambda: "positions=rotary",
             "draw part": lambda: "test",
             "give form": lambda: "torch",
             "more budget": lambda: "2x",
             "more name": lambda: "longer",
-            "seeds until": lambda: "learned ± 49 %",
-            "seeds most": lambda: "3",
+            "more until": lambda: "learned ± 49 %",
+            "more most": lambda: "3",
             "prove certificate": lambda: str(self.folder / "proof.json"),
             "prove regions": lambda: "20",
-            "populations by": lambda: "architecture",
             "db convert old": lambda: str(ASSETS / "databases" / "0005.db"),
             "db convert new": lambda: str(self.folder / "new.db"),
+            "runs by": lambda: "architecture",
+            "report names": lambda: self.kind.name,
+            "report site": lambda: str(self.folder / "site"),
+            "import name": lambda: "renamed",
+            "import what": lambda: "predictions",
         }
         if (given := own.get(f"{command} {name}")) is not None:
             return given()
@@ -189,7 +201,11 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[Command]:
         yield from commands(command, (*path, name)) if inner else [((*path, name), command)]
 
 
-COMMANDS = {" ".join(path): command for path, command in commands(typer.main.get_command(seqcls))}
+COMMANDS = {
+    " ".join(path[path[0] == "model" :]): command
+    for path, command in commands(typer.main.get_command(seqcls))
+}
+"""By their words; those on one model are called as they were once, without `model`."""
 
 
 def is_always(command: str, parameter: Any) -> bool:
@@ -209,15 +225,22 @@ def variants(command: str) -> Iterator[tuple[str, ...]]:
         name = str(parameter.name)
         if name == "kind":
             yield from ((name, known) for known in [*WRITERS, JSONL])
-        elif not (is_always(command, parameter) or name in NOT_ALONE or name in together):
+        elif not (
+            is_always(command, parameter)
+            or {name, f"{command} {name}"} & NOT_ALONE
+            or name in together
+        ):
             yield from [(name,)] * (LONG or f"{command} {name}" not in LONG_ALONE)
 
 
 def arguments(cell: Cell, command: str, variant: tuple[str, ...]) -> list[str]:
     """The command as a user types it."""
     found, is_of_many = command.split(), len(variant) > 2
+    left_out = {INSTEAD.get(f"{command} {name}") for name in variant}
     for parameter in COMMANDS[command].params:
         name = str(parameter.name)
+        if name in left_out:
+            continue
         if not is_always(command, parameter) and name not in (variant[:1], variant)[is_of_many]:
             continue
         is_flag = bool(getattr(parameter, "is_flag", False))
@@ -290,7 +313,7 @@ def test_commands(
     command, variant = surface
     cell = Cell(matrix, kind, tmp_path)
     typed = arguments(cell, command, variant)
-    environment = {"SEQCLS_CACHE": str(tmp_path / "cache")} if command == "cache" else {}
+    environment = {"SEQCLS_CACHE": str(tmp_path / "cache")} if command == "db cache" else {}
     before = set(tmp_path.iterdir())
     said = run_main(*typed, **environment)
     facts = matrix.facts_of(cell.db)
@@ -316,7 +339,7 @@ def test_commands(
     for path in sorted(set(tmp_path.iterdir()) - before):
         for file in [path] if path.is_file() else sorted(path.iterdir()):
             check_file(compared, file)
-    if command in NUMBERS_OF and "untrained" not in natures(cell):
+    if command in NUMBERS_OF and "untrained" not in natures(cell) and "by" not in variant:
         assert compared.number, f"no number of {typed} was held against SQL: {said.stdout}"
 
 

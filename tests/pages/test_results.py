@@ -14,7 +14,7 @@ from dashboard.views.importance import effect_text
 from seqcls.kinds import MISCLASSIFIED
 from sweeps.api import lengths, runs
 from sweeps.api.comparisons import QUESTIONS, compare, compare_runs, shown_values
-from sweeps.cli.any_model import comparison_sentences
+from sweeps.cli.results import comparison_sentences
 from sweeps.statistics.differences import MEASURES, importance, string_differences
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
 from sweeps.store.databases.engine import Store

@@ -18,7 +18,7 @@ from sweeps.api.comparisons import compare
 from sweeps.api.configurations import config_named
 from sweeps.api.results import runs, sensitive, stored_runs
 from sweeps.api.sweeping import status, sweep_ids
-from sweeps.cli.any_model import theory
+from sweeps.cli.asking import theory
 from sweeps.cli.printing import named_columns
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store

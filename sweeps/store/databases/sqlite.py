@@ -49,7 +49,7 @@ TOO_LONG = (
     "a page's question took too long, and was ended; choose one sweep, or fewer model seeds or "
     "settings, in the filters of the sidebar"
 )
-DAMAGED = "it is damaged; restore a copy (`seqcls verify` names the runs that do not fit)"
+DAMAGED = "it is damaged; restore a copy (`seqcls db verify` names the runs that do not fit)"
 
 _INTERRUPTED = (
     "a write to it was interrupted, and only who may write it and its folder can undo that: let "

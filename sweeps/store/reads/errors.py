@@ -73,7 +73,7 @@ class TestStrings:
         if len(numbers) and (places.max() >= len(known) or (known[places] != numbers).any()):
             raise StoreDamagedError(
                 f"test set {test_set_id} lacks strings that runs misclassified: the database is "
-                "damaged; `seqcls verify` says what is"
+                "damaged; `seqcls db verify` says what is"
             )
         return table.take(pa.array(places))
 

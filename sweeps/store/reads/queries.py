@@ -301,7 +301,7 @@ def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
     configs = {}
     with store.begin() as connection:
         for known, text in connection.execute(query):
-            # What is damaged is nobody's equal; `seqcls verify` names it.
+            # What is damaged is nobody's equal; `seqcls db verify` names it.
             with suppress(StoreDamagedError):
                 configs[known] = config_of(known, text)
     return configs

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, select
 from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError, MachineError, Parameter
 from seqcls.fields import TestSet
-from seqcls.strings.datasets import dataset_of
+from seqcls.strings.datasets import Content, dataset_of
 from seqcls.text import canonical_json
 from sweeps.grid.grouping import PlannedRun
 from sweeps.grid.spec import spec_as_written
@@ -37,6 +37,12 @@ def check_sweep(store: Store, name: str) -> None:
         _known_sweep(connection, name)
 
 
+def record_strings(store: Store, content: Content) -> None:
+    """Stores strings or an automaton, unless they are there."""
+    with store.change("configs") as connection:
+        store_dataset(connection, content)
+
+
 def check_new(store: Store, config: RunConfig, model_seed: int) -> None:
     """Refuses a run that is there already.
 
@@ -53,6 +59,8 @@ def _already_stored(config: RunConfig, model_seed: int, run_id: int) -> ConfigEr
         f"model {json.loads(config.imported)['model']!r:.60} with seed {model_seed} is there "
         f"already, as run {run_id}; use ",
         Parameter("replace", True),
+        ", or another name: ",
+        Parameter("model", "NAME"),
     )
 
 

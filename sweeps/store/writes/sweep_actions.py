@@ -45,7 +45,7 @@ from sweeps.store.tables import (
     VerdictRow,
     now,
 )
-from sweeps.store.writes.test_sets import delete_unused, store_dataset
+from sweeps.store.writes.test_sets import datasets_of, delete_unused, store_dataset
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 20_000
@@ -339,8 +339,10 @@ def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
         connection.execute(delete_rows(Run).where(Run.id.in_(ids)))
     if run_ids:
         used = exists().where(Run.config_id == Config.id)
+        # What was imported for later stays.
+        datasets = datasets_of(connection, ~used)
         connection.execute(delete_rows(Config).where(~used))
-        delete_unused(connection)
+        delete_unused(connection, datasets)
         tested = select(Config.test_set_id).where(Config.test_set_id.is_not(None))
         for strings in (TestString, ShortcutRow):
             connection.execute(delete_rows(strings).where(strings.test_set_id.not_in(tested)))

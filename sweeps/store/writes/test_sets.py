@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, bindparam, delete, exists, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, select, update
 
 from seqcls.config import RunConfig
 from seqcls.errors import StoreDamagedError
@@ -50,11 +50,18 @@ def copy_datasets(source: Connection, target: Connection) -> None:
             store_dataset(target, dataset)
 
 
-def delete_unused(connection: Connection) -> None:
-    """Deletes the datasets that no configuration names."""
+def datasets_of(connection: Connection, configs: ColumnElement[bool]) -> Sequence[int]:
+    """The ids of the datasets that some of these configurations name."""
+    table, config = tables.DatasetRow, tables.Config
+    named = exists().where(config.json.contains(table.digest), configs)
+    return connection.scalars(select(table.id).where(named)).all()
+
+
+def delete_unused(connection: Connection, ids: Sequence[int]) -> None:
+    """Deletes those of these datasets that no configuration names any longer."""
     table = tables.DatasetRow
     named = exists().where(tables.Config.json.contains(table.digest))
-    connection.execute(delete(table).where(~named))
+    connection.execute(delete(table).where(table.id.in_(ids), ~named))
 
 
 # The strings of test sets: each stored once, however many runs are tested on it.

@@ -1,0 +1,220 @@
+"""Commands before anything is trained: what is asked, on which strings, and what is to be expected.
+
+`sweep` stands here too, since it is the question itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from seqcls.errors import ConfigError
+from seqcls.text import count
+from sweeps import api
+from sweeps.cli.parameters import BAD_INPUT, NewDb, Panel, processes_of
+from sweeps.cli.printing import Answer, Table, TableOptions, print_table, share_text, toml_values
+from sweeps.cli.training import name_sweeps, read_specs, train_specs, warn_of_memory
+from sweeps.terminal import format_duration, progress_bar, say
+
+if TYPE_CHECKING:
+    from sweeps.datasets.summary import Summary
+    from sweeps.work.machine import WorkOptions
+
+ask = Panel("Ask")
+
+
+@ask.add("sweep report -w 4")
+def sweep(
+    training: "WorkOptions",
+    spec: str,
+    queue: bool = False,
+    precision: str | None = None,
+    db: NewDb = None,
+) -> None:
+    """Train the runs of a specification that the database doesn't have yet."""
+    # Once it is open, it has the strings that a specification names by their digests.
+    api.existing(db)
+    train_specs(read_specs(spec, precision), db, None if queue else training)
+
+
+@ask.add("draw heads.toml --part test")
+def draw(
+    spec: str,
+    part: str = "train",
+    number: int = 20,
+    label: str | None = None,
+    where: list[str] | None = None,
+    form: Annotated[Literal["table", "csv", "jsonl"], typer.Option("--format")] = "table",
+) -> None:
+    """Show strings that models are trained or tested on, and how each was drawn.
+
+    Args:
+        part: of which strings: train, validation or test.
+        number: how many strings.
+        label: only positive or negative strings; by default, both.
+        form: how they are printed.
+    """
+    from seqcls.problem import resolve
+    from sweeps.api.overlaps import without_near
+    from sweeps.api.strings import choose, first_strings, negatives_sentence
+
+    conditions, in_notation = where or (), form == "table"
+    drawn = api.draw(spec, part, number, label, conditions, in_notation=in_notation)  # type: ignore[arg-type]
+    if form == "csv":
+        say(drawn.to_csv(index=False).rstrip("\n"), data=True)
+    elif form == "jsonl":
+        say(drawn.to_json(orient="records", lines=True).rstrip("\n"), data=True)
+    else:
+        configs = choose(spec, conditions)
+        if said := without_near(configs):
+            say(said, err=True)
+        of_label = "" if label is None else f"{label} "
+        print_table(drawn, f"{count(len(drawn), f'{of_label}string')} of {part}", TableOptions())
+        if said := negatives_sentence(first_strings(resolve(configs[0]), part)):
+            say(said)
+    if len(drawn) < number:
+        of_label = "such " if label is not None else ""
+        say(f"the first epoch has only {count(len(drawn), f'{of_label}string')}", err=True)
+
+
+@ask.add("shortcuts heads.toml")
+def shortcuts(spec: str, where: list[str] | None = None) -> Answer:
+    """Show how far one gets on each test with little of each string, such as its letter counts."""
+    import pandas as pd
+
+    from seqcls.shortcuts import READERS
+
+    with progress_bar("fitting readers"):
+        tests = api.shortcuts(spec, where or ())
+    rows = [
+        {"task": test.task, **test.fields, **asdict(each)}
+        for test in tests
+        for each in test.readers
+    ]
+
+    def parts() -> Iterator[str | Table]:
+        if not rows:
+            yield "no shortcut reader answers what these models are asked"
+            return
+        shares = {x: [share_text(row[x], 1) for row in rows] for x in ("within", "beyond")}
+        frame = pd.DataFrame(rows).assign(**shares)
+        frame = frame.assign(reader=frame["reader"].map(READERS), reason=frame["reason"].fillna(""))
+        yield Table(frame, "How often shortcut readers are right", TableOptions())
+        yield from dict.fromkeys(test.advice for test in tests if test.advice)
+
+    return Answer(pd.DataFrame(rows), parts())
+
+
+@ask.add("estimate heads.toml -w 8")
+def estimate(
+    spec: str,
+    look: TableOptions,
+    db: NewDb = None,
+    workers: Annotated[int | None, typer.Option(min=0)] = None,
+    overlap: bool = False,
+    engines: bool = False,
+    engine: str = "auto",
+    device: str = "auto",
+) -> Answer:
+    """Say how many runs a specification has and how long they will take on this machine.
+
+    Args:
+        overlap: draw all training strings to say how many test strings are among them.
+        engines: say which engine trains each configuration, and why.
+    """
+    import pandas as pd
+
+    from sweeps.api.overlaps import trained_on
+    from sweeps.api.sweeping import growth_sentence
+
+    there = api.existing(db)
+    if engines:
+        frame = api.engines(spec, engine, device, there)
+        shown = toml_values(frame, except_for=("configuration", "sweep", "engine", "reason"))
+        return Answer(frame, [Table(shown, count(len(frame), "configuration"), look)])
+    processes = max(processes_of(workers), 1)
+    specs = read_specs(spec)
+    with progress_bar("timing a few steps"):
+        judged = api.estimate(there, specs, processes)
+    warn_of_memory(specs, processes)
+    with progress_bar("drawing training strings"):
+        told = trained_on((x for each in specs for x in each.configs()), exact=overlap)
+    takes = ""
+    if judged.seconds:
+        takes = f", about {format_duration(judged.seconds)} for the rest with {processes} at a time"
+    runs = f"{count(judged.runs, 'run')}, {judged.there:,} there already{takes}"
+    said = [
+        f"{name_sweeps(specs)}: {runs}. {judged.basis}",
+        *(growth_sentence(each) for each in specs if each.until),
+        *([told] if told else []),
+    ]
+    return Answer(pd.DataFrame([{**asdict(judged), "trained_on": told}]), said)
+
+
+@ask.add("theory regular --set alphabet=ab --set pattern='(ab)*'")
+def theory(task: str, settings: list[str] | None = None) -> Answer:
+    """Say which class a language is in, and whether networks can recognize it at every length.
+
+    Args:
+        task: A task, such as parity or regular.
+        settings: A field of the task or the network, as pattern='(ab)*', path=lang.att or
+            positions=rotary; repeatable.
+    """
+    from sweeps.api.configurations import condition
+
+    fields: dict[str, Any] = {}
+    for text in settings or []:
+        if text.startswith("path="):
+            name, value = "path", text.removeprefix("path=")
+        else:
+            name, value = condition(text, f"--set {text}")
+        if fields.setdefault(name, value) != value:
+            raise ConfigError(
+                f"--set {text}: {name} has another value before; leave one of them out"
+            )
+    if "task" in fields:
+        raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
+    found = api.theory(task, **fields)
+    said = [found.task, found.language]
+    for each in found.classes:
+        said += ["", f"{each.words}: {each.definition}", f"  decided by: {each.test}"]
+        said += [f"  {each.source}"]
+    said += ["", *(each.because for each in found.witnesses)] if found.witnesses else []
+    for network in found.networks:
+        named = ", ".join(f"{name}={value}" for name, value in network.network.items())
+        said += ["", f"{named}: {network.predictions[0].verdict}"]
+        for prediction in network.predictions:
+            condition_said = f"  holds {prediction.condition}" if prediction.condition else ""
+            source = f"  {prediction.source}" if prediction.source else ""
+            said += [f"  {x}" for x in (prediction.because, condition_said, source) if x]
+    return Answer(found.record(), said)
+
+
+@ask.add("data words.csv")
+def data(file: str) -> Answer:
+    """Say what is in a file of strings or of an automaton, and which lines are refused.
+
+    Args:
+        file: CSV, TSV, JSONL or Parquet with the columns tokens and label or target; a folder of
+            FLaRe's; NAME_src.txt beside NAME_tgt.txt; or an automaton: .att, .dot, or JSON.
+    """
+    summary = api.data(file)
+    return Answer(summary.record(), summary_parts(summary), BAD_INPUT if summary.refused else 0)
+
+
+def summary_parts(summary: "Summary") -> Iterator[str | Table]:
+    """What is in a file, or why it is refused."""
+    import pandas as pd
+
+    for problem in summary.refused:
+        say(f"refused: {problem}", err=True)
+    if summary.refused:
+        return
+    heading = f"{summary.path}: {summary.heading}"
+    if summary.parts:
+        frame = pd.DataFrame(summary.parts).rename(columns={"mean_length": "mean"})
+        yield Table(frame.assign(mean=frame["mean"].map("{:.1f}".format)), heading)
+    else:
+        yield heading
+    yield from [*summary.sentences, f"digest {summary.digest}"]

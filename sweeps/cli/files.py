@@ -1,0 +1,251 @@
+"""Commands on files and whole databases: what comes in, what goes out, what is kept."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from seqcls.errors import ConfigError
+from seqcls.text import count
+from sweeps import api
+from sweeps.cli.asking import summary_parts
+from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED, Asked, Db, NewDb, Panel, Texts
+from sweeps.cli.printing import Answer, Table
+from sweeps.terminal import progress_bar, say
+
+files = Panel("Files")
+db_app = Panel(None, no_args_is_help=True, help="Pack, merge, verify or convert a database.")
+
+
+@files.add("import predictions.csv --sweep my-lab --dataset words.csv", name="import")
+def import_(
+    file: str,
+    sweep: str | None = None,
+    dataset: str | None = None,
+    task: str | None = None,
+    name: str | None = None,
+    replace: bool = False,
+    adapter: str | None = None,
+    tokens: str | None = None,
+    seed: int = 0,
+    settings: list[str] | None = None,
+    what: str | None = None,
+    db: NewDb = None,
+) -> Answer:
+    """Import predictions or weights of models trained elsewhere, as runs, or strings.
+
+    Args:
+        file: predictions: CSV, TSV, JSONL or Parquet with the columns model, seed, id or tokens,
+            and prediction; score, split, config and config.NAME may be there. Weights: a
+            safetensors file, or a folder with one, config.json and its vocabulary. Strings: what
+            `seqcls data` takes.
+        sweep: the name of the sweep that these runs become; by default, of weights, loaded.
+        dataset: the file of the strings that models are tested on.
+        task: instead of a file, a task: parity, or '{"task": "parity", "test_max_length": 40,
+            "train_max_length": 20}'.
+        name: the model's name, or that of the strings; by default, as in the file.
+        replace: replace runs that are already there.
+        adapter: what wrote the weights: gpt2, recurrent, transformer_encoder or seqcls; by default,
+            by the names of its tensors.
+        tokens: of weights a JSON file: ids by token, or tokens in the order of their ids; by
+            default, the task's tokens in their order.
+        seed: tells weights from others of this name.
+        settings: what tensors do not say, as heads=2 or readout=mean; repeatable.
+        what: that it is predictions, weights or strings; by default, by what the file is.
+    """
+    tested: dict[str, Any] = {
+        "dataset": dataset,
+        "task": None if task is None else _task_fields(task),
+    }
+    kind = api.kind_of_file(file, what, tested=bool(sweep or dataset or task))
+    if kind == "strings":
+        summary = api.import_strings(db, file, name=name)
+        if summary.refused:
+            return Answer(summary.record(), summary_parts(summary), BAD_INPUT)
+        where = f"stored in {api.open_reader(db).name}; a specification names it by `dataset`"
+        return Answer(summary.record(), [*summary_parts(summary), where])
+    if kind == "predictions":
+        if sweep is None:
+            raise ConfigError("expected --sweep NAME: the sweep that these runs become")
+        ids = api.import_predictions(db, file, sweep=sweep, model=name, replace=replace, **tested)
+        into = f"{api.open_reader(db).name}, sweep {sweep!r}"
+        said = f"{file}: {count(len(ids), 'run')} imported into {into}"
+        return Answer({"runs": ids, "sweep": sweep}, [said])
+    sweep = sweep or "loaded"
+    how: dict[str, Any] = {
+        "adapter": adapter,
+        "tokens": tokens,
+        "settings": dict(map(_setting, settings or ())),
+    }
+    how |= {"model": name, "seed": seed, "replace": replace, **tested}
+    run = api.load_weights(db, file, sweep=sweep, **how)
+    said = f"{file}: loaded into {api.open_reader(db).name} as run {run}, sweep {sweep!r}"
+    return Answer({"run": int(run), "sweep": sweep, **run.reading}, [said, *run.sentences])
+
+
+def _task_fields(task: str) -> Any:
+    """A task's name, or the fields that JSON says."""
+    if not task.lstrip().startswith("{"):
+        return task
+    try:
+        return json.loads(task)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
+
+
+def _setting(given: str) -> tuple[str, Any]:
+    """A setting as `name=value`, where the value is JSON or text."""
+    name, equals, value = given.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {given!r:.60}: expected name=value, as heads=2")
+    try:
+        return name, json.loads(value.lower() if value in ("True", "False") else value)
+    except (ValueError, RecursionError):
+        return name, value
+
+
+@files.add("export results --format parquet")
+def export(
+    store: "api.Store",
+    chosen: dict[str, Any],
+    folder: Path,
+    kind: str = "csv",
+    spreadsheet: bool = False,
+    force: bool = False,
+) -> None:
+    """Write runs, accuracy by length and misclassified strings to files.
+
+    Args:
+        kind: as csv, parquet or jsonl (one line for each answer).
+        spreadsheet: write ' before texts that a spreadsheet would compute as formulas (csv).
+    """
+    sweeps, how = chosen.pop("sweeps", ()), {"spreadsheet": spreadsheet, "force": force}
+    with progress_bar("exporting") as on_progress:
+        written = api.export(store, folder, kind, sweeps, on_progress, **how, **chosen)
+    for path, rows in written.items():
+        say(f"{path}: {count(rows, 'row')}")
+
+
+@files.add("give all_initializations/2 model")
+def give(asked: Asked, folder: Path, form: str = "torch", force: bool = False) -> None:
+    """Write a model as one file of PyTorch, its weights, and what trained it.
+
+    Args:
+        form: as torch, or as gpt2, which Hugging Face has.
+    """
+    from sweeps.api.giving import describe_file
+
+    store, run, epoch = asked.store, asked.run, asked.epoch
+    for path in api.give(store, run, folder, epoch, form=form, force=force):
+        say(str(path))
+    say(f"computes: {describe_file(api.model(store, run, epoch).problem)}")
+
+
+# A whole database.
+
+
+@db_app.add("db pack --db runs.db")
+def pack(db: Db = None) -> None:
+    """Shrink the database to one small file that you can copy or share."""
+    with progress_bar("packing"):
+        path = api.pack(db)
+    say(f"{path}: {path.stat().st_size:,} bytes")
+
+
+@db_app.add("db merge theirs.db --db runs.db")
+def merge(others: list[str], db: NewDb = None) -> None:
+    """Import sweeps, with their runs and results, from other databases.
+
+    Args:
+        others: databases to import from.
+    """
+    sources = list(map(api.open_reader, others))
+    store, trouble = api.open_store(db), False
+    for source in sources:
+        with progress_bar(f"merging {source.name}") as on_progress:
+            merged = api.merge(store, source, on_progress)
+        say(
+            f"{source.name}: results of {count(merged.results, 'run')} taken over, {merged.same:,} "
+            f"were here already, {merged.waiting:,} unfinished; into {store.name}"
+        )
+        for before, after in merged.renamed.items():
+            say(f"its sweep {before!r} asks for other runs than the one here: now {after!r}")
+        for conflict in merged.conflicts:
+            say(f"kept as it was here: {conflict}", err=True)
+        for damaged in merged.damaged:
+            say(f"damaged in {source.name} and not taken over: {damaged}", err=True)
+        trouble = trouble or bool(merged.conflicts or merged.damaged)
+    raise typer.Exit(RUNS_FAILED if trouble else 0)
+
+
+@db_app.add("db verify --db runs.db")
+def verify(store: "api.Store") -> Answer:
+    """Check that the database still holds what was written to it, and name what is damaged."""
+    # Imported where it is used: it takes half a second.
+    import pandas as pd
+
+    with progress_bar("verifying") as on_progress:
+        checked = api.verify(store, on_progress)
+    verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
+    said = [*map(str, checked.damages)]
+    said += [f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}"]
+    if checked.imported:
+        said.append(
+            f"of {count(checked.imported, 'imported run')}, digests and counts are recomputed "
+            "from what is stored; none can be trained again"
+        )
+    rows = [{"what": damage.what, "how": damage.how} for damage in checked.damages]
+    frame = pd.DataFrame(rows, columns=["what", "how"])
+    return Answer(frame, said, RUNS_FAILED if checked.damages else 0)
+
+
+@db_app.add("db cache --clear")
+def cache(clear: bool = False) -> Answer:
+    """Show the cache of this machine: sampled strings and compiled code.
+
+    Args:
+        clear: delete everything in the cache.
+    """
+    import pandas as pd
+
+    from seqcls import cache as kept
+
+    if clear:
+        removed = kept.clear()
+        say(f"{kept.cache_folder()}: {count(removed, 'byte')} removed.", err=True)
+    rows = [(kind.name, kind.files, kind.size) for kind in kept.cache_entries()]
+    frame = pd.DataFrame(rows, columns=["what", "files", "bytes"])
+    return Answer(frame, [Table(frame, f"kept in {kept.cache_folder()}")])
+
+
+@db_app.add("db check --db runs.db")
+def check(db: Db = None) -> None:
+    """Say what kind of database this is, what is in it and whether it can be written."""
+    from sweeps.api.databases import describe_database
+
+    for name, value in describe_database(db):
+        say(f"{name:10}{value}")
+
+
+@db_app.add("db convert old.db new.db")
+def convert(old: str, new: str) -> None:
+    """Read a database of the version before into a new one; the old one stays as it is.
+
+    Args:
+        old: a database of the version before.
+        new: the database to make of it.
+    """
+    with progress_bar("converting") as on_progress:
+        store, runs = api.convert(old, new, on_progress)
+    say(f"{store.name}: {count(runs, 'run')} converted from {old}")
+
+
+@db_app.add("db readers --db runs.db")
+def readers(store: "api.Store", sweeps: Texts = None) -> None:
+    """Fit shortcut readers to tests that none were asked about, as workers do after training."""
+    with progress_bar("fitting shortcut readers", "tests") as on_progress:
+        fitted = api.fit_shortcuts(store, sweeps or None, on_progress)
+    for test_set_id, reason in fitted.skipped.items():
+        say(f"test set {test_set_id} is left out: {reason}", err=True)
+    say(f"{store.name}: readers were fitted to {count(fitted.tests, 'test')}")

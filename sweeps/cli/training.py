@@ -1,0 +1,353 @@
+"""Commands that train: sweeps are worked on, watched, stopped, resumed, grown and deleted."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from seqcls.errors import ConfigError
+from seqcls.text import as_argument, count
+from sweeps import api
+from sweeps.cli.parameters import (
+    INTERRUPTED,
+    LEARNED_AT,
+    RUNS_FAILED,
+    RUNS_LEFT,
+    Db,
+    NewDb,
+    Panel,
+    Texts,
+)
+from sweeps.cli.printing import Answer, Table, TableOptions, table_of
+from sweeps.processes import retry_lost
+from sweeps.terminal import format_duration, output, progress_bar, say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sweeps.api import Store
+    from sweeps.grid.spec import SweepSpec
+    from sweeps.work.machine import WorkOptions, WorkSummary
+    from sweeps.work.progress import SweepProgress
+
+train = Panel("Train")
+
+
+@train.add("work heads --watch")
+def work(
+    training: "WorkOptions", sweeps: Texts = None, db: NewDb = None, watch: bool = False
+) -> None:
+    """Train queued runs until none are left; any number of workers can do so at once.
+
+    Args:
+        watch: when all runs are done, wait for more.
+    """
+    from sweeps.api.sweeping import check_training, sweep_ids
+
+    sweeps = sweeps or []
+    check_training(training)
+    ids = None
+    if sweeps or not watch:
+        # First to read: a database that is not there holds nothing to work on.
+        ids = sweep_ids(api.open_reader(db), sweeps) or None
+    _work(
+        api.open_writer(db), ids, replace(training, watch=watch), ", ".join(sweeps) or "all sweeps"
+    )
+
+
+STATUS = ["name", "state", "done", "failed", "queued", "running", "seconds_left", "runs_per_second"]
+"""The columns of a status; on a narrow terminal the last are left out."""
+
+STATUS_SECONDS = 2.0
+"""How often a watched status is renewed."""
+
+
+@train.add("status heads --watch")
+def status(
+    store: "Store",
+    look: TableOptions,
+    sweeps: Texts = None,
+    watch: bool = False,
+    learned_at: float = LEARNED_AT,
+    below: float = 1.0,
+    as_json: bool = False,
+) -> Answer:
+    """Show how far along sweeps are, how fast they go and how long they will take.
+
+    Args:
+        watch: refresh until all are done.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    if watch and as_json:
+        raise ConfigError("--watch cannot be combined with --json: leave one of them out")
+    progress = api.status(store, sweeps or [])
+    if watch:
+        with Live(console=Console(file=output()), refresh_per_second=4) as live:
+            while True:
+                live.update(table_of(_frame(progress), _title(store, progress)))
+                if all(x.state in ("done", "stopped") and not x.running for x in progress):
+                    break
+                time.sleep(STATUS_SECONDS)
+                # One that is deleted meanwhile is no longer told of.
+                every = retry_lost(partial(api.status, store))
+                progress = [x for x in every if not sweeps or x.name in sweeps]
+
+    def parts() -> Iterator[str | Table]:
+        if not watch:
+            yield Table(_frame(progress)[STATUS], _title(store, progress), look)
+        names = [sweep.name for sweep in progress]
+        yield from outcome_sentences(store, names, learned_at=learned_at, below=below)
+        for sweep in progress if not watch else ():
+            if sweep.orphaned:
+                died = f"the worker of {count(sweep.orphaned, 'run')} died"
+                say(f"{sweep.name}: {died}; `seqcls work` trains them again.", err=True)
+
+    failed = any(sweep.failed for sweep in progress)
+    return Answer(_frame(progress), parts(), RUNS_FAILED if failed else 0)
+
+
+@train.add("stop heads")
+def stop(store: "Store", sweeps: list[str]) -> None:
+    """Stop sweeps wherever they are being trained; what is in training stays queued."""
+    api.stop(store, sweeps)
+    for sweep in retry_lost(partial(api.status, store, sweeps)):
+        if sweep.state == "done":
+            say(f"{sweep.name} was done already.")
+        else:
+            say(
+                f"{sweep.name} is stopped: {sweep.done} of {count(sweep.total, 'run')} done; "
+                f"`seqcls resume {as_argument(sweep.name)}` lifts the stop."
+            )
+
+
+@train.add("resume heads --failed")
+def resume(store: "Store", sweeps: list[str], failed: bool = False) -> None:
+    """Resume stopped sweeps, or try the runs again that failed.
+
+    Args:
+        failed: queue failed runs again, and lift no stop.
+    """
+    if failed:
+        again = api.retry(store, sweeps)
+        say(f"{count(again, 'failed run')} queued again; `seqcls work` trains them.")
+        return
+    api.resume(store, sweeps)
+    for sweep in retry_lost(partial(api.status, store, sweeps)):
+        say(f"{sweep.name}: {count(sweep.queued, 'run')} queued; `seqcls work` trains them.")
+
+
+@train.add("more heads --budget 4x")
+def more(
+    training: "WorkOptions",
+    sweep: str,
+    budget: str | None = None,
+    until: str | None = None,
+    most: int | None = None,
+    learned_at: float = LEARNED_AT,
+    name: str | None = None,
+    queue: bool = False,
+    db: Db = None,
+) -> None:
+    """Train a sweep's seeds for longer where they have not learned, or more of them.
+
+    Args:
+        budget: train those seeds that have not learned with a larger budget, as a new sweep: so
+            many times the epochs that they had, as 4x, or so many epochs, as 192.
+        until: train more seeds until the share that generalizes, of seeds that learned, is known
+            well enough of each configuration, as 'share ± 10 %', to either side; 'learned ± 10 %'
+            for the share that learned; 'share apart' until those of two configurations differ, by
+            pairs where the same seed starts both from the same weights.
+        most: with --until: no more seeds of a configuration; by default, 500.
+        name: the new sweep's name; by default, SWEEP-BUDGET.
+    """
+    from sweeps.api.budgets import more_training, seeds
+    from sweeps.api.sweeping import sweep_ids
+
+    if (budget is None) == (until is None):
+        raise ConfigError("expected either --budget 4x or --until 'share ± 10 %'")
+    store = api.open_reader(db)
+    if until is not None:
+        store = api.open_writer(db)
+        spec = seeds(store, sweep, until, most=most)
+        say(f"{sweep}: gets seeds until {spec.until!r}, and at most {spec.most_seeds:,}.")
+        if queue:
+            say(f"`seqcls work {as_argument(sweep)}` trains them.")
+        else:
+            _work(store, sweep_ids(store, sweep), training, sweep)
+        return
+    asked = more_training(store, sweep, budget or "", learned_at=learned_at, name=name)
+    if asked.spec is not None:
+        # What may not be written is said before what would be done.
+        api.open_writer(db)
+    for sentence in asked.sentences(sweep):
+        say(sentence)
+    if asked.spec is not None:
+        train_specs([asked.spec], db, None if queue else training)
+
+
+@train.add("delete heads --yes")
+def delete(store: "Store", sweep: str, yes: bool = False) -> None:
+    """Delete a sweep and those of its runs that no other sweep has.
+
+    Args:
+        yes: don't ask for confirmation.
+    """
+    from sweeps.api.sweeping import runs_of_no_other
+
+    runs = runs_of_no_other(store, sweep)
+    if not yes:
+        typer.confirm(
+            f"Delete the sweep {sweep!r} and the {count(runs, 'run')} that no other sweep has, "
+            f"with all results, from {store.name}?",
+            abort=True,
+        )
+    say(f"{sweep}: deleted, and {count(api.delete(store, sweep), 'run')}.")
+
+
+# How specifications are trained, or only queued, and what is said of it.
+
+
+def train_specs(specs: "list[SweepSpec]", db: str | None, training: "WorkOptions | None") -> None:
+    """Trains what the database lacks of these; queues it where `how` is None."""
+    from sweeps.api.overlaps import contradictions, majority, trained_on, without_near
+    from sweeps.api.sweeping import check_training, missing_runs, runs_by_state, sweep_ids
+
+    if training is not None:
+        check_training(training, specs)
+        # Looked up read-only first: a complete database is not touched at all.
+        grow = any(spec.until for spec in specs)
+        if not grow and (there := api.existing(db)) and missing_runs(there, specs) == 0:
+            say(f"{name_sweeps(specs)}: all runs are in {there.name}.")
+            for sentence in outcome_sentences(there, [spec.name for spec in specs]):
+                say(sentence)
+            return
+    if training is None or training.dask is None:
+        warn_of_memory(specs, 1 if training is None else max(training.workers, 1))
+    store = api.open_writer(db)
+    names = api.submit(store, specs)
+    configs = [config for spec in specs for config in spec.configs()]
+    told = [trained_on(configs)] if training else [majority(configs), contradictions(configs)]
+    for sentence in filter(None, (*told, without_near(configs))):
+        say(sentence, err=True)
+    if training is not None:
+        _work(store, sweep_ids(store, names), training, name_sweeps(specs))
+        return
+    # Asked again by itself: what is queued is queued.
+    queued = retry_lost(partial(runs_by_state, store, names)).get(api.RunState.QUEUED, 0)
+    runs = f"{count(queued, 'run')} queued in {store.name}"
+    say(f"{name_sweeps(specs)}: {runs}; `seqcls work` trains them.")
+
+
+def read_specs(reference: str, precision: str | None = None) -> "list[SweepSpec]":
+    """The specifications that a command names."""
+    from sweeps.api.sweeping import read_specs
+
+    with progress_bar(f"reading {reference}"):
+        return read_specs(reference, precision)
+
+
+def name_sweeps(specs: "list[SweepSpec]") -> str:
+    """What the sweeps of these specifications are called together."""
+    return specs[0].name if len(specs) == 1 else f"{len(specs)} sweeps"
+
+
+def warn_of_memory(specs: "list[SweepSpec]", workers: int) -> None:
+    """Says which models this machine has too little memory for."""
+    from sweeps.api.sweeping import memory_warning
+
+    if said := memory_warning(specs, workers):
+        say(f"seqcls: {said}", err=True)
+
+
+def outcome_sentences(store: "Store", sweeps: Sequence[str], **chosen: Any) -> Iterator[str]:
+    """What the finished runs of these sweeps came to."""
+    from sweeps.api.sweeping import describe_outcomes
+
+    if sweeps and (came_to := retry_lost(partial(describe_outcomes, store, sweeps, **chosen))):
+        yield f"{came_to[0].upper()}{came_to[1:]}."
+
+
+def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: str) -> None:
+    from sweeps.api.sweeping import describe_trained, fit_after_training
+
+    goes_on = True
+    while goes_on:
+        started = time.perf_counter()
+        try:
+            # While it waits for runs it fits readers, else once it has said what it trained.
+            worked = api.work(
+                store, ids, progress_bar=True, shortcuts=training.watch, **asdict(training)
+            )
+        except KeyboardInterrupt:
+            say(f"{what}: ended at once; {_what_is_left(store, ids)}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        seconds = time.perf_counter() - started
+        came_to = retry_lost(partial(describe_trained, store, worked))
+        say(
+            f"{what}: trained {count(worked.recorded, 'run')} in {format_duration(seconds)}, in "
+            f"{store.name}{': ' if came_to else ''}{came_to}."
+        )
+        status = _say_what_came_of_it(store, ids, worked)
+        goes_on = worked.signal is None and fit_after_training(store, ids, progress_bar=True)
+    raise typer.Exit(status)
+
+
+def _say_what_came_of_it(store: "Store", ids: list[int] | None, worked: "WorkSummary") -> int:
+    """Tells what else there is to know of these sweeps; the exit status that says the same."""
+    from sweeps.api.budgets import seed_sentences
+    from sweeps.api.sweeping import runs_by_state
+
+    for sentence in seed_sentences(store, ids):
+        say(sentence)
+    counts = runs_by_state(store, ids)
+    if worked.signal is not None:
+        say(f"stopped: {_what_is_left(store, ids)}", err=True)
+        return 128 + worked.signal
+    if running := counts.get(api.RunState.RUNNING):
+        say(f"{count(running, 'run')} being trained by another worker.", err=True)
+    if queued := counts.get(api.RunState.QUEUED):
+        why = "stopped elsewhere, or in need of a package that is not installed here"
+        say(f"{count(queued, 'run')} left: {why}.", err=True)
+    if failed := counts.get(api.RunState.FAILED):
+        say(
+            f"{count(failed, 'run')} failed; `seqcls runs --json` gives each one's reason, "
+            "`seqcls resume SWEEP --failed` queues them again.",
+            err=True,
+        )
+    if running or queued:
+        return RUNS_LEFT
+    return RUNS_FAILED if failed else 0
+
+
+def _what_is_left(store: "Store", ids: list[int] | None) -> str:
+    from sweeps.api.sweeping import runs_by_state
+
+    counts = runs_by_state(store, ids)
+    return (
+        f"{counts.get(api.RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
+        "stored; rerun the command to resume"
+    )
+
+
+def _frame(progress: "list[SweepProgress]") -> "pd.DataFrame":
+    import pandas as pd
+
+    names = ("name", "state", "queued", "running", "orphaned", "done", "failed")
+    rows: list[dict[str, Any]] = [
+        {
+            **{name: getattr(sweep, name) for name in names},
+            "runs_per_second": sweep.runs_per_second and round(sweep.runs_per_second, 2),
+            "seconds_left": sweep.seconds_left and round(sweep.seconds_left),
+        }
+        for sweep in progress
+    ]
+    return pd.DataFrame(rows, columns=[*names, "runs_per_second", "seconds_left"], dtype=object)
+
+
+def _title(store: "Store", progress: "list[SweepProgress]") -> str:
+    return f"{count(len(progress), 'sweep')} in {store.name}"
