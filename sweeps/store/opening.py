@@ -223,7 +223,7 @@ def pack(db: Store | str | Path | None = None) -> Path:
     if located is None:
         raise StoreError("a PostgreSQL database is no file; `seqcls db merge` copies it into one")
     store = open_writer(located.as_posix())
-    sqlite.pack(store.engine, store.name)
+    sqlite.pack(store.engine, store.name, located)
     return located
 
 

@@ -9,29 +9,19 @@ from seqcls.errors import StoreError
 from seqcls.results import EpochLosses
 from sweeps.processes import OnProgress
 from sweeps.store import writer
-from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.work.jobs import Job
 
 BEAT_SECONDS = 10.0
 
-SILENT_SECONDS = 60.0
-"""Seconds of waiting for a server's answer, after which a worker counts as one that may never go
-on."""
-
 
 @contextmanager
 def heartbeat(store: Store, worker_id: int) -> Iterator[None]:
-    """Beats for this worker until the block ends, however long one step of training takes.
-
-    It is silent while the worker waits for an answer that does not come: others take its runs over.
-    """
+    """Beats for this worker until the block ends, however long one step of training takes."""
     over = threading.Event()
 
     def beat() -> None:
         while not over.wait(BEAT_SECONDS):
-            if postgres.longest_wait() > SILENT_SECONDS:
-                continue
             try:
                 writer.beat(store, worker_id)
             except StoreError:

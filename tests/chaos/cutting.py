@@ -21,19 +21,15 @@ class Cutting:
         url: of the server.
         every: how many messages of clients are passed on before one is cut.
         cuts: how many connections are cut at most.
-        in_silence: whether a connection that is cut stays open, and nothing more comes of it.
     """
 
-    def __init__(
-        self, folder: Path, url: str, every: int, cuts: int, *, in_silence: bool = False
-    ) -> None:
+    def __init__(self, folder: Path, url: str, every: int, cuts: int) -> None:
         found = make_url(url)
         host = found.query.get("host") or found.host
         assert isinstance(host, str)
         self._server = next(Path(host).glob(".s.PGSQL.*[0-9]"))
         self._every, self._left = every, cuts
         self._messages = 0
-        self._in_silence = in_silence
         self.cuts = 0
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(folder / self._server.name))
@@ -60,10 +56,6 @@ class Cutting:
                 selector.register(client, selectors.EVENT_READ, server)
                 selector.register(server, selectors.EVENT_READ, client)
                 while self._passed(selector, client):
-                    pass
-            if self._in_silence:
-                server.close()
-                while client.recv(CHUNK):
                     pass
 
     def _passed(self, selector: selectors.BaseSelector, client: socket.socket) -> bool:

@@ -178,7 +178,7 @@ class Store:
             cancellation.check()
             if self.path is not None:
                 raise sqlite.explain_error(self.name, error) from error
-            told = postgres.explain_error(self.name, error, self.engine)
+            told = postgres.explain_error(self.name, error)
             if getattr(error, "connection_invalidated", False):
                 lost = (
                     StoreBusyError(f"{told}; {LOST}") if may_be_kept else StoreLostError(f"{told}")

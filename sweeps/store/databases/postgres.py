@@ -1,19 +1,11 @@
 """PostgreSQL: how a server is reached, how long it is waited for, and what its errors mean.
 
-Nothing waits for ever. A lock of another session ends a statement after `LOCK_SECONDS`, with a
-message that names who holds it. The server ends a statement after `STATEMENT_SECONDS`; and since a
-connection may be lost in silence, so that no answer ever comes, this process then closes it too.
+Nothing waits for ever. A lock of another session ends a statement after `LOCK_SECONDS`, the server
+ends one after `STATEMENT_SECONDS`, and the network says when a connection is lost in silence.
 """
 
-import logging
-import os
 import re
-import socket
-import threading
-import time
-from contextlib import closing, suppress
 from functools import lru_cache
-from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, text
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
@@ -21,8 +13,6 @@ from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 from seqcls.errors import StoreBusyError, StoreError
 from sweeps.access import refuse_writes
 from sweeps.store.databases.sqlite import READS_ONLY, TOO_LONG
-
-_log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 10
 
@@ -33,10 +23,7 @@ STATEMENT_SECONDS = 600.0
 """How long the server works at one statement at most."""
 
 GONE_SECONDS = 30.0
-"""How much longer an answer is waited for; the network is asked for signs of life meanwhile."""
-
-TOLD_SECONDS = 3.0
-"""After so long a wait for one's turn it is said for whom."""
+"""After so long without a sign of life from the network a connection is lost."""
 
 HURRIED_CONNECT_SECONDS = 2
 """The shortest that the driver knows."""
@@ -118,7 +105,6 @@ def _engine(
         isolation_level=isolation,
         execution_options={READS_ONLY: read_only},
     )
-    _answers.watch(engine)
     event.listen(engine, "before_cursor_execute", _note_change)
     return engine
 
@@ -126,69 +112,6 @@ def _engine(
 def _note_change(connection: Connection, _: object, statement: str, *__: object) -> None:
     if not statement.lstrip().upper().startswith(("SELECT", "SHOW")):
         connection.info[CHANGES] = True
-
-
-class _Answers:
-    """Which answers of servers this process waits for, and since when."""
-
-    def __init__(self) -> None:
-        self._asked: dict[int, tuple[float, int, Any]] = {}
-        self._lock = threading.Lock()
-        self._watcher: threading.Thread | None = None
-
-    def watch(self, engine: Engine) -> None:
-        """Waits for no answer to this engine for ever."""
-        for name in ("before_cursor_execute", "commit", "rollback"):
-            event.listen(engine, name, self._ask)
-        event.listen(engine, "after_cursor_execute", self._receive)
-        event.listen(engine.pool, "checkin", lambda driver, _: self._forget(driver))
-        event.listen(engine.pool, "close", lambda driver, _: self._forget(driver))
-
-    def longest_wait(self, apart_from: int) -> float:
-        """For how many seconds an answer has been waited for, in other threads than this one."""
-        with self._lock:
-            since = [began for began, thread, _ in self._asked.values() if thread != apart_from]
-        return time.monotonic() - min(since) if since else 0.0
-
-    def _ask(self, connection: Connection, *_: object) -> None:
-        if connection.invalidated:
-            return
-        driver = connection.connection.driver_connection
-        with self._lock:
-            self._asked[id(driver)] = (time.monotonic(), threading.get_ident(), driver)
-            if self._watcher is None or not self._watcher.is_alive():
-                # A fork of this process has none.
-                self._watcher = threading.Thread(target=self._end_overdue, daemon=True)
-                self._watcher.start()
-
-    def _receive(self, connection: Connection, *_: object) -> None:
-        self._forget(connection.connection.driver_connection)
-
-    def _forget(self, driver: object) -> None:
-        with self._lock:
-            self._asked.pop(id(driver), None)
-
-    def _end_overdue(self) -> None:
-        while True:
-            time.sleep(min(1.0, GONE_SECONDS / 4))
-            most = time.monotonic() - STATEMENT_SECONDS - GONE_SECONDS
-            with self._lock:
-                overdue = [driver for began, _, driver in self._asked.values() if began < most]
-            for driver in overdue:
-                # Whoever waits is told by the driver that the connection is lost.
-                with (
-                    suppress(Exception),
-                    closing(socket.socket(fileno=os.dup(driver.fileno()))) as s,
-                ):
-                    s.shutdown(socket.SHUT_RDWR)
-
-
-_answers = _Answers()
-
-
-def longest_wait() -> float:
-    """For how many seconds another thread of this process has waited for a server's answer."""
-    return _answers.longest_wait(threading.get_ident())
 
 
 def name_of(url: URL) -> str:
@@ -210,61 +133,17 @@ def take_turns(connection: Connection) -> None:
     """Waits until no other process submits; does nothing on SQLite, which has one writer anyway."""
     if connection.dialect.name != "postgresql":
         return
-    mine = text("SELECT pg_try_advisory_xact_lock(:key)")
-    tell_at = time.monotonic() + TOLD_SECONDS
-    while not connection.scalar(mine, {"key": _SUBMITTING}):
-        if time.monotonic() > tell_at:
-            _log.warning("waiting for a lock held by %s", _holder(connection) or "another session")
-            tell_at = float("inf")
-        time.sleep(0.1)
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _SUBMITTING})
 
 
-_HOLDERS = text(
-    """
-    SELECT activity.pid, application_name, usename, coalesce(host(client_addr), 'its own machine'),
-           state, extract(epoch FROM clock_timestamp() - coalesce(xact_start, backend_start))
-    FROM pg_stat_activity AS activity
-    JOIN pg_locks AS held ON held.pid = activity.pid AND held.granted
-    WHERE activity.datname = current_database() AND activity.pid <> pg_backend_pid()
-      AND backend_type = 'client backend' AND xact_start IS NOT NULL
-      AND (held.locktype = 'advisory' OR held.relation >= 16384)
-      AND held.mode <> 'AccessShareLock'
-    ORDER BY xact_start LIMIT 1
-    """
-)
-"""The session that has held locks on tables for longest, or the turn to submit."""
-
-
-def _holder(connection: Connection) -> str | None:
-    """Who holds a lock that others may wait for, as a message says it; None if nobody does."""
-    row = connection.execute(_HOLDERS).one_or_none()
-    if row is None:
-        return None
-    pid, program, user, host, state, seconds = row
-    program = program or "a program without a name"
-    return f"process {pid} ({program} of {user} at {host}: {state}, for {seconds:.0f} s)"
-
-
-def holder(engine: Engine) -> str | None:
-    """Who holds a lock for which a statement has just waited in vain; None if nobody does now."""
-    with suppress(SQLAlchemyError), engine.connect() as connection:
-        return _holder(connection)
-    return None
-
-
-def explain_error(name: str, error: SQLAlchemyError, engine: Engine | None = None) -> StoreError:
-    """What an error of the server means for the one who uses it, in one line.
-
-    Args:
-        engine: on which it happened: the server is asked who is in the way.
-    """
+def explain_error(name: str, error: SQLAlchemyError) -> StoreError:
+    """What an error of the server means for the one who uses it, in one line."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     cause = lines[0] if lines else type(error).__name__
     if "lock timeout" in cause:
-        who = None if engine is None else holder(engine)
         return StoreBusyError(
-            f"{name!r}: waited for a lock held by {who or 'another session'}; end what it does, "
-            "or try again later"
+            f"{name!r}: waited {LOCK_SECONDS:.0f} s for a lock that another session holds "
+            "(`SELECT * FROM pg_stat_activity` names it); end what it does, or try again later"
         )
     if "statement timeout" in cause:
         if read_seconds is None:

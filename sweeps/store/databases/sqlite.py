@@ -7,7 +7,7 @@ another process wrote in between, whatever the timeout.)
 """
 
 import os
-import shlex
+import shutil
 import sqlite3
 import stat
 import time
@@ -24,12 +24,15 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from seqcls import cancellation
 from seqcls.errors import (
+    ConfigError,
+    MachineError,
     StoreBusyError,
     StoreDamagedError,
     StoreError,
     StoreUnavailableError,
 )
 from sweeps.access import connect_to, open_to_read, refuse_writes
+from sweeps.files import whole_files
 
 BUSY_SECONDS = 60.0
 """How long a connection waits for another's lock."""
@@ -50,12 +53,6 @@ TOO_LONG = (
     "settings, in the filters of the sidebar"
 )
 DAMAGED = "it is damaged; restore a copy (`seqcls db verify` names the runs that do not fit)"
-
-_INTERRUPTED = (
-    "a write to it was interrupted, and only who may write it and its folder can undo that: let "
-    "them run `seqcls db check --db {}`, and delete nothing beside it"
-)
-"""What SQLite's codes for a file mean whose journal or log this process may not play back."""
 
 READS_ONLY = "reads_only"
 """The option of an engine that says whether it refuses every write."""
@@ -233,11 +230,6 @@ def explain_error(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreErr
     """What an error of SQLite means for the one who uses the file, in one line."""
     original = getattr(error, "orig", None) or error
     cause = str(original)
-    if getattr(original, "sqlite_errorname", None) in (
-        "SQLITE_READONLY_ROLLBACK",
-        "SQLITE_READONLY_RECOVERY",
-    ):
-        return StoreUnavailableError(f"{name!r}: {_INTERRUPTED.format(shlex.quote(name))}")
     if cause.startswith("database is locked"):
         return StoreBusyError(f"{name!r}: another process holds it locked; try again later")
     if cause.startswith("interrupted"):
@@ -254,23 +246,33 @@ def explain_error(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreErr
     return kind(f"{name!r}: {_DAMAGED.get(cause, cause)}")
 
 
-def pack(engine: Engine, name: str) -> None:
-    """Leaves write-ahead mode, so that all is in one file, and gives back unused space.
+def pack(engine: Engine, name: str, path: Path) -> None:
+    """Replaces a file by a packed copy: all in one file, without unused space.
 
     Raises:
         StoreError: the file cannot be written, or another process has it open.
     """
     try:
-        # Neither statement is allowed in a transaction, so none is begun.
-        with closing(engine.raw_connection()) as connection:
+        # No statement here is allowed in a transaction, so none is begun.
+        with closing(engine.raw_connection()) as connection, whole_files(path.parent) as new:
             cursor = connection.cursor()
+            # To leave write-ahead mode nobody else may have it open.
             (mode,) = cursor.execute("PRAGMA journal_mode=DELETE").fetchone()
+            if mode != "delete":
+                raise StoreUnavailableError(f"cannot pack {name!r}: another process has it open")
             cursor.execute(f"PRAGMA page_size={PACKED_PAGE_BYTES}")
-            cursor.execute("VACUUM")
-    except sqlite3.Error as error:
-        raise explain_error(name, error) from error
-    if mode != "delete":
-        raise StoreUnavailableError(f"cannot pack {name!r}: another process has it open")
+            packed = new / f"{path.name}.packed"
+            cursor.execute("VACUUM INTO ?", (str(packed),))
+            shutil.copymode(path, packed)
+            os.replace(packed, path)
+    except (sqlite3.Error, MachineError, ConfigError) as error:
+        raise _pack_error(name, error) from error
+
+
+def _pack_error(name: str, error: Exception) -> StoreError:
+    if isinstance(error, sqlite3.Error):
+        return explain_error(name, error)
+    return StoreUnavailableError(f"cannot pack {name!r}: {error}")
 
 
 def why_not_permitted(path: Path) -> str | None:
