@@ -6,6 +6,10 @@ problem = seqcls.resolve(seqcls.RunConfig(task="parity"))
 trained = seqcls.train([(problem, model_seed) for model_seed in range(8)])
 print(seqcls.evaluate(problem, [run.kept_weights for run in trained]))
 print(seqcls.TrainedModel(problem, trained[0].kept_weights).answer("0110"))
+
+db = seqcls.open("runs.db")
+print(db.runs("all_initializations", failing=True))
+print(db.model("all_initializations/2").answer("aab"))
 """
 
 from importlib import import_module
@@ -13,6 +17,8 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    open: Any  # noqa: A001 (it opens a database, as others open a file)
+    sweep: Any
     from seqcls.config import RunConfig
     from seqcls.evaluation import evaluate
     from seqcls.interpretability.trained_model import RunModel, TrainedModel
@@ -31,7 +37,9 @@ __all__ = [
     "TrainedModel",
     "evaluate",
     "load_run",
+    "open",
     "resolve",
+    "sweep",
     "train",
 ]  # fmt: skip
 
@@ -60,7 +68,15 @@ def load_run(db: Any, run: int | str, epoch: int | None = None) -> "RunModel":
     return model
 
 
+_ABOVE = ("open", "sweep")
+"""What knows databases, and so stands above: `seqcls.open("runs.db").runs("heads")`."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _ABOVE:
+        (known,) = entry_points(group="seqcls.api", name=name)
+        globals()[name] = above = known.load()
+        return above
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, defined = _PLACES[name].partition(":")

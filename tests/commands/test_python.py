@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import seqcls
 from seqcls.errors import PluginError
 from sweeps import api
 from sweeps.store.databases.engine import Store
@@ -34,6 +35,18 @@ def test_figures_are_charts_that_a_notebook_shows(store: Store) -> None:
         drawn = json.dumps(specs[title]["datasets"])
         assert '"aac"' in drawn
         assert '"baac"' in drawn
+
+
+def test_a_notebook_asks_by_one_import(store: Store, tmp_path: Path) -> None:
+    db = seqcls.open(store.path)
+    assert "9 sweeps of 45 runs" in repr(db)
+    pd.testing.assert_frame_equal(db.runs("walkthrough"), api.runs(store, "walkthrough"))
+    assert db.model(RUN).answer("aab") == api.model(store, RUN).answer("aab")
+    assert {"runs", "compare", "explain", "causes", "work"} <= set(dir(db))
+    with pytest.raises(AttributeError, match="a database has no 'rums'; it has ablate, "):
+        _ = db.rums
+    spec = {"name": "two", "model_seeds": [0, 1], "fixed": SHORT}
+    assert seqcls.sweep(spec, tmp_path / "new.db").runs("two")["state"].tolist() == ["done"] * 2
 
 
 def _title(spec: dict[str, Any]) -> str:

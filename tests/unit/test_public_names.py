@@ -9,7 +9,8 @@ from seqcls.engines.member import draw_initial
 from tests.conftest import ROOT
 
 PUBLIC = {
-    "seqcls": "MODELS Problem RunConfig TASKS TrainedModel evaluate load_run resolve train",
+    "seqcls": "MODELS Problem RunConfig TASKS TrainedModel evaluate load_run open "
+    "resolve sweep train",
     "sweeps.api": """
         ablate automaton automaton_inside by_drawn causes compare config convert data delete draw
         engines errors errors_of_run estimate explain export family figures fit_shortcuts give

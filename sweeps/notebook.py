@@ -1,0 +1,70 @@
+"""A database as a notebook asks it: `seqcls.open("runs.db").runs("heads")`.
+
+Whatever `sweeps.api` asks of a database is a method here, with the same arguments and answers.
+"""
+
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from pathlib import Path
+from typing import Any
+
+from seqcls.text import count
+from sweeps import api
+
+NOT_ASKED = {"convert", "data", "draw", "engines", "open_store", "shortcuts", "theory"}
+"""Names of `sweeps.api` that are about no database that is open."""
+
+ASKED = [name for name in api.__all__ if name not in NOT_ASKED]
+
+
+class Database:
+    """A database of runs: one SQLite file, or a PostgreSQL database.
+
+    Its methods are the functions of `sweeps.api` that ask a database something, such as `runs`,
+    `compare`, `model`, `explain`, `causes` and `work`.
+
+    Args:
+        db: a file, which is made where there is none, or the URL of a PostgreSQL database; else
+            `SEQCLS_DB`, else `runs.db`.
+
+    Raises:
+        StoreError: it cannot be opened, or was made by another version.
+    """
+
+    def __init__(self, db: str | Path | None = None) -> None:
+        self.store = api.open_store(db)
+
+    def __repr__(self) -> str:
+        sweeps = api.status(self.store)
+        runs = sum(sweep.total for sweep in sweeps)
+        return (
+            f"<Database {self.store.name}: {count(len(sweeps), 'sweep')} of {count(runs, 'run')}>"
+        )
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in ASKED:
+            raise AttributeError(f"a database has no {name!r}; it has {', '.join(ASKED)}")
+        function = getattr(api, name)
+        return update_wrapper(partial(function, self.store), function)
+
+    def __dir__(self) -> list[str]:
+        return ["store", *ASKED]
+
+
+def sweep(spec: Any, db: str | Path | None = None, **how: Any) -> Database:
+    """Trains what a specification asks for and the database lacks.
+
+    Args:
+        spec: a TOML file, a folder of them, a shipped one's name, or a table with the same keys.
+        db: as for `Database`.
+        **how: as for `sweeps.api.work`: `workers`, `engine`, `device`, `dask`.
+
+    Returns:
+        The database, to be asked.
+
+    Raises:
+        SpecError: the specification cannot be read or is refused; nothing is trained.
+    """
+    database = Database(db)
+    api.work(database.store, api.submit(database.store, spec), **how)
+    return database
