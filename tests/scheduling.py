@@ -19,7 +19,7 @@ BROWSER = "tests/browser/"
 SECONDS = Path(__file__).with_name("seconds.json")
 """The processor seconds of each file, as they were last recorded."""
 SLOWEST = 10
-QUICK = 0.12
+QUICK = 0.06
 """Seconds that a test may take on average for its file to be one of the fast ones."""
 
 
