@@ -27,9 +27,8 @@ from sweeps.access import control, refuse_writes
 from sweeps.api import existing
 from sweeps.api.reading import stored_datasets
 from sweeps.datasets import read_content
-from sweeps.datasets.formats import ENDINGS
-from sweeps.datasets.lines import ending_of
 from sweeps.datasets.summary import Summary, summary_of
+from sweeps.datasets.tables import ENDINGS, ending_of
 
 MOST_PREDICTED = 64
 """Networks of which the form says what theory predicts."""

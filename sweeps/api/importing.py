@@ -7,7 +7,8 @@ neighbors cannot be told from one that was not, but none is reordered here.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
+from dataclasses import replace as with_fields
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,10 +21,11 @@ from seqcls.imported import imported_config, same_settings
 from seqcls.problem import resolve
 from seqcls.strings.datasets import MAX_NAME, SPLITS, Dataset, remember
 from seqcls.strings.tokenizer import FIRST_LETTER
-from sweeps.api.predictions import ImportedPrediction, TestedStrings, evaluate_predictions
+from sweeps.api.predictions import TestedStrings, evaluate_predictions
 from sweeps.datasets import read_content, read_dataset
-from sweeps.datasets.predictions import are_predictions, read_predictions, seed_of
+from sweeps.datasets.predictions import Prediction, are_predictions, read_predictions, seed_of
 from sweeps.datasets.summary import Summary, summary_of
+from sweeps.datasets.tables import refused_in
 from sweeps.grid.spec import with_digests
 from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
@@ -43,7 +45,7 @@ EXPECTED = (
 )
 
 
-def prediction_rows(predictions: Any) -> tuple[bool, list[ImportedPrediction]]:
+def prediction_rows(predictions: Any) -> tuple[bool, list[Prediction]]:
     """The predictions, and whether they name strings by ids.
 
     Args:
@@ -66,7 +68,7 @@ def prediction_rows(predictions: Any) -> tuple[bool, list[ImportedPrediction]]:
         said = ", ".join(f"{name} {len(values):,}" for name, values in given.items())
         raise DatasetError(f"predictions have columns of different lengths: {said}")
     rows = zip(*given.values(), strict=True)
-    return by_id, [ImportedPrediction(f"row {number}", *row) for number, row in enumerate(rows, 1)]
+    return by_id, [Prediction(f"row {number}", *row) for number, row in enumerate(rows, 1)]
 
 
 def _columns(predictions: Any) -> Mapping[str, Any]:
@@ -139,22 +141,16 @@ def _losses(losses: Any) -> tuple[list[float], list[float], str]:
         ConfigError: they are no pairs of numbers.
     """
     pairs = _pairs(losses)
-    diverged = next((x for x, pair in enumerate(pairs) if not np.isfinite(pair).all()), None)
-    kept = pairs[:diverged]
-    said = ""
-    if diverged is not None:
-        part, loss = next(
-            (part, loss)
-            for part, loss in zip(("train", "validation"), pairs[diverged], strict=True)
-            if not np.isfinite(loss)
-        )
-        said = f"diverged in epoch {diverged + 1}: the {part} loss became {loss}"
-    return [pair[0] for pair in kept], [pair[1] for pair in kept], said
+    kept = list(takewhile(lambda pair: np.isfinite(pair).all(), pairs))
+    train, validation = [x for x, _ in kept], [x for _, x in kept]
+    if len(kept) == len(pairs):
+        return train, validation, ""
+    said = zip(("train", "validation"), pairs[len(kept)], strict=True)
+    part, loss = next((part, loss) for part, loss in said if not np.isfinite(loss))
+    return train, validation, f"diverged in epoch {len(kept) + 1}: the {part} loss became {loss}"
 
 
 def _pairs(losses: Any) -> list[tuple[float, float]]:
-    if losses is None:
-        return []
     if isinstance(losses, Mapping | pd.DataFrame):
         columns: list[Any] = [
             losses.get(x, losses.get(f"{x}_loss")) for x in ("train", "validation")
@@ -163,8 +159,8 @@ def _pairs(losses: Any) -> list[tuple[float, float]]:
             said = ", ".join(map(str, losses))[:60]
             raise ConfigError(f"losses have the columns {said!r}, expected train and validation")
         # As `frame.to_dict()` has them, by index.
-        columns = [x.values() if isinstance(x, Mapping) else x for x in columns]
-        losses = zip_longest(*columns)
+        losses = zip_longest(*(x.values() if isinstance(x, Mapping) else x for x in columns))
+    losses = [] if losses is None else losses
     if isinstance(losses, str) or not isinstance(losses, Iterable):
         raise ConfigError(f"losses={losses!r:.60}: {LOSSES}")
     pairs = []
@@ -198,15 +194,12 @@ class ResultLog:
     @property
     def strings(self) -> pd.DataFrame:
         """The test strings: tokens, as a list, and what is right, label or target."""
-        test, problem = self._strings.test, self._strings.problem
-        tokens = problem.task.alphabet
-        spelled = [
-            [tokens[x - FIRST_LETTER] for x in self._strings.tokenizer.encode(text)[1:]]
-            for text in test.texts
-        ]
-        if test.target_texts is None:
-            return pd.DataFrame({"tokens": spelled, "label": test.targets})
-        return pd.DataFrame({"tokens": spelled, "target": test.target_texts})
+        test, tokens = self._strings.test, self._strings.problem.task.alphabet
+        encoded = (self._strings.tokenizer.encode(text)[1:] for text in test.texts)
+        spelled = [[tokens[x - FIRST_LETTER] for x in ids] for ids in encoded]
+        texts = test.target_texts
+        right = {"label": test.targets} if texts is None else {"target": texts}
+        return pd.DataFrame({"tokens": spelled, **right})
 
     def run(
         self,
@@ -247,7 +240,7 @@ class ResultLog:
         self,
         model: str,
         seed: int,
-        given: Iterable[ImportedPrediction],
+        given: Iterable[Prediction],
         *,
         by_id: bool,
         config: Mapping[str, Any] | None = None,
@@ -384,34 +377,28 @@ def import_predictions(
         DatasetError: a row is refused, with its line.
         ConfigError: as `log_results`.
     """
-    named = str(path)[:200]
     shown = "".join(x if x.isprintable() else "?" for x in Path(path).name)
     source = f"predictions of {shown[:MAX_NAME]}"
-    try:
-        by_id, rows = read_predictions(Path(path))
+    with refused_in(f"{str(path)[:200]}: "):
+        by_id, runs = read_predictions(Path(path))
         log = log_results(db, sweep=sweep, dataset=dataset, task=task, replace=replace)
-        runs: dict[tuple[str, int, str], list[ImportedPrediction]] = {}
-        if model is not None and (several := len({row.model for row in rows})) > 1:
-            said = f": the file has {several:,} models, and only one can be named"
-            raise ConfigError(Parameter("model", model), said)
-        for row in rows:
-            given = ImportedPrediction(row.place, row.string, row.prediction, row.score)
-            runs.setdefault((model or row.model, row.seed, row.settings), []).append(given)
+        if model is not None:
+            if (several := len({called for called, _, _ in runs})) > 1:
+                said = f": the file has {several:,} models, and only one can be named"
+                raise ConfigError(Parameter("model", model), said)
+            runs = {(model, *run[1:]): some for run, some in runs.items()}
         made = []
         for (called, seed, settings), some in runs.items():
-            try:
+            # Rows of one model, one of which has another setting, are two runs.
+            several = sum(run[:2] == (called, seed) for run in runs)
+            who = (
+                f"model {called!r:.60}, seed {seed}{f', config {settings[:80]}' * (several > 1)}: "
+            )
+            with refused_in(who * (len(runs) > 1)):
                 config = json.loads(settings)
                 made.append(
                     log.prepare(called, seed, some, by_id=by_id, config=config, source=source)
                 )
-            except DatasetError as error:
-                who = f"model {called!r:.60}, seed {seed}"
-                # Rows of one model, one of which has another setting, are two runs.
-                several = sum(key[:2] == (called, seed) for key in runs) > 1
-                who += f", config {settings[:80]}: " if several else ": "
-                raise DatasetError(f"{who if len(runs) > 1 else ''}{error}") from None
-    except DatasetError as error:
-        raise DatasetError(f"{named}: {error}") from None
     return log.store(made)
 
 
@@ -475,14 +462,5 @@ def tested_fields(
 
 def _as_test_strings(content: Dataset) -> Dataset:
     """A file without splits as one of test strings alone."""
-    if content.splits is not None:
-        return content
-    return Dataset.of(
-        content.name,
-        content.alphabet,
-        content.strings,
-        labels=content.labels,
-        targets=content.targets,
-        splits=np.full(len(content), SPLITS.index("test"), dtype=np.uint8),
-        ids=content.ids,
-    )
+    tested = np.full(len(content), SPLITS.index("test"), dtype=np.uint8)
+    return content if content.splits is not None else with_fields(content, splits=tested)

@@ -1,17 +1,21 @@
-"""Predictions of models trained elsewhere, held against what is right of each test string."""
+"""Predictions of models trained elsewhere, held against what is right of each test string.
+
+A prediction is found by its string, whichever way that is written; all are then joined with the
+test strings as one frame, in which those that are missing, twice or contradict are seen.
+"""
 
 import math
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+import pandas as pd
 
 from seqcls.errors import ConfigError, DatasetError, InvalidStringError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, evaluation_of
@@ -26,7 +30,8 @@ from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer, unpack_array
 from seqcls.text import count
 from sweeps.datasets import label_of
-from sweeps.datasets.predictions import is_missing
+from sweeps.datasets.predictions import Prediction, is_missing
+from sweeps.datasets.tables import refused_in
 from sweeps.datasets.written_lists import written_list
 
 UNWRITABLE = "\N{REPLACEMENT CHARACTER}"
@@ -34,18 +39,6 @@ UNWRITABLE = "\N{REPLACEMENT CHARACTER}"
 
 SHOWN = 5
 """Strings that are named at most where several are missing."""
-
-
-@dataclass(frozen=True)
-class ImportedPrediction:
-    """One answer of a model, as it was given."""
-
-    place: str
-    """Such as `line 7`."""
-    string: Any
-    """Its tokens, or the id of its row."""
-    answer: Any
-    score: Any = None
 
 
 class TestedStrings:
@@ -75,17 +68,20 @@ class TestedStrings:
         self.rows = {key: row for row, key in enumerate(keys)}
 
     @cached_property
+    def _content(self) -> Dataset | None:
+        """The file that the strings are of; None where they are drawn."""
+        content = getattr(self.problem.task, "content", None)
+        return content if isinstance(content, Dataset) else None
+
+    @cached_property
     def rows_of_ids(self) -> dict[str, int]:
         """The string of each id of the tested rows of a file."""
-        task: Any = self.problem.task
-        content: Dataset | None = getattr(task, "content", None)
+        content, test = self._content, self.problem.test
         if content is None or content.ids is None:
             raise DatasetError("id: the test strings have none; give their tokens")
-        test: Any = self.problem.test
-        letters, lengths = content.strings.letters, content.strings.lengths
+        rows: np.ndarray = getattr(test, "rows")  # noqa: B009
         return {
-            content.ids[row]: self.rows[tuple(letters[row, : lengths[row]].tolist())]
-            for row in test.rows.tolist()
+            content.ids[row]: self.rows[self._letters_of(content, row)] for row in rows.tolist()
         }
 
     @cached_property
@@ -94,15 +90,18 @@ class TestedStrings:
 
         Of models that answer them all the same, their answers are left out.
         """
-        content: Dataset | None = getattr(self.problem.task, "content", None)
-        if not isinstance(content, Dataset):
+        if (content := self._content) is None:
             return frozenset()
-        strings, found = content.strings, set[Any]()
-        for row in np.flatnonzero(content.contradicted).tolist():
-            if content.splits is None or SPLITS[content.splits[row]] == "test":
-                found.add(tuple(strings.letters[row, : strings.lengths[row]].tolist()))
-                found.update([] if content.ids is None else [content.ids[row]])
-        return frozenset(found)
+        is_tested = content.splits is None or content.splits == SPLITS.index("test")
+        rows = np.flatnonzero(content.contradicted & is_tested).tolist()
+        ids = content.ids or ()
+        return frozenset(
+            [self._letters_of(content, x) for x in rows] + [ids[x] for x in rows if ids]
+        )
+
+    def _letters_of(self, content: Dataset, row: int) -> tuple[int, ...]:
+        strings = content.strings
+        return tuple(strings.letters[row, : strings.lengths[row]].tolist())
 
     @cached_property
     def _spelled_without_spaces(self) -> frozenset[str]:
@@ -111,8 +110,7 @@ class TestedStrings:
         A text of such a column may be written without spaces, as it may stand in the file, though
         tokens of the other column have names.
         """
-        content: Dataset | None = getattr(self.problem.task, "content", None)
-        if content is None or not self.tokenizer.separator:
+        if (content := self._content) is None or not self.tokenizer.separator:
             return frozenset()
         columns = {"tokens": content.strings.letters, "target": content.targets}
         short = [len(token) == 1 for token in self.problem.task.alphabet]
@@ -217,13 +215,29 @@ class TestedStrings:
             raise DatasetError(f"{value!r:.60}, expected a string of the alphabet")
         return [self._alphabet[token] for token in tokens]
 
-    def row(self, value: Any) -> int | None:
-        """Which test string is the one that was given; None where none is."""
+    def key(self, value: Any, *, by_id: bool) -> Any:
+        """The id or the number of a test string; None of a row that the test leaves out.
+
+        Raises:
+            DatasetError: it is that of no test string.
+        """
+        if by_id:
+            text = str(value.item() if isinstance(value, np.generic) else value).strip()
+            if text not in self.rows_of_ids and text.endswith(".0"):
+                # A frame has whole numbers so where another one of the column was missing.
+                text = text.removesuffix(".0")
+            if text not in self.rows_of_ids and text not in self.untested:
+                raise DatasetError(f"id {text!r:.60} is not that of a test string")
+            return None if text in self.untested else text
         letters = self.letters(value)
         if self.test.strings.is_counted:
             counts = np.bincount(letters, minlength=len(self._alphabet))
-            return self.rows.get(tuple(counts.tolist()))
-        return self.rows.get(tuple(letters))
+            row = self.rows.get(tuple(counts.tolist()))
+        else:
+            row = self.rows.get(tuple(letters))
+        if row is None and tuple(letters) not in self.untested:
+            raise DatasetError(f"string {value!r:.60} is not a test string")
+        return row
 
     def answer(self, value: Any) -> Any:
         """A label, or the letters of an output; a token that the alphabet does not have is a number
@@ -248,75 +262,64 @@ class TestedStrings:
                         f"prediction: {value!r:.60} has {marker!r}, which marks an end or padding "
                         "and is no token of the task; cut outputs there"
                     )
-        return [self._number_of(token) for token in tokens]
+        beyond = len(self._alphabet)
+        numbers = self._alphabet
+        return tuple(
+            numbers[x] if x in numbers else self._others.setdefault(x, beyond + len(self._others))
+            for x in tokens
+        )
 
-    def check_spelling(
-        self, given: Sequence[ImportedPrediction], answers: Sequence[Sequence[int]]
-    ) -> None:
+    def check_spelling(self, frame: pd.DataFrame) -> None:
         """Looks whether outputs are wrong for how they were written, and for nothing else.
 
         Args:
-            given: those of all test strings, in their order.
+            frame: those of all test strings, in their order, as `evaluate_predictions` joins them.
 
         Raises:
             DatasetError: numbers have lost zeros in front, all are ids of tokens, or more are right
                 but for what no token has than are right.
         """
-        targets = [row[row != NO_LETTER].tolist() for row in self.test.targets]
-        texts = [_text(one.answer) for one in given]
+        alphabet, answers = self.problem.task.alphabet, frame["answer"].tolist()
+        targets = [tuple(row[row != NO_LETTER].tolist()) for row in self.test.targets]
+        texts = list(map(_text, frame["given"]))
         wrong = [row for row, target in enumerate(targets) if answers[row] != target]
-        cut = [row for row in wrong if self._lacks_zeros(texts[row], targets[row])]
+
+        def refuse(row: int, why: str) -> NoReturn:
+            raise DatasetError(f"{frame['place'].iloc[row]}: prediction: {texts[row]!r:.60} {why}")
+
+        def right(row: int) -> str:
+            return f"{self.tokenizer.decode(FIRST_LETTER + x for x in targets[row])!r:.60}"
+
+        spelled = {row: "".join(alphabet[x] for x in targets[row]) for row in wrong}
+        cut = [row for row, x in spelled.items() if texts[row] == (x.lstrip("0") or "0") != x]
         if len(cut) > 1 and all(map(_NUMBER.fullmatch, texts)):
-            right = self.tokenizer.decode(FIRST_LETTER + x for x in targets[cut[0]])
-            raise DatasetError(
-                f"{given[cut[0]].place}: prediction: {texts[cut[0]]} is {right!r:.60} but for the "
-                "zeros in front, which numbers lack, and all outputs are written as numbers; give "
-                "texts (dtype=str, where pandas reads them)"
+            refuse(
+                cut[0],
+                f"is {right(cut[0])} but for the zeros in front, which numbers lack, and all "
+                "outputs are written as numbers; give texts (dtype=str, where pandas reads them)",
             )
-        others = [row for row in wrong if max(answers[row], default=0) >= len(self._alphabet)]
-        written = [row for row in others if self._letters_in(texts[row]) == targets[row]]
+        # Capitals and forms of letters are let go where no two tokens are then the same.
+        fold = _fold if len({*map(_fold, alphabet)}) == len(alphabet) else str
+        folded = {fold(token): number for number, token in enumerate(alphabet)}
+        token = re.compile("|".join(map(re.escape, sorted(folded, key=len, reverse=True))))
+        written = [
+            row
+            for row in wrong
+            if max(answers[row], default=0) >= len(alphabet)
+            and tuple(folded[x] for x in token.findall(fold(texts[row]))) == targets[row]
+        ]
         if len(written) > max(1, len(targets) - len(wrong)):
-            first = written[0]
-            right = self.tokenizer.decode(FIRST_LETTER + x for x in targets[first])
-            raise DatasetError(
-                f"{given[first].place}: prediction: {texts[first]!r:.60} is right but for signs or "
-                f"capitals that no token of the task has, as {len(written):,} of {len(targets):,} "
-                f"outputs are; write it as {right!r:.60}"
+            refuse(
+                written[0],
+                "is right but for signs or capitals that no token has, as "
+                f"{len(written):,} of {len(targets):,} outputs are; write {right(written[0])}",
             )
-        is_foreign = min(chain(*answers), default=0) >= len(self._alphabet)
+        is_foreign = min(chain(*answers), default=0) >= len(alphabet)
         if is_foreign and all(map(_IDS.fullmatch, texts)):
-            raise DatasetError(
-                f"{given[0].place}: prediction: {texts[0]!r:.60} and all others are numbers "
-                f"that are no tokens of the task; its own are {' '.join(self._alphabet):.100}"
+            known = f"{' '.join(alphabet):.100}"
+            refuse(
+                0, f"and all others are numbers that are no tokens of the task; its own: {known}"
             )
-
-    def _lacks_zeros(self, text: str, target: Sequence[int]) -> bool:
-        tokens = "".join(self.problem.task.alphabet[x] for x in target)
-        return tokens.isdecimal() and text == (tokens.lstrip("0") or "0")
-
-    def _letters_in(self, text: str) -> list[int]:
-        """The letters that stand in a text, with anything between them, in capitals or not."""
-        return [self._folded[x] for x in self._any_token.findall(self._fold(text))]
-
-    @cached_property
-    def _fold(self) -> Callable[[str], str]:
-        def fold(text: str) -> str:
-            return unicodedata.normalize("NFKC", text).casefold()
-
-        return fold if len({*map(fold, self._alphabet)}) == len(self._alphabet) else str
-
-    @cached_property
-    def _folded(self) -> dict[str, int]:
-        return {self._fold(token): number for token, number in self._alphabet.items()}
-
-    @cached_property
-    def _any_token(self) -> re.Pattern[str]:
-        return re.compile("|".join(map(re.escape, sorted(self._folded, key=len, reverse=True))))
-
-    def _number_of(self, token: str) -> int:
-        if token in self._alphabet:
-            return self._alphabet[token]
-        return self._others.setdefault(token, len(self._alphabet) + len(self._others))
 
     @property
     def writer(self) -> Tokenizer:
@@ -345,6 +348,10 @@ _NUMBER = re.compile("0|[1-9][0-9]*", re.ASCII)
 """A whole number as Python writes it."""
 
 _IDS = re.compile(r"[\W\d]*\d[\W\d]*")
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _text(value: Any) -> str:
@@ -385,58 +392,51 @@ def _score(value: Any) -> float:
 
 
 def evaluate_predictions(
-    strings: TestedStrings, given: Iterable[ImportedPrediction], *, by_id: bool
+    strings: TestedStrings, given: Iterable[Prediction], *, by_id: bool
 ) -> Evaluation:
     """Predictions for every test string, held against what is right.
 
     Raises:
         DatasetError: strings are missing, unknown or stand twice, or a prediction is none.
     """
-    given = _without_points(strings, list(given))
-    number = len(strings.test.texts)
-    answers: list[Any] = [None] * number
-    kept: list[Any] = [None] * number
-    scores = np.full(number, np.nan)
-    before: dict[Any, str] = {}
-    answered: dict[int, str] = {}
-    for prediction in given:
-        try:
-            key = _key(strings, prediction.string, by_id=by_id)
-            answer, score = strings.answer(prediction.answer), _score(prediction.score)
-        except DatasetError as error:
-            raise DatasetError(f"{prediction.place}: {error}") from None
-        if key is None:
-            continue
-        row = strings.rows_of_ids[key] if by_id else key
-        if key in before:
-            raise DatasetError(
-                f"{prediction.place}: the string of {before[key]} again; keep one of them"
-            )
-        if row in answered and answers[row] != answer:
-            raise DatasetError(
-                f"{prediction.place}: the string of {answered[row]} again, with another prediction"
-            )
-        before[key] = answered[row] = prediction.place
-        answers[row], scores[row], kept[row] = answer, score, prediction
-    wanted: Any = strings.rows_of_ids if by_id else range(number)
-    missing = [key for key in wanted if key not in before]
-    if missing:
-        shown = [repr(key if by_id else strings.test.texts[key])[:60] for key in missing[:SHOWN]]
+    read = []
+    for place, string, answer, score in _without_points(strings, list(given)):
+        with refused_in(f"{place}: "):
+            key = strings.key(string, by_id=by_id)
+            of_string = (strings.answer(answer), _score(score))
+        if key is not None:
+            row = strings.rows_of_ids[key] if by_id else key
+            read.append((place, key, row, *of_string, answer))
+    frame = pd.DataFrame(read, columns=["place", "key", "row", "answer", "score", "given"])
+    before = frame.groupby("key")["place"].transform("first")
+    for place, first in zip(frame["place"], before, strict=True):
+        if place != first:
+            raise DatasetError(f"{place}: the string of {first} again; keep one of them")
+    # Several ids may be those of one string.
+    firsts = frame.groupby("row")[["place", "answer"]].transform("first")
+    for place, answer, (first, other) in zip(
+        frame["place"], frame["answer"], firsts.itertuples(index=False), strict=True
+    ):
+        if answer != other:
+            raise DatasetError(f"{place}: the string of {first} again, with another prediction")
+    keys: list[Any] = [*strings.rows_of_ids] if by_id else [*strings.rows.values()]
+    wanted = pd.Series(keys, dtype=object)
+    if missing := wanted[~wanted.isin(frame["key"])].tolist():
+        shown = [repr(x if by_id else strings.test.texts[x])[:60] for x in missing[:SHOWN]]
         more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
         raise DatasetError(
             f"no prediction for {len(missing):,} of {count(len(wanted), 'test string')}: "
             f"{', '.join(shown)}{more}"
         )
+    frame = frame.drop_duplicates("row", keep="last").sort_values("row")
     if strings.are_outputs:
-        strings.check_spelling(kept, answers)
+        strings.check_spelling(frame)
     given_by_row = _outputs if strings.are_outputs else _labels
-    test, problem = strings.test, strings.problem
-    return evaluation_of(problem, test, given_by_row(strings, answers, scores), strings.writer)
+    answers = given_by_row(strings, frame["answer"].tolist(), frame["score"].to_numpy(float))
+    return evaluation_of(strings.problem, strings.test, answers, strings.writer)
 
 
-def _without_points(
-    strings: TestedStrings, given: list[ImportedPrediction]
-) -> list[ImportedPrediction]:
+def _without_points(strings: TestedStrings, given: list[Prediction]) -> list[Prediction]:
     """Outputs that are all whole numbers and were written as 18.0, as those of a column are where
     one is missing; where a point is no token.
     """
@@ -444,28 +444,10 @@ def _without_points(
     are_floats = said and all(isinstance(x, str) and _FLOAT.fullmatch(x.strip()) for x in said)
     if not strings.are_outputs or not are_floats or "." in "".join(strings.problem.task.alphabet):
         return given
-    return [replace(x, answer=x.answer if is_missing(x.answer) else float(x.answer)) for x in given]
+    return [x if is_missing(x.answer) else x._replace(answer=float(x.answer)) for x in given]
 
 
 _FLOAT = re.compile(r"-?[0-9]+(?:\.0|(?:\.[0-9]+)?e\+[0-9]+)")
-
-
-def _key(strings: TestedStrings, value: Any, *, by_id: bool) -> Any:
-    """The id or the number of a test string; None of a row that the test leaves out."""
-    if by_id:
-        text = str(value.item() if isinstance(value, np.generic) else value).strip()
-        if text not in strings.rows_of_ids and text.endswith(".0"):
-            # A frame has whole numbers so where another one of the column was missing.
-            text = text.removesuffix(".0")
-        if text in strings.untested:
-            return None
-        if text not in strings.rows_of_ids:
-            raise DatasetError(f"id {text!r:.60} is not that of a test string")
-        return text
-    row = strings.row(value)
-    if row is None and tuple(strings.letters(value)) not in strings.untested:
-        raise DatasetError(f"string {value!r:.60} is not a test string")
-    return row
 
 
 def _labels(strings: TestedStrings, labels: list[bool], scores: np.ndarray) -> Answers:
@@ -501,13 +483,15 @@ def _no_logits(answers: np.ndarray, scores: np.ndarray) -> str | None:
     return None
 
 
-def _outputs(strings: TestedStrings, outputs: list[list[int]], scores: np.ndarray) -> OutputAnswers:
+def _outputs(
+    strings: TestedStrings, outputs: list[tuple[int, ...]], scores: np.ndarray
+) -> OutputAnswers:
     test, every = strings.test, np.ones(len(outputs), dtype=bool)
     targets = [row[row != NO_LETTER].tolist() for row in test.targets]
     errors = {
-        row: WrongOutput(output, target, True)
+        row: WrongOutput([*output], target, True)
         for row, (output, target) in enumerate(zip(outputs, targets, strict=True))
-        if output != target
+        if [*output] != target
     }
     # A token beyond the alphabet is none of any target, whichever it is.
     letters = letter_rows([[min(x, NO_LETTER - 1) for x in output] for output in outputs])

@@ -1,7 +1,10 @@
 """A file of strings with labels or targets as a dataset; what is refused is named with its line."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +31,8 @@ from seqcls.strings.datasets import (
 )
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from sweeps.datasets.automata import is_automaton, read_automaton
-from sweeps.datasets.formats import SPLIT_NAMES
-from sweeps.datasets.layouts import RawRow, RawRows, raw_rows
+from sweeps.datasets.layouts import SPLIT_NAMES, RawRow, RawRows, raw_rows
+from sweeps.datasets.tables import refused_in
 from sweeps.datasets.written_lists import ANY_TEXT, written_list
 
 __all__ = ["FileContent", "read_content", "read_dataset", "read_rows_or_automaton"]
@@ -137,85 +140,80 @@ class _TooManyError(Exception):
     """So many rows are refused that the rest need not be read."""
 
 
+def _items_of(value: Any) -> tuple[list[Any] | None, str | None]:
+    """The items of a list, or of a text that is one, and how it was written: `list`, `written` as
+    text, `text`; None of what may be either of these two.
+    """
+    if isinstance(value, list):
+        return value, "list"
+    if not isinstance(value, str):
+        raise DatasetError(f"{value!r:.60}, expected text or a list of tokens")
+    items = written_list(text := value.strip(SPACES))
+    return items, None if ANY_TEXT.fullmatch(text) else "text" if items is None else "written"
+
+
+def _usual_kind(values: Iterable[Any]) -> str | None:
+    """How most values are written of which it is certain."""
+    kinds = Counter[str]()
+    for value in values:
+        with suppress(DatasetError):
+            if kind := _items_of(value)[1]:
+                kinds[kind] += 1
+    return max(kinds, key=lambda kind: kinds[kind], default=None)
+
+
 class _Texts:
     """Texts of one column, as tokens: characters, or words where any text has several."""
 
-    def __init__(self, name: str, spaced: bool | None) -> None:
+    def __init__(self, name: str, values: Iterable[Any], spaced: bool | None) -> None:
         self.name = name
+        self.kind = _usual_kind(values)
         self.texts: list[str] = []
         self._spaced = spaced
-        self._kind: str | None = None
-        """`text`, `list`, or `written` of lists that are written as text."""
-        self._undecided: dict[int, list[str]] = {}
-        """Rows whose texts may be written lists too, with the items."""
-        self._with_space: list[int] = []
-        """Rows whose text has several words."""
         self._composed: list[int] = []
         """Rows with letters that were written in another form."""
-
-    def add(self, value: Any) -> None:
-        """Keeps a text, or a list of tokens as one."""
-        if not isinstance(value, str | list):
-            raise DatasetError(f"{value!r:.60}, expected text or a list of tokens")
-        text, kind = "", "list" if isinstance(value, list) else None
-        items = value if isinstance(value, list) else None
-        if isinstance(value, str):
-            text = value.strip(SPACES)
-            items = written_list(text)
-            if not ANY_TEXT.fullmatch(text):
-                kind = "text" if items is None else "written"
-            elif self._kind != "list":
-                kind = self._kind
-            else:
-                kind = "text"
-        if None not in (kind, self._kind) and kind != self._kind:
-            raise DatasetError(
-                f"texts and lists of tokens stand in one column, but {value!r:.60} is "
-                f"{'a list' if items is not None else 'none'}; write all alike, and where brackets "
-                "are tokens a space around every token"
-            )
-        tokens = None if items is None else _check_tokens(value, items)
-        if kind is None:
-            self._undecided[len(self.texts)] = tokens or []
-        elif self._kind is None:
-            self._kind = kind
-            if kind == "written":
-                self._read_undecided()
-        if kind in ("list", "written"):
-            text = " ".join(map(compose, tokens or []))
-            if not text.isascii() and text.split() != tokens:
-                self._composed.append(len(self.texts))
-        elif unseen := unseen_character(text, allowed="\t"):
-            raise DatasetError(f"{text!r:.60} has {unseen}")
-        else:
-            if " " in text or "\t" in text:
-                self._with_space.append(len(self.texts))
-            if (other := compose(text)) != text:
-                self._composed.append(len(self.texts))
-                text = other
-        self.texts.append(text)
-
-    def settle(self, other: "_Texts") -> None:
-        """Reads a column of nothing but `[1]` and `[]` as lists where the other one has some."""
-        if self._kind is None and other.has_lists and len(self._undecided) == len(self.texts):
-            self._kind = "written"
-            self._read_undecided()
-
-    def _read_undecided(self) -> None:
-        for row, items in self._undecided.items():
-            self.texts[row] = " ".join(items)
 
     @property
     def has_lists(self) -> bool:
         """Whether its texts are lists."""
-        return self._kind in ("list", "written")
+        return self.kind in ("list", "written")
 
-    @property
+    def read(self, row: int, value: Any) -> str:
+        """A text, or the tokens of a list with spaces between."""
+        items, kind = _items_of(value)
+        # What is a list beside other lists may be a text too, unless it is no text at all.
+        if kind not in (None, self.kind) or (kind is None and self.kind == "list"):
+            raise DatasetError(
+                f"texts and lists of tokens stand in one column, but {value!r:.60} is "
+                f"{'none' if items is None else 'a list'}; write all alike, and where brackets are "
+                "tokens a space around every token"
+            )
+        if self.has_lists:
+            given: Any = _check_tokens(value, items or [])
+            text = " ".join(map(compose, given))
+            is_composed = text.split() != given
+        else:
+            given = value.strip(SPACES)
+            plain = given.isascii() and given.isprintable()
+            if not plain and (unseen := unseen_character(given, allowed="\t")):
+                raise DatasetError(f"{given!r:.60} has {unseen}")
+            text = compose(given)
+            is_composed = text != given
+        if is_composed:
+            self._composed.append(row)
+        return text
+
+    @cached_property
+    def _with_space(self) -> list[int]:
+        """Rows whose text has several words."""
+        return [row for row, text in enumerate(self.texts) if " " in text or "\t" in text]
+
+    @cached_property
     def is_spaced(self) -> bool:
         """Whether tokens are the words of texts, and not their characters."""
-        if self._spaced is None:
-            self._spaced = self.has_lists or bool(self._with_space)
-        return self._spaced
+        return (
+            self._spaced if self._spaced is not None else self.has_lists or bool(self._with_space)
+        )
 
     def tokens(self, row: int) -> Sequence[str]:
         """The tokens of one text."""
@@ -223,26 +221,27 @@ class _Texts:
 
     def read_as(self, places: Sequence[str]) -> str:
         """What the tokens are, and which text says so."""
+        rows, number = self._with_space, len(self.texts)
+        if self.has_lists:
+            said = f"{self.name}: read as lists" + " written as text" * (self.kind == "written")
+        elif not self.is_spaced:
+            said = f"{self.name}: read as characters, since no text has a space"
+        elif not rows or len(rows) == number:
+            said = f"{self.name}: read as words, with spaces between"
+        else:
+            some = f"{len(rows):,} of {number:,} texts {'has' if len(rows) == 1 else 'have'}"
+            advice = "; remove it there if characters are tokens" * (len(rows) <= number / 2)
+            said = (
+                f"{self.name}: read as words, since {some} a space, first {places[rows[0]]}, "
+                f"{self.texts[rows[0]]!r:.60}{advice}"
+            )
         if not (rows := self._composed):
-            return self._kind_of_tokens(places)
+            return said
         some = "1 text has" if len(rows) == 1 else f"{len(rows):,} texts have"
         return (
-            f"{self._kind_of_tokens(places)}; {some} letters in another form, read as NFC has "
-            f"them, first {places[rows[0]]}, {self.texts[rows[0]]!r:.60}"
+            f"{said}; {some} letters in another form, read as NFC has them, first "
+            f"{places[rows[0]]}, {self.texts[rows[0]]!r:.60}"
         )
-
-    def _kind_of_tokens(self, places: Sequence[str]) -> str:
-        if self.has_lists:
-            return f"{self.name}: read as lists" + " written as text" * (self._kind == "written")
-        if not self.is_spaced:
-            return f"{self.name}: read as characters, since no text has a space"
-        rows, number = self._with_space, len(self.texts)
-        if not rows or len(rows) == number:
-            return f"{self.name}: read as words, with spaces between"
-        some = f"{len(rows):,} of {number:,} texts {'has' if len(rows) == 1 else 'have'} a space"
-        first = f"{places[rows[0]]}, {self.texts[rows[0]]!r:.60}"
-        advice = "; remove it there if characters are tokens" if len(rows) <= number / 2 else ""
-        return f"{self.name}: read as words, since {some}, first {first}{advice}"
 
 
 def _check_tokens(value: Any, items: Sequence[Any]) -> list[str]:
@@ -279,122 +278,102 @@ class _Rows:
         self.read_as: tuple[str, ...] = ()
         self.contradictions: tuple[str, ...] = ()
         self._most = most
-        self._places: list[str] = []
-        self._labels = bytearray()
-        self._splits = bytearray()
-        self._border = bytearray()
-        self._ids: list[str] = []
-        self._known_ids: set[str] = set()
+        self._kept: list[RawRow] = []
+        """Those that are sound, with labels and splits as numbers."""
 
     def read(self, raw: RawRows) -> None:
-        """Keeps every row of a file."""
-        self._columns = raw.columns
-        self._tokens, self._targets = _Texts("tokens", raw.spaced), _Texts("target", None)
-        for row in raw.rows:
-            if len(self._places) == MAX_ROWS:
-                raise DatasetError(f"{row.place}: expected at most {MAX_ROWS:,} rows")
+        """Keeps every row of a file that is sound; the others are refused."""
+        rows = list[RawRow]()
+        damage: DatasetError | None = None
+        try:
+            for row in raw.rows:
+                if len(rows) == MAX_ROWS:
+                    raise DatasetError(f"{row.place}: expected at most {MAX_ROWS:,} rows")
+                rows.append(row)
+            if not rows:
+                raise DatasetError("no rows")
+        except DatasetError as error:
+            # What is refused of the rows before it comes first.
+            damage = error
+        self._has = {name: name in raw.columns for name in ("label", "split", "id")}
+        targets = [] if self._has["label"] else [row.target for row in rows]
+        self._tokens = _Texts("tokens", (row.tokens for row in rows), raw.spaced)
+        self._targets = _Texts("target", targets, None)
+        # A column of nothing but `[1]` and `[]` has lists where the other one has some.
+        for one, other in ((self._tokens, self._targets), (self._targets, self._tokens)):
+            one.kind = one.kind or ("written" if other.has_lists else None)
+        ids = set[str]()
+        for number, row in enumerate(rows):
             try:
-                self._add(row)
+                self._add(number, row, ids)
             except DatasetError as error:
                 self._refuse(row.place, str(error))
-        self._tokens.settle(self._targets)
-        self._targets.settle(self._tokens)
-        if not self._places and not self.problems:
-            raise DatasetError("no rows")
+        if damage is not None:
+            raise damage
 
     def _refuse(self, place: str, why: str) -> None:
         self.problems.append(f"{place}: {why}")
         if len(self.problems) >= self._most:
             raise _TooManyError
 
-    def _add(self, row: RawRow) -> None:
-        label = label_of(row.label) if "label" in self._columns else None
-        split = _split_number(row.split) if "split" in self._columns else None
-        row_id = self._id(row.id) if "id" in self._columns else None
-        self._tokens.add(row.tokens)
-        if label is None:
-            try:
-                self._targets.add(row.target)
-            except DatasetError as error:
-                self._tokens.texts.pop()
-                raise DatasetError(f"target: {error}") from None
-        else:
-            self._labels.append(label)
-        if split is not None:
-            self._splits.append(split)
-        if row.border is not None:
-            self._border.append(row.border)
-        if row_id is not None:
-            self._known_ids.add(row_id)
-            self._ids.append(row_id)
-        self._places.append(row.place)
-
-    def _id(self, value: Any) -> str:
-        text = str(value).strip() if isinstance(value, str | int) else ""
-        if not 1 <= len(text) <= MAX_ID or not text.isprintable():
-            raise DatasetError(f"id is {value!r:.60}, expected text of 1 to {MAX_ID} characters")
-        if text in self._known_ids:
-            raise DatasetError(f"id {text!r:.60} stands before it already")
-        return text
+    def _add(self, number: int, row: RawRow, ids: set[str]) -> None:
+        label = label_of(row.label) if self._has["label"] else None
+        split = _split_number(row.split) if self._has["split"] else None
+        row_id = str(row.id).strip() if isinstance(row.id, str | int) else ""
+        if self._has["id"]:
+            if not 1 <= len(row_id) <= MAX_ID or not row_id.isprintable():
+                raise DatasetError(
+                    f"id is {row.id!r:.60}, expected text of 1 to {MAX_ID} characters"
+                )
+            if row_id in ids:
+                raise DatasetError(f"id {row_id!r:.60} stands before it already")
+        text = self._tokens.read(number, row.tokens)
+        if not self._has["label"]:
+            with refused_in("target: "):
+                self._targets.texts.append(self._targets.read(number, row.target))
+        self._tokens.texts.append(text)
+        ids.add(row_id)
+        self._kept.append(RawRow(row.place, None, label, None, split, row_id, row.border))
 
     def dataset(self, name: str) -> Dataset | None:
         """The dataset of the rows; None where one of them is refused."""
         alphabet = self._alphabet()
         if self.problems:
             return None
-        numbers = {token: number for number, token in enumerate(alphabet)}
-        letters = self._letters(self._tokens, numbers)
+        letters = self._letters(self._tokens, alphabet)
         lengths = np.asarray((letters != NO_LETTER).sum(axis=1), dtype=np.int64)
         strings = TokenStrings(len(alphabet), lengths, letters)
         labels = targets = None
-        if "label" in self._columns:
-            answers = labels = np.frombuffer(bytes(self._labels), np.uint8).astype(bool)
+        if self._has["label"]:
+            answers = labels = np.array([row.label for row in self._kept], dtype=bool)
         else:
-            answers = targets = self._letters(self._targets, numbers)
+            answers = targets = self._letters(self._targets, alphabet)
         self._find_contradictions(strings, answers)
-        splits = np.frombuffer(bytes(self._splits), np.uint8) if self._splits else None
-        border = np.frombuffer(bytes(self._border), np.uint8).astype(bool) if self._border else None
-        ids = self._ids or None
-        tokens = alphabet if has_names(alphabet) else "".join(alphabet)
+        splits, border = [row.split for row in self._kept], [row.border for row in self._kept]
         return Dataset.of(
             name,
-            tokens,
+            alphabet if has_names(alphabet) else "".join(alphabet),
             strings,
             labels=labels,
             targets=targets,
-            splits=splits,
-            border=border,
-            ids=ids,
+            splits=np.array(splits, dtype=np.uint8) if self._has["split"] else None,
+            border=None if None in border else np.array(border, dtype=bool),
+            ids=[row.id for row in self._kept] if self._has["id"] else None,
         )
 
     def _alphabet(self) -> tuple[str, ...]:
-        known: set[str] = set()
+        known: dict[str, str] = {}
+        """The place where each token is first."""
         columns = [column for column in (self._tokens, self._targets) if column.texts]
         if not self.problems:
-            self.read_as = tuple(column.read_as(self._places) for column in columns)
-        beyond: tuple[str, str] | None = None
-        for row, place in enumerate(self._places):
+            places = [row.place for row in self._kept]
+            self.read_as = tuple(column.read_as(places) for column in columns)
+        for number, row in enumerate(self._kept):
             for column in columns:
-                tokens = column.tokens(row)
-                if len(tokens) > MAX_LENGTH:
-                    self._refuse(
-                        place,
-                        f"{column.name} has {len(tokens):,} tokens, expected at most "
-                        f"{MAX_LENGTH:,}",
-                    )
-                if not tokens and self._targets.texts and column is self._tokens:
-                    self._refuse(place, "tokens is empty: a pair needs an input")
-                if column.is_spaced and (obstacle := _split_letter(tokens)):
-                    self._refuse(place, f"{column.name}: {obstacle}")
-                for token in sorted(set(tokens) - known):
-                    if obstacle := alphabet_obstacle((token,), notation=True):
-                        self._refuse(place, f"{column.name}: {obstacle}")
-                        continue
-                    known.add(token)
-                    if len(known) == MAX_TOKENS + 1:
-                        beyond = place, token
-        if beyond is not None:
-            place, token = beyond
+                for why in self._obstacles(column, column.tokens(number), row.place, known):
+                    self._refuse(row.place, f"{column.name}{why}")
+        if len(known) > MAX_TOKENS:
+            token, place = list(known.items())[MAX_TOKENS]
             self._refuse(
                 place,
                 f"token {token!r} is one too many, expected at most {MAX_TOKENS} different ones; "
@@ -407,8 +386,24 @@ class _Rows:
             self.read_as += (confused,)
         return alphabet
 
-    def _letters(self, column: _Texts, numbers: Mapping[str, int]) -> np.ndarray:
-        rows = range(len(self._places))
+    def _obstacles(
+        self, column: _Texts, tokens: Sequence[str], place: str, known: dict[str, str]
+    ) -> Iterator[str]:
+        """What is against the tokens of one text; new tokens become known."""
+        if len(tokens) > MAX_LENGTH:
+            yield f" has {len(tokens):,} tokens, expected at most {MAX_LENGTH:,}"
+        if not tokens and self._targets.texts and column is self._tokens:
+            yield " is empty: a pair needs an input"
+        if column.is_spaced and (obstacle := _split_letter(tokens)):
+            yield f": {obstacle}"
+        for token in sorted(set(tokens) - known.keys()):
+            if obstacle := alphabet_obstacle((token,), notation=True):
+                yield f": {obstacle}"
+            else:
+                known[token] = place
+
+    def _letters(self, column: _Texts, alphabet: Sequence[str]) -> np.ndarray:
+        numbers, rows = {token: x for x, token in enumerate(alphabet)}, range(len(self._kept))
         width = max((len(column.tokens(row)) for row in rows), default=0)
         if width * len(rows) > MAX_PLACES:
             raise DatasetError(
@@ -419,7 +414,6 @@ class _Rows:
         for row in rows:
             tokens = column.tokens(row)
             letters[row, : len(tokens)] = [numbers[token] for token in tokens]
-        column.texts.clear()
         return letters
 
     def _find_contradictions(self, strings: TokenStrings, answers: np.ndarray) -> None:
@@ -427,8 +421,8 @@ class _Rows:
         found, wrong = contradictions(strings, answers)
         if not (number := int(found.sum())):
             return
-        what = "label" if "label" in self._columns else "target"
-        places = [self._places[row] for row in np.flatnonzero(found)[:MAX_PROBLEMS]]
+        what = "label" if self._has["label"] else "target"
+        places = [self._kept[row].place for row in np.flatnonzero(found)[:MAX_PROBLEMS]]
         more = f" and {number - len(places):,} more" * (number > len(places))
         rows = "1 row contradicts" if number == 1 else f"{number:,} rows contradict"
         self.contradictions = (

@@ -7,6 +7,7 @@ way that is missing leads to where all is rejected, and the result is minimal.
 import html
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,15 @@ from seqcls.strings.datasets import MAX_TOKENS
 from seqcls.tasks.automaton import Automaton, determinize, follow_silent, minimize
 from seqcls.text import count
 from sweeps.datasets.dot import Edge, read_graph
-from sweeps.datasets.formats import AUTOMATA, load_json
-from sweeps.datasets.lines import (
+from sweeps.datasets.tables import (
+    AUTOMATA,
     COMPRESSED,
-    compression_of,
-    ending_of,
-    first_bytes,
+    check_file,
+    kind_of,
     lines_of,
+    load_json,
+    open_bytes,
+    refused_in,
     whole_content,
 )
 
@@ -94,15 +97,11 @@ class _Arcs:
 
 def is_automaton(path: Path) -> bool:
     """Whether a file is read as an automaton: by its name, or, of JSON, by what is in it."""
-    ending = _ending(path)
-    if ending == ".json":
-        return _JSON.match(first_bytes(path, MAX_HEAD)) is not None
-    return ending in AUTOMATA
-
-
-def _ending(path: Path) -> str:
-    ending = ending_of(path.name)
-    return ending.removesuffix(compression_of(ending))
+    if kind_of(path) != ".json":
+        return kind_of(path) in AUTOMATA
+    with suppress(DatasetError), open_bytes(path) as file:
+        return _JSON.match(file.read(MAX_HEAD)) is not None
+    return False
 
 
 def read_automaton(path: Path, name: str) -> StoredAutomaton:
@@ -111,16 +110,8 @@ def read_automaton(path: Path, name: str) -> StoredAutomaton:
     Raises:
         DatasetError: it cannot be read, or is none of a language over at most `MAX_TOKENS` symbols.
     """
-    try:
-        if not path.is_file():
-            raise DatasetError(f"no file {str(path)!r:.200}")
-        if path.stat().st_size > MAX_BYTES:
-            raise DatasetError(
-                f"more than {MAX_BYTES:,} bytes; an automaton of so many is too large"
-            )
-    except OSError as error:
-        raise DatasetError(f"cannot be read: {error.strerror or error}") from None
-    arcs = {".att": _read_att, ".json": _read_json}.get(_ending(path), _read_dot)(path)
+    check_file(path, MAX_BYTES, "an automaton of so many is too large")
+    arcs = {".att": _read_att, ".json": _read_json}.get(kind_of(path), _read_dot)(path)
     arcs.symbols = [_plain(symbol) for symbol in arcs.symbols]
     symbols = sorted({*arcs.symbols, *map(_plain, arcs.more_symbols)} - {""})
     _check_symbols(symbols)
@@ -226,13 +217,12 @@ def _read_att(path: Path) -> _Arcs:
         return known[cell]
 
     for number, line in enumerate(lines_of(path), 1):
-        try:
+        with refused_in(f"line {number}: "):
             cells = _cells(line)
-            width = len(cells)
-            if not 1 <= width <= 5:
-                if width:
-                    raise DatasetError(f"{width:,} cells, expected 1 to 5")
+            if not cells:
                 continue
+            if (width := len(cells)) > 5:
+                raise DatasetError(f"{width:,} cells, expected 1 to 5")
             widths.add(width)
             source = state(cells[0])
             if width < 3:
@@ -243,15 +233,13 @@ def _read_att(path: Path) -> _Arcs:
                 outputs.setdefault((cells[2], cells[3]), number)
             if width in (2, 5):
                 _check_weight(cells[-1])
-        except DatasetError as error:
-            raise DatasetError(f"line {number}: {error}") from None
     if not known:
         raise DatasetError("no lines")
     first = next(iter(arcs.states))
     if first != "0":
         arcs.read_as.append(f"the start is state {first}, which the first line names")
     for (symbol, output), number in outputs.items():
-        try:
+        with refused_in(f"line {number}: "):
             # Where some lines have three cells, a fourth one is a weight, if it is a number.
             if 3 in widths and _number(output) is not None:
                 _check_weight(output)
@@ -260,8 +248,6 @@ def _read_att(path: Path) -> _Arcs:
                     f"symbol {symbol!r:.40} has the output {output!r:.40}: of a language both are "
                     "the same, and no weight stands there"
                 )
-        except DatasetError as error:
-            raise DatasetError(f"line {number}: {error}") from None
     _name_symbols(arcs, path)
     return arcs
 
@@ -336,7 +322,8 @@ def _tables_beside(path: Path) -> list[Path]:
     """The tables of an automaton's symbols: `lang.syms` of `lang.att`; `alph4.txt` of `04.x.att`,
     as MLRegTest has it.
     """
-    stem = path.name.removesuffix(compression_of(path.name.lower())).rpartition(".")[0]
+    packed = path.suffix.lower() in COMPRESSED
+    stem = (path.with_suffix("") if packed else path).stem
     beside = [path.with_name(stem + x + y) for x in TABLES for y in ("", *COMPRESSED)]
     if size := re.match(r"0*([1-9][0-9]{0,3})\.", stem):
         beside.append(path.with_name(f"alph{size[1]}.txt"))
@@ -351,19 +338,20 @@ def _read_table(path: Path) -> dict[str, int]:
         cells = line.strip(" \t\r\n").replace("\t", " ").split()
         if not cells:
             continue
-        if len(cells) != 2 or not _STATE.fullmatch(cells[1]) or cells[0] in numbers:
-            raise DatasetError(
-                f"table {path.name!r:.60}, line {number}: {line.strip()!r:.60}, expected a symbol "
-                "that is not yet in it, and its number"
-            )
-        if (called := names.setdefault(int(cells[1]), cells[0])) != cells[0]:
-            raise DatasetError(
-                f"table {path.name!r:.60}, line {number}: {cells[0]!r:.40} has the number "
-                f"{int(cells[1])}, which {called!r:.40} has; each symbol has one of its own"
-            )
-        numbers[cells[0]] = int(cells[1])
-        if len(numbers) > MAX_STATES:
-            raise DatasetError(f"table {path.name!r:.60}: more than {MAX_STATES:,} symbols")
+        with refused_in(f"table {path.name!r:.60}, line {number}: "):
+            if len(cells) != 2 or not _STATE.fullmatch(cells[1]) or cells[0] in numbers:
+                raise DatasetError(
+                    f"{line.strip()!r:.60}, expected a symbol that is not yet in it, and its number"
+                )
+            symbol, place = cells[0], int(cells[1])
+            if (called := names.setdefault(place, symbol)) != symbol:
+                raise DatasetError(
+                    f"{symbol!r:.40} has the number {place}, which {called!r:.40} has; each symbol "
+                    "has one of its own"
+                )
+            numbers[symbol] = place
+            if len(numbers) > MAX_STATES:
+                raise DatasetError(f"more than {MAX_STATES:,} symbols")
     return numbers
 
 
@@ -371,10 +359,7 @@ def _read_table(path: Path) -> dict[str, int]:
 
 
 def _read_json(path: Path) -> _Arcs:
-    try:
-        found = load_json("the file", whole_content(path, MAX_BYTES).decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"no text in UTF-8 (byte {error.start + 1})") from None
+    found = load_json("the file", whole_content(path, MAX_BYTES))
     kinds = {"alphabet": list, "start": int, "accepting": list, "transitions": list}
     for name, kind in kinds.items():
         if type(found.get(name)) is not kind:
@@ -507,10 +492,9 @@ def _symbols(edge: Edge) -> list[str]:
             raise DatasetError(f"{what} has {name!r}; write all its symbols in 'label'")
     if edge.attributes.get("dir", "forward") != "forward":
         raise DatasetError(f"{what} has dir={edge.attributes['dir']!r:.40}; write it forward")
-    try:
-        return _symbols_of(edge.attributes.get("label", ""))
-    except DatasetError as error:
-        raise DatasetError(f"{what}: label {edge.attributes['label']!r:.60} {error}") from None
+    label = edge.attributes.get("label", "")
+    with refused_in(f"{what}: label {label!r:.60} "):
+        return _symbols_of(label)
 
 
 def _symbols_of(label: str) -> list[str]:

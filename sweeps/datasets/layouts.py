@@ -1,24 +1,32 @@
 """Rows of strings with their answers: of one table, or of the files of a folder, by split."""
 
-import glob
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqcls.errors import DatasetError
-from sweeps.datasets.formats import READERS, SPLIT_NAMES, FileTable, table_of
-from sweeps.datasets.lines import (
+from seqcls.text import count
+from sweeps.datasets.tables import (
     COMPRESSED,
-    compression_of,
-    ending_of,
+    READERS,
+    Table,
     full_row,
+    kind_of,
     lines_of,
     refused_in,
     separated_lines,
+    table_of,
 )
+
+SPLIT_NAMES = {
+    "train": "train",
+    "test": "test",
+    **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
+}
+"""What a split may be called in a file, and in the name of one."""
 
 COLUMNS = ("tokens", "label", "target", "split", "id")
 SPELLED = {
@@ -31,27 +39,27 @@ SPELLED = {
 """What a file may call a column: the first names that it has count, and others mean nothing."""
 
 FLARE = {
-    "main.tok": "train",
+    ".": "train",
+    "test": "test",
     "validation-short": "validation",
     "validation-long": "validation",
-    "test": "test",
 }
-"""The parts of a folder as the benchmark FLaRe lays it out, by their split."""
+"""The folders in one as the benchmark FLaRe lays it out, by their split."""
 
 MLREGTEST = {
-    "Train": ("train", False),
-    "Dev": ("validation", False),
-    **{f"Test{which}": ("test", False) for which in ("SR", "LR", "1", "2")},
-    **{f"Test{which}": ("test", True) for which in ("SA", "LA", "3", "4")},
+    ("Train",): ("train", False),
+    ("Dev",): ("validation", False),
+    ("TestSR", "Test1"): ("test", False),
+    ("TestLR", "Test2"): ("test", False),
+    ("TestSA", "Test3"): ("test", True),
+    ("TestLA", "Test4"): ("test", True),
 }
 """The parts of a language as the benchmark MLRegTest lays it out: the split of each, and whether
 its strings are pairs at the language's border. Its tests are named, or numbered as at first."""
 
 _PACKED = f"(?:{'|'.join(map(re.escape, COMPRESSED))})?"
-_PART = re.compile(rf"(.+)_({'|'.join(MLREGTEST)})\.txt{_PACKED}")
-_NUMBERED = {"Test1": "TestSR", "Test2": "TestLR", "Test3": "TestSA", "Test4": "TestLA"}
+_PART = re.compile(rf"(.+)_({'|'.join(chain(*MLREGTEST))})\.txt{_PACKED}")
 _PAIRS = re.compile(rf"(.+)_(src|tgt)\.txt{_PACKED}")
-
 _SHARD = re.compile(r"-(\d+)-of-(\d+)")
 """In the names of files that hold one split together."""
 
@@ -74,7 +82,7 @@ class RawRow(NamedTuple):
 class RawRows:
     """What a file says of itself, and its rows."""
 
-    columns: tuple[str, ...]
+    columns: Sequence[str]
     """Those of `COLUMNS` that it has, and `border`."""
     rows: Iterator[RawRow]
     left_out: list[str] = field(default_factory=list)
@@ -93,75 +101,62 @@ def raw_rows(path: Path) -> RawRows:
     """
     try:
         if path.is_dir():
-            return _folder(path)
+            layouts = (_flare, _pairs_by_split, _language_of_folder)
+            return next(filter(None, (lay(path) for lay in layouts)), None) or _tables(path)
         if (pairs := _PAIRS.fullmatch(path.name)) and pairs[2] == "src" and path.is_file():
-            return _read_pairs(path)
+            return RawRows(("tokens", "target"), _pairs(path, _targets_of(path), "target"))
         if (part := _PART.fullmatch(path.name)) and _has_no_names(path):
-            return _one_language(path, *part.groups())
+            return _language(path, *part.groups())
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
     return _known_columns(table_of(path))
 
 
-def _known_columns(table: FileTable) -> RawRows:
+# One table.
+
+
+def _known_columns(table: Table) -> RawRows:
     """The columns that mean something here, by what they are called here."""
     sources = _sources(table)
     left_out = [name for name in table.names if name not in sources.values()]
 
     def rows() -> Iterator[RawRow]:
-        given = set(table.names)
-        for place, cells in table.rows(list(sources.values())):
-            if table.may_vary and cells.keys() != given:
-                _check_row(place, cells, sources, table.heading)
-                new = [name for name in cells if name not in given]
-                given.update(new)
-                left_out.extend(new)
-            named = {name: cells[source] for name, source in sources.items() if source in cells}
-            yield RawRow(place, **named)
+        known = {*table.names}
+        for place, cells in table.rows([*sources.values()]):
+            # Rows of JSON may have other names than the first one.
+            if cells.keys() != known:
+                if sources["tokens"] not in cells:
+                    raise DatasetError(f"{place} has no {sources['tokens']!r}")
+                if new := [x for x in COLUMNS if x in cells and sources.get(x) != x]:
+                    raise DatasetError(
+                        f"{place} has {new[0]!r}, but {table.heading} has not; give it to every "
+                        "row, or to none"
+                    )
+                left_out.extend(name for name in cells if name not in known)
+                known.update(cells)
+            yield RawRow(place, **{x: cells[y] for x, y in sources.items() if y in cells})
 
     return RawRows(tuple(sources), rows(), left_out)
 
 
-def _check_row(
-    place: str, cells: Mapping[str, Any], sources: Mapping[str, str], heading: str
-) -> None:
-    """Refuses a line of JSON that has other columns than the first one."""
-    if sources["tokens"] not in cells:
-        raise DatasetError(f"{place} has no {sources['tokens']!r}")
-    for name in COLUMNS:
-        if name in cells and sources.get(name) != name:
-            raise DatasetError(
-                f"{place} has {name!r}, but {heading} has not; give it to every row, or to none"
-            )
-
-
-def _sources(table: FileTable) -> dict[str, str]:
+def _sources(table: Table) -> dict[str, str]:
     """What the file calls each column that it has of those that are known here."""
-    spelled: dict[str, list[str]] = {}
-    for name in table.names:
-        spelled.setdefault(name.strip().lower(), []).append(name)
     sources: dict[str, str] = {}
     for column, ranks in SPELLED.items():
-        for rank in ranks:
-            if there := [name for spelling in rank for name in spelled.get(spelling, ())]:
-                if len(there) > 1:
-                    called = " and ".join(repr(name) for name in there[:3])
-                    raise DatasetError(
-                        f"{table.heading}: two columns are {column!r} ({called}); remove one, or "
-                        f"call the right one {column!r} and the other otherwise"
-                    )
-                sources[column] = there[0]
-                break
+        found = ([x for x in table.names if x.strip().lower() in rank] for rank in ranks)
+        there = next(filter(None, found), [])
+        if len(there) > 1:
+            called = " and ".join(map(repr, there[:3]))
+            raise DatasetError(
+                f"{table.heading}: two columns are {column!r} ({called}); remove one, or call the "
+                f"right one {column!r} and the other otherwise"
+            )
+        if there:
+            sources[column] = there[0]
     # What is called `output` is the answer only where there is no other.
     if "label" in sources and sources.get("target", "target").strip().lower() != "target":
         del sources["target"]
-    _check_columns(sources, table)
-    return sources
-
-
-def _check_columns(sources: Mapping[str, str], table: FileTable) -> None:
-    shown = ", ".join(table.names)[:100]
-    names = [", ".join(chain.from_iterable(ranks)) for ranks in SPELLED.values()]
+    shown, names = ", ".join(table.names)[:100], [", ".join(chain(*x)) for x in SPELLED.values()]
     known = f"tokens ({names[0]}), and label or target ({names[2]}); optionally split and id"
     if not sources:
         raise DatasetError(
@@ -175,52 +170,41 @@ def _check_columns(sources: Mapping[str, str], table: FileTable) -> None:
             f"columns {shown!r}: expected either 'label' or 'target' beside tokens "
             f"(known are {known})"
         )
+    return sources
 
 
-def _one_file(folder: Path, name: str) -> Path | None:
-    """The file of a name in a folder, packed or not; None where there is none.
+# Two texts, line by line, and the folders of the benchmarks.
+
+
+def _one_file(folder: Path, *names: str) -> Path | None:
+    """The file of one of these names in a folder, packed or not; None where there is none.
 
     Raises:
         DatasetError: there are several.
     """
-    found = [file for x in ("", *COMPRESSED) if (file := folder / f"{name}{x}").is_file()]
+    paths = (folder / f"{name}{packed}" for name in names for packed in ("", *COMPRESSED))
+    found = sorted(path for path in paths if path.is_file())
     if len(found) > 1:
-        raise _two_files(found)
-    return next(iter(found), None)
+        raise DatasetError(
+            f"{found[0].name} and {found[1].name} are for the same rows; keep one of them"
+        )
+    return found[0] if found else None
 
 
-def _two_files(files: Sequence[Path]) -> DatasetError:
-    first, second = (file.name for file in files[:2])
-    return DatasetError(f"{first} and {second} are for the same rows; keep one of them")
-
-
-def _none_empty(name: str, rows: Iterator[RawRow]) -> Iterator[RawRow]:
-    """The rows of one part of several.
-
-    Raises:
-        DatasetError: there is none.
-    """
-    row = None
-    for row in rows:
-        yield row
-    if row is None:
-        raise DatasetError(f"{name} has no rows; remove it, or write those of its split")
-
-
-def _read_pairs(path: Path) -> RawRows:
-    """Inputs in `NAME_src.txt`, their targets line by line in `NAME_tgt.txt`."""
-    return RawRows(("tokens", "target"), _pairs(path, _targets_beside(path), "target"))
-
-
-def _targets_beside(path: Path) -> Path:
+def _targets_of(path: Path) -> Path:
     name = f"{path.name.rpartition('_src.txt')[0]}_tgt.txt"
     if (other := _one_file(path.parent, name)) is None:
         raise DatasetError(f"no {name!r} beside {path.name}, with the targets")
     return other
 
 
+def _named_lines(path: Path) -> Iterator[str]:
+    with refused_in(f"{path.name}, "):
+        yield from lines_of(path)
+
+
 def _pairs(path: Path, other: Path, column: str, **more: Any) -> Iterator[RawRow]:
-    for number, pair in enumerate(zip_longest(lines_of(path), lines_of(other)), 1):
+    for number, pair in enumerate(zip_longest(_named_lines(path), _named_lines(other)), 1):
         if None in pair:
             short = other if pair[1] is None else path
             raise DatasetError(f"{short.name} ends before line {number}, which the other has")
@@ -230,7 +214,55 @@ def _pairs(path: Path, other: Path, column: str, **more: Any) -> Iterator[RawRow
         yield RawRow(place, tokens, **answers)
 
 
-# MLRegTest: for each language a file of each part, lines of a string and TRUE or FALSE.
+def _none_empty(parts: Sequence[tuple[str, Iterator[RawRow]]]) -> Iterator[RawRow]:
+    """The rows of parts, of which each has some; else it is refused by its name."""
+    for name, rows in parts:
+        if (first := next(rows, None)) is None:
+            raise DatasetError(f"{name} has no rows; remove it, or write those of its split")
+        yield first
+        yield from rows
+
+
+def _flare(path: Path) -> RawRows | None:
+    """FLaRe's `main.tok` and `labels.txt`, in a folder for each split."""
+    found = {_one_file(path / name, "main.tok"): split for name, split in FLARE.items()}
+    parts, read = [], list[Path]()
+    for file, split in found.items():
+        if file is None:
+            continue
+        if (labels := _one_file(file.parent, "labels.txt")) is None:
+            raise DatasetError(f"no labels.txt in {file.parent.name!r}, beside its main.tok")
+        name, read = f"{file.parent.name}/{file.name}", [*read, file, labels]
+        parts.append((name, _pairs(file, labels, "label", split=split)))
+    columns, rows = ("tokens", "label", "split"), _none_empty(parts)
+    return RawRows(columns, rows, spaced=True, unread=_not_read(path, read)) if parts else None
+
+
+def _pairs_by_split(path: Path) -> RawRows | None:
+    """Pairs of texts whose names begin with the word for a split; None where there are none."""
+    sources: dict[str, Path] = {}
+    named = [_PAIRS.fullmatch(file.name) for file in sorted(path.iterdir())]
+    for name in dict.fromkeys(found[1] for found in named if found is not None):
+        split = next((SPLIT_NAMES[x] for x in SPLIT_NAMES if name.startswith(x)), None)
+        if split is None:
+            continue
+        if (source := _one_file(path, f"{name}_src.txt")) is None:
+            raise DatasetError(f"no '{name}_src.txt' beside {name}_tgt.txt, with the inputs")
+        if split in sources:
+            raise DatasetError(
+                f"{sources[split].name} and {source.name} are both for the split {split!r}; keep "
+                "one of them"
+            )
+        sources[split] = source
+    targets = {split: _targets_of(source) for split, source in sources.items()}
+    parts = [
+        (source.name, _pairs(source, targets[split], "target", split=split))
+        for split, source in sources.items()
+    ]
+    if not parts:
+        return None
+    unread = _not_read(path, [*sources.values(), *targets.values()])
+    return RawRows(("tokens", "target", "split"), _none_empty(parts), unread=unread)
 
 
 def _has_no_names(path: Path) -> bool:
@@ -239,94 +271,55 @@ def _has_no_names(path: Path) -> bool:
     return first.rstrip("\r\n").rpartition("\t")[2] in ("TRUE", "FALSE")
 
 
-def _one_language(path: Path, name: str, part: str) -> RawRows:
-    """All parts of the language whose training strings a file has."""
+def _language(path: Path, name: str, part: str) -> RawRows:
+    """All parts of the language of MLRegTest whose training strings a file has."""
     if part != "Train":
         raise DatasetError(
             f"a part of the language {name!r:.60}: name its training strings, as "
             f"path = '{name}_Train.txt', and the parts beside them are read too"
         )
-    beside: dict[str, Path] = {}
-    unread = []
-    for file in sorted(path.parent.glob(f"{glob.escape(name)}_*")):
-        if (found := _PART.fullmatch(file.name)) is None or found[1] != name:
-            unread.append(file.name)
-            continue
-        called = _NUMBERED.get(found[2], found[2])
-        if called in beside:
-            raise _two_files([beside[called], file])
-        beside[called] = file
+    parts = []
+    for spelled, (split, border) in MLREGTEST.items():
+        if file := _one_file(path.parent, *(f"{name}_{x}.txt" for x in spelled)):
+            parts.append((file.name, _labeled_lines(file, split=split, border=border)))
+    read = {file for file, _ in parts}
+    beside = (x.name for x in sorted(path.parent.iterdir()) if x.name.startswith(f"{name}_"))
+    unread = tuple(x for x in beside if x not in read)
     columns = ("tokens", "label", "split", "border")
-    return RawRows(columns, _rows_of_parts(beside), spaced=False, unread=tuple(unread))
+    return RawRows(columns, _none_empty(parts), spaced=False, unread=unread)
 
 
-def _rows_of_parts(files: Mapping[str, Path]) -> Iterator[RawRow]:
-    for part, file in files.items():
-        yield from _none_empty(file.name, _rows_of_part(part, file))
+def _labeled_lines(file: Path, **more: Any) -> Iterator[RawRow]:
+    """Lines of a string and TRUE or FALSE."""
+    with refused_in(f"{file.name}, "):
+        for line, cells in separated_lines(file, "\t"):
+            if cells:
+                tokens, label = full_row(line, cells, 2)
+                yield RawRow(f"{file.name}, {line}", tokens, label, **more)
 
 
-def _rows_of_part(part: str, file: Path) -> Iterator[RawRow]:
-    split, border = MLREGTEST[part]
-    for line, cells in separated_lines(file, "\t"):
-        if cells:
-            place = f"{file.name}, {line}"
-            tokens, label = full_row(place, cells, 2)
-            yield RawRow(place, tokens, label, split=split, border=border)
-
-
-def _folder_of_languages(path: Path) -> RawRows | None:
+def _language_of_folder(path: Path) -> RawRows | None:
     """The language in a folder of MLRegTest; None of another folder."""
-    parts = [(file, _PART.fullmatch(file.name)) for file in sorted(path.iterdir())]
-    files = {part[1]: file for file, part in parts if part is not None and part[2] == "Train"}
-    languages = {name: file for name, file in files.items() if _has_no_names(file)}
-    if len(languages) > 1:
-        first = next(iter(languages.values()))
+    parts = {
+        file: found for file in sorted(path.iterdir()) if (found := _PART.fullmatch(file.name))
+    }
+    trained = [x for x, part in parts.items() if part[2] == "Train" and _has_no_names(x)]
+    if len({parts[file][1] for file in trained}) > 1:
         raise DatasetError(
-            f"a folder of {len(languages):,} languages: name one by its training strings, as "
-            f"path = {str(first)!r}, or each as a dataset of its own, as "
+            f"a folder of {len(trained):,} languages: name one by its training strings, as "
+            f"path = {str(trained[0])!r}, or each as a dataset of its own, as "
             f"path = {str(path / '*_Train.txt')!r}"
         )
-    for name, file in languages.items():
-        language = _one_language(file, name, "Train")
-        read = [file for file, part in parts if part is not None and part[1] == name]
-        unread = dict.fromkeys([*language.unread, *_not_read(path, read)])
-        return replace(language, unread=tuple(unread))
-    return None
+    if not trained:
+        return None
+    name = parts[trained[0]][1]
+    language = _language(trained[0], name, "Train")
+    read = [file for file, part in parts.items() if part[1] == name]
+    unread = dict.fromkeys([*language.unread, *_not_read(path, read)])
+    return replace(language, unread=tuple(unread))
 
 
-def _folder(path: Path) -> RawRows:
-    """A file for each split: FLaRe's `main.tok` and `labels.txt`, pairs of texts, those of
-    MLRegTest, or tables.
-    """
-    places = [(path, "train"), *((path / x, split) for x, split in list(FLARE.items())[1:])]
-    parts = [(file, x) for folder, x in places if (file := _one_file(folder, "main.tok"))]
-    if parts:
-        labels = [_labels_beside(file) for file, _ in parts]
-        unread = _not_read(path, {*labels, *(file for file, _ in parts)})
-        return RawRows(("tokens", "label", "split"), _flare(parts), spaced=True, unread=unread)
-    return _pairs_by_split(path) or _folder_of_languages(path) or _tables_by_split(path)
-
-
-def _not_read(path: Path, read: Collection[Path]) -> tuple[str, ...]:
-    """What else is in a folder and may have been meant for a split.
-
-    Raises:
-        DatasetError: it is a table that is called as a split.
-    """
-    rest = [file for file in sorted(path.iterdir()) if file not in read and _may_be_read(file)]
-    for file in rest:
-        if _is_table(file) and file.name.lower().split(".")[0] in SPLIT_NAMES:
-            other = min(read)
-            raise DatasetError(
-                f"{file.name} is a table of a split, beside {other.name}, which is none; keep what "
-                "is of one form"
-            )
-    folders = {file.parent for file in read}
-    return tuple(file.name for file in rest if file not in folders)
-
-
-def _may_be_read(file: Path) -> bool:
-    return not file.name.startswith(".") and (_is_table(file) or bool(_splits_of(file)))
+# A table for each split.
 
 
 def _splits_of(file: Path) -> set[str]:
@@ -335,121 +328,82 @@ def _splits_of(file: Path) -> set[str]:
     return {SPLIT_NAMES[x] for x in words if x in SPLIT_NAMES}
 
 
-def _pairs_by_split(path: Path) -> RawRows | None:
-    """Pairs of texts whose names begin with the word for a split; None where there are none."""
-    by_split: dict[str, Path] = {}
-    named = [_PAIRS.fullmatch(file.name) for file in sorted(path.iterdir())]
-    for name in dict.fromkeys(found[1] for found in named if found is not None):
-        key = next((x for x in SPLIT_NAMES if name.startswith(x)), None)
-        if key is None:
-            continue
-        source = _one_file(path, f"{name}_src.txt")
-        if source is None:
-            raise DatasetError(f"no '{name}_src.txt' beside {name}_tgt.txt, with the inputs")
-        split = SPLIT_NAMES[key]
-        if split in by_split:
+def _is_table(file: Path) -> bool:
+    return kind_of(file) in READERS and file.is_file()
+
+
+def _not_read(path: Path, read: Sequence[Path]) -> tuple[str, ...]:
+    """What else is in a folder and may have been meant for a split.
+
+    Raises:
+        DatasetError: it is a table that is called as a split.
+    """
+    beside = [x for x in sorted(path.iterdir()) if x not in read and not x.name.startswith(".")]
+    for file in filter(_is_table, beside):
+        if file.name.lower().split(".")[0] in SPLIT_NAMES:
             raise DatasetError(
-                f"{by_split[split].name} and {source.name} are both for the split {split!r}; keep "
-                "one of them"
+                f"{file.name} is a table of a split, beside {min(read).name}, which is none; keep "
+                "what is of one form"
             )
-        by_split[split] = source
-    if not by_split:
-        return None
-    read = [*by_split.values(), *map(_targets_beside, by_split.values())]
-    unread = _not_read(path, read)
-    return RawRows(("tokens", "target", "split"), _rows_by_split(by_split), unread=unread)
+    folders = {file.parent for file in read}
+    rest = [
+        file for file in beside if file not in folders and (_is_table(file) or _splits_of(file))
+    ]
+    return tuple(file.name for file in rest)
 
 
-def _rows_by_split(sources: Mapping[str, Path]) -> Iterator[RawRow]:
-    for split, source in sources.items():
-        for row in _none_empty(source.name, _read_pairs(source).rows):
-            yield row._replace(split=split)
-
-
-def _labels_beside(file: Path) -> Path:
-    labels = _one_file(file.parent, "labels.txt")
-    if labels is None:
-        raise DatasetError(f"no labels.txt in {file.parent.name!r}, beside its main.tok")
-    return labels
-
-
-def _flare(parts: Sequence[tuple[Path, str]]) -> Iterator[RawRow]:
-    for file, split in parts:
-        rows = _pairs(file, _labels_beside(file), "label", split=split)
-        yield from _none_empty(f"{file.parent.name}/{file.name}", rows)
-
-
-def _tables_by_split(path: Path) -> RawRows:
+def _tables(path: Path) -> RawRows:
     """Tables whose names have the word for a split, such as `train.csv` and `mine_dev.tsv`."""
     by_split: dict[str, list[Path]] = {}
-    unread = []
-    for file in filter(_may_be_read, sorted(path.iterdir())):
-        if len(splits := _splits_of(file)) == 1 and _is_table(file):
+    for file in sorted(path.iterdir()):
+        is_one = _is_table(file) and not file.name.startswith(".")
+        if is_one and len(splits := _splits_of(file)) == 1:
             by_split.setdefault(splits.pop(), []).append(file)
-        else:
-            unread.append(file.name)
     if not by_split:
         there = ", ".join(sorted(file.name for file in path.iterdir())) or "nothing"
         raise DatasetError(
             f"a folder of {there[:100]}; expected a file for each split, such as train.csv and "
             "test.csv, train_src.txt and train_tgt.txt, or main.tok and labels.txt as FLaRe has"
         )
+    raws: dict[Path, RawRows] = {}
     for split, files in by_split.items():
-        _check_shards(split, files)
-    raws = dict[Path, RawRows]()
-    for file in chain.from_iterable(by_split.values()):
-        with refused_in(f"{file.name}, "):
-            raws[file] = _known_columns(table_of(file))
-    first, *others = raws
-    for other in others:
-        if differ := sorted((set(raws[first].columns) ^ set(raws[other].columns)) - {"split"}):
-            has, lacks = (first, other) if differ[0] in raws[first].columns else (other, first)
+        shards = {x.groups() for file in files if (x := _SHARD.search(file.name))} or {("0", "1")}
+        if len(shards) < len(files) or {int(of) for _, of in shards} != {len(files)}:
+            raise DatasetError(
+                f"{count(len(files), 'file')} of the split {split!r} "
+                f"({', '.join(file.name for file in files)[:100]}), expected one, or all of its "
+                "shards, such as train-00000-of-00002.parquet"
+            )
+        for file in files:
+            with refused_in(f"{file.name}, "):
+                raws[file] = _known_columns(table_of(file))
+    first = next(iter(raws))
+    for file, raw in raws.items():
+        if differ := sorted(({*raw.columns} ^ {*raws[first].columns}) - {"split"}):
+            has, lacks = (file, first) if differ[0] in raw.columns else (first, file)
             raise DatasetError(f"{lacks.name} has no {differ[0]!r}, which {has.name} has")
     left_out: list[str] = []
 
     def rows() -> Iterator[RawRow]:
-        for split, files in by_split.items():
-            own = chain.from_iterable(_rows_of(file, raws[file], split) for file in files)
-            yield from _none_empty(files[0].name, own)
-            every = chain.from_iterable(raws[file].left_out for file in files)
-            left_out.extend(x for x in dict.fromkeys(every) if x not in left_out)
+        yield from _none_empty(
+            [
+                (files[0].name, chain(*(_rows_of(file, raws[file], split) for file in files)))
+                for split, files in by_split.items()
+            ]
+        )
+        left_out.extend(dict.fromkeys(chain(*(raw.left_out for raw in raws.values()))))
 
-    columns = tuple(name for name in COLUMNS if name in raws[first].columns or name == "split")
-    return RawRows(columns, rows(), left_out, unread=tuple(unread))
+    columns = tuple(x for x in COLUMNS if x in raws[first].columns or x == "split")
+    return RawRows(columns, rows(), left_out, unread=_not_read(path, [*raws]))
 
 
 def _rows_of(file: Path, raw: RawRows, split: str) -> Iterator[RawRow]:
-    while True:
-        with refused_in(f"{file.name}, "):
-            row = next(raw.rows, None)
-        if row is None:
-            return
-        yield _of_split(row, split, file.name)
-
-
-def _is_table(file: Path) -> bool:
-    ending = ending_of(file.name)
-    is_read = ending.removesuffix(compression_of(ending)) in READERS
-    return is_read and not file.name.startswith(".") and file.is_file()
-
-
-def _check_shards(split: str, files: Sequence[Path]) -> None:
-    """Refuses several files of one split that are not all the shards of one table."""
-    shards = [_SHARD.search(file.name) for file in files]
-    counts = {int(shard[2]) if shard else 1 for shard in shards}
-    numbers = {int(shard[1]) if shard else 0 for shard in shards}
-    if counts != {len(files)} or len(numbers) < len(files):
-        raise DatasetError(
-            f"{len(files)} {'file' if len(files) == 1 else 'files'} of the split {split!r} "
-            f"({', '.join(file.name for file in files)[:100]}), expected one, or all of its "
-            "shards, such as train-00000-of-00002.parquet"
-        )
-
-
-def _of_split(row: RawRow, split: str, name: str) -> RawRow:
-    """A row of a file that is named after its split, which the row may say too."""
-    said = row.split.strip().lower() if isinstance(row.split, str) else row.split
-    place = f"{name}, {row.place}"
-    if said is not None and SPLIT_NAMES.get(str(said)) != split:
-        raise DatasetError(f"{place}: split is {row.split!r:.60}, but the file is of {split!r}")
-    return row._replace(place=place, split=split)
+    """The rows of a file that is named after its split, which they may say too."""
+    with refused_in(f"{file.name}, "):
+        for row in raw.rows:
+            said = str(row.split).strip().lower()
+            if row.split is not None and SPLIT_NAMES.get(said) != split:
+                raise DatasetError(
+                    f"{row.place}: split is {row.split!r:.60}, but the file is of {split!r}"
+                )
+            yield row._replace(place=f"{file.name}, {row.place}", split=split)

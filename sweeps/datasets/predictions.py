@@ -13,66 +13,80 @@ from seqcls.errors import DatasetError
 from seqcls.imported import PREFIX, of_value, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
 from seqcls.text import TwiceError, canonical_json, each_once, nearest
-from sweeps.datasets.formats import SPLIT_NAMES, is_index, lower_names, table_of
-from sweeps.datasets.lines import refused_in
+from sweeps.datasets.layouts import SPLIT_NAMES
+from sweeps.datasets.tables import Row, Table, is_index, kind_of, lower_names, refused_in, table_of
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
-Row = tuple[str, dict[str, Any]]
-"""Where a row stands, and its cells by column."""
 
 
-class PredictionRow(NamedTuple):
-    """One prediction, as a file has it."""
+class Prediction(NamedTuple):
+    """One answer of a model, as it was given."""
 
     place: str
-    model: str
-    seed: int
-    settings: str
-    """As JSON."""
+    """Such as `line 7`."""
     string: Any
-    prediction: Any
-    score: Any
+    """Its tokens, or the id of its row."""
+    answer: Any
+    score: Any = None
 
 
-def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
-    """The predictions of a file, in its order, and whether they name strings by ids.
+Run = tuple[str, int, str]
+"""The name of a model, its seed, and its settings as JSON."""
+
+
+def read_predictions(path: Path) -> tuple[bool, dict[Run, list[Prediction]]]:
+    """The predictions in a file for test strings, by run, and whether they name strings by ids.
 
     Raises:
         DatasetError: it cannot be read, or a row of it is refused: with the line named.
     """
+    table = table_of(path)
     tested: list[Row] = []
     name, checked = "", set[tuple[str, ...]]()
-    for place, cells in _rows(path):
-        if not name:
-            _check_columns(list(cells))
-            name = "tokens" if "tokens" in cells else "id"
-            checked.add(tuple(cells))
+    for place, cells in _rows(table):
         if len(tested) == MAX_ROWS:
             raise DatasetError(f"{place}: expected at most {MAX_ROWS:,} rows")
-        with refused_in(f"{place}: "):
+        with refused_in(f"{place if name else table.heading}: "):
             if tuple(cells) not in checked:
                 # Lines of JSON need not have the names of the first.
-                _check_columns([*cells, *(x for x in (*NEEDED, name) if x not in cells)])
+                _check_columns([*cells, *(x for x in (*NEEDED, name) if name and x not in cells)])
+                name = name or ("tokens" if "tokens" in cells else "id")
                 checked.add(tuple(cells))
+        with refused_in(f"{place}: "):
             if _is_tested(cells):
                 tested.append((place, cells))
     if not tested:
         raise DatasetError("no predictions for test strings")
-    # Every cell of a file such as CSV is text.
-    if not any(path.name.lower().removesuffix(x).endswith(TYPED) for x in ("", *PACKED)):
+    # Of these files every cell is text.
+    if kind_of(path) in (".csv", ".tsv", ".txt"):
         tested = _read_numbers(tested)
-    predictions = []
+    runs: dict[Run, list[Prediction]] = {}
     for place, cells in tested:
         with refused_in(f"{place}: "):
-            predictions.append(_row(place, cells, name))
-    return name == "id", predictions
+            for needed in (*NEEDED, name):
+                if is_missing(cells.get(needed)):
+                    empty = "; where the output is empty, say so in JSON Lines or Parquet, as ''"
+                    raise DatasetError(f"no {needed!r}{empty * (needed == 'prediction')}")
+            run = _model(cells["model"]), seed_of(cells["seed"]), _settings(cells)
+        given = Prediction(place, cells[name], cells["prediction"], cells.get("score"))
+        runs.setdefault(run, []).append(given)
+    return name == "id", runs
+
+
+def _rows(table: Table) -> Iterator[Row]:
+    names = [name for name in table.names if not is_index(name)]
+    if not names or len(set(names)) < len(names):
+        raise DatasetError(f"{table.heading}: expected names of columns, each once")
+    lowered = {x: name for name, x in lower_names(table.heading, {x: x for x in names}).items()}
+    for place, cells in table.rows(names):
+        yield place, {lowered.get(x, x): cell for x, cell in cells.items() if not is_index(x)}
 
 
 def are_predictions(path: Path) -> bool:
     """Whether the first row of a file has a prediction."""
     try:
-        return any("prediction" in cells for _, cells in islice(_rows(path), 1))
+        return any("prediction" in cells for _, cells in islice(_rows(table_of(path)), 1))
     except (DatasetError, OSError):
         # What it is else, is said where it is read.
         return False
@@ -86,17 +100,6 @@ def _is_tested(cells: Mapping[str, Any]) -> bool:
     if known is None:
         raise DatasetError(f"split is {split!r:.60}, expected train, validation or test")
     return known == "test"
-
-
-def _row(place: str, cells: Mapping[str, Any], name: str) -> PredictionRow:
-    for needed in (*NEEDED, name):
-        if needed not in cells or is_missing(cells[needed]):
-            empty = "; where the output is empty, say so in JSON Lines or Parquet, as ''"
-            raise DatasetError(f"no {needed!r}{empty if needed == 'prediction' else ''}")
-    return PredictionRow(
-        place, _model(cells["model"]), seed_of(cells["seed"]), _settings(cells), cells[name],
-        cells["prediction"], cells.get("score"),
-    )  # fmt: skip
 
 
 def is_missing(value: Any) -> bool:
@@ -162,13 +165,6 @@ def _settings(cells: Mapping[str, Any]) -> str:
         raise DatasetError(f"config: {str(error)[:200]}") from None
 
 
-TYPED = (".jsonl", ".ndjson", ".json", ".parquet")
-"""Endings of files that say of each cell whether it is text."""
-
-
-PACKED = (".gz", ".bz2", ".xz")
-
-
 def _read_numbers(rows: Sequence[Row]) -> list[Row]:
     """Rows of text whose settings are numbers in the columns in which all are.
 
@@ -225,13 +221,3 @@ def _check_columns(names: Sequence[str]) -> None:
                 f"column {name!r:.60} means nothing here ({said}); call it 'config.{name[:40]}' if "
                 "it is a setting of the model"
             )
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    table = table_of(path)
-    names = [name for name in table.names if not is_index(name)]
-    if not names or len(set(names)) < len(names):
-        raise DatasetError(f"{table.heading}: expected names of columns, each once")
-    lowered = {x: name for name, x in lower_names(table.heading, {x: x for x in names}).items()}
-    for place, cells in table.rows(names):
-        yield place, {lowered.get(x, x): cell for x, cell in cells.items() if not is_index(x)}

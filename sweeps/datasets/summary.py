@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from seqcls.strings.automata import StoredAutomaton
 from seqcls.strings.datasets import SPLITS, Dataset, remember
+from seqcls.strings.tokenizer import unpack_array
 from seqcls.tasks.files import FromAutomaton
 from seqcls.text import count
 from seqcls.theory.classes import class_of
@@ -121,9 +123,11 @@ def summary_of(content: FileContent, path: str) -> Summary:
             path, (), task=dataset.task, digest=dataset.digest, tokens=list(dataset.alphabet),
             read_as=content.read_as, states=len(dataset), language=known.describe(),
         )  # fmt: skip
-    strings = _by_split(dataset)
-    distinct = {split: set(hashes) for split, hashes in strings.items()}
+    rows = _rows(dataset)
+    by_split = rows.groupby("split", observed=True)["string"]
+    distinct = {str(split): set(some) for split, some in by_split}
     pairs = [(a, b) for i, a in enumerate(distinct) for b in list(distinct)[i + 1 :]]
+    tested = rows.loc[rows["split"] == "test", "string"]
     return Summary(
         path,
         (),
@@ -132,42 +136,31 @@ def summary_of(content: FileContent, path: str) -> Summary:
         dataset.digest,
         list(dataset.alphabet),
         len(dataset),
-        _parts(dataset),
-        len(dataset) - len(set().union(*distinct.values())),
+        _parts(rows),
+        int(rows["string"].duplicated().sum()),
         [(a, b, len(common)) for a, b in pairs if (common := distinct[a] & distinct[b])],
-        sum(x in distinct["train"] for x in strings["test"])
-        if {"train", "test"} <= strings.keys()
-        else None,
+        int(tested.isin(distinct["train"]).sum()) if {"train", "test"} <= distinct.keys() else None,
         content.read_as,
         content.unread,
         content.contradictions,
     )
 
 
-def _splits(dataset: Dataset) -> dict[str, np.ndarray]:
-    if dataset.splits is None:
-        return {"all": np.arange(len(dataset))}
-    rows = {name: np.flatnonzero(dataset.splits == i) for i, name in enumerate(SPLITS)}
-    return {name: some for name, some in rows.items() if len(some)}
+def _rows(dataset: Dataset) -> pd.DataFrame:
+    """The split, the answer, the length and a hash of the string of each row."""
+    given, names = dataset.strings, pd.Index(SPLITS)
+    splits = None if dataset.splits is None else dataset.splits.astype(np.int64)
+    return pd.DataFrame(
+        {
+            "split": "all" if splits is None else pd.Categorical.from_codes(splits, names),
+            "label": "target" if dataset.labels is None else dataset.labels.astype(int).astype(str),
+            "length": given.lengths,
+            "string": [hash(row.tobytes()) for row in given.letters],
+        }
+    )
 
 
-def _by_split(dataset: Dataset) -> dict[str, list[int]]:
-    """A hash of every string, by split."""
-    letters = dataset.strings.letters
-    return {
-        split: [hash(letters[row].tobytes()) for row in rows.tolist()]
-        for split, rows in _splits(dataset).items()
-    }
-
-
-def _parts(dataset: Dataset) -> list[SplitSummary]:
-    parts = []
-    for split, rows in _splits(dataset).items():
-        answers = ["target"] * len(rows)
-        if dataset.labels is not None:
-            answers = dataset.labels[rows].astype(int).astype(str).tolist()
-        for label in sorted(set(answers)):
-            lengths = dataset.strings.lengths[rows[np.array(answers) == label]]
-            ends = int(lengths.min()), int(lengths.max())
-            parts.append(SplitSummary(split, label, len(lengths), *ends, float(lengths.mean())))
-    return parts
+def _parts(rows: pd.DataFrame) -> list[SplitSummary]:
+    lengths = rows.groupby(["split", "label"], observed=True)["length"]
+    parts = lengths.agg(["size", "min", "max", "mean"]).reset_index()
+    return [SplitSummary(*map(unpack_array, part)) for part in parts.itertuples(index=False)]

@@ -32,6 +32,8 @@ def written_list(text: str) -> list[Any] | None:
     Raises:
         DatasetError: it was shortened when it was written, or is a set.
     """
+    if text[-1:] not in "])}":
+        return None
     if _SET.fullmatch(text):
         raise DatasetError(f"{text!r:.60} is a set, whose items have no order; write a list")
     if array := _ARRAY.fullmatch(text):
