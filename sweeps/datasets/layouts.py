@@ -199,7 +199,7 @@ def _targets_of(path: Path) -> Path:
 
 
 def _named_lines(path: Path) -> Iterator[str]:
-    with refused_in(f"{path.name}, "):
+    with refused_in(f"{path.parent.name}/{path.name}, "):
         yield from lines_of(path)
 
 
@@ -223,19 +223,29 @@ def _none_empty(parts: Sequence[tuple[str, Iterator[RawRow]]]) -> Iterator[RawRo
         yield from rows
 
 
+def _texts_by_split(
+    path: Path, column: str, texts: Sequence[tuple[str, Path, Path]], spaced: bool | None = None
+) -> RawRows | None:
+    """The rows of a text and of its answers for each split; None where there are none."""
+    parts = [
+        (f"{file.parent.name}/{file.name}", _pairs(file, answers, column, split=split))
+        for split, file, answers in texts
+    ]
+    if not parts:
+        return None
+    unread = _not_read(path, [file for _, *files in texts for file in files])
+    return RawRows(("tokens", column, "split"), _none_empty(parts), spaced=spaced, unread=unread)
+
+
 def _flare(path: Path) -> RawRows | None:
     """FLaRe's `main.tok` and `labels.txt`, in a folder for each split."""
-    found = {_one_file(path / name, "main.tok"): split for name, split in FLARE.items()}
-    parts, read = [], list[Path]()
-    for file, split in found.items():
-        if file is None:
-            continue
-        if (labels := _one_file(file.parent, "labels.txt")) is None:
-            raise DatasetError(f"no labels.txt in {file.parent.name!r}, beside its main.tok")
-        name, read = f"{file.parent.name}/{file.name}", [*read, file, labels]
-        parts.append((name, _pairs(file, labels, "label", split=split)))
-    columns, rows = ("tokens", "label", "split"), _none_empty(parts)
-    return RawRows(columns, rows, spaced=True, unread=_not_read(path, read)) if parts else None
+    texts = []
+    for name, split in FLARE.items():
+        if file := _one_file(path / name, "main.tok"):
+            if (labels := _one_file(file.parent, "labels.txt")) is None:
+                raise DatasetError(f"no labels.txt in {file.parent.name!r}, beside its main.tok")
+            texts.append((split, file, labels))
+    return _texts_by_split(path, "label", texts, spaced=True)
 
 
 def _pairs_by_split(path: Path) -> RawRows | None:
@@ -248,21 +258,12 @@ def _pairs_by_split(path: Path) -> RawRows | None:
             continue
         if (source := _one_file(path, f"{name}_src.txt")) is None:
             raise DatasetError(f"no '{name}_src.txt' beside {name}_tgt.txt, with the inputs")
-        if split in sources:
+        if (other := sources.setdefault(split, source)) != source:
             raise DatasetError(
-                f"{sources[split].name} and {source.name} are both for the split {split!r}; keep "
-                "one of them"
+                f"{other.name} and {source.name} are both for the split {split!r}; keep one of them"
             )
-        sources[split] = source
-    targets = {split: _targets_of(source) for split, source in sources.items()}
-    parts = [
-        (source.name, _pairs(source, targets[split], "target", split=split))
-        for split, source in sources.items()
-    ]
-    if not parts:
-        return None
-    unread = _not_read(path, [*sources.values(), *targets.values()])
-    return RawRows(("tokens", "target", "split"), _none_empty(parts), unread=unread)
+    texts = [(split, source, _targets_of(source)) for split, source in sources.items()]
+    return _texts_by_split(path, "target", texts)
 
 
 def _has_no_names(path: Path) -> bool:
