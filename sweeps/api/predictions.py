@@ -262,10 +262,9 @@ class TestedStrings:
                         f"prediction: {value!r:.60} has {marker!r}, which marks an end or padding "
                         "and is no token of the task; cut outputs there"
                     )
-        beyond = len(self._alphabet)
-        numbers = self._alphabet
+        known, others = self._alphabet, self._others
         return tuple(
-            numbers[x] if x in numbers else self._others.setdefault(x, beyond + len(self._others))
+            known[x] if x in known else others.setdefault(x, len(known) + len(others))
             for x in tokens
         )
 
