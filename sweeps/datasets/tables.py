@@ -122,9 +122,9 @@ def table_of(path: Path) -> Table:
     """
     check_file(path, MAX_BYTES, "take fewer rows")
     if (reader := READERS.get(kind_of(path))) is None:
-        ending, expected = ending_of(path.name), ", ".join((*READERS, *AUTOMATA))
+        ending = ending_of(path.name)
         advice = _ADVICE.get(Path(ending).suffix or ending, "only .gz, .bz2 or .xz may follow it")
-        raise DatasetError(f"a name that ends in {ending!r}, expected one of {expected}; {advice}")
+        raise DatasetError(f"a name that ends in {ending!r}, expected one of {EXPECTED}; {advice}")
     return reader(path)
 
 
@@ -134,7 +134,7 @@ def check_file(path: Path, most: int, advice: str) -> None:
         if path.is_dir():
             raise DatasetError(f"{str(path)!r:.200} is a folder, expected a file")
         if not path.is_file():
-            raise DatasetError(f"no file {str(path)!r:.200}")
+            raise DatasetError(f"no file {str(path)!r:.200}; expected one of {EXPECTED}")
         if path.stat().st_size > most:
             raise DatasetError(f"more than {most:,} bytes; {advice}")
 
@@ -458,6 +458,8 @@ READERS: dict[str, Callable[[Path], Table]] = {
 
 AUTOMATA = (".att", ".dot", ".gv")
 """What names of automata end in, which `sweeps.datasets.automata` reads; `.json` may be one too."""
+
+EXPECTED = ", ".join((*READERS, *AUTOMATA))
 
 ENDINGS = (*READERS, *AUTOMATA, *COMPRESSED)
 """What names of files may end in."""
