@@ -9,6 +9,7 @@ import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -98,13 +99,12 @@ def estimate(
     there = finished_runs(store, {key for key, _ in planned}) & set(planned) if store else set()
     groups = make_groups([run for key, run in planned.items() if key not in there])
     # To time one that fails would take all the memory that there is, for nothing.
-    reasons = {id(group): shortage(group[0].problem) for group in groups}
-    fitting = [group for group in groups if reasons[id(group)] is None]
+    fitting = [group for group in groups if shortage(group[0].problem) is None]
+    failing = [group for group in groups if shortage(group[0].problem) is not None]
     seconds, said = _judge(store, fitting, workers, timer) if fitting else (0.0, "")
-    if reason := next(filter(None, reasons.values()), None):
-        failing = sum(len(group) for group in groups if reasons[id(group)] is not None)
-        number = f"{failing:,}" if fitting else "All"
-        said += f" {number} of the rest fail at once: {reason}."
+    if failing:
+        number = f"{sum(map(len, failing)):,}" if fitting else "All"
+        said += f" {number} of the rest fail at once: {shortage(failing[0][0].problem)}."
     return Estimate(len(planned), len(there), seconds, said.strip() or "All runs are there.")
 
 
@@ -254,7 +254,7 @@ _known: dict[tuple[str, int, bool], Times | None] = {}
 
 def known_times(group: RunGroup) -> Times | None:
     """What is known of a group, without timing it."""
-    return _known.get(_key(group))
+    return _known.get((group[0].config.group_key, len(group), group[0].verdict))
 
 
 def time_group(group: RunGroup) -> Times | None:
@@ -263,22 +263,20 @@ def time_group(group: RunGroup) -> Times | None:
     Raises:
         Cancelled: whoever waits has left.
     """
-    if _key(group) not in _known:
-        try:
-            _known[_key(group)] = _time(group)
-        except (SeqclsError, MemoryError, RuntimeError):
-            # That it cannot be trained is said where it is launched.
-            _known[_key(group)] = None
-    return known_times(group)
-
-
-def _key(group: RunGroup) -> tuple[str, int, bool]:
-    return group[0].config.group_key, len(group), group[0].verdict
+    key = (group[0].config.group_key, len(group), group[0].verdict)
+    if key not in _known:
+        # That it cannot be trained is said where it is launched.
+        times = None
+        with suppress(SeqclsError, MemoryError, RuntimeError):
+            times = _time(group)
+        _known[key] = times
+    return _known[key]
 
 
 def _time(group: RunGroup) -> Times | None:
     # Imported where they are used: training and testing load PyTorch or Numba.
     from seqcls.evaluation import distinct_test_strings, evaluate
+    from seqcls.interpretability.verdicts import unaffordable, verdicts
     from seqcls.training import train_group
 
     whole = group[0].problem
@@ -304,13 +302,16 @@ def _time(group: RunGroup) -> Times | None:
         if not weights:
             return None
         tested = _seconds_of_all(whole, "test", test) / len(weights)
-        checked = _check_seconds(whole, weights[0], engine.name) if group[0].verdict else 0.0
+        if group[0].verdict and unaffordable(whole) is None:
+            check_all = partial(verdicts, whole, weights[:1], engine=engine.name)
+            check_all()
+            tested += _seconds(check_all)
     chosen = choose_engine(whole).name
     faster = COMPILED[chosen][1] if chosen != engine.name and chosen in COMPILED else 1.0
     some = min(DRAWN, whole.train.epoch_size)
     drawing = _seconds(lambda: next(shorten(whole, "train", some).train.epochs()))
     drawing *= whole.train.epoch_size / some
-    return Times(epoch / members / faster, (tested + checked) / faster, drawing)
+    return Times(epoch / members / faster, tested / faster, drawing)
 
 
 def _seconds_of_all(whole: Problem, part: str, act: Callable[[int], None]) -> float:
@@ -345,22 +346,6 @@ def shorten(whole: Problem, part: str, strings: int) -> Problem:
         if problem.sampler(name).epoch_size > size
     }
     return replace(problem, network=whole.network, **samplers)
-
-
-def _check_seconds(whole: Problem, weights: Weights, engine: str) -> float:
-    """The exhaustive check of a member, judged by half the length."""
-    from seqcls.interpretability.domains import num_multisets
-    from seqcls.interpretability.verdicts import unaffordable, verdicts
-
-    if unaffordable(whole) is not None:
-        return 0.0
-    letters, longest = len(whole.task.alphabet), whole.test.lengths[-1]
-    half = max(longest // 2, whole.test.lengths[0], min(longest, whole.config.test_min_length))
-    short = resolve(whole.config.model_copy(update={"test_max_length": half}))
-    short = replace(short, network=whole.network)
-    check_half = partial(verdicts, short, [weights], engine=engine)
-    check_half()
-    return _seconds(check_half) * num_multisets(letters, longest) / num_multisets(letters, half)
 
 
 def _seconds(act: Callable[[], object]) -> float:
