@@ -17,8 +17,7 @@ from sweeps.access import control, is_read_only
 from sweeps.api import existing, open_reader, overlaps, reading, sweeping
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
 from sweeps.terminal import format_duration
-from sweeps.work.estimate import Estimate
-from sweeps.work.timing import known_times
+from sweeps.work.estimate import Estimate, known_times
 
 SECONDS = 1.0
 """After so long without a change it is timed, and so often is looked whether that is done."""

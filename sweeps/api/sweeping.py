@@ -36,7 +36,6 @@ from sweeps.work.readers import (
     fit_readers,
     fit_when_idle,
 )
-from sweeps.work.timing import time_groups
 from sweeps.work.worker import work as work_on
 
 if TYPE_CHECKING:
@@ -398,7 +397,10 @@ def delete(store: Store, sweep: str | int) -> int:
 
 
 def estimate(
-    store: Store | None, spec: Spec, workers: int = 1, timer: estimating.Timer | None = time_groups
+    store: Store | None,
+    spec: Spec,
+    workers: int = 1,
+    timer: estimating.Timer | None = estimating.time_group,
 ) -> estimating.Estimate:
     """How many runs a specification asks for, and how long those that are missing will take.
 

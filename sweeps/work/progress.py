@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import sweep_queries
@@ -10,7 +10,7 @@ from sweeps.store.reads.sweep_queries import Recent
 from sweeps.store.tables import RunState
 
 WINDOW_SECONDS = 300.0
-"""The rate is that of the runs that ended so recently, while anything was trained."""
+"""The rate is that of the runs that ended so recently, and of those in training."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class SweepProgress:
     done: int
     failed: int
     runs_per_second: float | None = None
-    """How fast its runs end at present; None where none is in training or none has ended yet."""
+    """How fast they are trained at present, parts included; None where none is in training or no
+    epoch has ended yet."""
     orphaned: int = 0
     """Runs in training whose worker is dead, as far as can be seen from here; the next worker
     trains them."""
@@ -35,8 +36,12 @@ class SweepProgress:
     @property
     def share(self) -> float:
         """How much is done, in [0, 1], epochs of runs in training included."""
-        begun = sum(epoch / most for epoch, most in self.epochs)
-        return min(1.0, (self.done + self.failed + begun) / max(1, self.total))
+        return min(1.0, (self.done + self.failed + self.begun) / max(1, self.total))
+
+    @property
+    def begun(self) -> float:
+        """How many runs' worth of epochs is done of those in training."""
+        return sum(epoch / most for epoch, most in self.epochs)
 
     @property
     def total(self) -> int:
@@ -48,7 +53,7 @@ class SweepProgress:
         """How long it will take at this rate; None where no rate is known."""
         if not self.runs_per_second:
             return None
-        return (self.queued + self.running) / self.runs_per_second
+        return (self.queued + self.running - self.begun) / self.runs_per_second
 
 
 def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> list[SweepProgress]:
@@ -86,22 +91,20 @@ def _with_rates(store: Store, sweeps: Iterable[SweepProgress]) -> list[SweepProg
     epochs: dict[int, list[tuple[int, int]]] = {}
     for sweep_id, epoch, most in sweep_queries.epochs_in_training(store):
         epochs.setdefault(sweep_id, []).append((epoch, most))
+    training = [
+        replace(x, epochs=tuple(sorted(epochs.get(x.id, [])))) if x.running else x for x in sweeps
+    ]
     return [
-        replace(
-            sweep,
-            runs_per_second=_rate(recent.get(sweep.id)),
-            epochs=tuple(sorted(epochs.get(sweep.id, []))),
-        )
-        if sweep.running
-        else sweep
-        for sweep in sweeps
+        replace(x, runs_per_second=_rate(recent.get(x.id), x.begun)) if x.running else x
+        for x in training
     ]
 
 
-def _rate(recent: Recent | None) -> float | None:
+def _rate(recent: Recent | None, begun: float) -> float | None:
     """Runs a second; where the clock was set back since they began, none is known."""
     busy = busy_seconds(recent.trained) if recent is not None else 0.0
-    return recent.ended / busy if recent is not None and recent.ended and busy > 0 else None
+    done = begun + (recent.ended if recent is not None else 0)
+    return done / busy if done and busy > 0 else None
 
 
 def _add_orphaned(store: Store, sweeps: list[SweepProgress]) -> list[SweepProgress]:
@@ -114,18 +117,18 @@ def _add_orphaned(store: Store, sweeps: list[SweepProgress]) -> list[SweepProgre
 
 
 def busy_seconds(trained: Iterable[tuple[str, str | None]], ended: datetime | None = None) -> float:
-    """Seconds of the window in which anything was trained, however much of it at once.
+    """Seconds in which any of these was trained, however many of them at once.
 
     Args:
         trained: when each run began and ended (None: it goes on), in ISO 8601.
-        ended: the end of the window; now by default.
+        ended: until when those that go on are counted; now by default.
     """
     last = ended or datetime.now(UTC)
-    busy, until = 0.0, last - timedelta(seconds=WINDOW_SECONDS)
     spans = [
         (datetime.fromisoformat(began), last if end is None else datetime.fromisoformat(end))
         for began, end in trained
     ]
+    busy, until = 0.0, datetime.min.replace(tzinfo=UTC)
     for began, end in sorted(spans):
         busy += max(0.0, (min(end, last) - max(began, until)).total_seconds())
         until = max(until, min(end, last))

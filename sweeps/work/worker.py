@@ -1,9 +1,10 @@
 """Claim, train, evaluate, commit, until nothing is queued; and what happens when it is stopped."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -12,7 +13,13 @@ from typing import TypeVar
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.errors import ConfigError, MachineError, PluginMissingError, StoreBusyError
+from seqcls.errors import (
+    ConfigError,
+    MachineError,
+    PluginMissingError,
+    StoreBusyError,
+    StoreError,
+)
 from seqcls.problem import resolve
 from seqcls.results import EpochLosses
 from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups, split_by_packages
@@ -25,7 +32,11 @@ from sweeps.work.executors import Executor, GroupEnded
 from sweeps.work.jobs import Job, make_job
 from sweeps.work.machine import Preparation, WorkOptions, WorkSummary, check_device
 from sweeps.work.more_seeds import grow
-from sweeps.work.reports import GroupProgress, LiveLosses, heartbeat
+
+BEAT_SECONDS = 10.0
+
+LOSSES_SECONDS = 5.0
+"""How often losses of a group in training are stored, so that a page can draw them meanwhile."""
 
 LOOK_SECONDS = 1.0
 """How often a worker looks whether its sweeps were stopped."""
@@ -66,30 +77,11 @@ def work(
     """
     how = how or WorkOptions()
     _check(how)
-    progress, losses = GroupProgress(on_progress), LiveLosses(store)
-
-    def group_went_on(job: Job, done: float, epochs: Sequence[EpochLosses]) -> None:
-        losses.add(job, epochs)
-        progress.group_went_on(job, done)
-
-    with (
-        gentle_interruption() as interruption,
-        closing(executors.start(how.workers, how.dask, group_went_on)) as executor,
-        store.kept_open(),
-    ):
-        # A number that was given, of which the answer was lost, is that of a worker without runs.
-        worker_id = _patiently(partial(writer.register_worker, store), interruption)
-        worker = _Worker(
-            store, sweep_ids, how, worker_id, executor, progress, losses, interruption, when_idle
-        )
-        try:
-            with heartbeat(store, worker_id):
-                worker.run()
-        except BaseException:
-            _end_quietly(store, worker_id)
-            raise
-        worker.end()
-    return worker.worked
+    with gentle_interruption() as interruption:
+        worker = _Worker(store, sweep_ids, how, interruption, on_progress, when_idle)
+        executor = executors.start(how.workers, how.dask, worker.group_went_on)
+        with closing(executor), store.kept_open():
+            return worker.work(executor)
 
 
 def _check(how: WorkOptions) -> None:
@@ -113,12 +105,24 @@ def _patiently(write: Callable[[], Written], interruption: Interruption) -> Writ
             time.sleep(LOOK_SECONDS)
 
 
-def _end_quietly(store: Store, worker_id: int) -> None:
-    """Gives back what is claimed, where that can be done at once; else the next worker finds it."""
+@contextmanager
+def heartbeat(store: Store, worker_id: int) -> Iterator[None]:
+    """Beats for this worker until the block ends, however long one step of training takes."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(BEAT_SECONDS):
+            # A missed beat is no harm; a database that stays away is the worker's to report.
+            with suppress(StoreError):
+                writer.beat(store, worker_id)
+
+    thread = threading.Thread(target=beat, daemon=True, name="heartbeat")
+    thread.start()
     try:
-        writer.end_worker(store.without_waiting(), worker_id)
-    except Exception as error:
-        _log.debug("worker %s could not give its runs back: %s", worker_id, error)
+        yield
+    finally:
+        over.set()
+        # Not joined: a beat that waits for a lock would hold up the end of the program.
 
 
 @dataclass
@@ -127,7 +131,12 @@ class _Held:
 
     claim: writer.Claim
     job: Job
-    began: float = field(default_factory=time.monotonic)
+    done: float = 0.0
+    """How many members' worth of its training is done, parts included."""
+    losses: list[EpochLosses] = field(default_factory=list)
+    """Those that are not stored yet."""
+    due: float = field(default_factory=lambda: time.monotonic() + LOSSES_SECONDS)
+    """When they are to be."""
 
 
 class _Worker:
@@ -138,36 +147,67 @@ class _Worker:
         store: Store,
         sweep_ids: Sequence[int] | None,
         how: WorkOptions,
-        worker_id: int,
-        executor: Executor,
-        progress: GroupProgress,
-        losses: LiveLosses,
         interruption: Interruption,
+        on_progress: OnProgress | None,
         when_idle: Callable[[], None] | None,
     ) -> None:
         self._store = store
         self._reader = store.reader()
         self._sweep_ids = sweep_ids
         self._how = how
-        self._worker_id = worker_id
-        self._executor = executor
-        self._make_job: Callable[[RunGroup], Job] = partial(
-            make_job, engine=how.engine, device=how.device
-        )
-        self._progress = progress
-        self._losses = losses
         self._interruption = interruption
+        self._on_progress = on_progress
         self._when_idle = when_idle
+        self._executor: Executor
+        self._worker_id: int
+        self._worked: WorkSummary
         self._waiting: list[RunGroup] = []
         self._held: dict[int, _Held] = {}
         self._told = set[str]()
         self._preparation = Preparation(how)
         self._looked = self._planned = 0.0
-        self.worked = WorkSummary(worker_id)
-        # In this very process training takes all the time there is: it looks from within.
-        progress.watcher = self._look
+        self._total = self._ended = 0
+        """Runs that are to be trained, and of these the ones that are recorded."""
 
-    def run(self) -> None:
+    def work(self, executor: Executor) -> WorkSummary:
+        """Registers this worker, trains with an executor, and says that it has ended."""
+        self._executor = executor
+        # A number that was given, of which the answer was lost, is that of a worker without runs.
+        self._worker_id = self._patiently(partial(writer.register_worker, self._store))
+        self._worked = WorkSummary(self._worker_id)
+        try:
+            with heartbeat(self._store, self._worker_id):
+                self._run()
+        except BaseException:
+            self._end_quietly()
+            raise
+        self._preparation.end()
+        self._patiently(partial(writer.end_worker, self._store, self._worker_id))
+        return self._worked
+
+    def group_went_on(self, job: Job, done: float, epochs: Sequence[EpochLosses]) -> None:
+        """Takes note of how far a group is, and of losses of epochs that have ended."""
+        held = self._held.get(job.number)
+        if held is None:
+            return
+        held.done = done
+        held.losses += epochs
+        self._tell()
+        # Where this very process trains, it takes all the time there is: it looks from within.
+        self._look()
+
+    def _tell(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress(self._ended + sum(x.done for x in self._held.values()), self._total)
+
+    def _end_quietly(self) -> None:
+        """Gives back what is claimed, if that can be done at once; else the next worker does."""
+        try:
+            writer.end_worker(self._store.without_waiting(), self._worker_id)
+        except Exception as error:
+            _log.debug("worker %s could not give its runs back: %s", self._worker_id, error)
+
+    def _run(self) -> None:
         self._plan()
         while self._goes_on():
             while self._executor.free > 0 and (group := self._next_group()) is not None:
@@ -179,7 +219,7 @@ class _Worker:
             self._look()
             if not self._waiting and not self._is_ending() and self._should_plan():
                 self._plan()
-        self.worked.signal = self._interruption.signal
+        self._worked.signal = self._interruption.signal
 
     def _next_group(self) -> RunGroup | None:
         """The first waiting group whose engine has what it needs; None while there is none."""
@@ -187,11 +227,6 @@ class _Worker:
             if self._preparation.is_ready(group[0].problem):
                 return self._waiting.pop(place)
         return None
-
-    def end(self) -> None:
-        """Gives back what is left, and says that this worker has ended."""
-        self._preparation.end()
-        self._patiently(partial(writer.end_worker, self._store, self._worker_id))
 
     def _goes_on(self) -> bool:
         if self._is_ending():
@@ -235,7 +270,8 @@ class _Worker:
         choices = [choose_engine(group[0].problem, engine, device) for group in self._waiting]
         self._executor.expect([choice.name for choice in choices])
         in_training = sum(len(held.claim.runs) for held in self._held.values())
-        self._progress.expect(len(queued) + in_training)
+        self._total = self._ended + len(queued) + in_training
+        self._tell()
 
     def _trainable(self, queued: Sequence[PlannedRun]) -> list[PlannedRun]:
         """Those whose packages are here; of the others it is said once what they wait for.
@@ -256,7 +292,7 @@ class _Worker:
     def _begin(self, group: RunGroup) -> None:
         claimed = self._patiently(partial(self._claim, group, count()))
         if claimed is not None:
-            job = self._make_job(claimed.runs)
+            job = make_job(claimed.runs, self._how.engine, self._how.device)
             self._held[job.number] = _Held(claimed, job)
             self._executor.begin(job)
 
@@ -284,10 +320,11 @@ class _Worker:
                     "queued, and no attempt is counted"
                 )
             recorded = self._patiently(partial(self._store_ended, held.claim, ended))
-            self._progress.group_ended(ended.job, recorded)
+            self._ended += recorded
+            self._tell()
             if ended.lost is not None:
                 _log.warning("%d runs were lost: %s", len(ended.job.group), ended.lost)
-                self.worked.lost += len(ended.job.group)
+                self._worked.lost += len(ended.job.group)
                 self._plan()
 
     def _store_ended(self, claimed: writer.Claim, ended: GroupEnded) -> int:
@@ -295,14 +332,12 @@ class _Worker:
             writer.record_lost(self._store, claimed, ended.lost)
             return 0
         recorded = writer.record(self._store, claimed, ended.outcomes)
-        self.worked.recorded += recorded
+        self._worked.recorded += recorded
         return recorded
 
     def _look(self) -> None:
         """Stores losses of groups in training; abandons stopped ones."""
-        self._losses.store_some(
-            (group.claim, group.job, group.began) for group in self._held.values()
-        )
+        self._store_losses()
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS and self._interruption.signal is None:
             return
@@ -311,6 +346,20 @@ class _Worker:
             del self._held[held.job.number]
             self._executor.abandon(held.job)
             self._give_back(held)
+
+    def _store_losses(self) -> None:
+        now = time.monotonic()
+        due = [held for held in self._held.values() if held.losses and now >= held.due]
+        if not due:
+            return
+        # They are only looked at: those that cannot be stored at once are kept for the next time.
+        with suppress(StoreError):
+            losses = [(held.claim, held.losses) for held in due]
+            writer.record_losses(self._store.without_waiting(), losses)
+            for held in due:
+                held.losses = []
+        for held in due:
+            held.due = time.monotonic() + LOSSES_SECONDS
 
     def _stopped_groups(self) -> list[_Held]:
         held = list(self._held.values())
@@ -325,8 +374,8 @@ class _Worker:
         return [group for group in held if not going_on.intersection(group.claim.attempts)]
 
     def _give_back(self, held: _Held) -> None:
-        self.worked.abandoned += len(held.claim.runs)
-        self._progress.group_ended(held.job, 0)
+        self._worked.abandoned += len(held.claim.runs)
+        self._tell()
         ids = list(held.claim.attempts)
         self._patiently(partial(writer.release, self._store, self._worker_id, ids))
 

@@ -13,7 +13,7 @@ import psutil
 
 from tests.conftest import ROOT
 
-TRAINING = "sweeps.work.executors.train_here"
+TRAINING = "sweeps.work.executors.pool"
 """In the command line of a training process, and of no other."""
 
 SWEEP = [sys.executable, "-m", "sweeps", "sweep"]

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from sweeps.store.opening import open_writer
-from sweeps.work import reports
+from sweeps.work import worker as working
 from sweeps.work.progress import progress
 from tests.chaos.beside import delete_other, disturbed
 from tests.chaos.moments import AFTER_STATEMENT, BEFORE_STATEMENT, COMMIT, Moments, die
@@ -37,7 +37,7 @@ def moments(tmp_path_factory: pytest.TempPathFactory) -> int:
     found = Moments(die, *KINDS)
     with pytest.MonkeyPatch.context() as patched, found.at(0):
         # These models are trained in less time than passes before losses are stored for pages.
-        patched.setattr(reports, "STORE_SECONDS", 0.0)
+        patched.setattr(working, "LOSSES_SECONDS", 0.0)
         sweep(tmp_path_factory.mktemp("counted") / "x.db", "small")
     return found.seen
 
@@ -71,7 +71,7 @@ def sweep_with_kills(path: Path, moments: int, generator: random.Random, *, besi
     """Sweeps until all is done in processes that are killed at any moment; how many were."""
 
     def die_at_a_moment(fatal: int) -> None:
-        reports.STORE_SECONDS = 0.0
+        working.LOSSES_SECONDS = 0.0
         with Moments(die, *KINDS).at(fatal):
             sweep(path, "small")
 

@@ -11,12 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeps.grid.grouping import make_groups
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import sweep_queries, workers
-from sweeps.work.executors.pool import TrainingProcess
-from sweeps.work.jobs import make_job
+from sweeps.store.reads import sweep_queries
 from sweeps.work.machine import WorkOptions, WorkSummary
 from sweeps.work.worker import work
 from tests.chaos.conftest import long_alone
@@ -27,7 +24,7 @@ from tests.chaos.sending import (
     stop,
     sweep_with_kills,
     training_process,
-    wait_until_still,
+    wait_until_it_sends,
 )
 from tests.chaos.swept import assert_whole, spec, sweep, written
 from tests.conftest import LONG, ROOT
@@ -60,23 +57,23 @@ def test_a_process_killed_while_it_sends_is_seen_to_be_dead(
     pytest.fail("the kills come too late")
 
 
-def test_half_an_answer_holds_nobody_up(tmp_path: Path) -> None:
-    store = open_writer(str(tmp_path / "x.db"))
-    writer.submit(store, spec("sending"))
-    job = make_job(make_groups(workers.queued_runs(store, None))[0], "auto", "auto")
-    process = TrainingProcess(job.engine.name)
-    process.begin(job)
-    child = psutil.Process(process.pid)
-    while computed(child) < 0.3 or process.progress()[0] < len(job.group):
-        assert child.is_running()
-        time.sleep(0.01)
-    wait_until_still(child)
-    stop(child)
-    # It gives what came through, and waits for no more of it.
-    assert process.go_on() is None
-    assert process.progress()[0] == len(job.group)
-    assert process.kill() == "its process was killed, perhaps for lack of memory"
+def test_half_an_answer_holds_nobody_up(file: Path, tmp_path: Path) -> None:
+    db = tmp_path / "x.db"
+    command = [*SWEEP, str(file), "--db", str(db), "--workers", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        own = psutil.Process(process.pid)
+        child = wait_until_it_sends(own, db)
+        assert child is not None, "the sweep ended before any process was waited for"
+        stop(child)
+        own.resume()
+        # It takes what came through, and waits for no more of it.
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        said = last_words(process)
+    assert process.returncode == 128 + signal.SIGTERM, said
     assert not child.is_running()
+    sweep(db, "sending")
+    assert_whole(db, "sending")
 
 
 def test_a_stopped_process_is_left_when_its_sweep_is_stopped(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from sweeps.store.verification import verify
-from sweeps.work import reports
+from sweeps.work import worker as working
 from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
 from sweeps.work.worker import work
@@ -63,6 +63,8 @@ def test_losses_in_training_are_progress_raise_no_revision_and_wait_for_nobody(
     assert now.done == 0
     assert now.share == pytest.approx(sum(epoch / most for epoch, most in now.epochs) / now.total)
     assert 0 < now.share < 1, "before any run has ended"
+    assert now.runs_per_second, "nothing has ended, and epochs have"
+    assert now.seconds_left == pytest.approx((1 - now.share) * now.total / now.runs_per_second)
 
 
 def test_results_take_the_place_of_losses_in_training(
@@ -137,8 +139,7 @@ def test_losses_of_an_attempt_are_not_those_of_another(store: Store, told: write
 def test_what_is_seen_meanwhile_is_what_is_stored_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reports, "STORE_SECONDS", 0.0)
-    monkeypatch.setattr(reports, "MOST_SHARE", 1.0)
+    monkeypatch.setattr(working, "LOSSES_SECONDS", 0.0)
     store = open_writer(str(tmp_path / "x.db"))
     reader, seen, revisions = open_reader(str(tmp_path / "x.db")), [], set()
     fixed = {**SHORT, "num_blocks": 2, "positions": "sinusoidal", "dropout_rate": 0.1}

@@ -161,8 +161,10 @@ def test_an_estimate_tells_what_is_there_and_judges_by_what_was_measured(store: 
     assert estimate(store, [spec(model_seeds="0..12")], 2).seconds == more.seconds
     halved = estimate(store, [spec(model_seeds="0..102")], 2)
     assert halved.seconds == pytest.approx(50 * 0.25, rel=0.1)
-    longer = estimate(store, [spec(model_seeds="0..12", fixed={"max_num_epochs": 60})], 1)
-    assert longer.seconds == pytest.approx(13 * 0.5, rel=0.1)
+    # Those that were trained took two epochs each.
+    sixty = {"max_num_epochs": 60, "min_num_epochs": 60}
+    longer = estimate(store, [spec(model_seeds="0..12", fixed=sixty)], 1)
+    assert longer.seconds == pytest.approx(13 * 60 * 0.125, rel=0.1)
 
 
 def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> None:

@@ -201,5 +201,5 @@ def test_a_grid_is_expanded_once_whatever_is_asked_of_it(
     assert sweeping.missing_runs(store, plans) is None
     assert sweeping.submit(store, plans) == ["grid"]
     assert sweeping.missing_runs(store, plans) == 15
-    assert sweeping.estimate(store, plans, timer=lambda _: Times()).runs == 15
+    assert sweeping.estimate(store, plans, timer=lambda _: Times(1.0, 1.0, 1.0)).runs == 15
     assert len(expanded) == 3

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from sweeps.work.progress import WINDOW_SECONDS, busy_seconds
+from sweeps.work.progress import busy_seconds
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -15,8 +15,4 @@ def test_a_pause_is_not_counted_and_what_runs_at_once_is_counted_once() -> None:
     together = [(ago(200), ago(180)), (ago(195), ago(170))]
     after_a_pause = [(ago(10), None)]
     assert busy_seconds([*together, *after_a_pause], NOW) == 30 + 10
-
-
-def test_only_the_window_is_counted() -> None:
-    assert busy_seconds([(ago(10 * WINDOW_SECONDS), None)], NOW) == WINDOW_SECONDS
     assert busy_seconds([], NOW) == 0

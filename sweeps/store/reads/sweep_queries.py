@@ -418,7 +418,7 @@ def recent(store: Store, seconds: float) -> dict[int, Recent]:
 def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:
     """Each run in training whose first epoch has ended: its sweep, its epochs, the most of them.
 
-    Workers store epochs every second without raising a revision, so a remembered answer is old.
+    Workers store epochs now and then without raising a revision, so a remembered answer is old.
     """
     query = (
         select(SweepRun.sweep_id, Run.losses, Config.id, Config.json)
