@@ -73,6 +73,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 LISTED = 40
+LONGEST_SHOWN = 60
 """Known names that a hint lists at most."""
 
 OTHER_NAMES = {
@@ -107,11 +108,16 @@ OTHER_NAMES = {
 def nearest(name: str, known: list[str]) -> str:
     """A hint at the known name that looks most like this one; else the first that are known."""
     if match := closest(name, known):
-        return f"did you mean {match!r}?"
+        return f"did you mean {_cut(match)!r}?"
     if not known:
         return "none is known"
     more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
-    return f"known are {', '.join(known[:LISTED])}{more}"
+    return f"known are {', '.join(map(_cut, known[:LISTED]))}{more}"
+
+
+def _cut(name: str) -> str:
+    """A name that a file may give, so that a message stays a line."""
+    return name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
 
 
 def as_argument(name: str) -> str:
