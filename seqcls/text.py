@@ -73,8 +73,10 @@ def _escape(found: re.Match[str]) -> str:
 
 
 LISTED = 40
-LONGEST_SHOWN = 60
 """Known names that a hint lists at most."""
+
+LONGEST_SHOWN = 60
+"""Characters of a name that a hint shows."""
 
 OTHER_NAMES = {
     **dict.fromkeys(("seed", "seeds", "model_seed", "num_seeds", "n_seeds"), "model_seeds"),

@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypedDict
 from urllib.parse import quote
@@ -76,7 +77,19 @@ def reading_address(path: Path) -> str:
 
 
 def open_to_read(path: Path, busy_seconds: float) -> sqlite3.Connection:
-    """A connection that only reads."""
+    """A connection that only reads, after what a killed writer left half-written is rolled back.
+
+    SQLite plays a journal back when a file is opened, which needs the right to write: a reader
+    alone would refuse the file until the next writer came.
+    """
+    # Asked of each connection: a writer may have come or gone.
+    if not is_read_only() and holds_something(f"{path}-journal"):
+        # Whoever may not write is told so by the reader's own error.
+        with (
+            suppress(sqlite3.Error),
+            closing(connect_to(f"file:{quote(str(path))}?mode=rw", busy_seconds)) as writer,
+        ):
+            writer.execute("SELECT count(*) FROM sqlite_master")
     return connect_to(reading_address(path), busy_seconds)
 
 

@@ -45,6 +45,16 @@ def in_fork(function: Callable[[], object]) -> int:
     return os.waitpid(child, 0)[1]
 
 
+def kill_while_writing(path: Path) -> None:
+    """Ends this process while pages of the file are half changed and its journal is whole."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA cache_size=1")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE test_string SET length = 0")
+    connection.execute("UPDATE run SET wrong = 0")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of two imported models, packed, beside their predictions and strings."""
@@ -63,6 +73,29 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def two_runs(imported: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(imported, tmp_path))
+
+
+@pytest.fixture
+def half_written(two_runs: Path) -> Path:
+    """A database with the journal of a writer that was killed."""
+    before = rows(two_runs, "SELECT sum(length) FROM test_string")
+    in_fork(lambda: kill_while_writing(two_runs))
+    assert two_runs.with_name(f"{two_runs.name}-journal").stat().st_size > 0
+    with closing(sqlite3.connect(f"file:{two_runs}?mode=ro&immutable=1", uri=True)) as reader:
+        seen = reader.execute("SELECT sum(length) FROM test_string").fetchall()
+    assert seen != before, "pages were written before the writer was killed"
+    return two_runs
+
+
+@pytest.mark.parametrize("command", [("status",), ("stop", "lab")])
+def test_what_a_killed_writer_left_is_rolled_back_by_whoever_comes_next(
+    half_written: Path, command: tuple[str, ...]
+) -> None:
+    said = run_main(*command, "--db", str(half_written))
+    assert said.returncode == 0, said
+    assert rows(half_written, "PRAGMA integrity_check") == [("ok",)]
+    assert len(queries.runs(open_reader(str(half_written)))) == 2
+    assert run_main("verify", "--db", str(half_written)).returncode == 0
 
 
 def as_nobody(function: Callable[[], object]) -> None:
@@ -87,6 +120,15 @@ def for_all(two_runs: Path) -> Path:
 
 def test_who_may_not_write_reads_on_or_is_told_why_not(for_all: Path) -> None:
     name = str(for_all)
+    in_fork(lambda: kill_while_writing(for_all))
+
+    def read() -> None:
+        with pytest.raises(StoreUnavailableError, match="a write to it was interrupted") as refused:
+            open_reader(name)
+        assert f"`seqcls db check --db {name}`" in str(refused.value)
+
+    as_nobody(read)
+    assert run_main("db", "check", "--db", name).returncode == 0
     as_nobody(lambda: open_reader(name))
     for_all.chmod(0o444)
     why = "it may not be written; check its permissions (mode 0444)"

@@ -7,6 +7,7 @@ another process wrote in between, whatever the timeout.)
 """
 
 import os
+import shlex
 import shutil
 import sqlite3
 import stat
@@ -53,6 +54,12 @@ TOO_LONG = (
     "settings, in the filters of the sidebar"
 )
 DAMAGED = "it is damaged; restore a copy (`seqcls db verify` names the runs that do not fit)"
+
+_INTERRUPTED = (
+    "a write to it was interrupted, and only who may write it and its folder can undo that: let "
+    "them run `seqcls db check --db {}`, and delete nothing beside it"
+)
+"""What SQLite's codes for a file mean whose journal or log this process may not play back."""
 
 READS_ONLY = "reads_only"
 """The option of an engine that says whether it refuses every write."""
@@ -230,6 +237,11 @@ def explain_error(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreErr
     """What an error of SQLite means for the one who uses the file, in one line."""
     original = getattr(error, "orig", None) or error
     cause = str(original)
+    if getattr(original, "sqlite_errorname", None) in (
+        "SQLITE_READONLY_ROLLBACK",
+        "SQLITE_READONLY_RECOVERY",
+    ):
+        return StoreUnavailableError(f"{name!r}: {_INTERRUPTED.format(shlex.quote(name))}")
     if cause.startswith("database is locked"):
         return StoreBusyError(f"{name!r}: another process holds it locked; try again later")
     if cause.startswith("interrupted"):
