@@ -18,7 +18,7 @@ from sweeps.store.databases.statements import chunks, insert_rows
 from sweeps.store.opening import locate, open_as_it_is, open_writer
 from sweeps.store.tables import Base, Run, Sweep, now
 
-SAME = (*("worker", "dataset", "test_set", "test_string", "shortcut", "config"),)
+SAME = ("worker", "dataset", "test_set", "test_string", "shortcut", "config")
 """Tables whose rows are as they were, and which runs refer to or nothing does."""
 
 OF_RUNS = ("sweep_run", "checkpoint", "verdict", "proof", "cause", "perturbation", "failure")
