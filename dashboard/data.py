@@ -37,7 +37,7 @@ from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import TrainedModel
+    from seqcls.questions import RunModel
 
 PAGE_SECONDS = 30.0
 """What a page asks the database takes no longer."""
@@ -405,7 +405,7 @@ def _judged_by(seeds: pd.DataFrame, measure: str) -> pd.DataFrame:
     return seeds
 
 
-def trained_model(run_id: int, epoch: int | None) -> "TrainedModel":
+def trained_model(run_id: int, epoch: int | None) -> "RunModel":
     """The model of a run, of any architecture: of an epoch, 0 before training, None the kept one.
 
     Raises:
@@ -413,10 +413,11 @@ def trained_model(run_id: int, epoch: int | None) -> "TrainedModel":
     """
     # Imported where it is used: PyTorch takes a second or two to load.
     from sweeps.api import models as opened_models
+    from sweeps.api.old_pages.models import untrained_model
 
     opened_models.ask_on_one_thread()
     if epoch == 0:
-        return opened_models.untrained_model(open_reader(), run_id)
+        return untrained_model(open_reader(), run_id)
     return opened_models.trained_model(open_reader(), run_id, epoch)
 
 

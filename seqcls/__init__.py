@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     sweep: Any
     from seqcls.config import RunConfig
     from seqcls.evaluation import evaluate
-    from seqcls.interpretability.trained_model import RunModel, TrainedModel
+    from seqcls.interpretability.trained_model import TrainedModel
     from seqcls.models import MODELS
     from seqcls.problem import Problem, resolve
+    from seqcls.questions import RunModel
     from seqcls.tasks import TASKS
     from seqcls.training import train_group as train
 

@@ -13,6 +13,7 @@ from seqcls.kinds.base import Questions
 from seqcls.kinds.transduction import letter_rows
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
+from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import CountTask
@@ -52,7 +53,7 @@ class WrittenOutput:
 
 
 def predict(
-    problem: Problem, weights: bytes, strings: Sequence[str], *, partial: bool = False
+    problem: Problem, weights: Weights | bytes, strings: Sequence[str], *, partial: bool = False
 ) -> list[Prediction]:
     """The model's answer for each string: from its letter counts where they suffice.
 
@@ -74,7 +75,7 @@ def predict(
     if not kind.every_string:
         problem.check_inputs(typed)
     (said,) = ask(
-        problem.without_dropout, [weights_of(problem, weights)], Questions.without_targets(typed)
+        problem.without_dropout, [_parameters(problem, weights)], Questions.without_targets(typed)
     )
     scores = np.where(said.known, said.score, np.nan).astype(np.float64).tolist()
     for string, score in zip(strings, scores, strict=True):
@@ -90,7 +91,7 @@ def predict(
 
 
 def outputs(
-    problem: Problem, weights: bytes, strings: Sequence[str], beam_width: int
+    problem: Problem, weights: Weights | bytes, strings: Sequence[str], beam_width: int
 ) -> list[list[WrittenOutput]]:
     """What a model writes for each input, the likeliest first; nothing where it has no answer.
 
@@ -113,7 +114,7 @@ def outputs(
     tokenizer = problem.tokenizer
     inputs = _in_order(tokenizer, strings, _by_counts(tokenizer, strings))
     problem.check_inputs(inputs)
-    parameters = weights_of(problem, weights)
+    parameters = _parameters(problem, weights)
     rows = np.flatnonzero(inputs.lengths < places(problem))
     by_input: list[list[WrittenOutput]] = [[] for _ in strings]
     written = written_beams(problem, parameters, inputs.take(rows), beam_width)
@@ -144,6 +145,10 @@ def target_of(problem: Problem, string: str) -> bool | str | None:
     targets = problem.kind.targets(problem.task, letters)
     texts = problem.kind.texts(problem.task, targets)
     return bool(targets[0]) if texts is None else texts[0]
+
+
+def _parameters(problem: Problem, weights: Weights | bytes) -> Weights:
+    return weights_of(problem, weights) if isinstance(weights, bytes) else weights
 
 
 def _by_counts(tokenizer: Tokenizer, strings: Sequence[str]) -> TokenStrings:

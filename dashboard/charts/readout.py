@@ -11,7 +11,7 @@ from dashboard.charts.parts import Layers, Limits, TokenDrawing, reached_by, uns
 from dashboard.charts.scales import Domain, Drawing, by_panel, reserve_height
 from seqcls.interpretability.attribution import LogitStep
 from seqcls.interpretability.trained_model import Letters, TrainedModel
-from sweeps.api import presentation
+from sweeps.api.old_pages import presentation
 
 if TYPE_CHECKING:
     from seqcls.interpretability.states_by_strings import Prefixes

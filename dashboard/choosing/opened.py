@@ -15,8 +15,8 @@ from dashboard.text import error_text, verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError, VisitorError
 from seqcls.interpretability.network import Network
-from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem, resolve
+from seqcls.questions import RunModel
 from sweeps.api import open_reader
 from sweeps.api.reading import stored_model
 
@@ -93,7 +93,7 @@ class AnyModel:
     """A run's model at one epoch, of any architecture."""
 
     key: Key
-    model: TrainedModel
+    model: RunModel
 
     @property
     def run_id(self) -> int:
@@ -106,7 +106,7 @@ class AnyModel:
         return epoch
 
     @property
-    def answerer(self) -> TrainedModel:
+    def answerer(self) -> RunModel:
         return self.model
 
 

@@ -43,7 +43,7 @@ from seqcls.interpretability.states_by_strings import (
 )
 from seqcls.interpretability.states_of_outputs import output_tokens
 from seqcls.interpretability.trained_model import Letters, TrainedModel
-from sweeps.api import presentation
+from sweeps.api.old_pages import presentation
 
 Answer = TypeVar("Answer")
 

@@ -21,14 +21,12 @@ from seqcls.problem import Problem, resolve
 from seqcls.shortcuts import READERS, training_key
 from seqcls.tasks import TASKS
 from sweeps.access import is_read_only
+from sweeps.api.old_pages.strings import FirstStrings, StringsOfKind, first_strings
 from sweeps.api.overlaps import near_obstacle
 from sweeps.api.strings import (
-    FirstStrings,
     Reached,
-    StringsOfKind,
     TestReached,
     distinct_tests,
-    first_strings,
     measure_readers,
     negatives_sentence,
 )
@@ -151,7 +149,7 @@ def _show_kinds(problem: Problem, part: str, looked: FirstStrings) -> None:
     else:
         epoch = " of the first epoch" if part == "train" and not sampler.repeats else ""
         st.caption(f"All {looked.number:,} {strings}{epoch}, by how they were drawn.")
-    if said := negatives_sentence(looked):
+    if said := negatives_sentence({x.kind: sum(x.by_length) for x in looked.kinds}):
         st.caption(f"{said}.")
     rows = [
         {

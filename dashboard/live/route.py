@@ -22,7 +22,6 @@ from seqcls.errors import ConfigError, InvalidStringError, SeqclsError, VisitorE
 from seqcls.interpretability.trained_model import Answer, TrainedModel
 from sweeps.access import is_read_only
 from sweeps.api import open_reader, reading
-from sweeps.api.presentation import said_of
 
 if TYPE_CHECKING:
     from dashboard.figures.string_states import StringStates
@@ -87,7 +86,7 @@ def look(model: TrainedModel, string: str) -> LiveDrawing:
     answer, states = model.answer(letters), StringStates(model, letters)
     maps, absent = _maps(states)
     return LiveDrawing(
-        said=f"{said_of(answer)}.",
+        said=f"{answer.text}.",
         wrong=bool(answer.is_wrong),
         line=_line(states, answer),
         maps=maps,

@@ -29,8 +29,7 @@ from seqcls.interpretability.automaton import (
 from seqcls.interpretability.wording import percent
 from seqcls.problem import resolve
 from seqcls.tasks.automaton import Automaton
-from sweeps.api import open_reader
-from sweeps.api.interpretability import automaton, automaton_inside
+from sweeps.api import automaton, automaton_inside, open_reader
 
 if TYPE_CHECKING:
     from seqcls.interpretability.automaton_inside import Inside

@@ -1,5 +1,6 @@
 """Minimal failing strings, and what turns an answer when states are carried over."""
 
+import pandas as pd
 import streamlit as st
 
 from dashboard.charts import token_states
@@ -9,19 +10,17 @@ from dashboard.choosing.strings import NOTATION, look_at
 from dashboard.data import explaining
 from dashboard.placement import stretch
 from dashboard.text import verbatim
-from seqcls.interpretability.minimal import minimal_failing, nearest_right, shortest_failing
-from seqcls.interpretability.patching import Patched, patch
-from seqcls.interpretability.trained_model import Answer, Letters
-from sweeps.api import presentation
-from sweeps.api.presentation import (
-    LISTED,
-    flip_table,
+from seqcls.interpretability.answers import LISTED
+from seqcls.interpretability.minimal import (
     how_near,
-    nearest_sentence,
-    said_of,
-    shortest_sentences,
+    minimal_failing,
+    nearest_right,
+    shortest_failing,
     whose_known,
 )
+from seqcls.interpretability.patching import Patched, patch
+from seqcls.interpretability.trained_model import Answer, Letters
+from sweeps.api.old_pages import presentation
 
 minimal_of = remembered(minimal_failing)
 nearest_of = remembered(nearest_right)
@@ -32,7 +31,7 @@ shortest_of = remembered(shortest_failing, "Trying")
 def show_minimal(opened: AnyModel, letters: Letters) -> None:
     """What is left of a failing string, and the nearest string that is answered rightly."""
     given = opened.model.answer(letters)
-    st.markdown(verbatim(f"{said_of(given)}."))
+    st.markdown(verbatim(f"{given.text}."))
     whose = whose_known(opened.model.problem)
     if given.is_wrong:
         minimal = minimal_of(opened, letters)
@@ -52,7 +51,7 @@ def show_minimal(opened: AnyModel, letters: Letters) -> None:
         _string(nearest.answer, "nearest")
         st.caption(f"{how_near(nearest.edits, nearest.answer, given)}.")
     else:
-        st.caption(verbatim(nearest_sentence(nearest, given, words, whose)))
+        st.caption(verbatim(nearest.describe(opened.model, given)))
     _shortest(opened)
 
 
@@ -61,14 +60,13 @@ def _shortest(opened: AnyModel) -> None:
     if not st.toggle("Try all strings, the shortest first", key="shortest", bind="query-params"):
         st.caption("Up to 200,000 strings; it may take a minute.")
         return
-    problem = opened.model.problem
-    for said in shortest_sentences(shortest_of(opened), problem.kind.words, whose_known(problem)):
+    for said in shortest_of(opened).describe(opened.model):
         st.markdown(verbatim(said))
 
 
 def _string(answer: Answer, key: str) -> None:
     left, right = st.columns([5, 2], vertical_alignment="center")
-    left.code(said_of(answer), language=None, wrap_lines=True)
+    left.code(answer.text, language=None, wrap_lines=True)
     right.button(
         "Look at it",
         key=f"look at {key}",
@@ -100,7 +98,7 @@ def show(opened: AnyModel, letters: Letters) -> None:
         st.info("No such string is within two substitutions. Type one of the same length.")
         return
     patched = patched_of(opened, letters, source)
-    ends = [verbatim(said_of(model.answer(string))) for string in (letters, source)]
+    ends = [verbatim(model.answer(string).text) for string in (letters, source)]
     st.markdown(f"Base: {ends[0]}.  \nSource: {ends[1]}.")
     frame = with_letters(model, presentation.patched_frame(patched, UNITS))
     names = patched.base_tokens if patched.of_output else token_names(model, letters)
@@ -108,10 +106,9 @@ def show(opened: AnyModel, letters: Letters) -> None:
     drawing = token_states.patching_chart(frame, names, *logits, patched.unit)
     stretch(drawing, "network patched")
     _say_how_to_read(patched)
-    flips = flip_table(patched)
-    if not flips.empty:
+    if flips := patched.flip_rows():
         st.subheader("States that flip the prediction")
-        st.dataframe(flips.head(LISTED), hide_index=True, width="content")
+        st.dataframe(pd.DataFrame(flips[:LISTED]), hide_index=True, width="content")
 
 
 def _nearest(opened: AnyModel, letters: Letters) -> Letters | None:

@@ -20,7 +20,7 @@ from dashboard.text import verbatim
 from dashboard.views import error_places
 from seqcls.interpretability.states_by_strings import layer_word, prefix_logits, units_obstacle
 from seqcls.interpretability.trained_model import Letters, TrainedModel
-from sweeps.api import presentation
+from sweeps.api.old_pages import presentation
 
 
 @dataclass(frozen=True, eq=False)

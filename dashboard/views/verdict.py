@@ -45,9 +45,10 @@ from seqcls.interpretability.verdicts import (
     unaffordable,
 )
 from seqcls.interpretability.wording import EMPTY, percent
+from seqcls.questions import RunModel
 from seqcls.results import ErrorKind
 from seqcls.tasks.automaton import language_automaton
-from sweeps.api import every_length, open_reader
+from sweeps.api import open_reader, proving
 from sweeps.api.presentation import display_strings
 
 if TYPE_CHECKING:
@@ -314,15 +315,12 @@ def _row(proof: SupportProof) -> dict[str, object]:
 # Of a recurrent model: every string there is.
 
 
-def _prove(model: TrainedModel, run_id: int, epoch: int | None) -> "Proof":
-    # Imported where it is used: PyTorch takes a second or two to load.
-    from seqcls.proofs.prover import ProofBudget
-
-    return every_length.prove_model(open_reader(), run_id, model, epoch, ProofBudget())
+def _prove(model: RunModel, epoch: int | None) -> "Proof":
+    return proving.prove_model(open_reader(), model, epoch)
 
 
-def _read_proof(model: TrainedModel, run_id: int, epoch: int | None) -> "Proof | None":
-    return every_length.stored_proof(open_reader(), run_id, model, epoch)
+def _read_proof(model: RunModel, epoch: int | None) -> "Proof | None":
+    return proving.stored_proof(open_reader(), model, epoch)
 
 
 def _forgetting(model: TrainedModel, string: str) -> "Forgetting | None":
@@ -386,12 +384,11 @@ def show_every_string(opened: AnyModel) -> None:
         "Regions of the network's states are looked for that every token leads into each other, "
         "with the right answer in each; or a string on which the model is wrong."
     )
-    of_model = opened.run_id, opened.epoch
-    proof = stored_proof(opened, *of_model)
+    proof = stored_proof(opened, opened.epoch)
     if proof is None:
         if not st.toggle("Prove it", key="every_string", bind="query-params"):
             return
-        proof = every_string(opened, *of_model)
+        proof = every_string(opened, opened.epoch)
     from seqcls.proofs.certificate import to_text
     from seqcls.proofs.prover import proof_text
 

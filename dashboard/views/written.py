@@ -40,7 +40,7 @@ from seqcls.interpretability.states_of_outputs import (
 )
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.interpretability.wording import percent
-from sweeps.api.presentation import display_strings, said_of
+from sweeps.api.presentation import display_strings
 
 BEFORE = 3
 """Tokens that are drawn before the first at which outputs part, where all are too many."""
@@ -288,7 +288,7 @@ class _Shown:
 
 def _answer(shown: _Shown) -> None:
     require_writing(shown.model)
-    st.markdown(verbatim(f"{said_of(shown.model.answer(shown.letters))}."))
+    st.markdown(verbatim(f"{shown.model.answer(shown.letters).text}."))
 
 
 def _tokens(shown: _Shown) -> None:

@@ -2,13 +2,13 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError
 from seqcls.interpretability.trained_model import MAX_LENGTH, Answer, TrainedModel
-from seqcls.interpretability.wording import percent, sign
+from seqcls.interpretability.wording import Table, percent, sign
 from seqcls.problem import Problem
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton
@@ -183,6 +183,17 @@ class Round:
         return len(self.automaton.table)
 
 
+SHOWN_STATES = 20
+"""States of an automaton that a table shows; `record` and `dot` have them all."""
+
+ROUND = ("states", "asked", "agreement", "explained", "counterexample")
+LEARNED = (
+    *("found", "ended", "tried_length", "longer", "longest", "asked", "error_is_tested"),
+    "explained",
+)
+"""What JSON has of a hypothesis, and of all that was learned."""
+
+
 @dataclass(frozen=True, eq=False)
 class LearnedAutomaton:
     """An automaton over the tokens of a language, and what was asked of the model to find it."""
@@ -233,6 +244,47 @@ class LearnedAutomaton:
     def record(self) -> dict[str, Any]:
         """The automaton as JSON has it."""
         return record(self.automaton, self.alphabet, self.names)
+
+    def learning(self) -> dict[str, Any]:
+        """The automaton as JSON has it, and all that was asked and found on the way."""
+        return {
+            **self.record(),
+            **{name: getattr(self, name) for name in LEARNED},
+            "budget": asdict(self.budget),
+            "error": None if self.error is None else self.error.record(),
+            "test_errors": self.wrong,
+            "rounds": [{name: getattr(made, name) for name in ROUND} for made in self.rounds],
+            "said": learned_text(self),
+        }
+
+    def describe(self, model: TrainedModel) -> Iterator[str | Table]:
+        """What was found, the hypotheses, and the main one's states where they are few."""
+        yield from [model.name, *learned_text(self)]
+        title = "hypotheses, each with the string that refutes it"
+        yield Table(title, [self._hypothesis(made) for made in self.rounds])
+        shown, of_state = self.main_hypothesis, (self.names and "output") or "accepts"
+        if shown.states <= SHOWN_STATES:
+            outputs = shown.automaton.says.tolist() if self.names else ()
+            ends = [self.names[output] for output in outputs]
+            ends = ends or ["yes" if x else "" for x in shown.automaton.accepting.tolist()]
+            rows = zip(ends, shown.automaton.table.tolist(), strict=True)
+            yield Table(
+                states(shown.states),
+                [
+                    {"state": number, of_state: end, **dict(zip(self.alphabet, row, strict=True))}
+                    for number, (end, row) in enumerate(rows)
+                ],
+            )
+
+    def _hypothesis(self, made: Round) -> dict[str, Any]:
+        differs = made.counterexample
+        return {
+            "states": made.states,
+            "strings asked": f"{made.asked:,}",
+            "agrees on tested": percent(made.agreement),
+            "test errors made": f"{made.explained:,} of {self.wrong:,}",
+            "refuted by": "" if differs is None else name_string(self, differs),
+        }
 
     def dfa(self) -> "DFA":
         """The automaton as a `DFA` of automata-lib; of a Moore machine by which states accept."""

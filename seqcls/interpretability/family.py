@@ -12,7 +12,8 @@ from jaxtyping import Bool, Float, Int64
 
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.network import sigmoid
-from seqcls.interpretability.trained_model import Letters
+from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.interpretability.wording import Table
 from seqcls.results import ErrorKind
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 
@@ -297,6 +298,21 @@ class OutputFamily:
         ]
         left_out = {"no_inputs": self.no_inputs, "no_places": self.no_places}
         return {"family": self.family.text, "outputs": outputs, **left_out}
+
+    def describe(self, model: TrainedModel) -> Iterator[str | Table]:
+        """Which outputs are right; then counts, right tokens, target and output of each."""
+        yield from output_family_text(self)
+        rows = [
+            {
+                **dict(zip(self.family.names, each.values, strict=True)),
+                "output is": each.error_kind or "right",
+                "right tokens": f"{each.right_tokens} of {each.target_tokens}",
+                "target": model.tokenizer.display(each.target or '""'),
+                "output": model.tokenizer.display(each.output or '""'),
+            }
+            for each in self.outputs
+        ]
+        yield Table(f"outputs of {model.name}", rows)
 
 
 def output_family_text(written: OutputFamily) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from seqcls.interpretability.domains import MAX_STRINGS, all_inputs
 from seqcls.interpretability.trained_model import Answer, Letters, TrainedModel
 from seqcls.kinds.base import Answers
 from seqcls.kinds.transduction import edits as edit_distance
+from seqcls.problem import Problem
 from seqcls.strings.token_strings import TokenStrings
 
 # Minimal failing strings: by deleting tokens, and by trying all strings, the shortest first.
@@ -51,6 +52,32 @@ class Shortest:
     max_length: int
     """All strings up to this length would have been tried; of a file those in it."""
     tried: int
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        return {**vars(self), "answers": [answer.record() for answer in self.answers]}
+
+    def describe(self, model: TrainedModel) -> list[str]:
+        """What trying all strings of a model, or those of which it is known, has found."""
+        words, whose = model.problem.kind.words, whose_known(model.problem)
+        strings = words.plural("")
+        if self.length is None:
+            return [
+                f"all {self.tried:,} {strings}{whose} of up to {self.max_length} tokens are "
+                f"{words.hit}"
+            ]
+        left = self.count - len(self.answers)
+        return [
+            f"the shortest failing {strings} have {self.length} tokens: {self.count:,} of them "
+            f"({self.tried:,} {strings} tried, all{whose} up to that length)",
+            *(f"  {answer.text}" for answer in self.answers),
+            *([f"  and {left:,} more"] if left else []),
+        ]
+
+
+def whose_known(problem: Problem) -> str:
+    """Which strings are meant by all, where nobody knows what is right of the others."""
+    return "" if problem.known_strings is None else f" whose {problem.kind.words.right} is known"
 
 
 def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
@@ -179,6 +206,33 @@ class Nearest:
         if self.answer is None:
             return None
         return {**self.answer.record(), "edits": self.edits, "tried": self.tried}
+
+    def describe(self, model: TrainedModel, given: Answer) -> str:
+        """What the search around a given string has found."""
+        words, whose = model.problem.kind.words, whose_known(model.problem)
+        tried = f"{self.tried:,} {words.plural('')} tried"
+        if self.answer is not None:
+            return (
+                f"nearest {words.hit} {words.string}{whose}: {self.answer.name}, "
+                f"{how_near(self.edits, self.answer, given)}: {self.answer.verdict}"
+            )
+        if not self.tried:
+            return f"of no {words.string} within {self.edits} edits is it known what is right"
+        not_all = "" if self.complete else ", not all of them"
+        return (
+            f"no {words.string}{whose} within {self.edits} edits is {words.hit} ({tried}{not_all})"
+        )
+
+
+def how_near(edits: int, found: Answer, given: Answer) -> str:
+    """How many edits a string that was found is away, and what it has in common with the given."""
+    away = "1 edit away" if edits == 1 else f"{edits} edits away"
+    if given.label is None:
+        same = "same" if found.predicted == given.predicted else "different"
+        return f"{away}, {same} prediction"
+    if found.predicted == given.predicted:
+        return f"{away}, same prediction, different label"
+    return f"{away}, same label, different prediction" if found.label == given.label else away
 
 
 def nearest_right(

@@ -11,7 +11,7 @@ forced, whatever the states.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from seqcls.interpretability.readable_model import (
 )
 from seqcls.interpretability.states_by_strings import check_length
 from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.wording import percent
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import make_model
@@ -93,6 +94,20 @@ class Patched:
         restored = np.abs(self.restored)
         flipping = [(int(site), int(place)) for site, place in np.argwhere(self.flips)]
         return sorted(flipping, key=lambda place: (self.sites[place[0]].is_whole, -restored[place]))
+
+    def flip_rows(self) -> list[dict[str, Any]]:
+        """The states that turn the answer, ranked, as a table has them."""
+        return [
+            {
+                "state": self.sites[site].text,
+                "place": place,
+                "base token": self.base_tokens[place],
+                "source token": self.source_tokens[place],
+                self.unit: round(float(self.logits[site, place]), 4),
+                "restored": percent(self.restored[site, place], 0),
+            }
+            for site, place in self.ranked
+        ]
 
     def most_restoring_units(self, most: int) -> list[int]:
         """The sites of so many units at most, those that restore most at any place, in order."""

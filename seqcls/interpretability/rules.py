@@ -14,21 +14,26 @@ list, simplest first, each also with the answers exchanged where that is another
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64, Integer, Real
 
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.interpretability.wording import between
+from seqcls.interpretability.wording import between, percent
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.text import count
 
 Says = Bool[np.ndarray, " string"]
 Holds = Callable[[TokenStrings], Says]
 Values = Callable[[TokenStrings], Real[np.ndarray, " string"]]
+
+
+SHOWN = 10
+"""Rules that are told; programs read them all."""
 
 
 class Bound(NamedTuple):
@@ -70,6 +75,23 @@ class Rules:
     @property
     def best(self) -> Rule:
         return self.rules[0]
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        return {"strings": self.strings, "rules": list(map(asdict, self.rules))}
+
+    def describe(self, _: TrainedModel) -> Iterator[str]:
+        """The rules that agree best with a model's answers."""
+        tried = count(self.strings, "test string")
+        yield f"rules tried on {tried}, by agreement with the model's answers"
+        for rule in self.rules[:SHOWN]:
+            shares = {"positive": rule.on_positive, "negative": rule.on_negative}
+            sides = [
+                f"{percent(share)} where it is predicted {name}"
+                for name, share in shares.items()
+                if share is not None
+            ]
+            yield f"  {percent(rule.agreement)}  {rule.text} ({', '.join(sides)})"
 
 
 def fitting_rules(model: TrainedModel) -> Rules:

@@ -21,6 +21,20 @@ from seqcls.kinds.base import Words
 from seqcls.results import RangeCounts
 from seqcls.text import count
 
+
+def text_of(
+    found: Explanation | Certification | Curve | FamilyMap, display: Callable[[str], str] = str
+) -> tuple[str, ...]:
+    """An answer in sentences.
+
+    Args:
+        display: how the tokenizer shows strings.
+    """
+    if isinstance(found, Explanation):
+        return explanation_text(found, display)
+    return certification_text(found) if isinstance(found, Certification) else family_text(found)
+
+
 # What a model says of a family of strings, in plain sentences.
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from seqcls.interpretability.readable_model import (
     write_output,
 )
 from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.wording import Table
 from seqcls.kinds.places import PlacesKind
 from seqcls.models.base import Classifier
 from seqcls.models.hybrid import blocks_of
@@ -72,6 +73,19 @@ class Prefixes:
     answers: tuple[str, ...] = ()
     """What is answered at each place, where every place is answered."""
 
+    def table(self) -> Table:
+        """A row a prefix."""
+        columns: dict[str, Any] = {"token": self.tokens, "logit": self.logits.round(4).tolist()}
+        title, labels = "the logit after every prefix", self.labels.tolist()
+        if any(isinstance(label, str) for label in labels):
+            title = "the margin after every prefix"
+            columns = {"token": self.tokens, "margin": columns["logit"], "target": labels}
+            columns |= {"answer": self.answers} if self.answers else {}
+        else:
+            columns["label"] = ["not known" if x is None else str(int(x)) for x in labels]
+        rows = zip(*columns.values(), strict=True)
+        return Table(title, [dict(zip(columns, row, strict=True)) for row in rows])
+
 
 @dataclass(frozen=True, eq=False)
 class Units:
@@ -89,6 +103,17 @@ class Units:
         """The layers' places by what they are called."""
         numbers = self.numbers or tuple(range(len(self.states)))
         return {str(number): layer for layer, number in enumerate(numbers)}
+
+    def table(self) -> Table:
+        """A row a token: the last layer's units after it."""
+        rows = zip(self.tokens, self.states[-1].round(3).tolist(), strict=True)
+        return Table(
+            "the last layer's units after each token",
+            [
+                {"token": token, **{f"unit {x}": value for x, value in enumerate(values)}}
+                for token, values in rows
+            ],
+        )
 
 
 @dataclass(frozen=True, eq=False)

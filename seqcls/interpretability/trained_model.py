@@ -11,11 +11,12 @@ import numpy as np
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import ask
+from seqcls.interpretability.wording import EMPTY, score_text, sign
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Answers
 from seqcls.kinds.transduction import OutputAnswers
 from seqcls.models.positions import longest_readable
-from seqcls.notebook import MOST_ROWS, bars, table
+from seqcls.notebook import MOST_ROWS, table
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -61,6 +62,33 @@ class Answer:
         """Whether the model misclassifies it."""
         return self.label is not None and (self.predicted != self.label or not self.is_answered)
 
+    @property
+    def name(self) -> str:
+        """The string as it is shown; the empty one needs a name."""
+        return self.tokenizer.display(self.string) or "the empty string"
+
+    @property
+    def verdict(self) -> str:
+        """What is right of the string, and what the model says."""
+        if self.label is None:
+            right = f"{'target' if isinstance(self.predicted, str) else 'label'} not known"
+        else:
+            right = f"is {self._show(self.label)}"
+        if not self.is_answered:
+            return f"{right}, and has no answer: what the model computes for it is NaN"
+        number = f"{self.number} {score_text(self.logit)}"
+        return f"{right}, predicted {self._show(self.predicted)} ({number})"
+
+    @property
+    def text(self) -> str:
+        """The string with its verdict."""
+        return f"{self.name}: {self.verdict}"
+
+    def _show(self, answer: bool | str) -> str:
+        if isinstance(answer, str):
+            return self.tokenizer.display(answer) or EMPTY
+        return sign(answer)
+
     def record(self) -> dict[str, Any]:
         """The answer as programs read it: its texts as they are stored."""
         how_shown = ("tokenizer", "number")
@@ -99,6 +127,11 @@ class TrainedModel:
         tried = list(islice(every, 500))
         known = self.problem.questions(TokenStrings.of_lists(self.num_letters, tried)).has_target
         return list(islice(compress(tried, known), MOST_ROWS))
+
+    @property
+    def name(self) -> str:
+        """What it is called in sentences."""
+        return "the model"
 
     @property
     def config(self) -> RunConfig:
@@ -238,26 +271,3 @@ class TrainedModel:
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
         return bits if texts is None else texts
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RunModel(TrainedModel):
-    """A stored run's model, as a notebook asks it."""
-
-    by_length: Sequence[tuple[int, float]] = ()
-    """Lengths of its test strings, and the share of each that it is right on."""
-
-    def _repr_html_(self) -> str:
-        """Its accuracy by length, its settings, and what it answers to the shortest strings."""
-        known = self.problem.knows_trained_lengths
-        trained = self.problem.trained_lengths[-1] if known else None
-        return bars(self.by_length, trained) + super()._repr_html_()
-
-    def logits(self, strings: str | Sequence[Given]) -> np.ndarray:
-        """A logit for each string, positive where the model takes it for one of the language.
-
-        Raises:
-            ConfigError: the task is no language: `ask_all` has what it answers.
-        """
-        self.problem.require_language("logits are of languages")
-        return np.asarray(self.ask_all(strings).score)

@@ -1,7 +1,7 @@
 """What a model makes of all strings up to a length, and what is proved of those beyond."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, get_args
@@ -77,6 +77,10 @@ class OutputVerdict:
             "shortest": [answer.record() for answer in self.shortest],
         }
 
+    def describe(self, model: TrainedModel) -> Iterator[str]:
+        """What was tried and what came out, of a model by its name."""
+        return (f"{model.name}: {sentence}" for sentence in output_verdict_text(self))
+
 
 def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
     """What was tried and what came out, then the shortest inputs with a wrong output."""
@@ -106,6 +110,19 @@ def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
             f"is {target or 'empty'}, output {(output or 'empty') if first.is_answered else 'NaN'}."
         )
     return tuple(said)
+
+
+def verdict_text(verdict: Verdict, problem: Problem) -> str:
+    """How many of the strings that were tried are misclassified, and the shortest of them."""
+    empty = "with" if problem.tries_empty else "without"
+    shortest = problem.tokenizer.display(verdict.shortest_error or "") or "the empty string"
+    wrong = verdict.false_positives + verdict.false_negatives
+    return (
+        f"of {verdict.inputs:,} {verdict.unit}s up to length {verdict.max_length}, {empty} the "
+        f"empty string, {wrong:,} are misclassified ({verdict.false_positives:,} false positives, "
+        f"{verdict.false_negatives:,} false negatives)"
+        + (f"; the shortest is {shortest}" if wrong else "")
+    )
 
 
 # An exhaustive check: all strings of a domain, the shortest first.

@@ -1,10 +1,20 @@
 """How numbers, labels and shares are written."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any, NamedTuple
 
 import numpy as np
+
+
+class Table(NamedTuple):
+    """Rows that stand between the sentences of an answer."""
+
+    title: str
+    rows: Sequence[Mapping[str, Any]]
+    """What stands in each column: texts, numbers, or None for an empty cell."""
+
 
 # How numbers and labels are written in sentences.
 

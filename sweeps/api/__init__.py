@@ -23,20 +23,27 @@ if TYPE_CHECKING:
     from sweeps.api.giving import give
     from sweeps.api.importing import import_predictions, import_strings, log_results
     from sweeps.api.importing import kind_of_file as kind_of_file
-    from sweeps.api.interpretability import (
+    from sweeps.api.languages import populations
+    from sweeps.api.loading import load_weights
+    from sweeps.api.models import (
         ablate,
         automaton,
         automaton_inside,
+        config,
+        explain,
+        family,
         minimal,
+        model,
         patch,
+        predict,
+        proofs,
         rules,
         shortest,
         states,
+        verdict,
     )
-    from sweeps.api.languages import populations
-    from sweeps.api.loading import load_weights
-    from sweeps.api.models import config, explain, family, model, predict, proofs, verdict
     from sweeps.api.protocols import protocol
+    from sweeps.api.proving import prove
     from sweeps.api.results import FIRST as FIRST
     from sweeps.api.results import (
         by_drawn,
@@ -95,10 +102,9 @@ _NAMES = {
     "sweeps.api.exports": "export",
     "sweeps.api.giving": "give",
     "sweeps.api.importing": "import_predictions import_strings kind_of_file log_results",
-    "sweeps.api.every_length": "prove",
-    "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch "
-    "rules shortest states",
-    "sweeps.api.models": "config explain family model predict proofs verdict",
+    "sweeps.api.models": "ablate automaton automaton_inside config explain family minimal model "
+    "patch predict proofs rules shortest states verdict",
+    "sweeps.api.proving": "prove",
     "sweeps.api.comparisons": "compare",
     "sweeps.api.languages": "populations",
     "sweeps.api.loading": "load_weights",

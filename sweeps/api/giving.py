@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from seqcls.adapters.base import ROLES
 from seqcls.adapters.gpt2 import write as write_gpt2
 from seqcls.config import ABOUT
 from seqcls.errors import ConfigError, Parameter
-from seqcls.interpretability.trained_model import RunModel, TrainedModel
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
+from seqcls.questions import RunModel
 from seqcls.standalone import network_json, network_said, source_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.text import count, list_values
@@ -333,8 +335,8 @@ def load_run(db: str | Path, run: int | str, epoch: int | None = None) -> RunMod
     model = trained_model(reader, run_id, epoch)
     if epoch is not None:
         # Test results are of the best one.
-        return RunModel(model.problem, model.weights)
+        return model
     scores = queries.length_scores(reader, [run_id])
     shares = 1 - scores["wrong"] / scores["tested"]
     by_length = tuple(zip(scores["length"].tolist(), shares.tolist(), strict=True))
-    return RunModel(model.problem, model.weights, by_length)
+    return replace(model, by_length=by_length)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from seqcls.cancellation import check, check_each
+from seqcls.cancellation import check_each
 from seqcls.config import AS_TRAINED, PARTS, RunConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.evaluation import distinct_test_strings, texts_of
@@ -216,72 +216,35 @@ def drawn_strings(
     examples = stream(problem.sampler(part)).epoch(0)
     if label is not None:
         examples = examples.take(np.flatnonzero(examples.labels == (label == "positive")))
-    return _write_rows(problem, examples.take(slice(0, number)), in_notation)
+    return write_rows(problem, examples.take(slice(0, number)), in_notation)
 
 
-@dataclass(frozen=True)
-class StringsOfKind:
-    """Strings that were drawn in one way."""
+def first_epoch(problem: Problem, part: str) -> Examples:
+    """Draws strings of a part as its first epoch does.
 
-    kind: str
-    """Positive, or how the negative ones were drawn; negative where that is not known. Empty where
-    the strings have targets."""
-    by_length: Sequence[int]
-    """How many of each length there are, the shortest of all kinds first."""
-    first: pd.DataFrame
-    """The first of them, as `draw` gives them, in the notation."""
-
-
-@dataclass(frozen=True)
-class FirstStrings:
-    """The first strings of one part, by how they were drawn."""
-
-    kinds: Sequence[StringsOfKind]
-    lengths: range
-    """From the shortest to the longest of all of them."""
-    number: int
-    """How many were looked at."""
-    drawn_apart: bool
-    """Whether an epoch is too large to be looked at: these are then drawn as it is, but fewer, and
-    none is kept out because it was trained on."""
-
-
-def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings:
-    """Some strings of each kind, and how many there are of each length."""
-    sampler = problem.sampler(part)
-    small = _make_smaller(sampler)
-    examples = stream(small).epoch(0)
-    lengths = examples.strings.lengths
-    span = range(int(lengths.min()), int(lengths.max()) + 1)
-    if problem.kind.texts(problem.task, examples.targets[:1]) is not None:
-        kinds = np.array([""] * len(examples))
-    else:
-        kinds = np.array([kind or "negative" for kind in _kinds(examples)])
-    of_each = []
-    for kind in ("", *DRAWN, "negative"):
-        check()
-        rows = np.flatnonzero(kinds == kind)
-        if len(rows):
-            by_length = np.bincount(lengths[rows] - span.start, minlength=len(span)).tolist()
-            first = _write_rows(problem, examples.take(rows[:number]), in_notation=True)
-            of_each.append(StringsOfKind(kind, by_length, first))
-    return FirstStrings(of_each, span, len(examples), small != sampler)
-
-
-def negatives_sentence(looked: FirstStrings) -> str:
-    """Which share of the negative strings, border pairs aside, was drawn in each way; empty where
-    that is not known.
+    Where an epoch is too large to be looked at they are fewer, and none is kept out because it was
+    trained on.
     """
-    numbers = {x.kind: sum(x.by_length) for x in looked.kinds if x.kind in DRAWN[1:-1]}
-    total = sum(numbers.values())
-    said = ", ".join(f"{percent(number / total, 1)} {kind}" for kind, number in numbers.items())
+    return stream(make_smaller(problem.sampler(part))).epoch(0)
+
+
+def negatives_sentence(numbers: Mapping[str, int]) -> str:
+    """Which share of the negative strings was drawn in each way; empty where that is not known.
+
+    Args:
+        numbers: how many strings were drawn in each way; border pairs and positive ones are left
+            aside.
+    """
+    drawn = {kind: numbers[kind] for kind in DRAWN[1:-1] if numbers.get(kind)}
+    total = sum(drawn.values())
+    said = ", ".join(f"{percent(number / total, 1)} {kind}" for kind, number in drawn.items())
     return f"{total:,} negative strings were drawn: {said}" if said else ""
 
 
-def _make_smaller(sampler: Sampler) -> Sampler:
+def make_smaller(sampler: Sampler) -> Sampler:
     """A sampler of fewer strings, where drawing an epoch takes long and none was drawn before."""
     if isinstance(sampler, AnsweredAgain):
-        return replace(sampler, sampler=_make_smaller(sampler.sampler))
+        return replace(sampler, sampler=make_smaller(sampler.sampler))
     longest = max(1, sampler.lengths[-1])
     is_small = sampler.epoch_size * longest <= MOST_TOKENS
     of_lengths: Any = sampler
@@ -295,7 +258,8 @@ def _make_smaller(sampler: Sampler) -> Sampler:
     return smaller
 
 
-def _write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
+def write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
+    """A row a string, as `draw` gives them."""
     strings, tokenizer = examples.strings, problem.tokenizer
     columns: dict[str, Any] = {
         "string": [tokenizer.display(text) for text in texts_of(tokenizer, strings)]
@@ -312,7 +276,7 @@ def _write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.D
         columns["target"] = _spell_out(tokenizer, examples.targets)
     columns["length"] = strings.lengths
     if targets is None:
-        columns["kind"] = _kinds(examples)
+        columns["kind"] = kinds_of(problem, examples)
     return pd.DataFrame(columns)
 
 
@@ -325,7 +289,10 @@ def _spell_out(tokenizer: Tokenizer, letters: np.ndarray) -> list[str]:
     ]
 
 
-def _kinds(examples: Examples) -> list[str]:
+def kinds_of(problem: Problem, examples: Examples) -> list[str]:
+    """How each string was drawn; empty where that is not known, and where strings have targets."""
+    if problem.kind.texts(problem.task, examples.targets[:1]) is not None:
+        return [""] * len(examples)
     if examples.drawn is None:
         return ["positive" if label else "" for label in examples.labels.tolist()]
     return [DRAWN[x] for x in examples.drawn.tolist()]

@@ -1,7 +1,8 @@
 """What theory says of a task and networks, without any run."""
 
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import ConfigError
@@ -21,7 +22,8 @@ READOUTS = ("first", "last", "mean")
 _CAUSAL = {"attention_mask": "causal", "readout": "last"}
 
 
-class PredictedNetwork(NamedTuple):
+@dataclass(frozen=True)
+class PredictedNetwork:
     """What is predicted of one network."""
 
     network: dict[str, Any]
@@ -30,7 +32,8 @@ class PredictedNetwork(NamedTuple):
     """What applies; the first decides."""
 
 
-class ClassOfTask(NamedTuple):
+@dataclass(frozen=True)
+class ClassOfTask:
     """A class that holds a task's language, and none that is smaller does."""
 
     name: str
@@ -43,7 +46,8 @@ class ClassOfTask(NamedTuple):
     source: str
 
 
-class WitnessOfTask(NamedTuple):
+@dataclass(frozen=True)
+class WitnessOfTask:
     """Strings that show that a language is not in a class, of width k."""
 
     name: str
@@ -53,7 +57,8 @@ class WitnessOfTask(NamedTuple):
     because: str
 
 
-class TheoryOfTask(NamedTuple):
+@dataclass(frozen=True)
+class TheoryOfTask:
     """A task's class and what follows from it."""
 
     task: str
@@ -68,13 +73,23 @@ class TheoryOfTask(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """What programs read of it."""
-        networks = [
-            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
-            for each in self.networks
-        ]
-        classes = [each._asdict() for each in self.classes]
-        witnesses = [each._asdict() for each in self.witnesses]
-        return {**self._asdict(), "classes": classes, "witnesses": witnesses, "networks": networks}
+        return asdict(self)
+
+    def describe(self) -> Iterator[str]:
+        """The class, why it is no smaller one, and what holds of each network, line by line."""
+        yield from (self.task, self.language)
+        for each in self.classes:
+            yield from ("", f"{each.words}: {each.definition}")
+            yield from (f"  decided by: {each.test}", f"  {each.source}")
+        if self.witnesses:
+            yield from ("", *(each.because for each in self.witnesses))
+        for network in self.networks:
+            named = ", ".join(f"{name}={value}" for name, value in network.network.items())
+            yield from ("", f"{named}: {network.predictions[0].verdict}")
+            for prediction in network.predictions:
+                holds = f"holds {prediction.condition}" if prediction.condition else ""
+                lines = prediction.because, holds, prediction.source
+                yield from (f"  {line}" for line in lines if line)
 
 
 def theory(task: str, **fields: Any) -> TheoryOfTask:
@@ -105,17 +120,11 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
         if (value := getattr(config, field)) not in registry:
             raise ConfigError(f"{field}={value!r}: {nearest(value, list(registry))}")
     described = language(task, dict(config)).describe()
-    chosen: dict[str, Any] = {
-        name: value for name, value in fields.items() if name in NETWORK_FIELDS
-    }
+    chosen: dict[str, Any] = {x: fields[x] for x in fields if x in NETWORK_FIELDS}
     decided = theory_of(settings).language
-    networks = (
-        _networks_by_readout(chosen)
-        if chosen
-        else []
-        if isinstance(decided, Undecided)
-        else _networks()
-    )
+    networks = _networks_by_readout(chosen) if chosen else []
+    if not chosen and not isinstance(decided, Undecided):
+        networks = _networks()
     said = [PredictedNetwork(x, theory_of(settings | x).predictions) for x in networks]
     classes, witnesses = _classes(decided) if isinstance(decided, RegularClass) else ((), ())
     return TheoryOfTask(described, decided.describe(), classes, witnesses, tuple(said))
@@ -126,30 +135,21 @@ def _classes(
 ) -> tuple[tuple[ClassOfTask, ...], tuple[WitnessOfTask, ...]]:
     """Tokens and strings spelled out."""
     alphabet, spell = decided.alphabet, Tokenizer(decided.alphabet).spell
-    classes = tuple(
-        ClassOfTask(
-            name=found.name,
-            words=found.describe(alphabet),
-            k=found.k,
-            t=found.t,
-            tier=None if found.tier is None else tuple(alphabet[x] for x in found.tier),
-            definition=CLASSES[found.name].definition,
-            test=CLASSES[found.name].test,
-            source=CLASSES[found.name].source,
-        )
-        for found in decided.smallest
-    )
-    witnesses = tuple(
+    classes = []
+    for found in decided.smallest:
+        tier = None if found.tier is None else tuple(alphabet[x] for x in found.tier)
+        known = CLASSES[found.name]
+        told = (known.definition, known.test, known.source)
+        named = (found.name, found.describe(alphabet), found.k, found.t, tier)
+        classes.append(ClassOfTask(*named, *told))
+    witnesses = [
         WitnessOfTask(
-            each.name,
-            each.k,
-            tuple(map(spell, each.inside)),
-            tuple(map(spell, each.outside)),
-            each.describe(alphabet),
+            *(x.name, x.k, tuple(map(spell, x.inside)), tuple(map(spell, x.outside))),
+            because=x.describe(alphabet),
         )
-        for each in decided.witnesses()
-    )
-    return classes, witnesses
+        for x in decided.witnesses()
+    ]
+    return tuple(classes), tuple(witnesses)
 
 
 def _networks_by_readout(network: dict[str, Any]) -> list[dict[str, Any]]:

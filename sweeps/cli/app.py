@@ -93,18 +93,14 @@ class Root(TyperGroup):
         except (SeqclsError, OSError, UnicodeError):
             raise
         except Exception as error:
-            if (damage := _damage_of_last_opened()) is None:
+            if "sweeps.store.opening" not in sys.modules:
+                raise
+            from sweeps.store.verification import damage_of_last_opened
+
+            # What fails so may have read what is damaged.
+            if (damage := damage_of_last_opened()) is None:
                 raise
             raise StoreDamagedError(damage) from error
-
-
-def _damage_of_last_opened() -> str | None:
-    """What is damaged of the database that a failing command read; None where nothing is."""
-    if "sweeps.store.opening" not in sys.modules:
-        return None
-    from sweeps.store.verification import damage_of_last_opened
-
-    return damage_of_last_opened()
 
 
 EXIT_CODES = (
@@ -131,12 +127,12 @@ _OF_THE_SYSTEM = ("can't start new thread", "failed to map segment", "annot allo
 def main() -> None:
     """Runs the command; what goes wrong is told in one line and by the exit status."""
     for end in (ends := ending_signals()):
-        signal.signal(end, _terminate)
+        signal.signal(end, lambda number, _: sys.exit(128 + number))
     begin_output()
     plugins.before_loading = keep_output_apart
     _show_log()
     name_database(None)
-    warnings.showwarning = _show_warning
+    warnings.showwarning = lambda message, *_, **__: say(f"seqcls: {message}", err=True)
     try:
         app()
     except BrokenPipeError:
@@ -169,10 +165,6 @@ def _end_without_reader() -> NoReturn:
     sys.exit(128 + signal.SIGPIPE)
 
 
-def _terminate(number: int, _: object) -> NoReturn:
-    sys.exit(128 + number)
-
-
 def _fail(error: Exception, status: int) -> NoReturn:
     said = error.render(option) if isinstance(error, SeqclsError) else str(error)
     said = said or "this machine has no memory left"
@@ -186,19 +178,9 @@ def _show_log() -> None:
     handler.setFormatter(VisibleFormatter("seqcls: %(message)s"))
     logging.getLogger("sweeps").addHandler(handler)
     # SQLAlchemy reports whatever ends the closing of a connection; that a signal did is no news.
-    others = logging.StreamHandler()
-    others.addFilter(lambda record: not _is_ending(record))
+    others, ends = logging.StreamHandler(), (KeyboardInterrupt, SystemExit)
+    others.addFilter(lambda record: not isinstance((record.exc_info or (None,) * 2)[1], ends))
     logging.getLogger("sqlalchemy").addHandler(others)
-
-
-def _is_ending(record: logging.LogRecord) -> bool:
-    return record.exc_info is not None and isinstance(
-        record.exc_info[1], KeyboardInterrupt | SystemExit
-    )
-
-
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    say(f"seqcls: {message}", err=True)
 
 
 def _print_version(wanted: bool) -> None:

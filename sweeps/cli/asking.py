@@ -3,6 +3,7 @@
 `sweep` stands here too, since it is the question itself.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -57,7 +58,7 @@ def draw(
     """
     from seqcls.problem import resolve
     from sweeps.api.overlaps import without_near
-    from sweeps.api.strings import choose, first_strings, negatives_sentence
+    from sweeps.api.strings import choose, first_epoch, kinds_of, negatives_sentence
 
     conditions, in_notation = where or (), form == "table"
     drawn = api.draw(spec, part, number, label, conditions, in_notation=in_notation)  # type: ignore[arg-type]
@@ -71,7 +72,8 @@ def draw(
             say(said, err=True)
         of_label = "" if label is None else f"{label} "
         print_table(drawn, f"{count(len(drawn), f'{of_label}string')} of {part}", TableOptions())
-        if said := negatives_sentence(first_strings(resolve(configs[0]), part)):
+        problem = resolve(configs[0])
+        if said := negatives_sentence(Counter(kinds_of(problem, first_epoch(problem, part)))):
             say(said)
     if len(drawn) < number:
         of_label = "such " if label is not None else ""
@@ -176,19 +178,7 @@ def theory(task: str, settings: list[str] | None = None) -> Answer:
     if "task" in fields:
         raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
     found = api.theory(task, **fields)
-    said = [found.task, found.language]
-    for each in found.classes:
-        said += ["", f"{each.words}: {each.definition}", f"  decided by: {each.test}"]
-        said += [f"  {each.source}"]
-    said += ["", *(each.because for each in found.witnesses)] if found.witnesses else []
-    for network in found.networks:
-        named = ", ".join(f"{name}={value}" for name, value in network.network.items())
-        said += ["", f"{named}: {network.predictions[0].verdict}"]
-        for prediction in network.predictions:
-            condition_said = f"  holds {prediction.condition}" if prediction.condition else ""
-            source = f"  {prediction.source}" if prediction.source else ""
-            said += [f"  {x}" for x in (prediction.because, condition_said, source) if x]
-    return Answer(found.record(), said)
+    return Answer(found.record(), found.describe())
 
 
 @ask.add("data words.csv")

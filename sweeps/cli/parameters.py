@@ -7,10 +7,10 @@ that make it, and is made before the function is called. An `Answer` that it ret
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
-from functools import wraps
+from dataclasses import asdict, dataclass
+from functools import cached_property, wraps
 from inspect import Parameter as Argument
 from inspect import Signature, cleandoc, signature
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
@@ -22,11 +22,11 @@ from typer.models import OptionInfo
 from seqcls.errors import ConfigError, Parameter
 from seqcls.text import count
 from sweeps import api
-from sweeps.cli.printing import Answer, Table, TableOptions, print_answer
+from sweeps.cli.printing import Answer, TableOptions, print_answer
 from sweeps.terminal import name_database, say
 
 if TYPE_CHECKING:
-    from seqcls.config import RunConfig
+    from seqcls.questions import RunModel
     from sweeps.api import Store
     from sweeps.work.machine import WorkOptions
 
@@ -120,8 +120,6 @@ NewDb = Annotated[str | None, typer.Option(callback=_name_database)]
 """A database that is made where there is none, or of which the command says what it shows."""
 
 
-Result = TypeVar("Result")
-
 # What many commands share, and the options that make it.
 
 
@@ -133,18 +131,19 @@ class Asked:
     run: int
     epoch: int | None
 
-    @property
-    def config(self) -> "RunConfig":
-        """The configuration of its run."""
-        return api.run_config(self.store, self.run)
+    @cached_property
+    def model(self) -> "RunModel":
+        """The model itself."""
+        return api.model(self.store, self.run, self.epoch)
 
-    def ask(self, question: Callable[..., Result], *given: Any) -> Result:
-        """Asks a question of `sweeps.api` about it."""
-        return question(self.store, self.run, *given, self.epoch)
+    def ask(self, question: str, *given: Any, **how: Any) -> Answer:
+        """What the model answers to one of its questions."""
+        return self.tell(getattr(self.model, question)(*given, **how))
 
-    def answer(self, record: Mapping[str, Any], parts: Iterable[str | Table]) -> Answer:
-        """An answer that names its run."""
-        return Answer({"run": self.run, **record}, parts)
+    def tell(self, found: Any) -> Answer:
+        """An answer of the model that is found already; as data it names the run."""
+        record = found.record() if hasattr(found, "record") else asdict(found)
+        return Answer({"run": self.run, **record}, self.model.describe(found))
 
 
 def _ask(run: str, db: Db = None, epoch: int | None = None) -> Asked:

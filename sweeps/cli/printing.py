@@ -1,6 +1,7 @@
 """How answers of commands are printed: as sentences and tables, or as JSON."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
@@ -14,6 +15,8 @@ from sweeps.terminal import output, say
 if TYPE_CHECKING:
     import pandas as pd
     from rich import table
+
+    from seqcls.interpretability import wording
 
 
 WIDE = 10_000
@@ -52,7 +55,7 @@ class Answer:
 
     record: "Mapping[str, Any] | pd.DataFrame"
     """What `--json` prints: an object, or a list of rows."""
-    parts: Iterable[str | Table]
+    parts: "Iterable[str | Table | wording.Table]"
     """Sentences and tables; made only where they are printed."""
     status: int = 0
     """How the command exits."""
@@ -70,9 +73,21 @@ def print_answer(answer: Answer, *, as_json: bool) -> int:
     for part in answer.parts:
         if isinstance(part, str):
             say(part)
-        else:
+        elif isinstance(part, Table):
             print_table(part.frame, part.title, part.look)
+        else:
+            print_table(frame_of(part.rows), part.title)
     return answer.status
+
+
+def frame_of(rows: "Sequence[Mapping[str, Any]]") -> "pd.DataFrame":
+    """Rows as a table; whole numbers stay so beside empty cells."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows)
+    values = {name: [row[name] for row in rows] for name in frame.columns}
+    whole = [x for x in values if all(y is None or isinstance(y, int) for y in values[x])]
+    return frame.astype(dict.fromkeys(whole, "Int64"))
 
 
 def table_of(frame: "pd.DataFrame", title: str) -> "table.Table":
@@ -201,16 +216,12 @@ def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
     """
     from seqcls.text import nearest
 
+    # The longest first: a setting of a model trained elsewhere may have a comma in its name.
     known = sorted(map(str, frame.columns), key=len, reverse=True)
-    chosen: list[str] = []
-    rest = names.strip()
-    while rest:
-        # The longest first: a setting of a model trained elsewhere may have a comma in its name.
-        fits = [name for name in known if rest == name or rest.startswith(f"{name},")]
-        name = fits[0] if fits else rest.partition(",")[0].strip()
-        if name and not fits and name not in known:
+    any_known = "|".join(map(re.escape, known))
+    given = re.findall(rf"\s*({any_known}|[^,]*?)\s*(?:,|$)", names)
+    chosen = [name for name in given if name]
+    for name in chosen:
+        if name not in known:
             raise ConfigError(f"--columns {names}: no column {name!r}: {nearest(name, known)}")
-        chosen += [name] if name else []
-        rest = rest[len(fits[0]) + 1 :] if fits else rest.partition(",")[2]
-        rest = rest.strip()
     return chosen or list(map(str, frame.columns))

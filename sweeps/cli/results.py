@@ -157,7 +157,7 @@ def _deciding_sentences(store: "Store", frame: "pd.DataFrame") -> Iterator[str]:
 
 def _in_short(sweeps: list[str]) -> str:
     """The first of them, and how many more there are."""
-    return " +".join([*sweeps[:1], *([str(len(sweeps) - 1)] if len(sweeps) > 1 else [])])
+    return f"{sweeps[0]} +{len(sweeps) - 1}" if len(sweeps) > 1 else "".join(sweeps)
 
 
 @results.add("errors all_initializations/2 --limit 10")
@@ -234,6 +234,7 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     """The difference of two configurations in a few lines; a difference is a less b."""
     from sweeps.api.comparisons import QUESTIONS, sentence_of
     from sweeps.api.presentation import display_strings
+    from sweeps.results import BORDER_MEDIANS
 
     sides = zip("ab", compared.called, compared.names, strict=True)
     said = [f"{side}: {called} ({asked})" for side, called, asked in sides]
@@ -246,30 +247,21 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     said += [f"{QUESTIONS[name]}: {why}" for name, why in compared.absent.items()]
     if "learned" not in compared.questions:
         said.append("whether they learned is not known of both, so the whole test is compared")
-    said += _border_sentences(compared)
+    said += [
+        f"median accuracy, {BORDER_MEDIANS[name]}: "
+        + " and ".join(share_text(share) or "none" for share in shares)
+        for name, shares in compared.border.items()
+    ]
     said += _shortcut_sentences(compared)
     if compared.strings is None:
         return [*said, "tested on different strings, so no string is compared"]
-    count = len(compared.strings)
-    said.append(
-        f"{count:,} {words.plural('test')} are {words.missed} by more runs of one than of the other"
-    )
+    strings = f"{len(compared.strings):,} {words.plural('test')}"
+    said.append(f"{strings} are {words.missed} by more runs of one than of the other")
     said += [
         f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"
         for row in display_strings(compared.strings.head(SHOWN), *configs).to_dict("records")
     ]
     return said
-
-
-def _border_sentences(compared: "Compared") -> list[str]:
-    """Median accuracies on border pairs, and on random strings of the same tests."""
-    from sweeps.results import BORDER_MEDIANS
-
-    return [
-        f"median accuracy, {BORDER_MEDIANS[name]}: "
-        + " and ".join(share_text(share) or "none" for share in shares)
-        for name, shares in compared.border.items()
-    ]
 
 
 def _shortcut_sentences(compared: "Compared") -> list[str]:

@@ -14,7 +14,8 @@ import tomli_w
 from seqcls.interpretability.wording import percent
 from seqcls.problem import configuration, resolve
 from sweeps import api
-from sweeps.api.strings import drawn_strings, first_strings
+from sweeps.api.old_pages.strings import first_strings
+from sweeps.api.strings import drawn_strings
 from sweeps.grid.spec import load_specs
 from tests.commands import run_main
 from tests.commands.files import table, written

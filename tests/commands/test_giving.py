@@ -17,9 +17,10 @@ import seqcls
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.interpretability.readable_model import ids_of, plain_model, target
-from seqcls.interpretability.trained_model import RunModel, TrainedModel
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve
+from seqcls.questions import RunModel
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.trained_model import RunModel
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import configuration, resolve
+from seqcls.questions import RunModel
 from seqcls.strings.token_strings import TokenStrings
 from sweeps import api
 from tests.commands import run, run_main

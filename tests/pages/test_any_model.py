@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from seqcls.engines.member import draw_initial
 from seqcls.interpretability.family import OutputFamily
 from seqcls.interpretability.states_by_strings import attention_kinds, attention_patterns
-from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.questions import RunModel
 from sweeps import api
 from sweeps.store.opening import open_reader
 from tests.app import open_app, rerun
@@ -139,7 +139,7 @@ def test_writing_is_watched_token_by_token(
     tokens, outputs = page.tables
     opened = api.model(open_reader(str(inside)), STREAMS)
     if epoch:
-        opened = TrainedModel(opened.problem, draw_initial([(opened.problem, 0)])[0])
+        opened = RunModel(opened.problem, draw_initial([(opened.problem, 0)])[0])
     else:
         told = api.states(open_reader(str(inside)), STREAMS, STRING).output
         assert told is not None

@@ -12,6 +12,7 @@ from seqcls.interpretability.domains import affordable_length, all_strings, num_
 from seqcls.interpretability.minimal import (
     delta_debug,
     edits_of,
+    how_near,
     minimal_failing,
     nearest_right,
     shortest_failing,
@@ -21,7 +22,6 @@ from seqcls.interpretability.states_by_strings import check_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds.transduction import edits
 from seqcls.strings.datasets import remember
-from sweeps.api.presentation import how_near, said_of
 from sweeps.datasets import read_dataset
 from tests.zoo import LSTM, TWO_BLOCKS, untrained
 
@@ -198,7 +198,7 @@ def test_a_string_that_is_not_in_the_file_is_neither_right_nor_wrong(
     answer = of_rows.answer(unknown)
     assert answer.label is None
     assert not answer.is_wrong
-    assert "label not known, predicted" in said_of(answer)
+    assert "label not known, predicted" in answer.text
     assert "label" not in how_near(1, answer, answer)
     with pytest.raises(InvalidStringError, match="not in the file, so its label is not known"):
         minimal_failing(of_rows, unknown)

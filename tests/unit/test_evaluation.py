@@ -33,7 +33,6 @@ from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import Confusion, RangeCounts
 from seqcls.sampling.streams import stream
 from seqcls.weights import to_bytes
-from sweeps.api.presentation import label_and_answer
 from tests.conftest import short_config
 from tests.zoo import readable_model
 
@@ -263,7 +262,7 @@ def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, 
     weights = to_bytes(model.weights)
     assert answer.is_wrong
     assert not answer.is_answered
-    assert label_and_answer(answer).endswith("has no answer: what the model computes for it is NaN")
+    assert answer.verdict.endswith("has no answer: what the model computes for it is NaN")
     with pytest.raises(InvalidStringError, match="what the model computes for it is NaN"):
         predict(model.problem, weights, [typed])
     (prediction,) = predict(model.problem, weights, [typed], partial=True)

@@ -19,7 +19,7 @@ from seqcls.interpretability.states_by_strings import (
 from seqcls.models import MODELS
 from seqcls.problem import check, configuration, differing_starts, obstacle_of, resolve
 from seqcls.theory.predictions import theory_of
-from sweeps.api.presentation import pattern_runs
+from sweeps.api.old_pages.presentation import pattern_runs
 from tests.zoo import HEADS, untrained
 
 SIZES: dict[str, Any] = {**HEADS, "hidden_size": 6, "readout": "last"}

@@ -1,0 +1,418 @@
+"""One trained model and all that may be asked of it: a question is a method of its model.
+
+An answer has `record()`, as programs read it, and the model tells it in sentences and tables. A
+command, a function of `sweeps.api` and a cell of a notebook are this, asked of a stored run.
+
+PyTorch and AALpy are imported where they are used: they take a second or two to load.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from seqcls import prediction
+from seqcls.errors import ConfigError, InvalidStringError, Parameter
+from seqcls.interpretability import sentences
+from seqcls.interpretability.answers import Ablations, ModelStates, Patches, Reduced
+from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget
+from seqcls.interpretability.minimal import (
+    Shortest,
+    minimal_failing,
+    nearest_right,
+    shortest_failing,
+    whose_known,
+)
+from seqcls.interpretability.rules import Rules, fitting_rules
+from seqcls.interpretability.trained_model import Given, Letters, TrainedModel
+from seqcls.interpretability.verdicts import (
+    OutputVerdict,
+    output_verdict,
+    verdict_of,
+    verdict_text,
+)
+from seqcls.interpretability.wording import Table
+from seqcls.notebook import bars
+from seqcls.results import Verdict
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.automaton import Round
+    from seqcls.interpretability.automaton_inside import Inside
+    from seqcls.interpretability.backends import AblationMethod
+    from seqcls.interpretability.certification import Certification
+    from seqcls.interpretability.explanations import Explanation
+    from seqcls.interpretability.family import Curve, FamilyMap, OutputFamily
+    from seqcls.interpretability.network import Network
+    from seqcls.proofs.prover import Proof
+
+Budget = TypeVar("Budget")
+
+
+def within(budget: Budget, **bounds: float | None) -> Budget:
+    """A budget with those bounds that are given."""
+    given = {name: bound for name, bound in bounds.items() if bound is not None}
+    return cast(Budget, replace(cast(Any, budget), **given))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunModel(TrainedModel):
+    """A stored run's model, as a notebook and a command ask it.
+
+    A string is text such as `ab{100}c{55}`, or a list of its tokens. Each question refuses one that
+    is not of this alphabet (`InvalidStringError`), and what cannot be asked of such a model or task
+    (`ConfigError`).
+    """
+
+    by_length: Sequence[tuple[int, float]] = ()
+    """Lengths of its test strings, and the share of each that it is right on."""
+    run: int | None = None
+    """The id of its run."""
+
+    def _repr_html_(self) -> str:
+        """Its accuracy by length, its settings, and what it answers to the shortest strings."""
+        known = self.problem.knows_trained_lengths
+        trained = self.problem.trained_lengths[-1] if known else None
+        return bars(self.by_length, trained) + super()._repr_html_()
+
+    @property
+    def name(self) -> str:
+        """What it is called in sentences."""
+        return super().name if self.run is None else f"run {self.run}"
+
+    def logits(self, strings: str | Sequence[Given]) -> np.ndarray:
+        """A logit for each string, positive where the model takes it for one of the language.
+
+        Raises:
+            ConfigError: the task is no language: `ask_all` has what it answers.
+        """
+        self.problem.require_language("logits are of languages")
+        return np.asarray(self.ask_all(strings).score)
+
+    def predict(
+        self, strings: Sequence[str], *, partial: bool = True, beam: int | None = None
+    ) -> dict[str, list[Any]]:
+        """Answers strings, from letter counts where they suffice.
+
+        Args:
+            strings: in the usual notation.
+            partial: answer the others where the model has no places for so long a string; else
+                refuse.
+            beam: of a transduction, the width of a beam, which finds that many outputs at most.
+
+        Returns:
+            Columns: string, label (None where the string is too long to be read token by token),
+            predicted (None where the model has no places for it), logit, probability. Of a task
+            that is no language string, target, the answer and its score; with a beam string,
+            target, output, ended and log_probability, a row an output.
+
+        Raises:
+            ConfigError: a beam of a task that is no transduction, or one too narrow or too wide.
+            InvalidStringError: a string that is not of this alphabet, or that cannot be asked.
+        """
+        problem = self.problem
+        known = [prediction.target_of(problem, string) for string in strings]
+        if beam is not None:
+            written = prediction.outputs(problem, self.weights, strings, beam)
+            for string, some in zip(strings, written, strict=True):
+                if not some and not partial:
+                    raise InvalidStringError(prediction.no_answer(problem, string))
+            rows = [
+                (string, target, output.text, output.ended, output.log_probability)
+                for string, target, some in zip(strings, known, written, strict=True)
+                for output in some
+            ]
+            names = ("string", "target", "output", "ended", "log_probability")
+            return {name: [row[x] for row in rows] for x, name in enumerate(names)}
+        answers = prediction.predict(problem, self.weights, strings, partial=partial)
+        logits = [x.logit for x in answers]
+        if problem.lacks("labels"):
+            answer, margin = (column.name for column in problem.kind.answer_columns)
+            said: list[Any] = [x.answer for x in answers]
+            return {"string": [*strings], "target": known, answer: said, margin: logits}
+        return {
+            "string": [*strings],
+            "label": known,
+            "predicted": [x > 0 if x == x else None for x in logits],
+            "logit": logits,
+            "probability": [x.probability for x in answers],
+        }
+
+    def explain(self, string: Given) -> "Explanation":
+        """Finds the cause of an answer."""
+        from seqcls.interpretability import explanations
+
+        network = self._network("explanations")
+        return explanations.explain(network, network.tokenizer.notation(string))
+
+    def proofs(self) -> "Certification":
+        """Proves what it can of the answers for strings of every length."""
+        from seqcls.interpretability.certification import certify
+
+        return certify(self._network("proofs"))
+
+    def _network(self, what: str) -> "Network":
+        """The model as a function of letter counts.
+
+        Raises:
+            ConfigError: that, or the task, is none, which `what` needs; what else can be asked.
+        """
+        from seqcls.interpretability.network import Network, obstacle
+
+        reason = obstacle(self.problem)
+        self.problem.require_language(f"{self.name}: {what} are of languages")
+        if reason is None:
+            return Network.of(self.problem, self.weights)
+        from seqcls.interpretability.patching import can_be_patched
+
+        others = ["`states`"]
+        others += ["`patch`"] * can_be_patched(self.problem)
+        others += ["`family`"] * (self.problem.unknown_labels is None)
+        run = "RUN" if self.run is None else self.run
+        raise ConfigError(
+            f"{self.name}: {what} do not hold for this model: {reason}; try `seqcls model rules "
+            f"{run}`, `seqcls model minimal {run}`, or, with a string, {' or '.join(others)}"
+        )
+
+    def family(self, strings: str) -> "Curve | FamilyMap | OutputFamily":
+        """Finds where the answer changes as the free counts of a family such as `<ab>{n}` grow.
+
+        By letter counts where these decide, exactly and up to a million; else, or where the family
+        has groups, by running its strings, up to 2,000. Of a transduction: which outputs are right,
+        of inputs of up to 400 tokens.
+
+        Raises:
+            InvalidStringError: it is no family of this alphabet.
+        """
+        from seqcls.interpretability.families import answers, output_family
+
+        strings = self.tokenizer.notation(strings)
+        if reason := self.problem.unknown_labels:
+            raise ConfigError(f"no family is judged: {reason}")
+        # Languages report where the answer changes, transductions where rightness does.
+        return (output_family if self._is_judged_by_rightness else answers)(self, strings)
+
+    @property
+    def _is_judged_by_rightness(self) -> bool:
+        # Of languages it is the answer itself that is looked at.
+        return self.problem.writes or self.problem.at_places
+
+    def verdict(self) -> "Verdict | OutputVerdict":
+        """Tries all strings up to a length.
+
+        By letter counts where these decide and there are few enough; else string by string. Of a
+        transduction every input up to a length.
+        """
+        if reason := self.problem.unknown_labels:
+            raise ConfigError(f"{self.name}: there is no exhaustive check: {reason}")
+        return output_verdict(self) if self._is_judged_by_rightness else verdict_of(self)
+
+    def minimal(self, string: Given) -> Reduced:
+        """Reduces a string that is misclassified until no deletion fails; finds the nearest right.
+
+        Raises:
+            InvalidStringError: the string is not of this alphabet, or is answered rightly.
+        """
+        letters = self.letters(string)
+        reduced = minimal_failing(self, letters)
+        return Reduced(reduced, nearest_right(self, letters, prefer_other_answer=True))
+
+    def shortest(self) -> Shortest:
+        """Finds the shortest strings that are misclassified, of all that there are."""
+        return shortest_failing(self)
+
+    def rules(self) -> Rules:
+        """Finds the simple rules that predict the answers on the test strings, the best first."""
+        return fitting_rules(self)
+
+    def states(self, string: Given) -> ModelStates:
+        """Finds what each part adds to a string's logit, and where along it the answer is made.
+
+        Raises:
+            InvalidStringError: the string is not of this alphabet, or has too many tokens.
+        """
+        from seqcls.interpretability import attribution, states_by_strings
+        from seqcls.interpretability.states_of_outputs import output_tokens
+
+        letters = self.letters(string)
+        answer = self.answer(letters)
+        writes = self.problem.lacks("prefixes") is not None
+        in_one_stream = states_by_strings.has_attention(self)
+        in_one_stream = in_one_stream and not states_by_strings.has_decoder(self)
+        units = None
+        if states_by_strings.has_units(self):
+            units = states_by_strings.recurrent_units(self, letters)
+        return ModelStates(
+            answer,
+            None if writes else states_by_strings.prefix_logits(self, letters),
+            output_tokens(self, letters) if writes else None,
+            attribution.logit_steps(self, letters)
+            if attribution.has_residual_stream(self)
+            else None,
+            states_by_strings.attention_patterns(self, letters) if in_one_stream else None,
+            units,
+            None if units is None else states_by_strings.principal_path(units.states[-1]),
+        )
+
+    def patch(self, base: Given, source: Given | None = None) -> Patches:
+        """Finds which states, carried over from another string, turn the answer.
+
+        Args:
+            base: the string that states are put into.
+            source: one of the same length that they are from; the nearest one that is answered
+                rightly and otherwise, where none is named.
+
+        Raises:
+            InvalidStringError: no string of this alphabet, not of the same length, or none to be
+                had.
+        """
+        from seqcls.interpretability import patching
+
+        letters = self.letters(base)
+        other = self._nearest(letters) if source is None else self.letters(source)
+        patched = patching.patch(self, letters, other)
+        return Patches(patched, self.answer(letters), self.answer(other))
+
+    def _nearest(self, letters: Letters) -> Letters:
+        nearest = nearest_right(self, letters, other_answer=True, same_length=True, known=False)
+        if nearest.answer is None:
+            words = self.problem.kind.words
+            raise InvalidStringError(
+                f"no {words.string}{whose_known(self.problem)} of the same length within two "
+                f"substitutions is {words.hit} with the other prediction; name one with ",
+                Parameter("source"),
+            )
+        return nearest.letters
+
+    def ablate(
+        self,
+        kinds: Sequence[str] = (),
+        how: str = "zero",
+        *,
+        sample: int | None = None,
+        prune: bool = False,
+    ) -> Ablations:
+        """Tests the model without each of its parts alone, or without more and more of them.
+
+        Args:
+            kinds: `head`, `feed-forward` or `unit`; units only where there are no others, if none
+                is named.
+            how: `zero`: the part adds nothing; `mean`: it adds its mean over the strings that are
+                judged, by letter counts where the answer is read, else at all tokens.
+            sample: distinct test strings to run and judge by. If no number is named, all test
+                strings where letter counts decide; else 400 of them are run.
+            prune: remove more and more, the cheapest part first.
+
+        Raises:
+            ConfigError: there is no such kind of part, or the model has none, or too many to prune.
+        """
+        from seqcls.interpretability import ablation
+        from seqcls.interpretability.backends import Counts
+        from seqcls.models.parts import PART_KINDS
+
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        for text in kinds:
+            if text not in PART_KINDS:
+                raise ConfigError(Parameter("kinds", text), f": expected {', '.join(PART_KINDS)}")
+        methods: dict[str, AblationMethod] = {"zero": "zero", "mean": "mean"}
+        if how not in methods:
+            raise ConfigError(Parameter("how", how), ": expected zero or mean")
+        backend = ablation.running(self, sample) if sample else ablation.backend_of(self)
+        parts = backend.parts([kind for kind in PART_KINDS if kind in kinds])
+        if not parts:
+            raise ConfigError(
+                f"{self.name} has no such part; leave ",
+                Parameter("kinds"),
+                " out to see those it has",
+            )
+        if prune:
+            outcomes = tuple(ablation.prune(backend, parts, methods[how]))
+        else:
+            outcomes = (ablation.ablate(backend, {}), *ablation.rank(backend, parts, methods[how]))
+        strings = int(backend.tested.occurrences.sum())
+        return Ablations(strings, outcomes, isinstance(backend, Counts), how, prune)
+
+    def automaton(
+        self,
+        *,
+        states: int | None = None,
+        rounds: int | None = None,
+        strings: int | None = None,
+        length: int | None = None,
+        seconds: float | None = None,
+        on_round: "Callable[[Round], None] | None" = None,
+    ) -> LearnedAutomaton:
+        """Learns the minimal automaton of the answers, as far as the model is asked.
+
+        What comes back is exported by its methods `dot`, `record` (as JSON has it) and `dfa` (of
+        automata-lib).
+
+        Args:
+            states: of a hypothesis at most; this and what follows as the `LearningBudget` has it,
+                if not named.
+            rounds: hypotheses at most.
+            strings: short strings, all of which are tried, at most.
+            length: tokens of the longest string asked.
+            seconds: after which the learning ends.
+            on_round: told of every hypothesis.
+
+        Raises:
+            ConfigError: the task is no language, its alphabet is too large, or nothing may be
+                asked.
+        """
+        from seqcls.interpretability.automaton_learning import learn
+
+        bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
+        return learn(self, within(LearningBudget(), **bounds, seconds=seconds), on_round)
+
+    def automaton_inside(self, learned: LearnedAutomaton) -> "Inside":
+        """Finds the states of a learned automaton inside the model: linear probes and clusters.
+
+        Args:
+            learned: what `automaton` has found; its `main_hypothesis` is looked for.
+
+        Raises:
+            ConfigError: the model names no states of its blocks or layers.
+        """
+        from seqcls.interpretability.automaton_inside import look_inside
+
+        return look_inside(self, learned.main_hypothesis.automaton)
+
+    def prove(
+        self,
+        *,
+        learned: bool = False,
+        seconds: float | None = None,
+        regions: int | None = None,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> "Proof":
+        """Proves a recurrent network right on every string, or refutes it, or cannot decide.
+
+        Args:
+            learned: hold it against the automaton that is learned of its answers, not the
+                language's.
+            seconds: after which it is not decided; this and what follows as the `ProofBudget` has
+                it, if not named.
+            regions: regions of states at most.
+            on_progress: told what is tried.
+
+        Raises:
+            ConfigError: nothing can be proved of such a model, or no automaton is known of it.
+        """
+        from seqcls.proofs.prover import ProofBudget, prove
+
+        found = self.automaton() if learned else None
+        if found is not None and not found.found:
+            raise ConfigError(f"no automaton of the model was found: {found.ended}")
+        automaton = None if found is None else found.automaton
+        budget = within(ProofBudget(), seconds=seconds, regions=regions)
+        return prove(self, automaton, budget, on_progress)
+
+    def describe(self, found: Any) -> Iterator[str | Table]:
+        """An answer to a question in sentences and tables."""
+        if isinstance(found, Verdict):
+            yield f"{self.name}: {verdict_text(found, self.problem)}"
+        elif hasattr(found, "describe"):
+            yield from found.describe(self)
+        else:
+            yield from sentences.text_of(found, self.tokenizer.display)
