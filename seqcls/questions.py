@@ -14,7 +14,6 @@ import numpy as np
 
 from seqcls import prediction
 from seqcls.errors import ConfigError, InvalidStringError, Parameter
-from seqcls.interpretability import sentences
 from seqcls.interpretability.answers import Ablations, ModelStates, Patches, Reduced
 from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget
 from seqcls.interpretability.minimal import (
@@ -415,4 +414,6 @@ class RunModel(TrainedModel):
         elif hasattr(found, "describe"):
             yield from found.describe(self)
         else:
-            yield from sentences.text_of(found, self.tokenizer.display)
+            from seqcls.interpretability.sentences import text_of
+
+            yield from text_of(found, self.tokenizer.display)
