@@ -8,8 +8,9 @@ from typing import Any
 
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.text import as_argument
-from sweeps.api import Store, open_reader, reading
+from sweeps.api import Store, open_reader
 from sweeps.api.configurations import view_of
+from sweeps.api.old_pages import reading
 from sweeps.files import refuse_taken, whole_files
 from sweeps.results import LEARNED_AT
 from sweeps.terminal import say

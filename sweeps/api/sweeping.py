@@ -21,7 +21,7 @@ from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
-from sweeps.store.reads import overview, sweep_queries, workers
+from sweeps.store.reads import frames, sweep_queries, workers
 from sweeps.store.reads.selection import View, as_list
 from sweeps.terminal import training_bar
 from sweeps.work import estimate as estimating
@@ -267,7 +267,8 @@ def describe_trained(store: Store, worked: WorkSummary) -> str:
 
 
 def _describe(store: Store, view: View, which: str) -> str:
-    counts = OutcomeCounts.of(overview.configurations(store, view))
+    with store.begin() as connection:
+        counts = OutcomeCounts.of(frames.configurations(frames.runs(connection, view)))
     return describe_counts(counts, which) if counts.models else ""
 
 

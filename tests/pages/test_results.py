@@ -14,6 +14,7 @@ from dashboard.views.importance import effect_text
 from seqcls.kinds import MISCLASSIFIED
 from sweeps.api import lengths, runs
 from sweeps.api.comparisons import QUESTIONS, compare, compare_runs, shown_values
+from sweeps.api.old_pages import overview as pages
 from sweeps.cli.results import comparison_sentences
 from sweeps.statistics.differences import MEASURES, importance, string_differences
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
@@ -175,7 +176,7 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(languages
     told = "\n".join(comparison_sentences(compared, MISCLASSIFIED))
     for method in ("exact paired permutation test", "exact McNemar"):
         assert method in told
-    models = overview.models(store, View(config_ids=tuple(pair)))
+    models = pages.models(store, View(config_ids=tuple(pair)))
     settings = overview.settings(store).loc[pair]
     own = importance(models, settings, MEASURES["Share that learned"]).iloc[0]
     answer = compared.questions["learned"]

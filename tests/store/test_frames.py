@@ -12,6 +12,7 @@ from benchmarks.large import make_database
 from dashboard import links
 from seqcls.strings.tokenizer import Tokenizer
 from sweeps import api
+from sweeps.api.old_pages import overview as pages
 from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -37,7 +38,7 @@ def small(shared_db: str) -> Store:
     """Four configurations of five seeds, of which some fail, and another sweep of two seeds."""
     store = make_database(shared_db, AXES, seeds=5, errors=8)
     writer.submit(store, spec(name="part", model_seeds="0..1", axes=AXES))
-    with store.begin() as connection:
+    with store.change() as connection:
         # Of one configuration the shortest string is the empty one.
         connection.exec_driver_sql(
             "UPDATE run SET lengths = replace(lengths, '[[1,', '[[0,') WHERE config_id = 1"
@@ -57,7 +58,7 @@ def accuracies(store: Store, seeds: range = range(5)) -> list[float]:
 
 
 def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
-    found = overview.configurations(small, View()).set_index("config_id")
+    found = pages.configurations(small, View()).set_index("config_id")
     expected: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for config_id, _, _, fp, fn, _ in cells(small).values():
         expected[config_id].append((fp, fn))
@@ -69,9 +70,9 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
         assert row["false_positives"] == sum(fp for fp, _ in errors)
         assert row["false_negatives"] == sum(fn for _, fn in errors)
     below = median(accuracies(small))
-    found = overview.configurations(small, View(below=below))
+    found = pages.configurations(small, View(below=below))
     assert found["failing"].sum() == sum(accuracy < below for accuracy in accuracies(small))
-    assert overview.configurations(small, View(below=0.0))["failing"].sum() == 0
+    assert pages.configurations(small, View(below=0.0))["failing"].sum() == 0
     names = dict(rows(small, "SELECT id, name FROM sweep"))
     outcomes = {names[x]: y for x, y in sweep_queries.sweep_outcomes(small).items()}
     for name, seeds in (("large", range(5)), ("part", range(2))):
@@ -90,33 +91,33 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
 
 def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None:
     scoped = View(model_seeds=(1, 3), config_ids=(2, 3))
-    assert overview.count_runs(small, scoped) == 4
+    assert pages.count_runs(small, scoped) == 4
     picked = View(model_seeds=(1, 3), config_ids=(2, 3), failing=True)
     failing = [
         run_id
         for run_id, (config_id, seed, _, fp, fn, _) in cells(small).items()
         if config_id in (2, 3) and seed in (1, 3) and fp + fn > 0
     ]
-    assert overview.count_runs(small, picked) == len(failing) > 0
-    models = overview.models(small, picked)
+    assert pages.count_runs(small, picked) == len(failing) > 0
+    models = pages.models(small, picked)
     assert len(models) == 4, "shares and medians stay those of all"
     assert models.loc[models["picked"] == 1, "run_id"].tolist() == sorted(failing)
-    assert overview.count_runs(small, View(sweeps=("another",))) == 0
+    assert pages.count_runs(small, View(sweeps=("another",))) == 0
 
 
 def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
     false_negatives = sorted((row[4] for row in cells(small).values() if row[4]), reverse=True)
     view = View(kind="false negatives")
-    first = overview.failing_models(small, view, limit=3)
+    first = pages.failing_models(small, view, limit=3)
     assert first["false_negatives"].tolist() == false_negatives[:3]
-    others = overview.failing_models(small, view, limit=100, offset=3)
+    others = pages.failing_models(small, view, limit=100, offset=3)
     assert others["false_negatives"].tolist() == false_negatives[3:]
-    assert overview.count_failing_models(small, view) == len(false_negatives)
+    assert pages.count_failing_models(small, view) == len(false_negatives)
 
 
 @pytest.mark.parametrize("width", [1, 7, 10])
 def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> None:
-    found = overview.scores_by_length(small, [2, 9], width)
+    found = pages.scores_by_length(small, [2, 9], width)
     expected: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     columns = ", ".join(RUN_COUNTS)
     query = f"SELECT run_id, length, {columns} FROM length_score WHERE run_id IN (2, 9)"
@@ -192,17 +193,17 @@ def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -
     store = open_writer(any_db)
     writer.submit(store, spec(name="first", model_seeds="0..3", description="what it is for"))
     before: Any = sweep_queries.members_revision(store)
-    with store.begin() as connection:
+    with store.change() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'x' WHERE id = 1")
         connection.exec_driver_sql(
             "INSERT INTO failure (run_id, attempt, at, reason) "
             "VALUES (2, 1, '2026-01-01T00:00:00+00:00', 'it diverged')"
         )
-    (row,) = overview.configurations(open_reader(any_db), View()).to_dict("records")
+    (row,) = pages.configurations(open_reader(any_db), View()).to_dict("records")
     counted = {name: row[name] for name in ("seeds", "unfinished", "failed", "failing")}
     assert counted == {"seeds": 0, "unfinished": 3, "failed": 1, "failing": 0}
-    assert overview.models(store, View()).empty
-    assert overview.count_runs(store, View(failing=True)) == 0
+    assert pages.models(store, View()).empty
+    assert pages.count_runs(store, View(failing=True)) == 0
     assert sweep_queries.sweep_outcomes(store) == {}
     record = sweep_queries.sweep_record(store, 1)
     assert (record.name, record.description, record.state) == ("first", "what it is for", "queued")
@@ -213,7 +214,7 @@ def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -
     writer.submit(store, spec(name="second", model_seeds="2..5"))
     assert sweep_queries.memberships(store)["sweep"].tolist() == ["first", "second"]
     assert sweep_queries.members_revision(store) != before
-    assert overview.model_seeds(store) == [0, 1, 2, 3, 4, 5]
+    assert pages.model_seeds(store) == [0, 1, 2, 3, 4, 5]
 
 
 # Outcomes: not learned, fails beyond, generalizes, or not known.
@@ -245,7 +246,7 @@ def ranged(any_db: str) -> Store:
     names = ("tested_within", "wrong_within", "tested_beyond", "wrong_beyond")
     changed = ", ".join(f"{name} = :{name}" for name in names)
     done = "state = 'done', within_from = 'test', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10"
-    with store.begin() as connection:
+    with store.change() as connection:
         for run_id, counts in enumerate(COUNTS, 1):
             connection.execute(
                 text(f"UPDATE run SET {done}, wrong = 1, {changed} WHERE id = {run_id}"),
@@ -258,10 +259,10 @@ def test_a_threshold_itself_is_enough(ranged: Store) -> None:
     for (learned_at, below), expected in JUDGED.items():
         view = View(learned_at=learned_at, below=below)
         judged: dict[str, Any] = {"learned_at": learned_at, "below": below}
-        models = overview.models(ranged, view).sort_values("run_id")
+        models = pages.models(ranged, view).sort_values("run_id")
         assert models["outcome"].tolist() == expected
         assert api.runs(ranged, **judged)["outcome"].tolist() == expected
-        (row,) = overview.configurations(ranged, view).to_dict("records")
+        (row,) = pages.configurations(ranged, view).to_dict("records")
         assert row["judged"] == 10
         assert row["learned"] == 10 - expected.count(LEARNED)
         assert row["judged_beyond"] == expected.count(RIGHT) + expected.count(FAILS)
@@ -284,7 +285,7 @@ def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store)
         threshold = links.as_share(percentage)
         assert threshold == right / tested == float(f"{percentage}e-2")
         wrong = f"{tested - right} + CASE id WHEN 1 THEN 1 ELSE 0 END"
-        with ranged.begin() as connection:
+        with ranged.change() as connection:
             connection.execute(
                 text(
                     f"UPDATE run SET tested = {tested}, wrong = {wrong}, tested_within = {tested}, "
@@ -293,10 +294,10 @@ def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store)
                 )
             )
         view = View(below=threshold, learned_at=threshold, run_ids=(1, 2))
-        models = overview.models(ranged, view)
+        models = pages.models(ranged, view)
         assert models["outcome"].tolist() == [LEARNED, RIGHT], right
         assert models["failing"].tolist() == [1, 0], right
-        assert overview.configurations(ranged, view)["failing"].tolist() == [1], right
+        assert pages.configurations(ranged, view)["failing"].tolist() == [1], right
         found = api.runs(ranged, model_seeds=[0, 1], failing=True, below=threshold)
         assert found["id"].tolist() == [1], right
 

@@ -16,12 +16,13 @@ import pandas as pd
 import pytest
 
 from sweeps.api.exports import export
+from sweeps.api.old_pages import overview as pages
 from sweeps.records import read_errors
 from sweeps.results import OUTPUT_COUNTS, RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer, pack
-from sweeps.store.reads import overview, queries, string_queries, sweep_queries
+from sweeps.store.reads import queries, string_queries, sweep_queries
 from sweeps.store.reads.curves import Measure, median_curves
 from sweeps.store.reads.errors import error_kinds_by_length, first_wrong_positions
 from sweeps.store.reads.selection import View
@@ -246,7 +247,7 @@ def test_kinds_of_errors_and_first_wrong_places_are_counted_by_length(
 @pytest.mark.parametrize("width", [1, 6])
 def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
     (config_id,) = {row[0] for row in rows(store, "SELECT config_id FROM run WHERE id = 1")}
-    scores = overview.scores_by_length(store, [1, 2, 3], width)
+    scores = pages.scores_by_length(store, [1, 2, 3], width)
     shares: dict[Measure, pd.Series[float]] = {
         "accuracy": 1 - scores["wrong"] / scores["tested"],
         "accuracy with the length given": scores["right_length_given"] / scores["tested"],
@@ -264,4 +265,4 @@ def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
     by_length = queries.length_scores(store, [2])
     assert by_length["right_length_given"].notna().all()
     assert "edits" not in queries.length_scores(store, [4])
-    assert "edits" not in overview.scores_by_length(store, [4], width)
+    assert "edits" not in pages.scores_by_length(store, [4], width)

@@ -4,14 +4,12 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import case, select
-
 from sweeps.grid.budgets import models_by_budget
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import frame, one_of
+from sweeps.store.reads import frames
 from sweeps.store.reads.queries import config_texts
-from sweeps.store.reads.selection import View, has_learned, in_scope
-from sweeps.store.tables import Run, RunState
+from sweeps.store.reads.selection import View
+from sweeps.store.tables import RunState
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,16 +27,13 @@ def budget_models(store: Store) -> list[dict[int, int]]:
 
 def seeds_judged(store: Store, view: View, config_ids: Collection[int]) -> dict[int, Seeds]:
     """What finished seeds in scope of these configurations have come to on trained lengths."""
-    query = select(Run.config_id, Run.model_seed, has_learned(view)).where(
-        in_scope(view),
-        one_of(Run.config_id, config_ids),
-        Run.state == RunState.DONE,
-        Run.tested_within > 0,
-    )
-    found: dict[int, Seeds] = {}
     with store.begin() as connection:
-        for config_id, seed, learned in connection.execute(query.order_by(Run.model_seed)):
-            found.setdefault(config_id, {})[seed] = bool(learned)
+        runs = frames.runs(connection, frames.of_configurations(view, config_ids))
+    judged = runs[(runs["state"] == RunState.DONE) & (runs["tested_within"].fillna(0) > 0)]
+    found: dict[int, Seeds] = {}
+    rows = judged.sort_values("model_seed")[["config_id", "model_seed", "learned"]]
+    for config_id, seed, learned in rows.itertuples(index=False):
+        found.setdefault(config_id, {})[seed] = bool(learned)
     return found
 
 
@@ -93,13 +88,12 @@ def trained_further(
     """
     stored = budget_models(store) if models is None else models
     ids = [config_id for model in stored for config_id in model.values()]
-    query = select(Run.config_id, Run.model_seed, Run.id).where(
-        in_scope(view), one_of(Run.config_id, ids), Run.state == RunState.DONE
-    )
     runs: dict[int, dict[int, int]] = {}
     with store.begin() as connection:
-        for config_id, seed, run_id in connection.execute(query) if ids else ():
-            runs.setdefault(config_id, {})[seed] = run_id
+        found = frames.runs(connection, frames.of_configurations(view, ids))
+    done = found.loc[found["state"] == RunState.DONE, ["run_id", "config_id", "model_seed"]]
+    for run_id, config_id, seed in done.itertuples(index=False):
+        runs.setdefault(config_id, {})[seed] = run_id
     further = []
     for model in stored:
         seen: set[int] = set()
@@ -117,14 +111,15 @@ def seeds_of_sweep(store: Store, sweep: str, learned_at: float) -> "pd.DataFrame
         config_id, model_seed, done, judged and learned (0 or 1), epochs (missing where not done);
         in the order of configurations and seeds.
     """
-    view = View((sweep,), learned_at=learned_at)
-    done = Run.state == RunState.DONE
-    query = select(
-        Run.config_id,
-        Run.model_seed,
-        case((done, 1), else_=0).label("done"),
-        case((done & (Run.tested_within > 0), 1), else_=0).label("judged"),
-        case((has_learned(view), 1), else_=0).label("learned"),
-        Run.epochs,
+    with store.begin() as connection:
+        runs = frames.runs(connection, View((sweep,), learned_at=learned_at))
+    done = runs["state"] == RunState.DONE
+    counts = {
+        "done": done,
+        "judged": done & (runs["tested_within"].fillna(0) > 0),
+        "learned": runs["learned"].fillna(False),
+    }
+    seeds = runs[["config_id", "model_seed"]].assign(
+        **{name: of.astype("int64") for name, of in counts.items()}, epochs=runs["epochs"]
     )
-    return frame(store, query.where(in_scope(view)).order_by(Run.config_id, Run.model_seed))
+    return seeds.sort_values(["config_id", "model_seed"], ignore_index=True)

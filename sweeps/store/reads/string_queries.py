@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Int64
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import Connection, Select, select
 
 from seqcls.errors import InvalidStringError
 from seqcls.fields import language_of
@@ -19,9 +19,9 @@ from seqcls.results import DRAWN
 from sweeps.records import error_numbers
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
-from sweeps.store.reads import queries
+from sweeps.store.reads import frames, queries
 from sweeps.store.reads.errors import OUTPUT_COLUMNS, TestStrings, errors_of_runs
-from sweeps.store.reads.selection import KINDS, Kind, View, condition_of, fails, in_scope
+from sweeps.store.reads.selection import KINDS, Kind, View
 from sweeps.store.reads.stored import tested_lengths
 from sweeps.store.reads.test_sets import are_tested, names_of_datasets, stored_test_set
 from sweeps.store.tables import Config, Run, TestSetRow, TestString
@@ -109,21 +109,17 @@ def breaking_strings(store: Store, view: View, limit: int) -> BreakingStrings:
     Args:
         limit: how many strings of each language.
     """
-    failing: tuple[ColumnElement[bool], ...]
-    failing = (in_scope(view), condition_of(view), fails(view))
     with store.begin() as connection:
-        totals = select(func.count(), func.sum(Run.wrong)).where(*failing)
-        models, errors = connection.execute(totals).one()
-        every = max(1, -(-int(errors or 0) // MOST_ERRORS))
-        if every > 1:
-            run_ids = connection.scalars(select(Run.id).where(*failing).order_by(Run.id)).all()
-            failing, models = (one_of(Run.id, run_ids[::every]),), len(run_ids[::every])
-        strings, languages = _most_broken(connection, failing, view, limit)
-    return BreakingStrings(strings, models, languages, every)
+        runs = frames.runs(connection, view)
+        failing = runs[runs["picked"] & runs["failing"]]
+        every = max(1, -(-int(failing["wrong"].sum()) // MOST_ERRORS))
+        run_ids = failing["run_id"].tolist()[::every]
+        strings, languages = _most_broken(connection, run_ids, view, limit)
+    return BreakingStrings(strings, len(run_ids), languages, every)
 
 
 def _wrong_by_set(
-    connection: Connection, counted: Sequence[ColumnElement[bool]]
+    connection: Connection, run_ids: Sequence[int]
 ) -> tuple[dict[Any, Int64[np.ndarray, " string"]], Counter[tuple[Any, int]]]:
     """How many of these runs got each string of a test set wrong, and how many runs got any.
 
@@ -133,7 +129,7 @@ def _wrong_by_set(
     query = (
         select(Config.test_set_id, Config.id, Run.errors)
         .join(Config, Config.id == Run.config_id)
-        .where(*counted, Run.wrong > 0)
+        .where(one_of(Run.id, run_ids), Run.wrong > 0)
     )
     models: dict[Any, Int64[np.ndarray, " string"]] = {}
     runs = Counter[tuple[Any, int]]()
@@ -149,9 +145,9 @@ def _wrong_by_set(
 
 
 def _most_broken(
-    connection: Connection, counted: Sequence[ColumnElement[bool]], view: View, limit: int
+    connection: Connection, run_ids: Sequence[int], view: View, limit: int
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    models, runs = _wrong_by_set(connection, counted)
+    models, runs = _wrong_by_set(connection, run_ids)
     names = names_of_datasets(connection)
     languages = {set_id: _language(connection, set_id, names) for set_id in models}
     of = Counter[str]()

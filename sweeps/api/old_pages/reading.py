@@ -3,6 +3,20 @@
 What belongs together stands in a file of its own in `sweeps.store.reads`.
 """
 
+from sweeps.api.old_pages.overview import (
+    configs_revision,
+    configurations,
+    count_failing_models,
+    count_runs,
+    failing_models,
+    model,
+    model_seeds,
+    models,
+    output_shares,
+    predictions,
+    scores_by_length,
+    worst_models,
+)
 from sweeps.store.databases.engine import as_of_now, limit_reads, one_moment
 from sweeps.store.reads.budgets import budget_models, learned_by_budget, trained_further
 from sweeps.store.reads.curves import Measure, losses_in_training, median_curves, newest_losses
@@ -14,24 +28,12 @@ from sweeps.store.reads.errors import (
 )
 from sweeps.store.reads.explained import causes, forgettings, not_learned, sensitivity
 from sweeps.store.reads.overview import (
-    configs_revision,
-    configurations,
-    count_failing_models,
-    count_runs,
-    failing_models,
     judge_languages_alike,
     judge_on,
     languages,
     last_lengths,
     longer_lengths,
-    model,
-    model_seeds,
-    models,
-    output_shares,
-    predictions,
-    scores_by_length,
     settings,
-    worst_models,
 )
 from sweeps.store.reads.queries import (
     NO_WEIGHTS,
