@@ -19,8 +19,8 @@ from sweeps.results import exact_type
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks
 from sweeps.store.reads import queries
-from sweeps.store.reads.errors import ERRORS, TestStrings, with_border
 from sweeps.store.reads.export import LENGTHS, answers_of, results_of
+from sweeps.store.reads.misclassified import ERRORS, TestStrings, with_border
 from sweeps.store.reads.selection import View, as_list
 from sweeps.store.reads.shortcuts import shortcut_scores, with_shortcuts
 from sweeps.store.tables import RunState

@@ -27,7 +27,7 @@ from sweeps.statistics.populations import (
 )
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import frames, overview, queries
-from sweeps.store.reads.errors import accuracy_by_drawn, border_accuracies
+from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
 from sweeps.store.reads.selection import View, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
 from sweeps.store.reads.test_sets import stored_datasets

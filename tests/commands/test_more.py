@@ -14,12 +14,12 @@ from dashboard.report.sweep_report import report
 from sweeps import api
 from sweeps.api import sweeping
 from sweeps.api.budgets import more_training
+from sweeps.api.old_pages.budgets import learned_by_budget, trained_further
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries, sweep_queries
-from sweeps.store.reads.budgets import learned_by_budget, trained_further
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import Run
 from tests.app import open_app, rerun, said

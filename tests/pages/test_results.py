@@ -20,7 +20,7 @@ from sweeps.statistics.differences import MEASURES, importance, string_differenc
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import overview, queries, string_queries
+from sweeps.store.reads import misclassified, overview, queries
 from sweeps.store.reads.selection import View
 from tests.app import metrics, open_app, rerun, said
 from tests.commands import run_main
@@ -264,7 +264,7 @@ def test_it_opens_on_the_worst_and_the_best_of_its_language(
 def test_two_models_are_compared_string_by_string(monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_reader(str(SHIPPED))
     found = compare_runs(store, 5, 10)
-    wrong = [set(string_queries.errors_of(store, [run_id])["string"]) for run_id in (5, 10)]
+    wrong = [set(misclassified.errors_of(store, [run_id])["string"]) for run_id in (5, 10)]
     table = found.table
     assert table is not None
     assert (table.both, table.only_first, table.only_second) == (

@@ -10,9 +10,9 @@ import pytest
 from benchmarks.large import make_database
 from dashboard.views.scores import points
 from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages.curves import Measure, median_curves
 from sweeps.statistics.intervals import median_intervals
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads.curves import Measure, median_curves
 from sweeps.store.reads.selection import View
 
 AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}

@@ -12,14 +12,15 @@ from benchmarks.large import make_database
 from dashboard import links
 from seqcls.strings.tokenizer import Tokenizer
 from sweeps import api
+from sweeps.api.old_pages import breaking_strings, searching
 from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages.searching import ErrorSearch
 from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import overview, queries, string_queries, sweep_queries
+from sweeps.store.reads import overview, queries, sweep_queries
 from sweeps.store.reads.selection import View
-from sweeps.store.reads.string_queries import ErrorSearch
 from tests.commands import refused, run_main
 from tests.conftest import ROOT
 from tests.databases import rows, spec
@@ -135,15 +136,13 @@ def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> Non
 
 def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) -> None:
     def found(search: ErrorSearch, *part: int) -> list[str]:
-        strings: list[str] = string_queries.string_errors(small, 1, search, *part)[
-            "string"
-        ].tolist()
+        strings: list[str] = searching.string_errors(small, 1, search, *part)["string"].tolist()
         return strings
 
-    table = string_queries.string_errors(small, 1, ErrorSearch())
+    table = searching.string_errors(small, 1, ErrorSearch())
     assert table["length"].is_monotonic_increasing
     everything = table["string"].tolist()
-    assert len(everything) == string_queries.count_string_errors(small, 1, ErrorSearch()) == 8
+    assert len(everything) == searching.count_string_errors(small, 1, ErrorSearch()) == 8
     parts = [found(ErrorSearch(), 3, start) for start in (0, 3, 6)]
     assert [text for part in parts for text in part] == everything
     start = everything[0][:4]
@@ -154,8 +153,8 @@ def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) 
         part = "".join(map(chr, ABC.encode(asked)[1:]))
         assert found(ErrorSearch(asked)) == [x for x in letters if part in letters[x]]
     # Signs that mean something in SQL mean nothing here.
-    assert string_queries.count_string_errors(small, 1, ErrorSearch("%")) == 0
-    negatives = string_queries.string_errors(small, 1, ErrorSearch(kind="false negatives"))
+    assert searching.count_string_errors(small, 1, ErrorSearch("%")) == 0
+    negatives = searching.string_errors(small, 1, ErrorSearch(kind="false negatives"))
     assert set(negatives["label"]) == {1}
     assert set(negatives["kind"]) == {"false negative"}
 
@@ -171,7 +170,7 @@ def test_the_strings_that_break_most_models_come_first(
 ) -> None:
     failing = sorted(own for own, (_, _, _, fp, fn, _) in cells(small).items() if fp + fn)
     for view in (View(), View(model_seeds=(0, 1)), View(failing=True)):
-        counted = string_queries.breaking_strings(small, view, limit=10)
+        counted = breaking_strings.breaking_strings(small, view, limit=10)
         assert counted.every == 1
         seeds = view.model_seeds or range(5)
         own = [x for x in failing if cells(small)[x][1] in seeds]
@@ -182,8 +181,8 @@ def test_the_strings_that_break_most_models_come_first(
             assert true[row["string"]] == row["models"]
     # Of too many errors every second run is counted.
     errors = sum(fp + fn for _, _, _, fp, fn, _ in cells(small).values())
-    monkeypatch.setattr(string_queries, "MOST_ERRORS", errors - 1)
-    counted = string_queries.breaking_strings(small, View(), limit=10)
+    monkeypatch.setattr(breaking_strings, "MOST_ERRORS", errors - 1)
+    counted = breaking_strings.breaking_strings(small, View(), limit=10)
     assert (counted.every, counted.models) == (2, len(failing[::2]))
     most = broken(small, failing[::2]).most_common(10)
     assert counted.strings["models"].tolist() == [n for _, n in most]
@@ -192,7 +191,7 @@ def test_the_strings_that_break_most_models_come_first(
 def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -> None:
     store = open_writer(any_db)
     writer.submit(store, spec(name="first", model_seeds="0..3", description="what it is for"))
-    before: Any = sweep_queries.members_revision(store)
+    before: Any = pages.members_revision(store)
     with store.change() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'x' WHERE id = 1")
         connection.exec_driver_sql(
@@ -212,8 +211,8 @@ def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -
     assert found.to_numpy().tolist() == [[2, "it diverged", "queued"]]
     # Every sweep of a configuration is named once.
     writer.submit(store, spec(name="second", model_seeds="2..5"))
-    assert sweep_queries.memberships(store)["sweep"].tolist() == ["first", "second"]
-    assert sweep_queries.members_revision(store) != before
+    assert pages.memberships(store)["sweep"].tolist() == ["first", "second"]
+    assert pages.members_revision(store) != before
     assert pages.model_seeds(store) == [0, 1, 2, 3, 4, 5]
 
 

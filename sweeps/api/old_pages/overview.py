@@ -2,21 +2,23 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pandas as pd
 from sqlalchemy import select
 
+from seqcls.errors import UnknownRunError
 from seqcls.theory.predictions import TheoryPrediction, theory_of
 from sweeps.records import LENGTH_COUNTS, OUTPUT_COUNTS
 from sweeps.results import RANGE_COLUMNS, Outcome, solved_or_none
 from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import frame, read
 from sweeps.store.reads import frames
 from sweeps.store.reads.overview import first_lengths, last_lengths
-from sweeps.store.reads.queries import config_texts, with_outputs
+from sweeps.store.reads.queries import config_texts, run_config, why_no_weights, with_outputs
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.stored import length_frame
-from sweeps.store.tables import Revision, Run, RunState
+from sweeps.store.tables import Checkpoint, Revision, Run, RunState, Sweep, SweepRun
 
 _COLUMNS = {"wrong": "errors", "fp": "false_positives", "fn": "false_negatives"}
 
@@ -181,3 +183,84 @@ def output_shares(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
             "token_error_rate": sums["edits"] / sums["target_tokens"],
         }
     )
+
+
+def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
+    """The epochs of a run whose weights are stored, the kept one last.
+
+    Raises:
+        UnknownRunError: none are.
+    """
+    stored = select(Checkpoint.epoch, Run.best_epoch).join(Run, Run.id == Checkpoint.run_id)
+    query = stored.where(Checkpoint.run_id == run_id).order_by(Checkpoint.epoch)
+    with store.begin() as connection:
+        rows = connection.execute(query).all()
+    kept = rows[0].best_epoch if rows else None
+    if kept is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
+        raise UnknownRunError(f"run {run_id}: {reason}")
+    if kept is None:
+        raise UnknownRunError(f"the weights of run {run_id} are not stored")
+    return (*(row.epoch for row in rows if row.epoch != kept), kept)
+
+
+def sweeps_with_models(store: Store, view: View) -> set[int]:
+    """The sweeps that have a run of those that a view leaves."""
+    with store.begin() as connection:
+        runs = frames.runs(connection, view)
+        members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
+    picked = runs.loc[runs["picked"], "run_id"]
+    return set(members.loc[members["run_id"].isin(picked), "sweep_id"].tolist())
+
+
+def members_revision(store: Store) -> int:
+    """A number that is raised whenever a sweep, or what runs it has, changes."""
+    with store.begin() as connection:
+        return connection.scalars(select(Revision.members)).one()
+
+
+def memberships(store: Store) -> "pd.DataFrame":
+    """Which configurations each sweep has runs of, sweeps in the order of their making.
+
+    Returns:
+        config_id, sweep (its name).
+    """
+    query = (
+        select(Run.config_id, Sweep.name.label("sweep"))
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .group_by(Run.config_id, Sweep.id, Sweep.name)
+        .order_by(Run.config_id, Sweep.id)
+    )
+    return frame(store, query)
+
+
+def sweeps_of_run(store: Store, run_id: int) -> list[str]:
+    """The names of the sweeps that a run belongs to, in the order of their making."""
+    query = (
+        select(Sweep.name)
+        .join(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .where(SweepRun.run_id == run_id)
+        .order_by(Sweep.id)
+    )
+    with store.begin() as connection:
+        return list(connection.scalars(query))
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is written about a sweep."""
+
+    title: str = ""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    archived_at: str | None = None
+    """When it was archived, UTC in ISO 8601; None where it is not."""
+
+
+def notes(store: Store) -> dict[int, Note]:
+    """The note of each sweep that has one, by its id."""
+    columns = (Sweep.id, Sweep.title, Sweep.note, Sweep.tags, Sweep.archived_at)
+    with store.begin() as connection:
+        rows = connection.execute(select(*columns).order_by(Sweep.id)).all()
+    every = {row.id: Note(row.title, row.note, tuple(json.loads(row.tags)), row[4]) for row in rows}
+    return {sweep_id: note for sweep_id, note in every.items() if note != Note()}

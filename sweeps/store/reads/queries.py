@@ -450,24 +450,6 @@ class StoredModel:
     """epoch, train_loss, validation_loss (sums over an epoch's strings, in nats)."""
 
 
-def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
-    """The epochs of a run whose weights are stored, the kept one last.
-
-    Raises:
-        UnknownRunError: none are.
-    """
-    stored = select(Checkpoint.epoch, Run.best_epoch).join(Run, Run.id == Checkpoint.run_id)
-    query = stored.where(Checkpoint.run_id == run_id).order_by(Checkpoint.epoch)
-    with store.begin() as connection:
-        rows = connection.execute(query).all()
-    kept = rows[0].best_epoch if rows else None
-    if kept is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
-        raise UnknownRunError(f"run {run_id}: {reason}")
-    if kept is None:
-        raise UnknownRunError(f"the weights of run {run_id} are not stored")
-    return (*(row.epoch for row in rows if row.epoch != kept), kept)
-
-
 def stored_model(store: Store, run_id: int) -> StoredModel:
     """What the database holds of a run's model.
 

@@ -1,6 +1,5 @@
 """Reads of sweeps: what they are, how far they are, what is written about them."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,7 +27,6 @@ from sweeps.store.reads.workers import dead_workers
 from sweeps.store.tables import (
     Config,
     Failure,
-    Revision,
     Run,
     RunState,
     Sweep,
@@ -187,40 +185,6 @@ def counts_by_state(store: Store, sweep_ids: Sequence[int] | None = None) -> dic
         return dict(connection.execute(query).all())
 
 
-def members_revision(store: Store) -> int:
-    """A number that is raised whenever a sweep, or what runs it has, changes."""
-    with store.begin() as connection:
-        return connection.scalars(select(Revision.members)).one()
-
-
-def memberships(store: Store) -> "pd.DataFrame":
-    """Which configurations each sweep has runs of, sweeps in the order of their making.
-
-    Returns:
-        config_id, sweep (its name).
-    """
-    query = (
-        select(Run.config_id, Sweep.name.label("sweep"))
-        .join(SweepRun, SweepRun.run_id == Run.id)
-        .join(Sweep, Sweep.id == SweepRun.sweep_id)
-        .group_by(Run.config_id, Sweep.id, Sweep.name)
-        .order_by(Run.config_id, Sweep.id)
-    )
-    return frame(store, query)
-
-
-def sweeps_of_run(store: Store, run_id: int) -> list[str]:
-    """The names of the sweeps that a run belongs to, in the order of their making."""
-    query = (
-        select(Sweep.name)
-        .join(SweepRun, SweepRun.sweep_id == Sweep.id)
-        .where(SweepRun.run_id == run_id)
-        .order_by(Sweep.id)
-    )
-    with store.begin() as connection:
-        return list(connection.scalars(query))
-
-
 def specifications(store: Store) -> dict[str, str]:
     """Every sweep's specification as it was submitted, as JSON, by the sweep's name."""
     with store.begin() as connection:
@@ -313,15 +277,6 @@ def sweep_outcomes(store: Store, view: View | None = None) -> dict[int, SweepOut
         )
         for row in counted.to_dict("records")
     }
-
-
-def sweeps_with_models(store: Store, view: View) -> set[int]:
-    """The sweeps that have a run of those that a view leaves."""
-    with store.begin() as connection:
-        runs = frames.runs(connection, view)
-        members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
-    picked = runs.loc[runs["picked"], "run_id"]
-    return set(members.loc[members["run_id"].isin(picked), "sweep_id"].tolist())
 
 
 def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
@@ -433,26 +388,3 @@ def count_orphaned(store: Store) -> dict[int, int]:
     )
     with store.begin() as connection:
         return dict(connection.execute(query).all())
-
-
-# Reads of what is written about sweeps.
-
-
-@dataclass(frozen=True)
-class Note:
-    """What is written about a sweep."""
-
-    title: str = ""
-    note: str = ""
-    tags: tuple[str, ...] = ()
-    archived_at: str | None = None
-    """When it was archived, UTC in ISO 8601; None where it is not."""
-
-
-def notes(store: Store) -> dict[int, Note]:
-    """The note of each sweep that has one, by its id."""
-    columns = (Sweep.id, Sweep.title, Sweep.note, Sweep.tags, Sweep.archived_at)
-    with store.begin() as connection:
-        rows = connection.execute(select(*columns).order_by(Sweep.id)).all()
-    every = {row.id: Note(row.title, row.note, tuple(json.loads(row.tags)), row[4]) for row in rows}
-    return {sweep_id: note for sweep_id, note in every.items() if note != Note()}
