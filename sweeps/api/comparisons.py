@@ -12,8 +12,8 @@ from seqcls.imported import PREFIX
 from seqcls.interpretability.wording import p_value_text, percent, percents
 from seqcls.problem import differing_starts, obstacle_of, resolve
 from seqcls.text import with_nulls
-from sweeps.api.configurations import checked_threshold, config_named
 from sweeps.api.naming import names_of, settings_of
+from sweeps.api.selecting import checked_threshold, config_named
 from sweeps.results import (
     BORDER_SHARES,
     GENERALIZING,

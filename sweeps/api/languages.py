@@ -14,7 +14,7 @@ from seqcls.problem import obstacle_of
 from seqcls.text import nearest
 from seqcls.theory.classes import class_names
 from seqcls.theory.predictions import theory_of
-from sweeps.api.configurations import view_of
+from sweeps.api.selecting import view_of
 from sweeps.results import BORDER_SHARES, of_learned
 from sweeps.statistics.differences import without_unread
 from sweeps.statistics.populations import (
@@ -104,7 +104,7 @@ def populations(
         sweep: only of this sweep, or these.
         by: the settings that tell populations apart; else the fewest that do, the class of the
             languages (`language_class`) first.
-        chosen: which runs, as for `sweeps.api.configurations.view_of`: `below=0.9`. Results pick
+        chosen: which runs, as for `sweeps.api.selecting.view_of`: `below=0.9`. Results pick
             none, so that shares are of all languages.
 
     Raises:

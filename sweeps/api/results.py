@@ -17,15 +17,15 @@ from seqcls.text import nearest
 from seqcls.theory.predictions import theory_of
 from sweeps.api import failures
 from sweeps.api.comparisons import compare as compare
-from sweeps.api.configurations import (
+from sweeps.api.failures import attribute, causes_judged, causes_of_run
+from sweeps.api.failures import in_both_precisions as in_both_precisions
+from sweeps.api.selecting import (
     checked_value,
     condition,
     is_setting,
     refuse_no_value,
     view_of,
 )
-from sweeps.api.failures import attribute, causes_judged, causes_of_run
-from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.store.databases.engine import Store
@@ -284,7 +284,7 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.
     Args:
         sweep: its name.
         sample: errors of each run that are looked at.
-        chosen: which of its runs, as for `sweeps.api.configurations.view_of`: `below=0.9`.
+        chosen: which of its runs, as for `sweeps.api.selecting.view_of`: `below=0.9`.
 
     Returns:
         run_id, number, mechanism, head, tokens, share, strings, agreement; in each run the cause of
@@ -318,7 +318,7 @@ def remedies(store: Store, run: int | str, **chosen: Any) -> Remedies:
         store: the database.
         run: its id, or its sweep and model seed, as `heads/2`.
         chosen: which runs of its configuration are compared, as for
-            `sweeps.api.configurations.view_of`: `learned_at=0.95`.
+            `sweeps.api.selecting.view_of`: `learned_at=0.95`.
 
     Raises:
         UnknownRunError: there is no such run, or it has no model.

@@ -13,8 +13,8 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import SeqclsError, SpecError, UnknownRunError
 from seqcls.problem import resolve
 from sweeps import terminal
-from sweeps.api.configurations import view_of
 from sweeps.api.naming import name_configurations
+from sweeps.api.selecting import view_of
 from sweeps.grid.spec import Plan, SweepSpec, at_precision, load_specs, spec_as_written
 from sweeps.processes import OnProgress
 from sweeps.results import OutcomeCounts, describe_counts
@@ -254,7 +254,7 @@ def describe_outcomes(store: Store, sweeps: Sweeps | None = None, **chosen: Any)
     Args:
         store: the database.
         sweeps: which sweeps.
-        chosen: as for `sweeps.api.configurations.view_of`: `learned_at=0.95`.
+        chosen: as for `sweeps.api.selecting.view_of`: `learned_at=0.95`.
     """
     names = sweep_queries.sweep_names(store)
     ids = [] if sweeps is None else sweep_ids(store, sweeps)

@@ -327,3 +327,28 @@ def test_the_shipped_models_have_these_outcomes_and_are_listed_by_them() -> None
         said = refused("runs", option, value, "--db", str(SHIPPED))
         assert f"{option} {value}" in said
         assert expected in said
+
+
+def test_configurations_say_who_learned_who_generalizes_and_how_sure_that_is() -> None:
+    store = api.open_store(SHIPPED)
+    found = api.configurations(store)
+    runs = api.runs(store)
+    learned = runs[runs["outcome"] != LEARNED]
+    right = learned[learned["outcome"] == RIGHT].groupby("config_id").size()
+    assert found["seeds"].tolist() == [(runs["config_id"] == x).sum() for x in found["config_id"]]
+    assert found["learned"].tolist() == [
+        (learned["config_id"] == x).sum() for x in found["config_id"]
+    ]
+    assert found["generalize"].tolist() == [right.get(x, 0) for x in found["config_id"]]
+    shares = found["generalize"] / found["judged_beyond"]
+    assert shares.is_monotonic_decreasing
+    assert (found["generalize_low"] <= shares).all()
+    assert (shares <= found["generalize_high"]).all()
+    beyond = learned.groupby("config_id")["accuracy_beyond"].median()
+    assert found["accuracy_beyond"].tolist() == pytest.approx(beyond[found["config_id"]].tolist())
+    few = found["judged_beyond"] < 6
+    assert found.loc[few, "beyond_low"].isna().all()
+    (own,) = api.configurations(store, "all_initializations")["config_id"]
+    strict = api.configurations(store, "all_initializations", learned_at=1.0, below=0.9)
+    assert strict["config_id"].tolist() == [own]
+    assert strict["learned"].item() <= found.set_index("config_id").loc[own, "learned"]

@@ -15,7 +15,7 @@ from seqcls.errors import ConfigError, SpecError, UnknownRunError
 from seqcls.text import as_argument, nearest
 from sweeps.api import configurations
 from sweeps.api.comparisons import compare
-from sweeps.api.configurations import config_named
+from sweeps.api.selecting import config_named
 from sweeps.api.results import runs, sensitive, stored_runs
 from sweeps.api.sweeping import status, sweep_ids
 from sweeps.cli.asking import theory
