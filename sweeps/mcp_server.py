@@ -292,7 +292,7 @@ class Questions:
         settings: Annotated[Sequence[str], Field(description="Its fields, as pattern=(ab)*.")] = (),
     ) -> Any:
         """Say which class a language is in, and which networks can recognize it at every length."""
-        from sweeps.api.configurations import condition
+        from sweeps.api.selecting import condition
 
         return api.theory(task, **dict(condition(text, text) for text in settings)).record()
 

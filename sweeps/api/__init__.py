@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         states,
         verdict,
     )
+    from sweeps.api.outcomes import configurations
     from sweeps.api.protocols import protocol
     from sweeps.api.proving import prove
     from sweeps.api.results import FIRST as FIRST
@@ -85,7 +86,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config",
-    "convert", "data",
+    "configurations", "convert", "data",
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
     "family", "figures", "fit_shortcuts", "give", "import_predictions", "import_strings",
     "in_both_precisions", "lengths", "load_weights", "log_results", "merge", "minimal", "model",
@@ -106,6 +107,7 @@ _NAMES = {
     "patch predict proofs rules shortest states verdict",
     "sweeps.api.proving": "prove",
     "sweeps.api.comparisons": "compare",
+    "sweeps.api.outcomes": "configurations",
     "sweeps.api.languages": "populations",
     "sweeps.api.loading": "load_weights",
     "sweeps.api.failures": "in_both_precisions",

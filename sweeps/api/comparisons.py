@@ -12,8 +12,8 @@ from seqcls.imported import PREFIX
 from seqcls.interpretability.wording import p_value_text, percent, percents
 from seqcls.problem import differing_starts, obstacle_of, resolve
 from seqcls.text import with_nulls
-from sweeps.api.configurations import checked_threshold, config_named
 from sweeps.api.naming import names_of, settings_of
+from sweeps.api.selecting import checked_threshold, config_named
 from sweeps.results import (
     BORDER_SHARES,
     GENERALIZING,
@@ -48,8 +48,8 @@ from sweeps.statistics.intervals import (
     paired_newcombe,
 )
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads import queries, string_queries
-from sweeps.store.reads.errors import border_accuracies
+from sweeps.store.reads import misclassified, queries
+from sweeps.store.reads.misclassified import border_accuracies
 from sweeps.store.reads.overview import judge_on, longer_lengths
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.shortcuts import (
@@ -323,8 +323,8 @@ def compare_configs(
     strings = None
     if same_strings:
         # What only one of them has places for, the other was never asked.
-        both = set.intersection(*(string_queries.tested_strings(store, each) for each in ids))
-        errors = [string_queries.errors_of(store, _ids(runs)) for runs in sides]
+        both = set.intersection(*(misclassified.tested_strings(store, each) for each in ids))
+        errors = [misclassified.errors_of(store, _ids(runs)) for runs in sides]
         strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
     common = number_of_pairs(*(set(runs["model_seed"]) for runs in sides))
     if unpaired is None and not common:
@@ -548,8 +548,8 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     frame = judge_on(store, frame, longer, view.below, "id")
     rows = [_row(frame, run_id) for run_id in (a, b)]
     ids = [int(row["config_id"].iloc[0]) for row in rows]
-    errors = [string_queries.errors_of(store, [run_id]) for run_id in (a, b)]
-    tested = [string_queries.tested_strings(store, config_id) for config_id in ids]
+    errors = [misclassified.errors_of(store, [run_id]) for run_id in (a, b)]
+    tested = [misclassified.tested_strings(store, config_id) for config_id in ids]
     fields = fields_apart(store, rows)
     first, second = (Outcome(row["outcome"].iloc[0]) for row in rows)
     outcomes = (first, second)
