@@ -7,6 +7,7 @@ and gives n and a 95% interval beside each share. Nothing is written unless laun
 import functools
 import json
 import os
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -21,7 +22,6 @@ from seqcls.text import nearest, with_nulls
 from sweeps import api
 from sweeps.access import READ_ONLY_VARIABLE
 from sweeps.api.sweeping import launch_for_agent, read_specs
-from sweeps.grid.spec import parse_toml
 from sweeps.results import LEARNED_AT, rows_of
 from sweeps.statistics.intervals import wilson
 from sweeps.store.reads.explained import forgettings
@@ -337,7 +337,7 @@ class Questions:
                 f"specification={text!r:.60}: expected TOML, or a shipped one such as known/tomita"
             )
         try:
-            spec = parse_toml(text)
+            spec = tomllib.loads(text)
         except RecursionError:
             raise ConfigError("specification: its lists or tables are nested too deep") from None
         except ValueError as error:

@@ -21,13 +21,12 @@ from sweeps.api import models as questions
 from sweeps.api.comparisons import (
     QUESTIONS,
     Compared,
-    ComparedRuns,
     chance_of,
     compare_configs,
-    compare_runs,
     seeds_text,
     shown_values,
 )
+from sweeps.api.old_pages.judging_runs import ComparedRuns, compare_runs
 from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.api.reading import View
 from sweeps.results import BORDER_MEDIANS, BORDER_SHARES, Outcome, describe_longer

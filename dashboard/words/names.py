@@ -11,7 +11,8 @@ from dashboard.charts.colors import OKABE_ITO
 from dashboard.text import format_value
 from seqcls.imported import PREFIX
 from sweeps.api import naming, reading
-from sweeps.api.naming import names_of, settings_changed
+from sweeps.api.naming import names_of
+from sweeps.api.old_pages.judging_naming import settings_changed
 from sweeps.api.reading import View
 
 COLORS = "colors of configurations"

@@ -126,13 +126,13 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     sizes = (len(first.seeds), len(second.seeds))
     name = "paired permutation test" if paired else "permutation test"
     least, enough = _reach(partial(_least_of_values, paired), sizes)
+    found = Difference(name, paired, sizes, (np.nan, np.nan), NONE, None, least, enough)
     if not all(sizes):
-        return Difference(name, paired, sizes, (np.nan, np.nan), NONE, None, least, enough)
+        return found
     values = (first.values, second.values)
     apart = (values[0] - values[1], None) if paired else values
     number = _permutations(paired, sizes)
-    is_exact = number <= EXACT
-    if is_exact:
+    if is_exact := number <= EXACT:
         exchanged = _all_of_pairs(apart[0]) if paired else _all_of_samples(*values)
     else:
         drawn = _drawn_pairs(apart[0]) if paired else _drawn_samples(*values)
@@ -145,15 +145,12 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     low, high = (means[place], means[-1 - place]) if place >= 0 else (np.nan, np.nan)
     difference = values[0].mean() - values[1].mean()
     ends = np.minimum(low * UNIT, difference), np.maximum(high * UNIT, difference)
-    found = Difference(
+    found = replace(
+        found,
         method=(f"exact {name}" if is_exact else f"{name}, {DRAWS:,} draws") + DOUBLED,
-        paired=paired,
-        seeds=sizes,
         values=(float(values[0].mean()), float(values[1].mean())),
         interval=ConfidenceInterval(*map(float, (difference, *ends))),
         p_value=min(1.0, 2 * (same + int(fewer)) / number),
-        least_p=least,
-        enough=enough,
         is_nothing=bool((means == 0).all()),
     )
     return _with_seeds_to_decide(found, partial(_p_values_of_values, *apart))
@@ -266,26 +263,15 @@ def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     table = table_of(first, second) if paired else None
     least, enough = _reach(partial(_least_of_shares, paired), sizes)
     shares = _share(counts[0]), _share(counts[1])
-    name = "exact McNemar" if paired else "Fisher's exact test"
-    every = _counts(a), _counts(b)
+    name, every = "exact McNemar" if paired else "Fisher's exact test", (_counts(a), _counts(b))
+    found = Difference(name, paired, sizes, shares, NONE, None, least, enough, counts=every)
     if not all(sizes):
-        return Difference(name, paired, sizes, shares, NONE, None, least, enough, counts=every)
+        return found
     p_value = mcnemar(table) if table else fisher(*counts)
     interval = paired_newcombe(table) if table else newcombe(*counts)
-    found = Difference(
-        method=name,
-        paired=paired,
-        seeds=sizes,
-        values=shares,
-        interval=agreeing(interval, p_value),
-        p_value=p_value,
-        least_p=least,
-        enough=enough,
-        is_nothing=interval.value == 0
-        and (table is None or table.only_first + table.only_second == 0),
-        counts=every,
-        table=table,
-    )
+    unlike = table.only_first + table.only_second if table else abs(interval.value)
+    interval = agreeing(interval, p_value)
+    found = replace(found, interval=interval, p_value=p_value, is_nothing=unlike == 0, table=table)
     return _with_seeds_to_decide(found, partial(_p_values_of_shares, shares, table))
 
 
