@@ -23,7 +23,8 @@ from seqcls.interpretability.remedies import Suggestion, change_fields, named_fi
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from seqcls.text import canonical_json, count
-from sweeps.api.comparisons import chance_of, why_unpaired
+from sweeps.api.comparison_text import chance_of
+from sweeps.api.comparisons import why_unpaired
 from sweeps.api.failures import leading_causes
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.results import GENERALIZING, Outcome, describe_longer

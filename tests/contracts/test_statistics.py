@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sweeps.api.comparisons import QUESTIONS, Compared, ask, chance_of, sentence_of
+from sweeps.api.comparison_text import QUESTIONS, chance_of, sentence_of
+from sweeps.api.comparisons import Compared, ask
 from sweeps.api.old_pages.judging_importance import (
     SeedOutcomes,
     failing_difference,

@@ -5,7 +5,16 @@ from dataclasses import dataclass
 
 from seqcls.config import RunConfig
 from seqcls.interpretability.remedies import change_fields
-from sweeps.api.trials import Asker, RemedyTrial, first_budgets, known_results, rank, tables_of
+from sweeps.api.trials import (
+    Asker,
+    RemedyTrial,
+    first_budgets,
+    judging,
+    known_results,
+    rank,
+    results_of,
+    tables_of,
+)
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.selection import View
@@ -43,11 +52,23 @@ def loops(store: Store, view: View | None = None) -> tuple[Loop, ...]:
         view: whose failing seeds. What came of a remedy is told wherever it was trained.
     """
     view = view or View()
-    asker, first, known = Asker.of_most_explained(store, view), first_budgets(store), None
+    asker, first = Asker.of_most_explained(store, view), first_budgets(store)
+    causes = [
+        (*cause, asker.ask(config_id, [mechanism]))
+        for cause in asker.causes()
+        for config_id, mechanism, _ in [cause]
+    ]
+    if not causes:
+        return ()
+    if view == judging(view):
+        known = results_of(
+            (asker.configs[x], first.get(x, x), trial) for x, *_, own in causes for trial in own
+        )
+    else:
+        known = known_results(store, view)
     found = []
-    for config_id, mechanism, run_ids in asker.causes():
+    for config_id, mechanism, run_ids, tried in causes:
         runs = asker.runs[asker.runs["config_id"] == config_id]
-        known = known or known_results(store, view)
         found.append(
             Loop(
                 config_id,
@@ -58,7 +79,7 @@ def loops(store: Store, view: View | None = None) -> tuple[Loop, ...]:
                 int(runs["mechanism"].notna().sum()),
                 mechanism,
                 run_ids,
-                rank(asker.ask(config_id, [mechanism]), known),
+                rank(tried, known),
             )
         )
     return tuple(sorted(found, key=_mended_and_seeds, reverse=True))
