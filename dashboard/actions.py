@@ -6,8 +6,9 @@ import streamlit as st
 
 from dashboard.text import error_text
 from seqcls.errors import ConfigError, SeqclsError
-from sweeps.api import Store, open_writer, reading
-from sweeps.api.reading import SweepState
+from sweeps.api import Store, open_writer
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import SweepState
 from sweeps.grid.spec import SweepSpec
 from sweeps.processes import retry_lost
 from sweeps.store import writer

@@ -22,7 +22,7 @@ from dashboard.launch import panel
 from dashboard.live import route
 from dashboard.server import first_page, serving, visitors
 from dashboard.views import running
-from sweeps.api.reading import limit_reads
+from sweeps.api.old_pages.reading import limit_reads
 
 # Pages that are about what their link names.
 UNFILTERED = ("Compare two", "Model", "Guide", "Launch")

@@ -22,12 +22,12 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import Store, failures, open_reader, overlaps, reading, sweeping
+from sweeps.api import Store, failures, open_reader, overlaps, sweeping
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.comparisons import why_unpaired
-from sweeps.api.old_pages import judging_importance, judging_medians, judging_remedies
-from sweeps.api.reading import View, as_of_now, one_moment
+from sweeps.api.old_pages import judging_importance, judging_medians, judging_remedies, reading
+from sweeps.api.old_pages.reading import View, as_of_now, one_moment
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import retry_lost

@@ -15,7 +15,7 @@ from seqcls.errors import SeqclsError
 from seqcls.imported import PREFIX, fields_known
 from seqcls.text import count
 from sweeps.access import is_read_only
-from sweeps.api.reading import KINDS, Note, View, WrittenValue
+from sweeps.api.old_pages.reading import KINDS, Note, View, WrittenValue
 from sweeps.results import Outcome
 from sweeps.statistics.populations import CLASS
 

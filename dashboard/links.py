@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard import elements, layout
 from dashboard.text import verbatim
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 from sweeps.results import LEARNED_AT
 
 MODEL_PAGE = "screens/model.py"

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import data
 from dashboard.server import visitors
 from seqcls.errors import UnknownRunError
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 
 MOST_ROWS = 100_000
 """The most rows of a table that is exported here; `seqcls export` has no limit."""

@@ -7,7 +7,6 @@ and gives n and a 95% interval beside each share. Nothing is written unless laun
 import functools
 import json
 import os
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from seqcls.text import nearest, with_nulls
 from sweeps import api
 from sweeps.access import READ_ONLY_VARIABLE
 from sweeps.api.sweeping import launch_for_agent, read_specs
+from sweeps.grid.spec import parse_toml
 from sweeps.results import LEARNED_AT, rows_of
 from sweeps.statistics.intervals import wilson
 from sweeps.store.reads.explained import forgettings
@@ -292,7 +292,7 @@ class Questions:
         settings: Annotated[Sequence[str], Field(description="Its fields, as pattern=(ab)*.")] = (),
     ) -> Any:
         """Say which class a language is in, and which networks can recognize it at every length."""
-        from sweeps.api.configurations import condition
+        from sweeps.api.selecting import condition
 
         return api.theory(task, **dict(condition(text, text) for text in settings)).record()
 
@@ -337,7 +337,7 @@ class Questions:
                 f"specification={text!r:.60}: expected TOML, or a shipped one such as known/tomita"
             )
         try:
-            spec = tomllib.loads(text)
+            spec = parse_toml(text)
         except RecursionError:
             raise ConfigError("specification: its lists or tables are nested too deep") from None
         except ValueError as error:

@@ -22,7 +22,7 @@ from dashboard.charts.colors import (
     WRONG_TOKEN,
     colors_of,
 )
-from sweeps.api.reading import NO_ANSWER
+from sweeps.api.old_pages.reading import NO_ANSWER
 from sweeps.results import Outcome
 
 KIND_COLORS = {"false positive": FALSE_POSITIVE, "false negative": FALSE_NEGATIVE}

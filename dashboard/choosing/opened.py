@@ -18,7 +18,7 @@ from seqcls.interpretability.network import Network
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem, resolve
 from sweeps.api import open_reader
-from sweeps.api.reading import stored_model
+from sweeps.api.old_pages.reading import stored_model
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import data, links
 from dashboard.words import names
 from seqcls.interpretability.wording import percent
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 from sweeps.results import GENERALIZING, JUDGED_BEYOND
 
 CONFIGURATIONS, MODELS = "Configurations", "Models"

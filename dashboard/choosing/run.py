@@ -13,8 +13,9 @@ from dashboard.words.names import configuration_names
 from seqcls.config import MAX_MODEL_SEED, default_fields
 from seqcls.errors import SeqclsError, UnknownRunError
 from seqcls.text import nearest
-from sweeps.api import open_reader, reading
-from sweeps.api.reading import View
+from sweeps.api import open_reader
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import View
 
 SEARCH_HELP = (
     "Type to find any other model: its number (`51`), a seed (`seed 12`), a sweep and a seed "

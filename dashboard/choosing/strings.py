@@ -14,8 +14,9 @@ from seqcls.errors import InvalidStringError, SeqclsError
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import resolve
 from seqcls.tasks import LanguageTask
-from sweeps.api import open_reader, reading
-from sweeps.api.reading import stored_epochs
+from sweeps.api import open_reader
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import stored_epochs
 
 
 def from_link(name: str, otherwise: str) -> str:

@@ -18,9 +18,10 @@ from seqcls.errors import UnknownRunError
 from seqcls.interpretability.network import obstacle
 from seqcls.problem import resolve
 from seqcls.text import with_nulls
-from sweeps.api import Store, reading
+from sweeps.api import Store
 from sweeps.api.models import trained_model
-from sweeps.api.reading import StoredModel, stored_model
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import StoredModel, stored_model
 from sweeps.files import refuse_taken, whole_files
 from sweeps.terminal import say
 

@@ -26,7 +26,7 @@ from seqcls.problem import language_or_reason, obstacle_of, usual_sampler
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS, LanguageTask
 from seqcls.tasks.places import samplers_of
-from sweeps.api.configurations import value_of
+from sweeps.api.selecting import value_of
 from sweeps.grid.written_spec import listed_values
 
 GROUPS: dict[str, tuple[str, ...]] = {

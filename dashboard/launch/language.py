@@ -25,7 +25,7 @@ from seqcls.theory.classes import RegularClass, Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, theory_of
 from sweeps.access import control, refuse_writes
 from sweeps.api import existing
-from sweeps.api.reading import stored_datasets
+from sweeps.api.old_pages.reading import stored_datasets
 from sweeps.datasets import read_content
 from sweeps.datasets.summary import Summary, summary_of
 from sweeps.datasets.tables import ENDINGS, ending_of

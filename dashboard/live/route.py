@@ -21,7 +21,8 @@ from dashboard.text import error_text
 from seqcls.errors import ConfigError, InvalidStringError, SeqclsError, VisitorError
 from seqcls.interpretability.trained_model import Answer, TrainedModel
 from sweeps.access import is_read_only
-from sweeps.api import open_reader, reading
+from sweeps.api import open_reader
+from sweeps.api.old_pages import reading
 from sweeps.api.presentation import said_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import Any
 
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.text import as_argument
-from sweeps.api import Store, open_reader, reading
-from sweeps.api.configurations import view_of
+from sweeps.api import Store, open_reader
+from sweeps.api.old_pages import reading
+from sweeps.api.selecting import view_of
 from sweeps.files import refuse_taken, whole_files
 from sweeps.results import LEARNED_AT
 from sweeps.terminal import say
@@ -29,7 +30,7 @@ def write_report(
         db: the database.
         sweeps: their names.
         out: the file.
-        chosen: which of their runs, as for `sweeps.api.configurations.view_of`.
+        chosen: which of their runs, as for `sweeps.api.selecting.view_of`.
         force: replace a file that is no database.
 
     Raises:
@@ -52,7 +53,7 @@ def written(store: Store, *sweeps: str, beside: bool = False, **chosen: Any) -> 
         store: the database.
         *sweeps: their names.
         beside: as `dashboard.report.sweep_report.report`.
-        **chosen: which of their runs, as for `sweeps.api.configurations.view_of`.
+        **chosen: which of their runs, as for `sweeps.api.selecting.view_of`.
 
     Raises:
         UnknownRunError: there is no such sweep, or nothing of them is trained yet.
@@ -113,7 +114,7 @@ def write_site(
         db: the database.
         folder: where they go; it is made where it is missing.
         sweeps: names; all that have a finished run, if none are given.
-        chosen: which of their runs, as for `sweeps.api.configurations.view_of`.
+        chosen: which of their runs, as for `sweeps.api.selecting.view_of`.
         force: replace files, in a folder that holds no others.
 
     Raises:

@@ -28,7 +28,7 @@ from dashboard.views.seeds import every_seed, seed_grid
 from dashboard.words import names
 from seqcls.cancellation import check
 from sweeps.api import failures
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 
 ENGINE = "vega.js"
 """What draws the charts, beside the pages of a site."""

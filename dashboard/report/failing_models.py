@@ -21,8 +21,8 @@ from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve, tokenizer_of
 from sweeps.api import Store, failures
 from sweeps.api import trials as remedy_trials
+from sweeps.api.old_pages.reading import ErrorSearch, View, why_no_weights
 from sweeps.api.presentation import display_of, display_strings
-from sweeps.api.reading import ErrorSearch, View, why_no_weights
 
 MOST_ASKED = 40
 """Models whose causes are found for a page: a tenth of a second each."""

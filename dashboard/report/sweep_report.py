@@ -26,8 +26,9 @@ from dashboard.words import measures, names, outcomes
 from seqcls import __version__
 from seqcls.interpretability.wording import percent
 from seqcls.theory.table import NOT_KNOWN
-from sweeps.api import Store, reading
-from sweeps.api.reading import Note, SweepRecord, View
+from sweeps.api import Store
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import Note, SweepRecord, View
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import BORDER_SHARES, GENERALIZING, Outcome, setting_names
 

@@ -25,7 +25,7 @@ from dashboard.words import measures, names, outcomes
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 from sweeps.results import BORDER_SHARES, Outcome, setting_names
 
 # Pixels of the table; it scrolls beyond.

@@ -21,8 +21,8 @@ from sweeps.api import models as questions
 from sweeps.api.comparison_text import QUESTIONS, chance_of, seeds_text, shown_values
 from sweeps.api.comparisons import Compared, compare_configs
 from sweeps.api.old_pages.judging_runs import ComparedRuns, compare_runs
+from sweeps.api.old_pages.reading import View
 from sweeps.api.presentation import describe_proofs, display_strings
-from sweeps.api.reading import View
 from sweeps.results import BORDER_MEDIANS, BORDER_SHARES, Outcome, describe_longer
 from sweeps.statistics.chance import Difference
 from sweeps.statistics.intervals import CONFIDENCE, ConfidenceInterval, PairTable

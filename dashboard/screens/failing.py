@@ -16,8 +16,8 @@ from dashboard.words import languages, measures, names, outcomes
 from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind, Words
+from sweeps.api.old_pages.reading import KINDS, ErrorSearch, View
 from sweeps.api.presentation import describe_proofs, display_strings
-from sweeps.api.reading import KINDS, ErrorSearch, View
 from sweeps.results import Outcome
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]

@@ -16,7 +16,7 @@ from dashboard.words import languages, measures
 from seqcls.kinds import Measure
 from sweeps.api.naming import say_setting
 from sweeps.api.old_pages.judging_naming import say_field, say_value
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 from sweeps.results import describe_longer
 from sweeps.statistics.populations import CLASS
 

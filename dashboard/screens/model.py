@@ -42,8 +42,9 @@ from seqcls.interpretability.network import Needs, obstacle
 from seqcls.problem import Problem, resolve
 from seqcls.proofs.cells import why_not_proved
 from seqcls.tasks.automaton import language_automaton
-from sweeps.api import open_reader, reading
-from sweeps.api.reading import EVERY_ERROR, ErrorSearch, View, stored_epochs
+from sweeps.api import open_reader
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import EVERY_ERROR, ErrorSearch, View, stored_epochs
 
 ANSWERS, ABLATION, AUTOMATON, LIVE = "Answers", "Ablation", "Automaton", "Live"
 BREAKING, ALL_STRINGS = "Breaking point", "All strings"

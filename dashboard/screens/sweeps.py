@@ -14,9 +14,10 @@ from dashboard.words import measures, names
 from dashboard.words.outcomes import headline
 from seqcls.interpretability.wording import percent
 from sweeps.access import control
-from sweeps.api import open_reader, reading
+from sweeps.api import open_reader
 from sweeps.api.budgets import seed_sentences
-from sweeps.api.reading import Note, SweepOutcome, View
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import Note, SweepOutcome, View
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import OutcomeCounts
 from sweeps.terminal import format_duration

@@ -16,9 +16,10 @@ from dashboard.words import measures
 from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
 from seqcls.problem import resolve
-from sweeps.api import open_reader, reading
+from sweeps.api import open_reader
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import ErrorSearch
 from sweeps.api.presentation import display_strings
-from sweeps.api.reading import ErrorSearch
 
 LISTED = 200
 MOST_ASKED = 50

@@ -19,7 +19,7 @@ from seqcls.interpretability.wording import percent
 from sweeps.access import control
 from sweeps.api import open_reader
 from sweeps.api.budgets import more_training
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 from sweeps.statistics.intervals import wilson
 from sweeps.work.progress import SweepProgress
 

@@ -27,8 +27,8 @@ from seqcls.problem import obstacle_of, resolve
 from sweeps.access import control
 from sweeps.api import failures, open_reader
 from sweeps.api.failures import CauseSearch
+from sweeps.api.old_pages.reading import NO_WEIGHTS, View, why_no_weights
 from sweeps.api.presentation import display_of
-from sweeps.api.reading import NO_WEIGHTS, View, why_no_weights
 
 ROW_HEIGHT = 40
 FURNITURE_HEIGHT = 210

@@ -22,7 +22,7 @@ from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.old_pages.judging_remedies import Loop
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 from sweeps.api.trials import RemedyTrial, sentences, why_left_out
 from sweeps.results import Outcome, ProofResult, why_not_known
 from sweeps.statistics.intervals import wilson

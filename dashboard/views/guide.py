@@ -22,8 +22,9 @@ from dashboard.text import verbatim
 from dashboard.views.why import draw_figures
 from seqcls.errors import StoreMissingError, UnknownRunError
 from seqcls.interpretability.network import obstacle
-from sweeps.api import open_reader, reading
-from sweeps.api.reading import View
+from sweeps.api import open_reader
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import View
 from sweeps.grid.spec import load_specs
 from sweeps.results import Outcome
 

@@ -24,7 +24,7 @@ from dashboard.words import languages, measures
 from seqcls.interpretability.wording import percent
 from sweeps.api.old_pages.judging_importance import MEASURES
 from sweeps.api.old_pages.judging_naming import say_value
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 from sweeps.results import GENERALIZING, JUDGED_BEYOND, describe_longer
 from sweeps.statistics.intervals import FEWEST
 

@@ -15,7 +15,7 @@ from dashboard.charts.scales import LOG_AXIS, Drawing, configuration_color, titl
 from dashboard.words import names
 from seqcls.problem import missing_plugin, resolve
 from sweeps.api import open_reader
-from sweeps.api.reading import losses_in_training
+from sweeps.api.old_pages.reading import losses_in_training
 from sweeps.work.progress import SweepProgress
 
 PLOT_HEIGHT, FURNITURE = 240, 110

@@ -24,7 +24,7 @@ from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.paragraph import CHARACTERS, LINES, Paragraph
-from sweeps.api.reading import ErrorSearch
+from sweeps.api.old_pages.reading import ErrorSearch
 
 HEIGHT = 400
 

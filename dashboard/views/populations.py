@@ -14,7 +14,7 @@ from dashboard.charts.scales import class_color, rows, title_params
 from seqcls.interpretability.wording import percent
 from sweeps.api.languages import MODELS, MOST_BY_DRAWN, PARTS, READER, Populations
 from sweeps.api.naming import say_setting
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 from sweeps.results import BORDER_SHARES, describe_longer
 
 TITLE = "Over languages"

@@ -12,8 +12,8 @@ from dashboard.views import shortcuts
 from dashboard.words import measures, names
 from seqcls.kinds import Measure
 from seqcls.problem import Problem, obstacle_of, resolve
-from sweeps.api import reading
-from sweeps.api.reading import View
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import View
 
 # Which strings a measure is the share of, and which of them it counts; by the measure's name.
 _SHARES: dict[str, Callable[[pd.DataFrame], tuple["pd.Series[int]", "pd.Series[int]"]]] = {

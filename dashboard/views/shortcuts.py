@@ -18,9 +18,9 @@ from seqcls.interpretability.wording import percent, percents
 from seqcls.problem import obstacle_of, resolve
 from seqcls.results import DRAWN
 from seqcls.shortcuts import READERS
-from sweeps.api import reading
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import View
 from sweeps.api.presentation import border_sentence, display_strings
-from sweeps.api.reading import View
 from sweeps.results import BORDER_SHARES, of_learned
 from sweeps.statistics.intervals import wilson
 

@@ -16,7 +16,7 @@ from seqcls import kinds
 from seqcls.interpretability.wording import EMPTY, length_text, percent
 from seqcls.kinds import ACCURACY, KINDS, MISCLASSIFIED, Kind, Measure, Words
 from seqcls.problem import obstacle_of, resolve
-from sweeps.api import reading
+from sweeps.api.old_pages import reading
 from sweeps.api.presentation import ANY_WORDS
 from sweeps.results import BORDER_SHARES, LEARNED_AT
 

@@ -10,10 +10,11 @@ from dashboard import data
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.text import format_value
 from seqcls.imported import PREFIX
-from sweeps.api import naming, reading
+from sweeps.api import naming
 from sweeps.api.naming import names_of
+from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.judging_naming import settings_changed
-from sweeps.api.reading import View
+from sweeps.api.old_pages.reading import View
 
 COLORS = "colors of configurations"
 """Those that the session has seen."""

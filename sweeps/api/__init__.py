@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sweeps.api.languages import populations
     from sweeps.api.loading import load_weights
     from sweeps.api.models import config, explain, family, model, predict, proofs, verdict
+    from sweeps.api.outcomes import configurations
     from sweeps.api.protocols import protocol
     from sweeps.api.results import FIRST as FIRST
     from sweeps.api.results import (
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config",
-    "convert", "data",
+    "configurations", "convert", "data",
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
     "family", "figures", "fit_shortcuts", "give", "import_predictions", "import_strings",
     "in_both_precisions", "lengths", "load_weights", "log_results", "merge", "minimal", "model",
@@ -100,6 +101,7 @@ _NAMES = {
     "rules shortest states",
     "sweeps.api.models": "config explain family model predict proofs verdict",
     "sweeps.api.comparisons": "compare",
+    "sweeps.api.outcomes": "configurations",
     "sweeps.api.languages": "populations",
     "sweeps.api.loading": "load_weights",
     "sweeps.api.failures": "in_both_precisions",

@@ -17,8 +17,8 @@ from seqcls.interpretability.remedies import change_fields
 from seqcls.interpretability.wording import percents
 from seqcls.problem import missing_plugin, obstacle_of
 from seqcls.text import count as count_of
-from sweeps.api.configurations import checked_threshold
 from sweeps.api.naming import name_configurations
+from sweeps.api.selecting import checked_threshold
 from sweeps.api.sweeping import submit
 from sweeps.api.trials import tables_of
 from sweeps.grid.budgets import budget_fields

@@ -12,8 +12,8 @@ from seqcls.imported import PREFIX
 from seqcls.problem import differing_starts, obstacle_of, resolve
 from seqcls.text import with_nulls
 from sweeps.api.comparison_text import QUESTIONS, SHARES
-from sweeps.api.configurations import checked_threshold, config_named
 from sweeps.api.naming import names_of, settings_of
+from sweeps.api.selecting import checked_threshold, config_named
 from sweeps.results import (
     BORDER_SHARES,
     GENERALIZING,
@@ -41,8 +41,8 @@ from sweeps.statistics.intervals import (
     FEWEST,
 )
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads import queries, string_queries
-from sweeps.store.reads.errors import border_accuracies
+from sweeps.store.reads import misclassified, queries
+from sweeps.store.reads.misclassified import border_accuracies
 from sweeps.store.reads.overview import judge_on, longer_lengths
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.shortcuts import (
@@ -248,8 +248,8 @@ def compare_configs(
     strings = None
     if same_strings:
         # What only one of them has places for, the other was never asked.
-        both = set.intersection(*(string_queries.tested_strings(store, each) for each in ids))
-        errors = [string_queries.errors_of(store, _ids(runs)) for runs in sides]
+        both = set.intersection(*(misclassified.tested_strings(store, each) for each in ids))
+        errors = [misclassified.errors_of(store, _ids(runs)) for runs in sides]
         strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
     common = number_of_pairs(*(set(runs["model_seed"]) for runs in sides))
     if unpaired is None and not common:

@@ -12,15 +12,15 @@ import pyarrow as pa
 from pyarrow import compute, csv, parquet
 
 from seqcls.errors import ConfigError, Parameter
-from sweeps.api.configurations import view_of
+from sweeps.api.selecting import view_of
 from sweeps.files import refuse_taken, whole_files
 from sweeps.processes import OnProgress
 from sweeps.results import exact_type
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks
 from sweeps.store.reads import queries
-from sweeps.store.reads.errors import ERRORS, TestStrings, with_border
 from sweeps.store.reads.export import LENGTHS, answers_of, results_of
+from sweeps.store.reads.misclassified import ERRORS, TestStrings, with_border
 from sweeps.store.reads.selection import View, as_list
 from sweeps.store.reads.shortcuts import shortcut_scores, with_shortcuts
 from sweeps.store.tables import RunState
@@ -68,7 +68,7 @@ def export(
         on_progress: told how many runs are written, and of how many.
         spreadsheet: of `csv`, write `'` before texts that a spreadsheet would compute as formulas.
         force: replace files, in a folder that holds no others.
-        chosen: which runs, as for `sweeps.api.configurations.view_of`: `model_seeds=0`.
+        chosen: which runs, as for `sweeps.api.selecting.view_of`: `model_seeds=0`.
 
     Returns:
         The number of rows of each file.

@@ -30,7 +30,7 @@ from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer, to_write, try_to_store
-from sweeps.store.reads import explained, queries, string_queries
+from sweeps.store.reads import explained, misclassified, queries
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
 from sweeps.terminal import say
@@ -186,7 +186,7 @@ def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> 
     # A run without a model says so here, before anything is attributed.
     queries.weights(reader, run_id)
     stored = explained.causes(reader, [run_id])
-    if len(stored) or string_queries.string_errors(reader, run_id).empty:
+    if len(stored) or misclassified.string_errors(reader, run_id).empty:
         return causes_judged(reader, [run_id], learned_at)
     if not is_read_only():
         with try_to_store("causes"):
@@ -228,7 +228,7 @@ def causes_judged(
 
 def _find(store: Store, run_id: int, sample: int, learned_at: float) -> list[dict[str, Any]]:
     """The rows of a run's causes, found now."""
-    wrong = wrong_strings(string_queries.string_errors(store, run_id))
+    wrong = wrong_strings(misclassified.string_errors(store, run_id))
     found = causes_of(store, run_id, wrong, sample, learned_at)
     return [{"run_id": run_id, "number": n, **asdict(cause)} for n, cause in enumerate(found)]
 
@@ -238,7 +238,7 @@ def wrong_strings(errors: pd.DataFrame) -> list[str]:
     counted.
 
     Args:
-        errors: as `sweeps.store.reads.string_queries.string_errors`, in its order.
+        errors: as `sweeps.store.reads.misclassified.string_errors`, in its order.
     """
     strings: list[str] = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
     return strings
@@ -360,7 +360,7 @@ def _runs_without_causes(
     for run_id in run_ids:
         if queries.run_status(store, run_id).state != RunState.DONE:
             continue
-        wrong = wrong_strings(string_queries.string_errors(store, run_id))
+        wrong = wrong_strings(misclassified.string_errors(store, run_id))
         if wrong and int(known.get(run_id, 0)) != min(sample, len(wrong)):
             yield run_id, wrong
 

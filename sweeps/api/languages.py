@@ -14,7 +14,7 @@ from seqcls.problem import obstacle_of
 from seqcls.text import nearest
 from seqcls.theory.classes import class_names
 from seqcls.theory.predictions import theory_of
-from sweeps.api.configurations import view_of
+from sweeps.api.selecting import view_of
 from sweeps.results import BORDER_SHARES, of_learned
 from sweeps.statistics.populations import (
     BORDER,
@@ -26,11 +26,12 @@ from sweeps.statistics.populations import (
     without_unread,
 )
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads import overview, queries
-from sweeps.store.reads.errors import accuracy_by_drawn, border_accuracies
+from sweeps.store.reads import frames, overview, queries
+from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
 from sweeps.store.reads.selection import View, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
 from sweeps.store.reads.test_sets import stored_datasets
+from sweeps.store.tables import RunState
 
 MOST_BY_DRAWN = 5_000
 """Models whose errors are looked through at most for how the strings were drawn."""
@@ -100,7 +101,7 @@ def populations(
         sweep: only of this sweep, or these.
         by: the settings that tell populations apart; else the fewest that do, the class of the
             languages (`language_class`) first.
-        chosen: which runs, as for `sweeps.api.configurations.view_of`: `below=0.9`. Results pick
+        chosen: which runs, as for `sweeps.api.selecting.view_of`: `below=0.9`. Results pick
             none, so that shares are of all languages.
 
     Raises:
@@ -113,7 +114,9 @@ def populations(
 
 def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Populations:
     """Sums up the models of a view, like `populations`."""
-    models = overview.models(store, replace(view, failing=False, outcomes=(), kind=None))
+    with store.begin() as connection:
+        runs = frames.runs(connection, replace(view, failing=False, outcomes=(), kind=None))
+    models = runs[runs["state"] == RunState.DONE].sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]
     configs = queries.configs(store, ids)
     settings = without_unread(overview.settings(store).loc[ids], configs)

@@ -17,21 +17,21 @@ from seqcls.text import nearest
 from seqcls.theory.predictions import theory_of
 from sweeps.api import failures
 from sweeps.api.comparisons import compare as compare
-from sweeps.api.configurations import (
+from sweeps.api.failures import attribute, causes_judged, causes_of_run
+from sweeps.api.failures import in_both_precisions as in_both_precisions
+from sweeps.api.selecting import (
     checked_value,
     condition,
     is_setting,
     refuse_no_value,
     view_of,
 )
-from sweeps.api.failures import attribute, causes_judged, causes_of_run
-from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
-from sweeps.store.reads import explained, queries, string_queries, sweep_queries
-from sweeps.store.reads.errors import accuracy_by_drawn, with_border
+from sweeps.store.reads import explained, misclassified, queries, sweep_queries
+from sweeps.store.reads.misclassified import accuracy_by_drawn, with_border
 from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.selection import View, WrittenValue, as_list, is_value
 from sweeps.store.reads.shortcuts import with_shortcuts
@@ -240,7 +240,7 @@ def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
     string was drawn, one of `seqcls.results.DRAWN`.
     """
     reader = store.reader()
-    return string_queries.errors_of(reader, _run_ids(reader, run_ids))
+    return misclassified.errors_of(reader, _run_ids(reader, run_ids))
 
 
 def by_drawn(store: Store, run_ids: Runs) -> pd.DataFrame:
@@ -274,7 +274,7 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     reader, run_id = queries.open_run(store, run)
     status = queries.run_status(reader, run_id)
     queries.check_done(run_id, status.state, status.error, "was not tested")
-    frame = string_queries.string_errors(reader, run_id)
+    frame = misclassified.string_errors(reader, run_id)
     return frame.sort_values([sort, *(name for name in SORTS if name != sort)])
 
 
@@ -284,7 +284,7 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.
     Args:
         sweep: its name.
         sample: errors of each run that are looked at.
-        chosen: which of its runs, as for `sweeps.api.configurations.view_of`: `below=0.9`.
+        chosen: which of its runs, as for `sweeps.api.selecting.view_of`: `below=0.9`.
 
     Returns:
         run_id, number, mechanism, head, tokens, share, strings, agreement; in each run the cause of
@@ -318,7 +318,7 @@ def remedies(store: Store, run: int | str, **chosen: Any) -> Remedies:
         store: the database.
         run: its id, or its sweep and model seed, as `heads/2`.
         chosen: which runs of its configuration are compared, as for
-            `sweeps.api.configurations.view_of`: `learned_at=0.95`.
+            `sweeps.api.selecting.view_of`: `learned_at=0.95`.
 
     Raises:
         UnknownRunError: there is no such run, or it has no model.

@@ -24,7 +24,7 @@ from seqcls.shortcuts import READERS, Shortcut, decided_by, read_test
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.base import LanguageTask
-from sweeps.api.configurations import condition
+from sweeps.api.selecting import condition
 from sweeps.api.sweeping import Spec, read_specs
 
 Part = Literal["train", "validation", "test"]

@@ -13,15 +13,15 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import SeqclsError, SpecError, UnknownRunError
 from seqcls.problem import resolve
 from sweeps import terminal
-from sweeps.api.configurations import view_of
 from sweeps.api.naming import name_configurations
+from sweeps.api.selecting import view_of
 from sweeps.grid.spec import SweepSpec, at_precision, load_specs, parse_spec
 from sweeps.processes import OnProgress
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
-from sweeps.store.reads import overview, sweep_queries, workers
+from sweeps.store.reads import frames, sweep_queries, workers
 from sweeps.store.reads.selection import View, as_list
 from sweeps.terminal import training_bar
 from sweeps.work import estimate as estimating
@@ -254,7 +254,7 @@ def describe_outcomes(store: Store, sweeps: Sweeps | None = None, **chosen: Any)
     Args:
         store: the database.
         sweeps: which sweeps.
-        chosen: as for `sweeps.api.configurations.view_of`: `learned_at=0.95`.
+        chosen: as for `sweeps.api.selecting.view_of`: `learned_at=0.95`.
     """
     names = sweep_queries.sweep_names(store)
     ids = [] if sweeps is None else sweep_ids(store, sweeps)
@@ -267,7 +267,8 @@ def describe_trained(store: Store, worked: WorkSummary) -> str:
 
 
 def _describe(store: Store, view: View, which: str) -> str:
-    counts = OutcomeCounts.of(overview.configurations(store, view))
+    with store.begin() as connection:
+        counts = OutcomeCounts.of(frames.configurations(frames.runs(connection, view)))
     return describe_counts(counts, which) if counts.models else ""
 
 

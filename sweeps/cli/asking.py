@@ -161,7 +161,7 @@ def theory(task: str, settings: list[str] | None = None) -> Answer:
         settings: A field of the task or the network, as pattern='(ab)*', path=lang.att or
             positions=rotary; repeatable.
     """
-    from sweeps.api.configurations import condition
+    from sweeps.api.selecting import condition
 
     fields: dict[str, Any] = {}
     for text in settings or []:

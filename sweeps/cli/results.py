@@ -141,7 +141,7 @@ def _deciding_sentences(store: "Store", frame: "pd.DataFrame") -> Iterator[str]:
     """Where what a shortcut reader reads is all that counts, that it is no shortcut."""
     import pandas as pd
 
-    from sweeps.api.reading import deciding, languages
+    from sweeps.api.old_pages.reading import deciding, languages
 
     read = frame[frame["shortcut_within"].notna() | frame["shortcut_beyond"].notna()]
     of = pd.Series(languages(store)).loc[read["config_id"].unique()]
@@ -175,8 +175,8 @@ def errors(
         limit: list at most this many; by default, all.
     """
     from seqcls.problem import resolve
+    from sweeps.api.old_pages.reading import View, border_accuracies
     from sweeps.api.presentation import border_sentence, display_strings, words_of
-    from sweeps.api.reading import View, border_accuracies
 
     frame = api.errors_of_run(store, run, sort)
     number, tested = len(frame), int(frame["occurrences"].sum())
@@ -338,8 +338,8 @@ def _find_forgetting(
 
     Of runs without a test error, too.
     """
+    from sweeps.api.old_pages.reading import forgettings
     from sweeps.api.presentation import display_of
-    from sweeps.api.reading import forgettings
     from sweeps.api.results import stored_runs
 
     if not (found := forgettings(store.reader())):

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,23 @@ MAX_BYTES = 1_000_000
 """A larger file is refused before it is read to its end."""
 
 _TOO_DEEP = "its lists or tables are nested too deep; a field has one value, an axis a list of them"
+
+MAX_PARTS = 16
+"""The most parts of a dotted key, each of which is a table of its own; a specification needs
+three at most."""
+
+# Within strings and comments, dots mean nothing. One that has no end goes on to where it could have
+# one at the latest, so that no text is looked through twice.
+_STRINGS = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*(?:"""|\Z)|'
+    r"'''(?:[^']|'(?!''))*(?:'''|\Z)|"
+    r'"(?:[^"\\\n]|\\.)*"?|'
+    r"'[^'\n]*'?|"
+    r"#[^\n]*",
+    re.DOTALL,
+)
+_PART = r"[^\s.=,#\[\]{}]"
+_DEEP = re.compile(rf"(?<!{_PART})(?:{_PART}+[ \t]*\.[ \t]*){{{MAX_PARTS}}}")
 
 SHIPPED = Path(__file__).with_name("specs")
 
@@ -205,6 +223,21 @@ def shipped_names() -> list[str]:
     return sorted(names - {"."}, key=lambda name: (name.partition("/")[0] != "report", name))
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a TOML file says.
+
+    Raises:
+        SpecError: a key of too many parts, for which the parser makes tables within tables.
+        ValueError, RecursionError: it is no TOML, or nested too deeply.
+    """
+    bare = _STRINGS.sub(lambda deep: "" if deep[0].startswith("#") else "_", text)
+    if deep := _DEEP.search(bare):
+        raise SpecError(
+            f"the key {deep[0][:40]!r}… has more than {MAX_PARTS} parts; no setting has so many"
+        )
+    return tomllib.loads(text)
+
+
 def read_spec(path: Path) -> SweepSpec:
     """The specification in a TOML file.
 
@@ -212,7 +245,7 @@ def read_spec(path: Path) -> SweepSpec:
         SpecError: as `parse_spec`, with the file named.
     """
     try:
-        return parse_spec(with_digests(tomllib.loads(_read(path)), path.parent))
+        return parse_spec(with_digests(parse_toml(_read(path)), path.parent))
     except RecursionError:
         raise SpecError(f"cannot read {str(path)!r}: {_TOO_DEEP}") from None
     except (ValueError, OSError) as error:

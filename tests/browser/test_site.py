@@ -13,7 +13,7 @@ import vl_convert
 from playwright.sync_api import Browser, Page, expect
 
 from sweeps.api import open_store
-from sweeps.store.reads import string_queries
+from sweeps.store.reads import misclassified
 from tests.browser.server import new_page
 from tests.commands import run_main
 from tests.conftest import ROOT
@@ -95,7 +95,7 @@ def test_charts_are_live_and_a_model_leads_to_its_strings(browser: Browser, site
 def test_strings_are_paged_and_found_by_what_repetitions_stand_for(
     browser: Browser, site: Path
 ) -> None:
-    errors = string_queries.string_errors(open_store(SHIPPED), 4)["string"]
+    errors = misclassified.string_errors(open_store(SHIPPED), 4)["string"]
     with watched(browser, 390) as (page, _):
         page.goto(f"file://{site}/sweep_2_all_initializations.html")
         drawn(page, 4)

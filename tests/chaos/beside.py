@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqcls.errors import StoreMissingError
+from sweeps.api.old_pages import breaking_strings, curves
+from sweeps.api.old_pages import overview as pages
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import curves, overview, string_queries, sweep_queries
+from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.selection import View
 from sweeps.work.progress import progress
 from tests.conftest import SHORT
@@ -97,9 +99,9 @@ def _delete(store: Store) -> None:
 
 def _read_pages(store: Store) -> None:
     reader = store.reader()
-    found = overview.configurations(reader, View())
-    overview.failing_models(reader, View(), 10)
-    string_queries.breaking_strings(reader, View(), 10)
+    found = pages.configurations(reader, View())
+    pages.failing_models(reader, View(), 10)
+    breaking_strings.breaking_strings(reader, View(), 10)
     sweep_queries.sweep_outcomes(reader)
     curves.median_curves(reader, View(), tuple(found["config_id"]), 10, "accuracy")
 

@@ -9,11 +9,16 @@ from typer.testing import CliRunner
 
 from seqcls.errors import SpecError
 from sweeps.cli.app import app
-from sweeps.grid.spec import MAX_BYTES, load_specs, parse_spec
+from sweeps.grid.spec import MAX_BYTES, load_specs, parse_spec, read_spec
 
 GOOD = 'name = "good"\nmodel_seeds = [0]\n'
 
 BOMBS = {
+    "a dotted key": ".".join("a" * 20_000) + " = 1",
+    "a quoted dotted key": ".".join(['"a"'] * 20_000) + " = 1",
+    "a dotted key with spaces": " . ".join("a" * 20_000) + " = 1",
+    "a dotted key in a table": "x = {" + ".".join("a" * 20_000) + " = 1}",
+    "a dotted header": "[" + ".".join("a" * 20_000) + "]",
     "arrays in arrays": "x = " + "[" * 20_000,
     "tables in tables": "x = " + "{a=" * 20_000,
     "a large file": "#" * MAX_BYTES,
@@ -54,7 +59,11 @@ def test_a_sparse_gigabyte_is_not_read_and_nothing_is_made(tmp_path: Path) -> No
     assert most < MEMORY
 
 
-def test_names_have_a_limit() -> None:
+def test_names_have_a_limit_and_texts_may_have_dots(tmp_path: Path) -> None:
     assert parse_spec({"name": "n" * 200, "model_seeds": [0]}).name == "n" * 200
     with pytest.raises(SpecError, match="has 201 characters, expected at most 200"):
         parse_spec({"name": "n" * 201, "model_seeds": [0]})
+    path = tmp_path / "dots.toml"
+    dots = ".".join("a" * 100)
+    path.write_text(f'{GOOD}description = """{dots}\n"{dots}"\n""" # {dots}\n[fixed]\n')
+    assert dots in read_spec(path).description

@@ -19,6 +19,7 @@ from seqcls.problem import configuration
 from seqcls.results import Cause
 from sweeps import api
 from sweeps.api import trials as remedy_trials
+from sweeps.api.old_pages import breaking_strings
 from sweeps.api.old_pages.judging_remedies import loops
 from sweeps.api.trials import trial_sentence, trials
 from sweeps.grid.spec import parse_spec
@@ -27,7 +28,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained as stored_causes
-from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads import queries
 from sweeps.store.reads.selection import View
 from tests.app import metrics, open_app, rerun, said
 from tests.commands import run_main
@@ -176,7 +177,7 @@ def test_failing_models_of_several_languages_are_told_apart(
         assert table["models"].iloc[0] == table["models"].max()
         assert (table["share"] <= 1).all()
     # A string that not every test set has is a share of those that have it.
-    found = string_queries.breaking_strings(open_reader(str(db)), View(), limit=10)
+    found = breaking_strings.breaking_strings(open_reader(str(db)), View(), limit=10)
     own = found.strings[found.strings["language"].str.startswith("regular")].iloc[0]
     ((tested,),) = rows(
         db,

@@ -15,6 +15,7 @@ from seqcls.kinds import MISCLASSIFIED
 from sweeps.api import lengths, runs
 from sweeps.api.comparison_text import QUESTIONS, shown_values
 from sweeps.api.comparisons import compare
+from sweeps.api.old_pages import overview as pages
 from sweeps.api.old_pages.judging_importance import MEASURES, importance
 from sweeps.api.old_pages.judging_runs import compare_runs
 from sweeps.cli.results import comparison_sentences
@@ -22,7 +23,7 @@ from sweeps.statistics.differences import string_differences
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import overview, queries, string_queries
+from sweeps.store.reads import misclassified, overview, queries
 from sweeps.store.reads.selection import View
 from tests.app import metrics, open_app, rerun, said
 from tests.commands import run_main
@@ -178,7 +179,7 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(languages
     told = "\n".join(comparison_sentences(compared, MISCLASSIFIED))
     for method in ("exact paired permutation test", "exact McNemar"):
         assert method in told
-    models = overview.models(store, View(config_ids=tuple(pair)))
+    models = pages.models(store, View(config_ids=tuple(pair)))
     settings = overview.settings(store).loc[pair]
     own = importance(models, settings, MEASURES["Share that learned"]).iloc[0]
     answer = compared.questions["learned"]
@@ -266,7 +267,7 @@ def test_it_opens_on_the_worst_and_the_best_of_its_language(
 def test_two_models_are_compared_string_by_string(monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_reader(str(SHIPPED))
     found = compare_runs(store, 5, 10)
-    wrong = [set(string_queries.errors_of(store, [run_id])["string"]) for run_id in (5, 10)]
+    wrong = [set(misclassified.errors_of(store, [run_id])["string"]) for run_id in (5, 10)]
     table = found.table
     assert table is not None
     assert (table.both, table.only_first, table.only_second) == (

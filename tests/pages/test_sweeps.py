@@ -15,14 +15,15 @@ from dashboard.views import running
 from dashboard.views.scores import limits
 from seqcls.errors import StoreError
 from seqcls.results import EpochLosses
+from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages.curves import losses_in_training, newest_losses
+from sweeps.api.old_pages.overview import Note
 from sweeps.grid.grouping import make_groups
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.curves import losses_in_training, newest_losses
-from sweeps.store.reads.sweep_queries import Note
 from sweeps.store.reads.workers import queued_runs
 from sweeps.store.verification import verify
 from sweeps.work import background_worker
@@ -59,25 +60,25 @@ def wait(holds: Callable[[], bool]) -> None:
 def test_what_is_written_about_a_sweep_is_kept_and_goes_with_it(any_db: str) -> None:
     store = open_writer(any_db)
     first = writer.submit(store, parse_spec({"name": "heads", "model_seeds": [0]}))
-    assert sweep_queries.notes(store) == {}
+    assert pages.notes(store) == {}
     writer.write_note(store, first, " Two heads ", "Try four.", ["b", "a", "a ", ""])
-    assert sweep_queries.notes(store) == {first: Note("Two heads", "Try four.", ("a", "b"))}
+    assert pages.notes(store) == {first: Note("Two heads", "Try four.", ("a", "b"))}
     writer.archive(store, first, True)
-    assert sweep_queries.notes(store)[first].archived_at is not None
-    assert sweep_queries.notes(store)[first].title == "Two heads"
+    assert pages.notes(store)[first].archived_at is not None
+    assert pages.notes(store)[first].title == "Two heads"
     writer.archive(store, first, False)
     writer.write_note(store, first, "", "", ["c"])
-    assert sweep_queries.notes(store) == {first: Note(tags=("c",))}
+    assert pages.notes(store) == {first: Note(tags=("c",))}
     with pytest.raises(StoreError, match="a title of 300 characters"):
         writer.write_note(store, first, "x" * 300, "", [])
     writer.delete(store, first)
-    assert sweep_queries.notes(store) == {}
+    assert pages.notes(store) == {}
     assert verify(store).damages == []
 
 
 def named(store: Store) -> dict[str, Note]:
     names = sweep_queries.sweep_names(store)
-    return {names[key]: own for key, own in sweep_queries.notes(store).items()}
+    return {names[key]: own for key, own in pages.notes(store).items()}
 
 
 def test_merging_carries_titles_notes_and_tags_about_the_same_models(tmp_path: Path) -> None:

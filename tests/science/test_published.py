@@ -15,7 +15,7 @@ from seqcls.problem import resolve
 from seqcls.weights import from_bytes
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads import misclassified, queries
 from tests.commands import run_main
 from tests.conftest import ROOT, asset
 from tests.databases import rows, stored_sweeps
@@ -108,7 +108,7 @@ def test_the_original_programs_results_are_met(store: Store, model: dict[str, An
     else:
         assert (run.epochs, run.best_epoch) == (model["epochs"], model["best_epoch"])
 
-    errors = string_queries.string_errors(store, run_id)
+    errors = misclassified.string_errors(store, run_id)
     assert errors["occurrences"].sum() == model["misclassified"]
     in_order = sorted(errors["string"]) or [None]
     assert in_order[0] == model["first_misclassified"]
@@ -175,7 +175,7 @@ def test_the_published_errors_of_seed_2_are_made(store: Store) -> None:
     run = results(store, SEED_2)
     assert run.fp > 0
     assert run.fn > 0
-    errors = string_queries.string_errors(store, queries.find_run(store, SEED_2))
+    errors = misclassified.string_errors(store, queries.find_run(store, SEED_2))
     labels = errors.set_index("string")["label"]
     assert labels["ab{100}c{55}"] == 1
     assert labels["b{2}c{152}"] == 0

@@ -16,7 +16,7 @@ from seqcls.interpretability.sentences import explanation_text
 from seqcls.problem import resolve
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads import misclassified, queries
 from tests.conftest import LONG, ROOT
 from tests.science.test_explanations import assert_every_claim_holds
 from tests.unit.explained import patched_logits, true_logits
@@ -77,7 +77,7 @@ def test_errors_are_explained_as_in_the_report() -> None:
 @pytest.mark.parametrize("run", FAILING)
 def test_every_error_of_a_shipped_model_has_the_cause_it_is_said_to_have(run: int) -> None:
     network = network_of(run)
-    texts = string_queries.string_errors(shipped(), run)["string"].tolist()
+    texts = misclassified.string_errors(shipped(), run)["string"].tolist()
     counts = np.unique(network.counts(texts), axis=0)
     # A string that single precision alone misclassifies has no cause in double precision.
     wrong = true_logits(network, counts) > 0

@@ -21,7 +21,7 @@ from sweeps.cli.app import app
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import explained, queries, string_queries, sweep_queries
+from sweeps.store.reads import explained, misclassified, queries, sweep_queries
 from sweeps.store.reads.selection import View
 from sweeps.store.verification import verify
 from tests.conftest import ROOT
@@ -44,7 +44,7 @@ def run(store: Store, *arguments: str) -> str:
 
 
 def wrong_of(store: Store, run_id: int) -> list[str]:
-    return [str(x) for x in string_queries.string_errors(store.reader(), run_id)["string"]]
+    return [str(x) for x in misclassified.string_errors(store.reader(), run_id)["string"]]
 
 
 def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
@@ -54,7 +54,7 @@ def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
     for run_id in failing["id"]:
         model = trained_model(store, run_id)
         network = Network.of(model.problem, model.weights)
-        errors = string_queries.string_errors(store, run_id)
+        errors = misclassified.string_errors(store, run_id)
         found = attributions(model, errors["string"].tolist(), 3)
         assert len(found) == 3
         for own in found:
@@ -134,7 +134,7 @@ def test_by_another_accuracy_it_fails_by_what_is_then_found(shipped: Store) -> N
         own = failures.causes_of_run(shipped, run_id, 0.8)
         assert own["share"].sum() == pytest.approx(1.0)
         assert own.to_dict("records") == lower[lower["run_id"] == run_id].to_dict("records")
-        errors = string_queries.string_errors(shipped.reader(), run_id)
+        errors = misclassified.string_errors(shipped.reader(), run_id)
         wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
         found = failures.causes_of(shipped.reader(), run_id, wrong, SAMPLE, 0.8)
         assert own["mechanism"].tolist() == [x.mechanism for x in found]

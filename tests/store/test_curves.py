@@ -9,10 +9,10 @@ import pytest
 
 from benchmarks.large import make_database
 from dashboard.views.scores import points
+from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages.curves import Measure, median_curves
 from sweeps.statistics.intervals import median_intervals
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads import overview
-from sweeps.store.reads.curves import Measure, median_curves
 from sweeps.store.reads.selection import View
 
 AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
@@ -31,9 +31,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def of_every_length(
     store: Store, view: View, ids: tuple[int, ...], width: int, name: str
 ) -> pd.DataFrame:
-    models = overview.models(store, view)
+    models = pages.models(store, view)
     models = models[models["config_id"].isin(ids)]
-    scores = points(overview.scores_by_length(store, models["run_id"].tolist(), width), name)
+    scores = points(pages.scores_by_length(store, models["run_id"].tolist(), width), name)
     scores = scores.merge(models[["run_id", "config_id"]], on="run_id")
     return median_intervals(scores, "value", ["config_id", "middle"])
 

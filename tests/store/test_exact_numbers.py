@@ -13,7 +13,8 @@ import pytest
 from dashboard import share
 from seqcls import fields
 from sweeps import api
-from sweeps.api import reading
+from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages import reading
 from sweeps.results import BORDER_SHARES
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
@@ -76,7 +77,7 @@ def _stored(store: Store) -> list[dict[str, Any]]:
 
 def _of_pages(store: Store) -> pd.DataFrame:
     settings = overview.settings(store)
-    return overview.models(store, View(sweeps=("theirs",))).join(settings, on="config_id")
+    return pages.models(store, View(sweeps=("theirs",))).join(settings, on="config_id")
 
 
 def _of_the_command(store: Store) -> list[dict[str, Any]]:
@@ -149,7 +150,7 @@ def test_shares_of_outputs_are_those_of_the_tables(any_db: str, tmp_path: Path) 
         said_ = {"tokens": [x for x, _ in pairs], "prediction": ["HH AY", "HH", "HH OW"]}
         log.run(model="m", seed=0, predictions=said_)
     ((edits, tokens),) = rows(store, "SELECT sum(edits), sum(target_tokens) FROM length_score")
-    (row,) = overview.output_shares(open_reader(any_db), [1]).to_dict("records")
+    (row,) = pages.output_shares(open_reader(any_db), [1]).to_dict("records")
     assert row["token_error_rate"] == int(edits) / int(tokens) == 2 / 5
 
 

@@ -12,13 +12,15 @@ from benchmarks.large import make_database
 from dashboard import links
 from seqcls.strings.tokenizer import Tokenizer
 from sweeps import api
+from sweeps.api.old_pages import breaking_strings, searching
+from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages.searching import ErrorSearch
 from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import overview, queries, string_queries, sweep_queries
+from sweeps.store.reads import overview, queries, sweep_queries
 from sweeps.store.reads.selection import View
-from sweeps.store.reads.string_queries import ErrorSearch
 from tests.commands import refused, run_main
 from tests.conftest import ROOT
 from tests.databases import rows, spec
@@ -37,7 +39,7 @@ def small(shared_db: str) -> Store:
     """Four configurations of five seeds, of which some fail, and another sweep of two seeds."""
     store = make_database(shared_db, AXES, seeds=5, errors=8)
     writer.submit(store, spec(name="part", model_seeds="0..1", axes=AXES))
-    with store.begin() as connection:
+    with store.change() as connection:
         # Of one configuration the shortest string is the empty one.
         connection.exec_driver_sql(
             "UPDATE run SET lengths = replace(lengths, '[[1,', '[[0,') WHERE config_id = 1"
@@ -57,7 +59,7 @@ def accuracies(store: Store, seeds: range = range(5)) -> list[float]:
 
 
 def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
-    found = overview.configurations(small, View()).set_index("config_id")
+    found = pages.configurations(small, View()).set_index("config_id")
     expected: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for config_id, _, _, fp, fn, _ in cells(small).values():
         expected[config_id].append((fp, fn))
@@ -69,9 +71,9 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
         assert row["false_positives"] == sum(fp for fp, _ in errors)
         assert row["false_negatives"] == sum(fn for _, fn in errors)
     below = median(accuracies(small))
-    found = overview.configurations(small, View(below=below))
+    found = pages.configurations(small, View(below=below))
     assert found["failing"].sum() == sum(accuracy < below for accuracy in accuracies(small))
-    assert overview.configurations(small, View(below=0.0))["failing"].sum() == 0
+    assert pages.configurations(small, View(below=0.0))["failing"].sum() == 0
     names = dict(rows(small, "SELECT id, name FROM sweep"))
     outcomes = {names[x]: y for x, y in sweep_queries.sweep_outcomes(small).items()}
     for name, seeds in (("large", range(5)), ("part", range(2))):
@@ -90,33 +92,33 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
 
 def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None:
     scoped = View(model_seeds=(1, 3), config_ids=(2, 3))
-    assert overview.count_runs(small, scoped) == 4
+    assert pages.count_runs(small, scoped) == 4
     picked = View(model_seeds=(1, 3), config_ids=(2, 3), failing=True)
     failing = [
         run_id
         for run_id, (config_id, seed, _, fp, fn, _) in cells(small).items()
         if config_id in (2, 3) and seed in (1, 3) and fp + fn > 0
     ]
-    assert overview.count_runs(small, picked) == len(failing) > 0
-    models = overview.models(small, picked)
+    assert pages.count_runs(small, picked) == len(failing) > 0
+    models = pages.models(small, picked)
     assert len(models) == 4, "shares and medians stay those of all"
     assert models.loc[models["picked"] == 1, "run_id"].tolist() == sorted(failing)
-    assert overview.count_runs(small, View(sweeps=("another",))) == 0
+    assert pages.count_runs(small, View(sweeps=("another",))) == 0
 
 
 def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
     false_negatives = sorted((row[4] for row in cells(small).values() if row[4]), reverse=True)
     view = View(kind="false negatives")
-    first = overview.failing_models(small, view, limit=3)
+    first = pages.failing_models(small, view, limit=3)
     assert first["false_negatives"].tolist() == false_negatives[:3]
-    others = overview.failing_models(small, view, limit=100, offset=3)
+    others = pages.failing_models(small, view, limit=100, offset=3)
     assert others["false_negatives"].tolist() == false_negatives[3:]
-    assert overview.count_failing_models(small, view) == len(false_negatives)
+    assert pages.count_failing_models(small, view) == len(false_negatives)
 
 
 @pytest.mark.parametrize("width", [1, 7, 10])
 def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> None:
-    found = overview.scores_by_length(small, [2, 9], width)
+    found = pages.scores_by_length(small, [2, 9], width)
     expected: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     columns = ", ".join(RUN_COUNTS)
     query = f"SELECT run_id, length, {columns} FROM length_score WHERE run_id IN (2, 9)"
@@ -134,15 +136,13 @@ def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> Non
 
 def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) -> None:
     def found(search: ErrorSearch, *part: int) -> list[str]:
-        strings: list[str] = string_queries.string_errors(small, 1, search, *part)[
-            "string"
-        ].tolist()
+        strings: list[str] = searching.string_errors(small, 1, search, *part)["string"].tolist()
         return strings
 
-    table = string_queries.string_errors(small, 1, ErrorSearch())
+    table = searching.string_errors(small, 1, ErrorSearch())
     assert table["length"].is_monotonic_increasing
     everything = table["string"].tolist()
-    assert len(everything) == string_queries.count_string_errors(small, 1, ErrorSearch()) == 8
+    assert len(everything) == searching.count_string_errors(small, 1, ErrorSearch()) == 8
     parts = [found(ErrorSearch(), 3, start) for start in (0, 3, 6)]
     assert [text for part in parts for text in part] == everything
     start = everything[0][:4]
@@ -153,8 +153,8 @@ def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) 
         part = "".join(map(chr, ABC.encode(asked)[1:]))
         assert found(ErrorSearch(asked)) == [x for x in letters if part in letters[x]]
     # Signs that mean something in SQL mean nothing here.
-    assert string_queries.count_string_errors(small, 1, ErrorSearch("%")) == 0
-    negatives = string_queries.string_errors(small, 1, ErrorSearch(kind="false negatives"))
+    assert searching.count_string_errors(small, 1, ErrorSearch("%")) == 0
+    negatives = searching.string_errors(small, 1, ErrorSearch(kind="false negatives"))
     assert set(negatives["label"]) == {1}
     assert set(negatives["kind"]) == {"false negative"}
 
@@ -170,7 +170,7 @@ def test_the_strings_that_break_most_models_come_first(
 ) -> None:
     failing = sorted(own for own, (_, _, _, fp, fn, _) in cells(small).items() if fp + fn)
     for view in (View(), View(model_seeds=(0, 1)), View(failing=True)):
-        counted = string_queries.breaking_strings(small, view, limit=10)
+        counted = breaking_strings.breaking_strings(small, view, limit=10)
         assert counted.every == 1
         seeds = view.model_seeds or range(5)
         own = [x for x in failing if cells(small)[x][1] in seeds]
@@ -181,8 +181,8 @@ def test_the_strings_that_break_most_models_come_first(
             assert true[row["string"]] == row["models"]
     # Of too many errors every second run is counted.
     errors = sum(fp + fn for _, _, _, fp, fn, _ in cells(small).values())
-    monkeypatch.setattr(string_queries, "MOST_ERRORS", errors - 1)
-    counted = string_queries.breaking_strings(small, View(), limit=10)
+    monkeypatch.setattr(breaking_strings, "MOST_ERRORS", errors - 1)
+    counted = breaking_strings.breaking_strings(small, View(), limit=10)
     assert (counted.every, counted.models) == (2, len(failing[::2]))
     most = broken(small, failing[::2]).most_common(10)
     assert counted.strings["models"].tolist() == [n for _, n in most]
@@ -191,18 +191,18 @@ def test_the_strings_that_break_most_models_come_first(
 def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -> None:
     store = open_writer(any_db)
     writer.submit(store, spec(name="first", model_seeds="0..3", description="what it is for"))
-    before: Any = sweep_queries.members_revision(store)
-    with store.begin() as connection:
+    before: Any = pages.members_revision(store)
+    with store.change() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'x' WHERE id = 1")
         connection.exec_driver_sql(
             "INSERT INTO failure (run_id, attempt, at, reason) "
             "VALUES (2, 1, '2026-01-01T00:00:00+00:00', 'it diverged')"
         )
-    (row,) = overview.configurations(open_reader(any_db), View()).to_dict("records")
+    (row,) = pages.configurations(open_reader(any_db), View()).to_dict("records")
     counted = {name: row[name] for name in ("seeds", "unfinished", "failed", "failing")}
     assert counted == {"seeds": 0, "unfinished": 3, "failed": 1, "failing": 0}
-    assert overview.models(store, View()).empty
-    assert overview.count_runs(store, View(failing=True)) == 0
+    assert pages.models(store, View()).empty
+    assert pages.count_runs(store, View(failing=True)) == 0
     assert sweep_queries.sweep_outcomes(store) == {}
     record = sweep_queries.sweep_record(store, 1)
     assert (record.name, record.description, record.state) == ("first", "what it is for", "queued")
@@ -211,9 +211,9 @@ def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -
     assert found.to_numpy().tolist() == [[2, "it diverged", "queued"]]
     # Every sweep of a configuration is named once.
     writer.submit(store, spec(name="second", model_seeds="2..5"))
-    assert sweep_queries.memberships(store)["sweep"].tolist() == ["first", "second"]
-    assert sweep_queries.members_revision(store) != before
-    assert overview.model_seeds(store) == [0, 1, 2, 3, 4, 5]
+    assert pages.memberships(store)["sweep"].tolist() == ["first", "second"]
+    assert pages.members_revision(store) != before
+    assert pages.model_seeds(store) == [0, 1, 2, 3, 4, 5]
 
 
 # Outcomes: not learned, fails beyond, generalizes, or not known.
@@ -245,7 +245,7 @@ def ranged(any_db: str) -> Store:
     names = ("tested_within", "wrong_within", "tested_beyond", "wrong_beyond")
     changed = ", ".join(f"{name} = :{name}" for name in names)
     done = "state = 'done', within_from = 'test', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10"
-    with store.begin() as connection:
+    with store.change() as connection:
         for run_id, counts in enumerate(COUNTS, 1):
             connection.execute(
                 text(f"UPDATE run SET {done}, wrong = 1, {changed} WHERE id = {run_id}"),
@@ -258,10 +258,10 @@ def test_a_threshold_itself_is_enough(ranged: Store) -> None:
     for (learned_at, below), expected in JUDGED.items():
         view = View(learned_at=learned_at, below=below)
         judged: dict[str, Any] = {"learned_at": learned_at, "below": below}
-        models = overview.models(ranged, view).sort_values("run_id")
+        models = pages.models(ranged, view).sort_values("run_id")
         assert models["outcome"].tolist() == expected
         assert api.runs(ranged, **judged)["outcome"].tolist() == expected
-        (row,) = overview.configurations(ranged, view).to_dict("records")
+        (row,) = pages.configurations(ranged, view).to_dict("records")
         assert row["judged"] == 10
         assert row["learned"] == 10 - expected.count(LEARNED)
         assert row["judged_beyond"] == expected.count(RIGHT) + expected.count(FAILS)
@@ -284,7 +284,7 @@ def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store)
         threshold = links.as_share(percentage)
         assert threshold == right / tested == float(f"{percentage}e-2")
         wrong = f"{tested - right} + CASE id WHEN 1 THEN 1 ELSE 0 END"
-        with ranged.begin() as connection:
+        with ranged.change() as connection:
             connection.execute(
                 text(
                     f"UPDATE run SET tested = {tested}, wrong = {wrong}, tested_within = {tested}, "
@@ -293,10 +293,10 @@ def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store)
                 )
             )
         view = View(below=threshold, learned_at=threshold, run_ids=(1, 2))
-        models = overview.models(ranged, view)
+        models = pages.models(ranged, view)
         assert models["outcome"].tolist() == [LEARNED, RIGHT], right
         assert models["failing"].tolist() == [1, 0], right
-        assert overview.configurations(ranged, view)["failing"].tolist() == [1], right
+        assert pages.configurations(ranged, view)["failing"].tolist() == [1], right
         found = api.runs(ranged, model_seeds=[0, 1], failing=True, below=threshold)
         assert found["id"].tolist() == [1], right
 
@@ -327,3 +327,28 @@ def test_the_shipped_models_have_these_outcomes_and_are_listed_by_them() -> None
         said = refused("runs", option, value, "--db", str(SHIPPED))
         assert f"{option} {value}" in said
         assert expected in said
+
+
+def test_configurations_say_who_learned_who_generalizes_and_how_sure_that_is() -> None:
+    store = api.open_store(SHIPPED)
+    found = api.configurations(store)
+    runs = api.runs(store)
+    learned = runs[runs["outcome"] != LEARNED]
+    right = learned[learned["outcome"] == RIGHT].groupby("config_id").size()
+    assert found["seeds"].tolist() == [(runs["config_id"] == x).sum() for x in found["config_id"]]
+    assert found["learned"].tolist() == [
+        (learned["config_id"] == x).sum() for x in found["config_id"]
+    ]
+    assert found["generalize"].tolist() == [right.get(x, 0) for x in found["config_id"]]
+    shares = found["generalize"] / found["judged_beyond"]
+    assert shares.is_monotonic_decreasing
+    assert (found["generalize_low"] <= shares).all()
+    assert (shares <= found["generalize_high"]).all()
+    beyond = learned.groupby("config_id")["accuracy_beyond"].median()
+    assert found["accuracy_beyond"].tolist() == pytest.approx(beyond[found["config_id"]].tolist())
+    few = found["judged_beyond"] < 6
+    assert found.loc[few, "beyond_low"].isna().all()
+    (own,) = api.configurations(store, "all_initializations")["config_id"]
+    strict = api.configurations(store, "all_initializations", learned_at=1.0, below=0.9)
+    assert strict["config_id"].tolist() == [own]
+    assert strict["learned"].item() <= found.set_index("config_id").loc[own, "learned"]

@@ -13,7 +13,7 @@ from sweeps.store import verification, writer
 from sweeps.store.databases import statements
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads import misclassified, queries
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.conftest import ROOT, SHORT
@@ -180,7 +180,7 @@ def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -
     read = pd.read_csv if kind == "csv" else pd.read_parquet
     frames = {path.stem: read(path) for path in written}
     ids = queries.runs(shipped)["id"].tolist()
-    scores, errors = queries.length_scores(shipped, ids), string_queries.errors_of(shipped, ids)
+    scores, errors = queries.length_scores(shipped, ids), misclassified.errors_of(shipped, ids)
     pd.testing.assert_frame_equal(frames["lengths"][list(scores)], scores)
     for column in ("string", "logit"):
         assert frames["errors"][column].tolist() == errors[column].tolist()

@@ -13,10 +13,10 @@ from sqlalchemy import Connection, Engine, event
 
 from seqcls.errors import ConfigError, SpecError, UnknownRunError
 from seqcls.text import as_argument, nearest
-from sweeps.api import configurations
+from sweeps.api import selecting
 from sweeps.api.comparisons import compare
-from sweeps.api.configurations import config_named
 from sweeps.api.results import runs, sensitive, stored_runs
+from sweeps.api.selecting import config_named
 from sweeps.api.sweeping import status, sweep_ids
 from sweeps.cli.asking import theory
 from sweeps.cli.printing import named_columns
@@ -95,7 +95,7 @@ def test_a_field_has_one_value_in_all_that_is_asked_of_it(store: Store) -> None:
     assert len(stored_runs(store, conditions=["model_seed=0", "model_seed=0"])) == 1
 
 
-KNOWN: configurations.Configs = {
+KNOWN: selecting.Configs = {
     1: {"config.a": "[1,2]", "config.b,c": "x"},
     2: {"config.a": "[1,3]", "config.b,c": "y,config.a=[1,2]"},
     3: {"config.a": 64, "config.b,c": None},
@@ -114,7 +114,7 @@ def test_a_value_may_have_commas_and_what_looks_like_another_field() -> None:
         "config.a=6.4e1": {3},
         "config.a=7": set(),
     }.items():
-        assert set(configurations._with_values(KNOWN, text, ["config.b,c", "config.a"])) == found
+        assert set(selecting._with_values(KNOWN, text, ["config.b,c", "config.a"])) == found
 
 
 def test_a_written_value_is_the_one_whose_json_it_is_before_others() -> None:

@@ -16,14 +16,16 @@ import pandas as pd
 import pytest
 
 from sweeps.api.exports import export
+from sweeps.api.old_pages import breaking_strings
+from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages.curves import Measure, median_curves
+from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
 from sweeps.records import read_errors
 from sweeps.results import OUTPUT_COUNTS, RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer, pack
-from sweeps.store.reads import overview, queries, string_queries, sweep_queries
-from sweeps.store.reads.curves import Measure, median_curves
-from sweeps.store.reads.errors import error_kinds_by_length, first_wrong_positions
+from sweeps.store.reads import misclassified, queries, sweep_queries
 from sweeps.store.reads.selection import View
 from sweeps.store.verification import verify
 from tests import results, transductions
@@ -78,8 +80,8 @@ def test_what_is_recorded_is_read_back_and_of_languages_there_is_none_of_it(stor
     assert json.loads(stored[2])[1][2:] == ["0{12}1", 11, "went on"]
     known = " + ".join(f"count({name})" for name in OUTPUT_COUNTS)
     assert rows(store, f"SELECT {known} FROM length_score WHERE tn IS NOT NULL") == [(0,)]
-    assert "output" not in string_queries.errors_of(store, [4, 5, 6])
-    both = string_queries.errors_of(store, range(1, 7)).set_index("run_id")
+    assert "output" not in misclassified.errors_of(store, [4, 5, 6])
+    both = misclassified.errors_of(store, range(1, 7)).set_index("run_id")
     assert both.loc[[2, 3], "output"].notna().all()
     assert both.loc[[5], ["output", "first_wrong", "log_probability"]].isna().all(axis=None)
 
@@ -97,13 +99,13 @@ def test_the_view_has_a_row_for_each_wrong_string(store: Store) -> None:
             expected.append((*row[:4], output, place, row[4], kind, row[5]))
     assert sorted(found) == sorted(expected)
     assert {row[3] for row in found} <= {f"remainder {n}" for n in range(3)}
-    listed = string_queries.string_errors(store, 2)
+    listed = misclassified.string_errors(store, 2)
     shown = columns.removeprefix("run_id, ").replace("length, ", "").split(", ")
     query = f"SELECT {', '.join(shown)} FROM wrong_output WHERE run_id = 2"
     assert sorted(listed[shown].itertuples(index=False, name=None)) == sorted(rows(store, query))
     assert listed["kind"].tolist() == listed["error_kind"].tolist()
-    assert string_queries.string_errors(store, 1).empty
-    broken = string_queries.breaking_strings(store, View(sweeps=("outputs",)), limit=5)
+    assert misclassified.string_errors(store, 1).empty
+    broken = breaking_strings.breaking_strings(store, View(sweeps=("outputs",)), limit=5)
     assert set(broken.strings["kind"]) == {"wrong"}
 
 
@@ -246,7 +248,7 @@ def test_kinds_of_errors_and_first_wrong_places_are_counted_by_length(
 @pytest.mark.parametrize("width", [1, 6])
 def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
     (config_id,) = {row[0] for row in rows(store, "SELECT config_id FROM run WHERE id = 1")}
-    scores = overview.scores_by_length(store, [1, 2, 3], width)
+    scores = pages.scores_by_length(store, [1, 2, 3], width)
     shares: dict[Measure, pd.Series[float]] = {
         "accuracy": 1 - scores["wrong"] / scores["tested"],
         "accuracy with the length given": scores["right_length_given"] / scores["tested"],
@@ -264,4 +266,4 @@ def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
     by_length = queries.length_scores(store, [2])
     assert by_length["right_length_given"].notna().all()
     assert "edits" not in queries.length_scores(store, [4])
-    assert "edits" not in overview.scores_by_length(store, [4], width)
+    assert "edits" not in pages.scores_by_length(store, [4], width)

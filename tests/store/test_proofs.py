@@ -28,13 +28,14 @@ from sweeps.api.budgets import more_training
 from sweeps.api.every_length import stored_proof
 from sweeps.api.exports import export
 from sweeps.api.models import trained_model
+from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages.reading import View
 from sweeps.api.presentation import describe_proofs
-from sweeps.api.reading import View
 from sweeps.results import ProofRecord
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import explained, overview, queries
+from sweeps.store.reads import explained, queries
 from sweeps.store.verification import verify
 from tests.app import open_app, rerun, said
 from tests.commands import refused, run_main
@@ -393,7 +394,7 @@ def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_
     assert api.runs(store, outcome="not known").empty, "its trained lengths are not known"
     told = more_training(store, frame["sweeps"][1][0], "4x")
     assert told.learned + told.not_known == told.runs, "none is counted twice"
-    counted = overview.configurations(store, View()).set_index("config_id")
+    counted = pages.configurations(store, View()).set_index("config_id")
     names = ["seeds", "judged", "learned", "judged_beyond", "generalize", "proved", "refuted"]
     assert counted[names].to_numpy().tolist() == [[1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0, 1]]
     listed = asked(both, "runs", "--wide")

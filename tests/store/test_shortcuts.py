@@ -17,7 +17,7 @@ from dashboard.views import shortcuts
 from seqcls.cancellation import check
 from seqcls.shortcuts import READERS
 from sweeps import api
-from sweeps.api import reading
+from sweeps.api.old_pages import reading
 from sweeps.api.presentation import display_strings
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer

@@ -12,14 +12,16 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
 from sweeps.api.exports import export
+from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages import searching
+from sweeps.api.old_pages.searching import ErrorSearch
 from sweeps.processes import environment_of
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer, to_write
-from sweeps.store.reads import queries, string_queries, sweep_queries, workers
+from sweeps.store.reads import queries, sweep_queries, workers
 from sweeps.store.reads.stored import read_runs
-from sweeps.store.reads.string_queries import ErrorSearch
 from tests.conftest import ROOT
 from tests.databases import change, rows, spec, stored_sweeps
 from tests.results import claimed, filled, groups, outcome, outcomes
@@ -189,14 +191,14 @@ def test_every_write_raises_the_revision_and_a_heartbeat_does_not(store: Store) 
     assert not raised()
     writer.record(store, claim, outcomes(claim))
     assert raised()
-    members = sweep_queries.members_revision(store)
+    members = pages.members_revision(store)
     for write in (writer.stop, writer.resume, writer.retry):
         write(store, [sweep_id])
         assert raised()
-    assert sweep_queries.members_revision(store) == members
+    assert pages.members_revision(store) == members
     writer.delete(store, sweep_id)
     assert raised()
-    assert sweep_queries.members_revision(store) > members
+    assert pages.members_revision(store) > members
 
 
 def test_runs_are_found_by_id_or_by_sweep_and_seed(store: Store) -> None:
@@ -254,7 +256,7 @@ def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
         connection.exec_driver_sql("UPDATE run SET errors = '[[16000000,-1.5]]' WHERE id = 1")
     query = "SELECT string, length, logit FROM misclassified WHERE run_id = 1"
     assert rows(store, query) == [(long, 10_000, -1.5)]
-    found = string_queries.string_errors(store, 1, ErrorSearch("ababab"))
+    found = searching.string_errors(store, 1, ErrorSearch("ababab"))
     assert found["string"].tolist() == [long]
     export(store, tmp_path / "out", "csv")
     assert f'"{long}"' in (tmp_path / "out" / "errors.csv").read_text()

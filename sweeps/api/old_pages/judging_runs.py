@@ -18,7 +18,7 @@ from sweeps.statistics.intervals import (
     paired_newcombe,
 )
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads import misclassified, queries
 from sweeps.store.reads.overview import judge_on, longer_lengths
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
@@ -71,8 +71,8 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     rows = [_row(frame, run_id) for run_id in (a, b)]
     first_id, second_id = (int(row["config_id"].iloc[0]) for row in rows)
     ids = (first_id, second_id)
-    errors = [string_queries.errors_of(store, [run_id]) for run_id in (a, b)]
-    tested = [string_queries.tested_strings(store, config_id) for config_id in ids]
+    errors = [misclassified.errors_of(store, [run_id]) for run_id in (a, b)]
+    tested = [misclassified.tested_strings(store, config_id) for config_id in ids]
     fields = fields_apart(store, ids)
     first, second = (Outcome(row["outcome"].iloc[0]) for row in rows)
     outcomes = (first, second)

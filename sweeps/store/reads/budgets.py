@@ -1,17 +1,15 @@
 """Reads of who has learned by which budget, over the configurations that are one model."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING
-
-from sqlalchemy import case, select
 
 from sweeps.grid.budgets import models_by_budget
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import frame, one_of
+from sweeps.store.reads import frames
 from sweeps.store.reads.queries import config_texts
-from sweeps.store.reads.selection import View, has_learned, in_scope
-from sweeps.store.tables import Run, RunState
+from sweeps.store.reads.selection import View
+from sweeps.store.tables import RunState
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,85 +27,14 @@ def budget_models(store: Store) -> list[dict[int, int]]:
 
 def seeds_judged(store: Store, view: View, config_ids: Collection[int]) -> dict[int, Seeds]:
     """What finished seeds in scope of these configurations have come to on trained lengths."""
-    query = select(Run.config_id, Run.model_seed, has_learned(view)).where(
-        in_scope(view),
-        one_of(Run.config_id, config_ids),
-        Run.state == RunState.DONE,
-        Run.tested_within > 0,
-    )
+    with store.begin() as connection:
+        runs = frames.runs(connection, frames.of_configurations(view, config_ids))
+    judged = runs[(runs["state"] == RunState.DONE) & (runs["tested_within"].fillna(0) > 0)]
     found: dict[int, Seeds] = {}
-    with store.begin() as connection:
-        for config_id, seed, learned in connection.execute(query.order_by(Run.model_seed)):
-            found.setdefault(config_id, {})[seed] = bool(learned)
+    rows = judged.sort_values("model_seed")[["config_id", "model_seed", "learned"]]
+    for config_id, seed, learned in rows.itertuples(index=False):
+        found.setdefault(config_id, {})[seed] = bool(learned)
     return found
-
-
-def learned_by_budget(
-    store: Store, view: View, models: Sequence[Mapping[int, int]] | None = None
-) -> "pd.DataFrame":
-    """How many seeds of a model have learned by each of its budgets; of models with several.
-
-    A seed counts at a budget with what it came to there. Where it was not trained with it, but had
-    learned with the last smaller one, it counts as learned: nobody trains it again. Where it had
-    not, nothing is known of it at this budget.
-
-    Returns:
-        model (the id of its configuration of the smallest budget in scope), config_id, budget
-        (epochs that training may take), trained (seeds that are judged at this budget), learned
-        (seeds), seeds (of which that is known), unknown (seeds that had not learned before and are
-        not judged at this budget); models in the order of ids, and budgets ascending.
-    """
-    import pandas as pd
-
-    stored = budget_models(store) if models is None else models
-    judged = seeds_judged(store, view, [x for model in stored for x in model.values()])
-    rows = []
-    for model in stored:
-        there = {budget: x for budget, x in model.items() if x in judged}
-        latest: Seeds = {}
-        for budget, config_id in there.items() if len(there) > 1 else ():
-            here = judged[config_id]
-            unknown = sum(not learned and seed not in here for seed, learned in latest.items())
-            latest |= here
-            rows.append(
-                {
-                    "model": next(iter(there.values())),
-                    "config_id": config_id,
-                    "budget": budget,
-                    "trained": len(here),
-                    "learned": sum(latest.values()),
-                    "seeds": len(latest) - unknown,
-                    "unknown": unknown,
-                }
-            )
-    columns = ["model", "config_id", "budget", "trained", "learned", "seeds", "unknown"]
-    return pd.DataFrame(rows, columns=columns, dtype="int64")
-
-
-def trained_further(
-    store: Store, view: View, models: Sequence[Mapping[int, int]] | None = None
-) -> tuple[int, ...]:
-    """Finished runs of seeds that were trained with a larger budget too, both in scope.
-
-    They are the same model, of which the largest budget says more: as two, a seed counts twice.
-    """
-    stored = budget_models(store) if models is None else models
-    ids = [config_id for model in stored for config_id in model.values()]
-    query = select(Run.config_id, Run.model_seed, Run.id).where(
-        in_scope(view), one_of(Run.config_id, ids), Run.state == RunState.DONE
-    )
-    runs: dict[int, dict[int, int]] = {}
-    with store.begin() as connection:
-        for config_id, seed, run_id in connection.execute(query) if ids else ():
-            runs.setdefault(config_id, {})[seed] = run_id
-    further = []
-    for model in stored:
-        seen: set[int] = set()
-        for config_id in reversed([*model.values()]):
-            here = runs.get(config_id, {})
-            further += [run_id for seed, run_id in here.items() if seed in seen]
-            seen |= here.keys()
-    return tuple(sorted(further))
 
 
 def seeds_of_sweep(store: Store, sweep: str, learned_at: float) -> "pd.DataFrame":
@@ -117,14 +44,15 @@ def seeds_of_sweep(store: Store, sweep: str, learned_at: float) -> "pd.DataFrame
         config_id, model_seed, done, judged and learned (0 or 1), epochs (missing where not done);
         in the order of configurations and seeds.
     """
-    view = View((sweep,), learned_at=learned_at)
-    done = Run.state == RunState.DONE
-    query = select(
-        Run.config_id,
-        Run.model_seed,
-        case((done, 1), else_=0).label("done"),
-        case((done & (Run.tested_within > 0), 1), else_=0).label("judged"),
-        case((has_learned(view), 1), else_=0).label("learned"),
-        Run.epochs,
+    with store.begin() as connection:
+        runs = frames.runs(connection, View((sweep,), learned_at=learned_at))
+    done = runs["state"] == RunState.DONE
+    counts = {
+        "done": done,
+        "judged": done & (runs["tested_within"].fillna(0) > 0),
+        "learned": runs["learned"].fillna(False),
+    }
+    seeds = runs[["config_id", "model_seed"]].assign(
+        **{name: of.astype("int64") for name, of in counts.items()}, epochs=runs["epochs"]
     )
-    return frame(store, query.where(in_scope(view)).order_by(Run.config_id, Run.model_seed))
+    return seeds.sort_values(["config_id", "model_seed"], ignore_index=True)

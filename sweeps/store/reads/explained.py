@@ -15,7 +15,8 @@ from seqcls.weights import from_bytes
 from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome, ProofRecord, ProofResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
-from sweeps.store.reads.selection import View, condition_of, fails, in_scope, outcome
+from sweeps.store.reads import frames
+from sweeps.store.reads.selection import View
 from sweeps.store.tables import (
     CauseRow,
     Checkpoint,
@@ -85,25 +86,20 @@ def not_learned(
     store: Store, run_ids: Collection[int], learned_at: float = LEARNED_AT
 ) -> "pd.DataFrame":
     """Those of these runs that have not learned: run_id, best_epoch and `RANGE_COLUMNS`."""
-    columns = (Run.id.label("run_id"), Run.best_epoch, *(getattr(Run, x) for x in RANGE_COLUMNS))
-    query = select(*columns).where(one_of(Run.id, run_ids))
-    return frame(
-        store, query.where(outcome(View(learned_at=learned_at)) == Outcome.NOT_LEARNED.value)
-    )
+    with store.begin() as connection:
+        runs = frames.runs(connection, View(run_ids=tuple(run_ids), learned_at=learned_at))
+    found = runs[runs["outcome"] == Outcome.NOT_LEARNED]
+    return frames.whole(found)[["run_id", "best_epoch", *RANGE_COLUMNS]].reset_index(drop=True)
 
 
 def most_explained(store: Store, view: View, most: int) -> list[int]:
     """The configurations of a view with most runs that fail and have causes, at most so many."""
-    number = func.count(CauseRow.run_id.distinct())
-    query = (
-        select(Run.config_id)
-        .join(CauseRow, CauseRow.run_id == Run.id)
-        .where(in_scope(view), condition_of(view), fails(view))
-        .group_by(Run.config_id)
-        .order_by(number.desc(), Run.config_id)
-    )
     with store.begin() as connection:
-        return list(connection.scalars(query.limit(most)))
+        runs = frames.runs(connection, view)
+        explained = set(connection.scalars(select(CauseRow.run_id).distinct()))
+    found = runs[runs["picked"] & runs["failing"] & runs["run_id"].isin(explained)]
+    counted = found.groupby("config_id").size().sort_values(ascending=False, kind="stable")
+    return [int(config_id) for config_id in counted.index[:most]]
 
 
 def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
@@ -153,33 +149,6 @@ def proof(store: Store, run_id: int, *, of_language: bool) -> ProofRecord | None
     if found is None or found[1]:
         return None
     return ProofRecord(**{name: found[0][name] for name in RECORDED})
-
-
-FEW = 1000
-"""Runs whose proofs are asked for by their ids; of more all proofs are read."""
-
-
-def with_proofs(store: Store, runs: "pd.DataFrame", run_id: str) -> "pd.DataFrame":
-    """Runs with `every_length`, what came of proving each by its language's automaton (one of
-    `ProofResult`), and `refuted_by`, a string; as they are where no proof is stored. A proof that
-    the test contradicts is none.
-
-    Args:
-        run_id: the column of their ids.
-    """
-    columns = (ProofRow.run_id, ProofRow.result, ProofRow.string)
-    holds = or_(ProofRow.result != ProofResult.PROVED, func.coalesce(Run.wrong, 0) == 0)
-    query = select(*columns).join(Run, Run.id == ProofRow.run_id)
-    query = query.where(ProofRow.of_language == 1, holds)
-    if len(runs) <= FEW:
-        query = query.where(one_of(ProofRow.run_id, runs[run_id].tolist()))
-    found = frame(store, query).set_index("run_id")
-    if found.empty:
-        return runs
-    told = {"every_length": "result", "refuted_by": "string"}
-    return runs.assign(
-        **{name: runs[run_id].map(found[of]).astype("string") for name, of in told.items()}
-    )
 
 
 def forgettings(store: Store) -> dict[int, dict[str, Any]]:

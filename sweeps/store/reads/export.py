@@ -12,7 +12,7 @@ from seqcls.fields import TestSet
 from sweeps.records import LENGTH_COUNTS
 from sweeps.store import tables
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads.errors import ERRORS, TestStrings, errors_table
+from sweeps.store.reads.misclassified import ERRORS, TestStrings, errors_table
 from sweeps.store.reads.queries import run_config
 from sweeps.store.reads.stored import StoredRun, length_frame, read_runs
 from sweeps.store.reads.test_sets import are_tested, stored_test_set

@@ -14,25 +14,15 @@ from seqcls.errors import StoreDamagedError, StoreError, UnknownRunError
 from seqcls.imported import PREFIX, fields_known, in_columns
 from seqcls.problem import unread_fields
 from sweeps.records import LOSS_FIELDS, OUTPUT_COUNTS, read_rows
-from sweeps.results import RANGE_COLUMNS, RECORDS, accuracy, exact_type
+from sweeps.results import RECORDS, exact_type
 from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import frame, one_of, read
-from sweeps.store.reads.explained import with_proofs
-from sweeps.store.reads.selection import (
-    View,
-    WrittenValue,
-    condition_of,
-    in_scope,
-    is_value,
-    model_columns,
-    outcome,
-    share_right,
-)
+from sweeps.store.databases.statements import one_of
+from sweeps.store.reads import frames
+from sweeps.store.reads.selection import View, WrittenValue, is_value
 from sweeps.store.reads.stored import config_of, length_frame, read_runs
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.tables import (
-    COUNTS,
     Base,
     Checkpoint,
     Config,
@@ -55,6 +45,13 @@ def revision(store: Store) -> int:
         return connection.scalars(select(Revision.runs)).one()
 
 
+_OF_RUNS = [
+    column.key
+    for column in Run.__table__.columns
+    if column.key not in ("id", "worker_id", "started_at", *RECORDS)
+]
+"""Columns of the table that a frame of runs has."""
+
 _NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
 """What pandas calls the types of fields where some runs have no value of them."""
 
@@ -66,7 +63,8 @@ def runs(
 
     Columns of results are missing where a run is not done. `accuracy_within` and
     `accuracy_beyond` are those on trained and on longer lengths, `outcome` is one of `Outcome`.
-    `sweeps` is a tuple of names. Where a proof is stored, there are the columns of `with_proofs`.
+    `sweeps` is a tuple of names. Where a proof is stored of any, `every_length` and `refuted_by`
+    are there as `frames.runs` has them.
 
     Args:
         fields: values that fields of the configuration must have, as they are or `WrittenValue`.
@@ -75,41 +73,32 @@ def runs(
 
     chosen = view or View()
     with store.begin() as connection:
-        of_view = select(Run.config_id).where(in_scope(chosen), condition_of(chosen)).distinct()
-        ids = None if chosen == View() else list(connection.scalars(of_view))
-        configs = _configs(connection, ids)
-        known = {x: fields_known(config) for x, config in configs.items()}
-        query = _runs_query(chosen)
+        found = frames.runs(connection, chosen, _OF_RUNS)
+        found = found[found["picked"]]
+        asked = None if chosen == View() else found["config_id"].unique().tolist()
+        configs = _configs(connection, asked)
         if fields:
-            query = query.where(one_of(Run.config_id, with_values(configs, fields.items())))
-        runs = read(connection, query.order_by(Run.id))
-        members = (
-            select(SweepRun.run_id, Sweep.name)
-            .join(Sweep, Sweep.id == SweepRun.sweep_id)
-            .order_by(Sweep.id)
-        )
-        if chosen != View() or fields:
-            members = members.where(SweepRun.run_id.in_(query.with_only_columns(Run.id)))
-        names: dict[int, list[str]] = {}
-        for run_id, name in connection.execute(members):
-            names.setdefault(run_id, []).append(name)
-    ranges = [name for name in RANGE_COLUMNS if name != "within_from"]
-    integers = ["epochs", "best_epoch", *COUNTS, "solved_length", *ranges]
-    runs[integers] = runs[integers].astype("Int64")
+            found = found[found["config_id"].isin(list(with_values(configs, fields.items())))]
+        names = frames.sweeps_of(connection, found["run_id"])
+    runs = found.rename(columns={"run_id": "id"}).reset_index(drop=True)
     runs["errors"] = runs["wrong"]
-    runs["accuracy"] = accuracy(runs)
-    runs["sweeps"] = [tuple(names.get(run_id, ())) for run_id in runs["id"]]
+    runs["sweeps"] = [names.get(run_id, ()) for run_id in runs["id"]]
+    shares = ["accuracy_within", "accuracy_beyond", "outcome", "errors", "accuracy", "sweeps"]
+    # A proof is stored of few runs.
+    proofs = ["every_length", "refuted_by"] if runs["every_length"].notna().any() else []
+    known = {x: fields_known(config) for x, config in configs.items()}
+    of_runs = [known[config_id] for config_id in runs["config_id"]]
     foreign = in_columns(
-        {name: value for name, value in known[config_id].items() if name.startswith(PREFIX)}
-        for config_id in runs["config_id"]
+        {name: value for name, value in fields.items() if name.startswith(PREFIX)}
+        for fields in of_runs
     )
     settings = pd.DataFrame(
-        [known[config_id] for config_id in runs["config_id"]],
+        of_runs,
         columns=list(default_fields()),
         index=runs.index,
         dtype=object if any(foreign) else None,
     )
-    runs = with_proofs(store, runs, "id")
+    runs = runs[["id", *_OF_RUNS, *shares, *proofs]].astype({"accuracy": "Float64"})
     if not any(foreign):
         return runs.join(settings)
     # Of every field what it is: whole values of a field of fractions stay fractions.
@@ -385,16 +374,6 @@ def verdict(store: Store, run_id: int) -> results.Verdict | None:
     return None if row is None else results.Verdict(*row[1:-1])
 
 
-def _runs_query(view: View) -> Select[*tuple[Any, ...]]:
-    columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at", *RECORDS)]
-    return select(
-        *columns,
-        share_right(Run.tested_within, Run.wrong_within).label("accuracy_within"),
-        share_right(Run.tested_beyond, Run.wrong_beyond).label("accuracy_beyond"),
-        outcome(view).label("outcome"),
-    ).where(in_scope(view), condition_of(view))
-
-
 def with_values(
     configs: Mapping[int, RunConfig], wanted: Iterable[tuple[str, Any]]
 ) -> dict[int, Mapping[str, Any]]:
@@ -421,11 +400,9 @@ def with_value(
 
 
 def seeds_of(store: Store, config_ids: Collection[int], view: View) -> "pd.DataFrame":
-    """The runs of these configurations in the scope of a view, finished or not: `model_columns` and
-    state.
-    """
-    query = select(*model_columns(view), Run.state).where(one_of(Run.config_id, config_ids))
-    return frame(store, query.where(in_scope(view)).order_by(Run.id))
+    """The runs of these configurations in the scope of a view, as `frames.runs`."""
+    with store.begin() as connection:
+        return frames.runs(connection, frames.of_configurations(view, config_ids))
 
 
 def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
@@ -471,24 +448,6 @@ class StoredModel:
     """Safetensors bytes by epoch, the kept one among them."""
     losses: "pd.DataFrame"
     """epoch, train_loss, validation_loss (sums over an epoch's strings, in nats)."""
-
-
-def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
-    """The epochs of a run whose weights are stored, the kept one last.
-
-    Raises:
-        UnknownRunError: none are.
-    """
-    stored = select(Checkpoint.epoch, Run.best_epoch).join(Run, Run.id == Checkpoint.run_id)
-    query = stored.where(Checkpoint.run_id == run_id).order_by(Checkpoint.epoch)
-    with store.begin() as connection:
-        rows = connection.execute(query).all()
-    kept = rows[0].best_epoch if rows else None
-    if kept is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
-        raise UnknownRunError(f"run {run_id}: {reason}")
-    if kept is None:
-        raise UnknownRunError(f"the weights of run {run_id} are not stored")
-    return (*(row.epoch for row in rows if row.epoch != kept), kept)
 
 
 def stored_model(store: Store, run_id: int) -> StoredModel:

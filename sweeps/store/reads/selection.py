@@ -1,16 +1,16 @@
-"""Which runs a page is about, and the SQL conditions that select them."""
+"""Which runs a question is about."""
 
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Float, and_, case, cast, func, or_, select, true
+from sqlalchemy import ColumnElement, and_, or_, select, true
 
 from seqcls.text import canonical_json
-from sweeps.results import GENERALIZING, LEARNED_AT, Outcome, ProofResult
+from sweeps.results import LEARNED_AT, Outcome
 from sweeps.store.databases.statements import one_of
-from sweeps.store.tables import ProofRow, Run, RunState, Sweep, SweepRun
+from sweeps.store.tables import Run, Sweep, SweepRun
 
 Kind = Literal["false positives", "false negatives"]
 
@@ -20,7 +20,7 @@ KINDS: tuple[Kind, ...] = ("false positives", "false negatives")
 
 @dataclass(frozen=True)
 class View:
-    """Which runs a page is about; what is empty restricts nothing.
+    """Which runs a question is about; what is empty restricts nothing.
 
     Sweeps, seeds and configurations say which runs there are at all. `failing`, `outcomes` and
     `kind` pick among those by their results, and so change no share or median.
@@ -91,117 +91,8 @@ def is_value(stored: Any, value: Any) -> bool:
     return isinstance(stored, bool) == isinstance(value, bool) and bool(stored == value)
 
 
-def model_columns(view: View) -> list[ColumnElement[Any]]:
-    return [
-        Run.id.label("run_id"),
-        Run.config_id.label("config_id"),
-        Run.model_seed.label("model_seed"),
-        accuracy().label("accuracy"),
-        Run.wrong.label("errors"),
-        Run.fp.label("false_positives"),
-        Run.fn.label("false_negatives"),
-        Run.solved_length.label("solved_length"),
-        case((fails(view), 1), else_=0).label("failing"),
-        outcome(view).label("outcome"),
-        case((has_learned(view), 1), (Run.tested_within > 0, 0)).label("learned"),
-        share_right(Run.tested_within, Run.wrong_within).label("accuracy_within"),
-        share_right(Run.tested_beyond, Run.wrong_beyond).label("accuracy_beyond"),
-        case((condition_of(view), 1), else_=0).label("picked"),
-    ]
-
-
-def errors_made(view: View) -> ColumnElement[Any]:
-    """How many errors a run made, of the view's kind if it has one."""
-    errors: dict[Kind | None, ColumnElement[Any]] = {
-        None: Run.wrong.expression,
-        KINDS[0]: Run.fp.expression,
-        KINDS[1]: Run.fn.expression,
-    }
-    return errors[view.kind]
-
-
-def accuracy() -> ColumnElement[Any]:
-    """The share of test strings that a run got right, in [0, 1]."""
-    return share_right(Run.tested, Run.wrong)
-
-
-def share_right(tested: Any, wrong: Any) -> ColumnElement[Any]:
-    """The share of strings that are right, in [0, 1]; missing where there is none.
-
-    A quotient, which is compared with thresholds as they are: 99 of 100 is 0.99, while as floats
-    0.07 times 100 is more than 7.
-    """
-    return cast(tested - wrong, Float) / func.nullif(tested, 0)
-
-
-def has_come_to(result: ProofResult) -> ColumnElement[bool]:
-    """Whether what is stored of a run's proof by its language's automaton is this result.
-
-    No run whose test found an error is proved, whatever is stored.
-    """
-    found = select(ProofRow.run_id).where(ProofRow.of_language == 1, ProofRow.result == result)
-    if result == ProofResult.PROVED:
-        return and_(Run.id.in_(found), func.coalesce(Run.wrong, 0) == 0)
-    return Run.id.in_(found)
-
-
-def outcome(view: View) -> ColumnElement[str]:
-    """What a run has come to, one of `Outcome`; missing where it is not tested.
-
-    By its test, but where it is proved right on every string.
-    """
-    within = share_right(Run.tested_within, Run.wrong_within)
-    beyond = share_right(Run.tested_beyond, Run.wrong_beyond)
-    return case(
-        (Run.state != RunState.DONE, None),
-        (has_come_to(ProofResult.PROVED), Outcome.AT_EVERY_LENGTH.value),
-        (within.is_(None), Outcome.NOT_KNOWN.value),
-        (within < view.learned_at, Outcome.NOT_LEARNED.value),
-        (beyond.is_(None), Outcome.NOT_KNOWN.value),
-        (beyond < view.below, Outcome.FAILS_BEYOND.value),
-        else_=Outcome.GENERALIZES.value,
-    )
-
-
-def has_learned(view: View) -> ColumnElement[bool]:
-    """Whether a finished run is right on enough strings of trained lengths."""
-    within = share_right(Run.tested_within, Run.wrong_within)
-    is_right = or_(within >= view.learned_at, has_come_to(ProofResult.PROVED))
-    return and_(Run.state == RunState.DONE, is_right)
-
-
-def outcome_counts(view: View) -> list[ColumnElement[int]]:
-    """How many runs of a group are judged on trained lengths (judged), have learned (learned), are
-    tested on longer strings besides (judged_beyond), and generalize (generalize). One that is
-    proved right on every string is all of these.
-    """
-    count, learned = func.count(Run.id), has_learned(view)
-    proved = has_come_to(ProofResult.PROVED)
-    within, beyond = or_(Run.tested_within > 0, proved), or_(Run.tested_beyond > 0, proved)
-    return [
-        count.filter(Run.state == RunState.DONE, within).label("judged"),
-        count.filter(learned).label("learned"),
-        count.filter(learned, beyond).label("judged_beyond"),
-        count.filter(outcome(view).in_(GENERALIZING)).label("generalize"),
-    ]
-
-
-def proof_counts() -> list[ColumnElement[int]]:
-    """How many finished runs of a group are proved, refuted, and not decided (undecided)."""
-    done = func.count(Run.id).filter
-    names = {"proved": "PROVED", "refuted": "REFUTED", "undecided": "NOT_DECIDED"}
-    return [
-        done(Run.state == RunState.DONE, has_come_to(ProofResult[result])).label(name)
-        for name, result in names.items()
-    ]
-
-
-def fails(view: View) -> ColumnElement[bool]:
-    """Whether a finished run is right on too few of its test strings, of any length."""
-    return and_(Run.state == RunState.DONE, accuracy() < view.below)
-
-
 def in_scope(view: View) -> ColumnElement[bool]:
+    """Whether a run is one of those that there are at all, whatever its results."""
     conditions: list[ColumnElement[bool]] = []
     members = select(SweepRun.run_id).join(Sweep, Sweep.id == SweepRun.sweep_id)
     if view.sweeps:
@@ -217,18 +108,4 @@ def in_scope(view: View) -> ColumnElement[bool]:
         conditions.append(one_of(Run.config_id, view.config_ids))
     if view.run_ids is not None:
         conditions.append(one_of(Run.id, view.run_ids))
-    return and_(true(), *conditions)
-
-
-def condition_of(view: View) -> ColumnElement[bool]:
-    conditions: list[ColumnElement[bool]] = []
-    if view.failing:
-        conditions.append(fails(view))
-    if view.outcomes:
-        proved = (Outcome.AT_EVERY_LENGTH,) * (Outcome.GENERALIZES in view.outcomes)
-        wanted = [each.value for each in (*view.outcomes, *proved)]
-        conditions.append(outcome(view).in_(wanted))
-    if view.kind is not None:
-        cell = Run.fp if view.kind == KINDS[0] else Run.fn
-        conditions.append(and_(Run.state == RunState.DONE, cell > 0))
     return and_(true(), *conditions)

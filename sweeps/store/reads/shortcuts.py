@@ -17,7 +17,7 @@ from seqcls.tasks import TASKS
 from sweeps.store.checks import read_config, unpacked_lengths
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
-from sweeps.store.reads.errors import DrawnStrings
+from sweeps.store.reads.misclassified import DrawnStrings
 from sweeps.store.reads.overview import languages
 from sweeps.store.reads.stored import problem_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow

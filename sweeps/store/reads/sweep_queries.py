@@ -1,12 +1,10 @@
 """Reads of sweeps: what they are, how far they are, what is written about them."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from sqlalchemy import Select, and_, case, func, select
+from sqlalchemy import and_, case, func, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.text import nearest
@@ -16,26 +14,19 @@ from sweeps.records import read_rows
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import (
     HAS_UNTIL,
-    fetch,
     frame,
     in_another_sweep,
     one_of,
+    read,
     state_of_sweep,
 )
-from sweeps.store.reads.selection import (
-    View,
-    accuracy,
-    condition_of,
-    fails,
-    in_scope,
-    outcome_counts,
-)
+from sweeps.store.reads import frames
+from sweeps.store.reads.selection import View
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
 from sweeps.store.tables import (
     Config,
     Failure,
-    Revision,
     Run,
     RunState,
     Sweep,
@@ -148,29 +139,29 @@ def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict
 
 def seed_counts(store: Store, sweep_id: int) -> dict[str, SeedCounts]:
     """What the seeds of each configuration of a sweep have come to, by its key."""
-    query = _seed_counts(sweep_id, Config.key)
-    with store.begin() as connection:
-        return {key: SeedCounts(*counts) for key, *counts in connection.execute(query)}
+    counted = _seed_counts(store, sweep_id, "config_id")
+    return {key: SeedCounts(*counts) for key, *counts in counted.itertuples(index=False)}
 
 
 def counts_of_seeds(store: Store, sweep_id: int) -> dict[str, dict[int, SeedCounts]]:
     """What each seed of each configuration of a sweep has come to, by key and model seed."""
     found: dict[str, dict[int, SeedCounts]] = {}
-    query = _seed_counts(sweep_id, Config.key, Run.model_seed)
-    with store.begin() as connection:
-        for key, seed, *counts in connection.execute(query):
-            found.setdefault(key, {})[seed] = SeedCounts(*counts)
+    counted = _seed_counts(store, sweep_id, "config_id", "model_seed")
+    for key, seed, *counts in counted.itertuples(index=False):
+        found.setdefault(key, {})[seed] = SeedCounts(*counts)
     return found
 
 
-def _seed_counts(sweep_id: int, *by: Any) -> Select[Any]:
-    return (
-        select(*by, func.count(Run.id), *outcome_counts(View()))
-        .join(Run, Run.config_id == Config.id)
-        .join(SweepRun, SweepRun.run_id == Run.id)
-        .where(SweepRun.sweep_id == sweep_id)
-        .group_by(*by)
-    )
+def _seed_counts(store: Store, sweep_id: int, *by: str) -> "pd.DataFrame":
+    """Keys in the place of configurations, and the counts of `SeedCounts`."""
+    with store.begin() as connection:
+        name = connection.scalars(select(Sweep.name).where(Sweep.id == sweep_id)).one()
+        runs = frames.runs(connection, View((name,)))
+        keys = dict(connection.execute(select(Config.id, Config.key)).all())
+    counted = frames.configurations(runs.assign(runs=1), *by)
+    counted["config_id"] = counted["config_id"].map(keys)
+    counted["runs"] = runs.groupby(list(by)).size().to_numpy()
+    return counted[[*by, "runs", *JUDGED]]
 
 
 def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
@@ -192,40 +183,6 @@ def counts_by_state(store: Store, sweep_ids: Sequence[int] | None = None) -> dic
     query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
     with store.begin() as connection:
         return dict(connection.execute(query).all())
-
-
-def members_revision(store: Store) -> int:
-    """A number that is raised whenever a sweep, or what runs it has, changes."""
-    with store.begin() as connection:
-        return connection.scalars(select(Revision.members)).one()
-
-
-def memberships(store: Store) -> "pd.DataFrame":
-    """Which configurations each sweep has runs of, sweeps in the order of their making.
-
-    Returns:
-        config_id, sweep (its name).
-    """
-    query = (
-        select(Run.config_id, Sweep.name.label("sweep"))
-        .join(SweepRun, SweepRun.run_id == Run.id)
-        .join(Sweep, Sweep.id == SweepRun.sweep_id)
-        .group_by(Run.config_id, Sweep.id, Sweep.name)
-        .order_by(Run.config_id, Sweep.id)
-    )
-    return frame(store, query)
-
-
-def sweeps_of_run(store: Store, run_id: int) -> list[str]:
-    """The names of the sweeps that a run belongs to, in the order of their making."""
-    query = (
-        select(Sweep.name)
-        .join(SweepRun, SweepRun.sweep_id == Sweep.id)
-        .where(SweepRun.run_id == run_id)
-        .order_by(Sweep.id)
-    )
-    with store.begin() as connection:
-        return list(connection.scalars(query))
 
 
 def specifications(store: Store) -> dict[str, str]:
@@ -305,37 +262,21 @@ def sweep_outcomes(store: Store, view: View | None = None) -> dict[int, SweepOut
     Args:
         view: says what fails and what has learned, if not as is usual; no more than that.
     """
-    view = view or View()
-    runs = (
-        select(SweepRun.sweep_id, accuracy(), case((fails(view), 1), else_=0))
-        .join(Run, Run.id == SweepRun.run_id)
-        .where(Run.state == RunState.DONE)
-    )
-    counts = (
-        select(SweepRun.sweep_id, *outcome_counts(view))
-        .join(Run, Run.id == SweepRun.run_id)
-        .group_by(SweepRun.sweep_id)
-    )
+    chosen = View() if view is None else View(below=view.below, learned_at=view.learned_at)
     with store.begin() as connection:
-        _, rows = fetch(connection, runs)
-        counted = {row.sweep_id: row._asdict() for row in connection.execute(counts)}
-    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    groups = ((int(each), table[table[:, 0] == each]) for each in np.unique(table[:, 0]))
+        runs = frames.runs(connection, chosen)
+        members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
+    done = members.merge(runs[runs["state"] == RunState.DONE], on="run_id")
+    counted = frames.configurations(done, "sweep_id")
+    medians = done.groupby("sweep_id")["accuracy"].median().to_dict()
     return {
-        sweep_id: SweepOutcome(
-            failing=int(outcomes[:, 2].sum()),
-            median=float(np.median(outcomes[:, 1])),
-            **{name: int(counted[sweep_id][name]) for name in JUDGED},
+        row["sweep_id"]: SweepOutcome(
+            failing=row["failing"],
+            median=medians[row["sweep_id"]],
+            **{name: row[name] for name in JUDGED},
         )
-        for sweep_id, outcomes in groups
+        for row in counted.to_dict("records")
     }
-
-
-def sweeps_with_models(store: Store, view: View) -> set[int]:
-    """The sweeps that have a run of those that a view leaves."""
-    members = select(SweepRun.sweep_id).join(Run, Run.id == SweepRun.run_id)
-    with store.begin() as connection:
-        return set(connection.scalars(members.where(in_scope(view), condition_of(view)).distinct()))
 
 
 def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
@@ -447,26 +388,3 @@ def count_orphaned(store: Store) -> dict[int, int]:
     )
     with store.begin() as connection:
         return dict(connection.execute(query).all())
-
-
-# Reads of what is written about sweeps.
-
-
-@dataclass(frozen=True)
-class Note:
-    """What is written about a sweep."""
-
-    title: str = ""
-    note: str = ""
-    tags: tuple[str, ...] = ()
-    archived_at: str | None = None
-    """When it was archived, UTC in ISO 8601; None where it is not."""
-
-
-def notes(store: Store) -> dict[int, Note]:
-    """The note of each sweep that has one, by its id."""
-    columns = (Sweep.id, Sweep.title, Sweep.note, Sweep.tags, Sweep.archived_at)
-    with store.begin() as connection:
-        rows = connection.execute(select(*columns).order_by(Sweep.id)).all()
-    every = {row.id: Note(row.title, row.note, tuple(json.loads(row.tags)), row[4]) for row in rows}
-    return {sweep_id: note for sweep_id, note in every.items() if note != Note()}

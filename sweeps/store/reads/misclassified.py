@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import groupby
+from itertools import compress, groupby
 from typing import Any, get_args
 
 import numpy as np
@@ -17,9 +17,10 @@ from sweeps.records import Errors, error_numbers, read_errors
 from sweeps.results import BORDER_SHARES
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import fetch, one_of
-from sweeps.store.reads.overview import last_lengths
+from sweeps.store.reads import queries
 from sweeps.store.reads.selection import View, in_scope
 from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
+from sweeps.store.reads.test_sets import are_tested, stored_test_set
 from sweeps.store.tables import Config, Run, RunState, TestString
 
 ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
@@ -172,49 +173,6 @@ def _outputs(errors: Mapping[int, Errors]) -> pa.Table:
     return pa.table(arrays, schema=_OUTPUTS)
 
 
-# Reads of how a transduction's run fails: kinds of errors, and where outputs leave targets.
-
-
-def error_kinds_by_length(store: Store, run_id: int, width: int) -> pd.DataFrame:
-    """How often a run made each kind of error on strings of similar length.
-
-    Args:
-        width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
-
-    Returns:
-        first_length, last_length, error_kind, strings (each as often as it occurs in the test
-        set), kinds in the order of `ERROR_KINDS`; no row where there is no such error.
-    """
-    table = _sum_errors(store, run_id, width, "error_kind")
-    table["error_kind"] = pd.Categorical(table["error_kind"], ERROR_KINDS)
-    table = table.sort_values(["first_length", "error_kind"], ignore_index=True)
-    return table.astype({"error_kind": object})
-
-
-def first_wrong_positions(store: Store, run_id: int, width: int) -> pd.DataFrame:
-    """How often a run's outputs part from their targets at each place, on strings as above.
-
-    Returns:
-        first_length, last_length, first_wrong (tokens that are right before), strings.
-    """
-    return _sum_errors(store, run_id, width, "first_wrong")
-
-
-def _sum_errors(store: Store, run_id: int, width: int, what: str) -> pd.DataFrame:
-    """The test strings that a run got wrong, by length and what their outputs say."""
-    with store.begin() as connection:
-        errors = errors_of_runs(connection, [run_id])
-    # Of no transduction there is nothing to count.
-    errors = errors if what in errors else errors.head(0).assign(**{what: None})
-    first = (errors["length"] - 1) // width * width + 1
-    # The empty string is with those of one token, unless each length has a row of its own.
-    first = first.where(errors["length"] > width, 0) if width > 1 else errors["length"]
-    counted = errors.assign(first_length=first).groupby(["first_length", what])["occurrences"].sum()
-    table = counted.rename("strings").reset_index()
-    table.insert(1, "last_length", last_lengths(table["first_length"], width))
-    return table
-
-
 # Reads of how a language's test strings were drawn.
 
 
@@ -340,3 +298,53 @@ class DrawnStrings:
             for some in (each & (self.ways >= 0) for each in chosen)
         ]
         return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]
+
+
+# Misclassified strings as commands show them.
+
+NO_ANSWER = "no answer"
+"""The kind of error where a logit is NaN; sums count it by the label of its string."""
+
+
+def string_errors(store: Store, run_id: int) -> pd.DataFrame:
+    """A run's misclassified strings, the shortest first.
+
+    Returns:
+        string, kind (`NO_ANSWER` where the model computed NaN), length (letters), label (1: in
+        the language), logit, occurrences (in the test set); drawn, where it is known how; of other
+        tasks target, and of transductions `OUTPUT_COLUMNS`.
+    """
+    with store.begin() as connection:
+        errors = errors_of_runs(connection, [run_id])
+    # Numbers sort strings as text, in every database alike.
+    errors = errors.sort_values(["length", "number"], ignore_index=True)
+    written = "error_kind" in errors
+    errors["kind"] = errors["error_kind"] if written else kinds_of_errors(errors["label"])
+    unanswered = errors["logit"].isna()
+    # Those who import answers need not know how sure of them the model was.
+    if unanswered.any() and not queries.run_config(store, run_id).imported:
+        errors["kind"] = errors["kind"].mask(unanswered, NO_ANSWER)
+    columns = ["string", "kind", "length", "label", "logit", "occurrences"]
+    columns += [name for name in ("drawn", "target", *OUTPUT_COLUMNS) if name in errors]
+    return errors[columns]
+
+
+def kinds_of_errors(labels: "pd.Series[int]") -> list[str]:
+    """What an error is, by the label of its string; without one there is one kind of error."""
+    words = {0: "false positive", 1: "false negative"}
+    return [words.get(label, "wrong") for label in labels.tolist()]
+
+
+def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """Misclassified strings of these runs, as `errors_of_runs` but for their numbers."""
+    with store.begin() as connection:
+        return errors_of_runs(connection, run_ids).drop(columns="number")
+
+
+def tested_strings(store: Store, config_id: int) -> set[str]:
+    """The different strings that a configuration's models are tested on: those they can read."""
+    config = queries.configs(store, (config_id,))[config_id]
+    query = select(Config.test_set_id).where(Config.id == config_id)
+    with store.begin() as connection:
+        test = stored_test_set(connection, connection.scalars(query).one() or 0)
+    return set(compress(test.texts, are_tested(config, test)))

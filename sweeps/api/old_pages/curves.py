@@ -12,7 +12,7 @@ from sweeps.records import LENGTH_FIELDS, read_rows
 from sweeps.statistics.intervals import intervals_of
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of, read
-from sweeps.store.reads import overview
+from sweeps.store.reads import frames, overview
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.stored import length_rows, tested_lengths, texts_of
 from sweeps.store.reads.workers import dead_workers
@@ -55,8 +55,9 @@ def median_curves(
         config_id, first_length, last_length, n (seeds), median, and low and high of its interval
         (missing where there is none); no row where there is no string to take a share of.
     """
-    models = overview.models(store, replace(view, config_ids=config_ids))
     with store.begin() as connection:
+        runs = frames.runs(connection, replace(view, config_ids=config_ids))
+        models = runs[runs["state"] == RunState.DONE]
         tested = tested_lengths(connection, config_ids)
         parts = [
             _curve(connection, models[models["config_id"] == x], tested[x], width, measure).assign(
@@ -97,7 +98,7 @@ def _curve(
     of = np.add.reduceat(tested[:, strings].sum(axis=1), starts)
     # With its length given, what is right at the length that the model chose may be wrong.
     every = measure == "accuracy with the length given"
-    read = models["run_id"] if every else models.loc[models["errors"] > 0, "run_id"]
+    read = models["run_id"] if every else models.loc[models["wrong"] > 0, "run_id"]
     counts = np.zeros((len(points), len(models)), dtype=np.int64)
     for place, (_, text) in enumerate(texts_of(connection, read, "lengths")):
         rows = length_rows(text)[:, counted].sum(axis=1)

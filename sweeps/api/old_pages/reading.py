@@ -3,35 +3,53 @@
 What belongs together stands in a file of its own in `sweeps.store.reads`.
 """
 
-from sweeps.store.databases.engine import as_of_now, limit_reads, one_moment
-from sweeps.store.reads.budgets import budget_models, learned_by_budget, trained_further
-from sweeps.store.reads.curves import Measure, losses_in_training, median_curves, newest_losses
-from sweeps.store.reads.errors import (
-    accuracy_by_drawn,
-    border_accuracies,
-    error_kinds_by_length,
-    first_wrong_positions,
-)
-from sweeps.store.reads.explained import causes, forgettings, not_learned, sensitivity
-from sweeps.store.reads.overview import (
+from sweeps.api.old_pages.breaking_strings import breaking_strings
+from sweeps.api.old_pages.budgets import learned_by_budget, trained_further
+from sweeps.api.old_pages.curves import Measure, losses_in_training, median_curves, newest_losses
+from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
+from sweeps.api.old_pages.overview import (
+    Note,
     configs_revision,
     configurations,
     count_failing_models,
     count_runs,
     failing_models,
+    members_revision,
+    memberships,
+    model,
+    model_seeds,
+    models,
+    notes,
+    output_shares,
+    predictions,
+    scores_by_length,
+    stored_epochs,
+    sweeps_of_run,
+    sweeps_with_models,
+    worst_models,
+)
+from sweeps.api.old_pages.searching import (
+    EVERY_ERROR,
+    ErrorSearch,
+    count_string_errors,
+    string_errors,
+    strings_by_drawn,
+)
+from sweeps.store.databases.engine import as_of_now, limit_reads, one_moment
+from sweeps.store.reads.budgets import budget_models
+from sweeps.store.reads.explained import causes, forgettings, not_learned, sensitivity
+from sweeps.store.reads.misclassified import (
+    NO_ANSWER,
+    accuracy_by_drawn,
+    border_accuracies,
+)
+from sweeps.store.reads.overview import (
     judge_languages_alike,
     judge_on,
     languages,
     last_lengths,
     longer_lengths,
-    model,
-    model_seeds,
-    models,
-    output_shares,
-    predictions,
-    scores_by_length,
     settings,
-    worst_models,
 )
 from sweeps.store.reads.queries import (
     NO_WEIGHTS,
@@ -45,7 +63,6 @@ from sweeps.store.reads.queries import (
     run_config,
     run_status,
     runs_named,
-    stored_epochs,
     stored_model,
     why_no_weights,
 )
@@ -57,29 +74,14 @@ from sweeps.store.reads.shortcuts import (
     shortcut_scores,
     shortcut_shares,
 )
-from sweeps.store.reads.string_queries import (
-    EVERY_ERROR,
-    NO_ANSWER,
-    ErrorSearch,
-    breaking_strings,
-    count_string_errors,
-    string_errors,
-    strings_by_drawn,
-)
 from sweeps.store.reads.sweep_queries import (
-    Note,
     SweepOutcome,
     SweepRecord,
     failures,
-    members_revision,
-    memberships,
-    notes,
     specifications,
     sweep_names,
     sweep_outcomes,
     sweep_record,
-    sweeps_of_run,
-    sweeps_with_models,
 )
 from sweeps.store.reads.test_sets import stored_datasets
 from sweeps.store.tables import SweepState

@@ -1,0 +1,233 @@
+"""Runs as one frame: every table, share and comparison of runs rests on it.
+
+Sweeps, seeds and configurations are chosen by the database; what each run has come to, by two
+thresholds, is computed here. The frame is kept until the database changes, so that a page which
+asks dozens of questions reads its runs once.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import Connection, Engine, select
+
+from sweeps.results import GENERALIZING, RANGE_COLUMNS, Outcome, ProofResult
+from sweeps.store.databases.statements import one_of, read
+from sweeps.store.reads.selection import KINDS, View, in_scope
+from sweeps.store.reads.stored import tested_lengths
+from sweeps.store.tables import COUNTS, ProofRow, Revision, Run, RunState, Sweep, SweepRun
+
+NUMBERS = (
+    *("epochs", "best_epoch", *COUNTS, "solved_length"),
+    *(name for name in RANGE_COLUMNS if name != "within_from"),
+)
+"""Whole numbers of a run's results, missing where it is not done."""
+
+_COLUMNS = ("config_id", "model_seed", "state", *NUMBERS, "within_from")
+
+_SHARES = {"accuracy": "", "accuracy_within": "_within", "accuracy_beyond": "_beyond"}
+
+FEW = 1000
+"""Runs whose proofs are asked for by their ids; of more all proofs are read."""
+
+KEPT = 8
+"""Frames that are kept of a database: a page asks for a few scopes."""
+
+
+EVERY = View()
+
+
+def runs(db: Connection, view: View = EVERY, also: Sequence[str] = ()) -> pd.DataFrame:
+    """One row a run in scope, in the order of ids.
+
+    Args:
+        view: which runs; those that it does not pick are there, too.
+        also: more columns of the table.
+
+    Returns:
+        run_id, config_id, model_seed, state, `NUMBERS` and within_from, as the table has them; the
+        columns of `also`; accuracy, accuracy_within and accuracy_beyond in [0, 1], on the whole
+        test, on trained and on longer lengths (missing where there is no string to take a share
+        of); every_length, what came of proving it right on every string (one of `ProofResult`), and
+        refuted_by, a string (missing where no proof is stored, or the test contradicts it);
+        outcome, one of `Outcome` (missing where it is not done); learned (missing where that is not
+        known), failing and picked, as truth values.
+    """
+    scope = replace(view, below=1.0, learned_at=0.0, failing=False, outcomes=(), kind=None)
+    state, key = _state_of(db), (scope, tuple(also))
+    kept = _kept.get(db.engine)
+    if kept is None or kept[0] != state:
+        kept = _kept[db.engine] = (state, {})
+    if key not in kept[1]:
+        while len(kept[1]) >= KEPT:
+            kept[1].pop(next(iter(kept[1])), None)
+        kept[1][key] = _read(db, scope, also)
+    return _judge(kept[1][key], view)
+
+
+_kept: WeakKeyDictionary[
+    Engine, tuple[tuple[object, ...], dict[tuple[View, tuple[str, ...]], pd.DataFrame]]
+] = WeakKeyDictionary()
+"""By database: in which state it was read, and what was."""
+
+
+def _state_of(db: Connection) -> tuple[object, ...]:
+    """What changes with the database: its revision, and which file it is."""
+    revision = tuple(db.execute(select(Revision.configs, Revision.members, Revision.runs)).one())
+    if db.dialect.name != "sqlite":
+        return revision
+    _, _, path = db.exec_driver_sql("PRAGMA database_list").fetchall()[0]
+    try:
+        status = Path(path).stat()
+    except OSError:
+        # It is gone by now; what is read of it is read once.
+        return (*revision, object())
+    return (*revision, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _read(db: Connection, scope: View, also: Sequence[str]) -> pd.DataFrame:
+    columns = [getattr(Run, name) for name in dict.fromkeys((*_COLUMNS, *also))]
+    query = select(Run.id.label("run_id"), *columns).where(in_scope(scope)).order_by(Run.id)
+    table = read(db, query).astype(dict.fromkeys(NUMBERS, "Int64"))
+    for name, of in _SHARES.items():
+        tested, wrong = (table[f"{x}{of}"].astype("Float64") for x in ("tested", "wrong"))
+        # A quotient, which is compared with thresholds as they are: 99 of 100 is 0.99, while as
+        # floats 0.07 times 100 is more than 7.
+        table[name] = ((tested - wrong) / tested.where(tested > 0)).astype("float64")
+    return _with_proofs(db, table)
+
+
+def _with_proofs(db: Connection, table: pd.DataFrame) -> pd.DataFrame:
+    query = select(ProofRow.run_id, ProofRow.result, ProofRow.string)
+    query = query.where(ProofRow.of_language == 1)
+    if len(table) <= FEW:
+        query = query.where(one_of(ProofRow.run_id, table["run_id"].tolist()))
+    proofs = read(db, query).set_index("run_id")
+    result = table["run_id"].map(proofs["result"]).astype("string")
+    string = table["run_id"].map(proofs["string"]).astype("string")
+    # No run whose test found an error is proved, whatever is stored.
+    holds = ~(result.eq(ProofResult.PROVED) & (table["wrong"].fillna(0) > 0)).fillna(False)
+    return table.assign(every_length=result.where(holds), refuted_by=string.where(holds))
+
+
+def _judge(table: pd.DataFrame, view: View) -> pd.DataFrame:
+    """Runs with what each has come to, first on trained lengths and only then on longer ones."""
+    done = table["state"] == RunState.DONE
+    proved = table["every_length"].eq(ProofResult.PROVED).fillna(False).astype(bool)
+    within, beyond = table["accuracy_within"], table["accuracy_beyond"]
+    found = np.select(
+        [proved, within.isna(), within < view.learned_at, beyond.isna(), beyond < view.below],
+        [
+            Outcome.AT_EVERY_LENGTH.value,
+            Outcome.NOT_KNOWN.value,
+            Outcome.NOT_LEARNED.value,
+            Outcome.NOT_KNOWN.value,
+            Outcome.FAILS_BEYOND.value,
+        ],
+        Outcome.GENERALIZES.value,
+    )
+    outcome = pd.Series(found, table.index, dtype="str").where(done)
+    learned = pd.Series((within >= view.learned_at) | proved, dtype="boolean")
+    judged = table.assign(
+        outcome=outcome,
+        learned=learned.where(done & (within.notna() | proved)),
+        failing=done & (table["accuracy"] < view.below),
+    )
+    picked = pd.Series(True, judged.index)
+    if view.failing:
+        picked &= judged["failing"]
+    if view.outcomes:
+        # What is right at every length generalizes, too.
+        every = (Outcome.AT_EVERY_LENGTH,) * (Outcome.GENERALIZES in view.outcomes)
+        picked &= judged["outcome"].isin([str(x) for x in (*view.outcomes, *every)])
+    if view.kind is not None:
+        cell = judged["fp" if view.kind == KINDS[0] else "fn"]
+        picked &= done & (cell.fillna(0) > 0).astype(bool)
+    return judged.assign(picked=picked)
+
+
+def configurations(found: pd.DataFrame, *by: str) -> pd.DataFrame:
+    """One row a configuration, or a group of runs by other columns, by counts and sums over runs.
+
+    Args:
+        found: runs, as `runs` gives them.
+        by: the columns; `config_id` if none is named.
+
+    Returns:
+        These columns; seeds (done), unfinished, failed (in training); failing (of those done),
+        picked (runs that the view leaves); judged (done, and known on trained lengths), learned (of
+        those judged), judged_beyond (of those that learned, known on longer lengths), generalize
+        (of those judged beyond); proved, refuted, undecided (of those done, by stored proofs);
+        false_positives and false_negatives (strings, summed over the seeds; missing where no run is
+        done).
+    """
+    done = found["state"] == RunState.DONE
+    proof = found["every_length"].where(done)
+    learned = found["learned"].fillna(False).astype(bool)
+    beyond = (found["tested_beyond"].fillna(0) > 0) | (proof == ProofResult.PROVED).fillna(False)
+    judged = {
+        "judged": found["learned"].notna(),
+        "learned": learned,
+        "judged_beyond": learned & beyond.astype(bool),
+        "generalize": found["outcome"].isin([str(x) for x in GENERALIZING]),
+    }
+    results = {"proved": "PROVED", "refuted": "REFUTED", "undecided": "NOT_DECIDED"}
+    counts = {
+        "seeds": done,
+        "unfinished": found["state"].isin([RunState.QUEUED, RunState.RUNNING]),
+        "failed": found["state"] == RunState.FAILED,
+        "failing": found["failing"],
+        "picked": found["picked"],
+        **judged,
+        **{name: (proof == ProofResult[result]).fillna(False) for name, result in results.items()},
+    }
+    sums = {"false_positives": found["fp"].where(done), "false_negatives": found["fn"].where(done)}
+    columns = [found[name] for name in by or ("config_id",)]
+    counted = pd.DataFrame(counts).astype("int64").groupby(columns).sum()
+    # Cells of runs that are not done say nothing.
+    summed = pd.DataFrame(sums).groupby(columns).sum(min_count=1)
+    return counted.join(summed).reset_index()
+
+
+def worst_first(found: pd.DataFrame, view: View) -> pd.DataFrame:
+    """Finished runs, those first that err on the greatest share of their test.
+
+    If the view is about errors of one kind, the share of these counts: test sets differ in size.
+    """
+    errors = found["wrong" if view.kind is None else "fp" if view.kind == KINDS[0] else "fn"]
+    ranked = found.assign(share=(errors.astype(float) / found["tested"].astype(float)))
+    ranked = ranked[ranked["state"] == RunState.DONE]
+    ordered = ranked.sort_values(["share", "run_id"], ascending=[False, True])
+    return ordered.drop(columns="share")
+
+
+def shortest_tested(db: Connection, config_ids: Collection[int]) -> dict[int, int]:
+    """The length of the shortest test string of each of these configurations that is tested."""
+    tested = tested_lengths(db, config_ids)
+    return {config_id: int(rows[0, 0]) for config_id, rows in tested.items() if len(rows)}
+
+
+def whole(found: pd.DataFrame) -> pd.DataFrame:
+    """Runs whose whole numbers are plain ones, in columns where none is missing."""
+    known = [x for x in found.columns if found[x].dtype == "Int64" and found[x].notna().all()]
+    return found.astype(dict.fromkeys(known, "int64"))
+
+
+def of_configurations(view: View, config_ids: Collection[int]) -> View:
+    """The view's runs of these configurations alone."""
+    both = set(config_ids)
+    return replace(view, config_ids=tuple(sorted(both.intersection(view.config_ids or both))))
+
+
+def sweeps_of(db: Connection, run_ids: "pd.Series[int]") -> dict[int, tuple[str, ...]]:
+    """The names of the sweeps that each of these runs belongs to, in the order of their making."""
+    query = select(SweepRun.run_id, Sweep.name).join(Sweep, Sweep.id == SweepRun.sweep_id)
+    if len(run_ids) <= FEW:
+        query = query.where(one_of(SweepRun.run_id, run_ids.tolist()))
+    names: dict[int, tuple[str, ...]] = {}
+    for run_id, name in db.execute(query.order_by(Sweep.id)):
+        names[run_id] = (*names.get(run_id, ()), name)
+    return names
