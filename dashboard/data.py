@@ -26,13 +26,13 @@ from sweeps.api import Store, failures, open_reader, overlaps, sweeping
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.comparisons import why_unpaired
-from sweeps.api.old_pages import reading
+from sweeps.api.old_pages import judging_importance, judging_medians, judging_remedies, reading
 from sweeps.api.old_pages.reading import View, as_of_now, one_moment
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import retry_lost
 from sweeps.results import GENERALIZING, JUDGED_BEYOND, Outcome, OutcomeCounts
-from sweeps.statistics import differences, intervals
+from sweeps.statistics import populations as population_statistics
 from sweeps.work import progress as progressing
 from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
@@ -230,7 +230,7 @@ deciding = cached(reading.deciding, reading.configs_revision)
 error_kinds_by_length = cached(reading.error_kinds_by_length)
 failing_models = cached(reading.failing_models)
 first_wrong_places = cached(reading.first_wrong_positions)
-loops = cached(remedy_trials.loops)
+loops = cached(judging_remedies.loops)
 forgettings = cached(reading.forgettings)
 languages = cached(reading.languages, reading.configs_revision)
 median_curves = cached(reading.median_curves)
@@ -321,9 +321,9 @@ def count_outcomes(view: View) -> OutcomeCounts:
 
 @shared
 def medians(view: View, listed: int) -> pd.DataFrame:
-    """Calls `sweeps.statistics.intervals.medians` with the models of a view."""
+    """Calls `judging_medians.medians` with the models of a view."""
     # Of what the page has read already: a hundred thousand rows.
-    return intervals.medians(models(view), listed)
+    return judging_medians.medians(models(view), listed)
 
 
 @partial(shared, of=reading.configs_revision)
@@ -332,7 +332,7 @@ def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
     each language, where that is known.
     """
     configs = some_configs(config_ids)
-    read = differences.without_unread(settings().loc[list(config_ids)], configs)
+    read = population_statistics.without_unread(settings().loc[list(config_ids)], configs)
     return populating.with_classes(reader(), read, configs)
 
 
@@ -363,20 +363,20 @@ def models_alike(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
 def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.DataFrame:
     """How far each setting that is read moves a measure."""
     seeds = models_alike(view, config_ids)
-    budgets, chosen = budget_models(), differences.MEASURES[measure]
-    joined = differences.with_largest_budget(seeds, budgets)
+    budgets, chosen = budget_models(), judging_importance.MEASURES[measure]
+    joined = judging_importance.with_largest_budget(seeds, budgets)
     once = _judged_by(joined, measure)
     configs = some_configs(tuple(seeds["config_id"].drop_duplicates().astype(int)))
 
     def are_strangers(a: int, b: int) -> bool:
         return why_unpaired(configs[a], configs[b]) is not None
 
-    effects = differences.importance(once, _settings_of(once), chosen, are_strangers)
+    effects = judging_importance.importance(once, _settings_of(once), chosen, are_strangers)
     if joined["config_id"].nunique() == seeds["config_id"].nunique():
         return effects
     # A seed with two budgets is one model: only to compare budgets does it count with each.
-    each = _judged_by(differences.with_every_budget(seeds, budgets), measure)
-    of_budgets = differences.importance(each, _settings_of(each), chosen, are_strangers)
+    each = _judged_by(judging_importance.with_every_budget(seeds, budgets), measure)
+    of_budgets = judging_importance.importance(each, _settings_of(each), chosen, are_strangers)
     rows = [
         row
         for table, of_budget in ((effects, False), (of_budgets, True))

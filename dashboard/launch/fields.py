@@ -27,7 +27,7 @@ from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS, LanguageTask
 from seqcls.tasks.places import samplers_of
 from sweeps.api.selecting import value_of
-from sweeps.grid.spec import listed_values
+from sweeps.grid.written_spec import listed_values
 
 GROUPS: dict[str, tuple[str, ...]] = {
     group: tuple(

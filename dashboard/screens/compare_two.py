@@ -18,16 +18,9 @@ from seqcls.interpretability.wording import p_value_text, percent, percents
 from seqcls.kinds import Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import models as questions
-from sweeps.api.comparisons import (
-    QUESTIONS,
-    Compared,
-    ComparedRuns,
-    chance_of,
-    compare_configs,
-    compare_runs,
-    seeds_text,
-    shown_values,
-)
+from sweeps.api.comparison_text import QUESTIONS, chance_of, seeds_text, shown_values
+from sweeps.api.comparisons import Compared, compare_configs
+from sweeps.api.old_pages.judging_runs import ComparedRuns, compare_runs
 from sweeps.api.old_pages.reading import View
 from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.results import BORDER_MEDIANS, BORDER_SHARES, Outcome, describe_longer

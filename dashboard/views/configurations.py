@@ -21,8 +21,9 @@ from dashboard.words import names
 from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
+from sweeps.api.old_pages.judging_remedies import Loop
 from sweeps.api.old_pages.reading import View
-from sweeps.api.trials import Loop, RemedyTrial, sentences, why_left_out
+from sweeps.api.trials import RemedyTrial, sentences, why_left_out
 from sweeps.results import Outcome, ProofResult, why_not_known
 from sweeps.statistics.intervals import wilson
 from sweeps.statistics.populations import CLASS

@@ -17,7 +17,7 @@ from seqcls.fields import language_fields
 from seqcls.imported import PREFIX
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
-from sweeps.api.naming import say_field, say_value
+from sweeps.api.old_pages.judging_naming import say_field, say_value
 from sweeps.api.old_pages.reading import View, judge_languages_alike
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import BORDER_SHARES, GENERALIZING, Outcome, of_learned

@@ -22,10 +22,10 @@ from dashboard.text import format_value, verbatim
 from dashboard.views.heat_map import NOT_READ
 from dashboard.words import languages, measures
 from seqcls.interpretability.wording import percent
-from sweeps.api.naming import say_value
+from sweeps.api.old_pages.judging_importance import MEASURES
+from sweeps.api.old_pages.judging_naming import say_value
 from sweeps.api.old_pages.reading import View
 from sweeps.results import GENERALIZING, JUDGED_BEYOND, describe_longer
-from sweeps.statistics.differences import MEASURES
 from sweeps.statistics.intervals import FEWEST
 
 ROW = 34

@@ -12,8 +12,8 @@ from dashboard.words import names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.problem import resolve
-from sweeps.api.naming import settings_changed
 from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.judging_naming import settings_changed
 from sweeps.api.protocols import protocols
 
 _protocols = data.cached(protocols)

@@ -16,7 +16,7 @@ from seqcls.problem import obstacle_of
 from sweeps.access import control
 from sweeps.api import open_reader
 from sweeps.api import trials as remedy_trials
-from sweeps.api.old_pages import reading
+from sweeps.api.old_pages import judging_remedies, reading
 from sweeps.api.old_pages.reading import View
 from sweeps.api.trials import RemedyTrial
 from sweeps.grid.spec import SweepSpec
@@ -102,7 +102,7 @@ def _train_all(run_id: int, config: RunConfig, trials: Sequence[RemedyTrial]) ->
     new = [trial for trial in trials if not trial.is_begun]
     if len(new) < 2:
         return
-    spec = remedy_trials.all_spec(run_id, config, new)
+    spec = judging_remedies.all_spec(run_id, config, new)
     models = len(new) * len(spec.model_seeds)
     st.button(
         f"Train {'both' if len(new) == 2 else f'all {len(new)}'} suggestions ({models:,} models)",

@@ -11,8 +11,9 @@ from dashboard.charts.colors import OKABE_ITO
 from dashboard.text import format_value
 from seqcls.imported import PREFIX
 from sweeps.api import naming
-from sweeps.api.naming import names_of, settings_changed
+from sweeps.api.naming import names_of
 from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.judging_naming import settings_changed
 from sweeps.api.old_pages.reading import View
 
 COLORS = "colors of configurations"

@@ -302,24 +302,22 @@ def _learned_since(
 
     Not where they were trained with the new budget too: what is there stays in the sweep.
     """
-    larger: dict[int, list[tuple[int, int]]] = {}
-    for model in budgets.budget_models(store):
-        for budget, config_id in model.items():
-            if config_id in changed:
-                most = changed[config_id].max_num_epochs
-                larger[config_id] = [
-                    (b, x) for b, x in reversed(model.items()) if budget < b <= most
-                ]
-    others = {x for each in larger.values() for _, x in each}
+    found = budgets.budget_models(store)
+    models = {x: model for model in found for x in model.values() if x in changed}
+    others = {x for model in models.values() for x in model.values()}
     judged = budgets.seeds_judged(store, View(learned_at=learned_at), others)
     since = set()
     for config_id, seed in waiting[["config_id", "model_seed"]].itertuples(index=False):
+        learned: dict[int, bool] = {}
+        for budget, other in models.get(config_id, {}).items():
+            if other == config_id:
+                learned.clear()
+            elif budget <= changed[config_id].max_num_epochs and seed in judged.get(other, ()):
+                learned[budget] = judged[other][seed]
         # What it came to with the largest of them counts.
-        for budget, other in larger.get(config_id, ()):
-            if seed in judged.get(other, ()):
-                if judged[other][seed] and budget < changed[config_id].max_num_epochs:
-                    since.add((int(config_id), int(seed)))
-                break
+        largest = max(learned, default=0)
+        if learned.get(largest) and largest < changed[config_id].max_num_epochs:
+            since.add((int(config_id), int(seed)))
     return since
 
 

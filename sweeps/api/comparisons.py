@@ -9,9 +9,9 @@ import pandas as pd
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.imported import PREFIX
-from seqcls.interpretability.wording import p_value_text, percent, percents
 from seqcls.problem import differing_starts, obstacle_of, resolve
 from seqcls.text import with_nulls
+from sweeps.api.comparison_text import QUESTIONS, SHARES
 from sweeps.api.naming import names_of, settings_of
 from sweeps.api.selecting import checked_threshold, config_named
 from sweeps.results import (
@@ -26,7 +26,6 @@ from sweeps.results import (
 )
 from sweeps.statistics.chance import (
     Difference,
-    agreeing,
     compare_shares,
     compare_values,
     number_of_pairs,
@@ -40,12 +39,6 @@ from sweeps.statistics.differences import (
 )
 from sweeps.statistics.intervals import (
     FEWEST,
-    ConfidenceInterval,
-    PairTable,
-    fisher,
-    mcnemar,
-    newcombe,
-    paired_newcombe,
 )
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import misclassified, queries
@@ -59,16 +52,6 @@ from sweeps.store.reads.shortcuts import (
     shortcut_shares,
 )
 from sweeps.store.tables import RunState
-
-QUESTIONS = {
-    "learned": "share that learned",
-    "generalizes": "share that generalizes, of seeds that learned",
-    "beyond": "accuracy on longer strings, of seeds that learned",
-    "within": "accuracy on trained lengths",
-    "accuracy": "accuracy on all test strings",
-    "fails": "share that fails",
-}
-"""What is asked of two configurations."""
 
 FEWEST_LEARNED = 2
 """Seeds of each that learned, of fewer of which no accuracy on longer strings is compared."""
@@ -203,64 +186,6 @@ def _record(found: Difference) -> dict[str, Any]:
     }
 
 
-def sentence_of(name: str, found: Difference, sides: tuple[str, str] = SIDES) -> str:
-    """What the seeds say about a question, in a line: by which test, of how many, and how surely.
-
-    Args:
-        name: that of the question in `QUESTIONS`.
-    """
-    of_shares = found.counts is not None
-    shown = shown_values(found)
-    both = f"{QUESTIONS[name]}: {'' if of_shares else 'mean '}{shown[0]} and {shown[1]}"
-    if found.p_value is None:
-        lacking = " and ".join(x for x, n in zip(sides, found.seeds, strict=True) if not n)
-        return f"{both}; {lacking} has no such seed, so that nothing can be compared"
-    interval = found.interval
-    limits = "no 95% interval"
-    if interval.low == interval.low:
-        limits = f"95%: {percents(interval.low, interval.high, 2)}"
-    unlike = ""
-    if found.table is not None:
-        table = found.table
-        unlike = f", {table.only_first} only in {sides[0]}, {table.only_second} only in {sides[1]}"
-    return (
-        f"{both}; difference {percent(interval.value)} ({limits}; {seeds_text(found)}{unlike}; "
-        f"{found.method}, {p_value_text(found.p_value)}): {chance_of(found)}"
-    )
-
-
-def shown_values(found: Difference) -> tuple[str, str]:
-    """Both values as text: mean accuracies, or how many of how many seeds."""
-    if found.counts is not None:
-        first, second = (f"{count:,} of {n:,}" for count, n in found.counts)
-    else:
-        first, second = ("not known" if x != x else percent(x) for x in found.values)
-    return first, second
-
-
-def seeds_text(found: Difference) -> str:
-    """How many seeds are compared: `5 pairs`, `5 and 3 seeds`."""
-    n, m = found.seeds
-    if found.paired:
-        return "1 pair" if n == 1 else f"{n:,} pairs"
-    return f"{n:,} and {m:,} seeds"
-
-
-def chance_of(found: Difference) -> str:
-    """What a question's test says of chance, what so few seeds can show, and how many would do."""
-    if found.is_decided:
-        return "more than chance explains"
-    if found.is_nothing:
-        return "no difference"
-    said = "chance alone may explain it"
-    if not found.can_decide:
-        said = f"{seeds_text(found)} cannot go below p = {found.least_p:.3g}: train more"
-    if found.to_decide is None:
-        return said
-    what = "pairs" if found.paired else "seeds of each"
-    return f"{said}; about {found.to_decide:,} {what} would decide, if more come out as these"
-
-
 def compare(
     store: Store,
     a: int | str,
@@ -334,14 +259,14 @@ def compare_configs(
         names=names,
         called=(called[ids[0]], called[ids[1]]),
         config_ids=ids,
-        fields=fields_apart(store, [runs.head(1) for runs in sides]),
+        fields=fields_apart(store, ids),
         runs=(len(sides[0]), len(sides[1])),
         unpaired=unpaired,
         questions=ask(sides, view.below, paired=unpaired is None),
         lengths=by_length(*lengths, paired=unpaired is None),
         strings=strings,
         shortcuts=_shortcuts(store, ids, longer),
-        border=_border(store, view, "config_id", ids, frame, longer),
+        border=border_medians(store, view, "config_id", ids, frame, longer),
         longer=longer,
         absent=why_absent(sides),
     )
@@ -383,30 +308,39 @@ def ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[st
     Args:
         sides: the finished runs of each.
     """
-    once = [runs.drop_duplicates("model_seed") for runs in sides]
-    learned = [_learning_of(runs) for runs in once]
-    if not all(each["learned"].seeds for each in learned):
-        failing = [runs.assign(fails=runs["accuracy"] < below) for runs in once]
-        return {
-            "accuracy": compare_values(
-                *(Outcomes.of(runs, "accuracy") for runs in once), paired=paired
-            ),
-            "fails": compare_shares(*(Outcomes.of(x, "fails") for x in failing), paired=paired),
-        }
-    shares = {x: [each[x] for each in learned] for x in ("learned", "generalizes")}
-    if not any(each["generalizes"].seeds for each in learned):
-        # None has a test string that is longer than those of training, or none learned.
-        del shares["generalizes"]
-    values = {
-        "beyond": [_beyond_of(runs) for runs in once],
-        "within": [Outcomes.of(runs, "accuracy_within") for runs in once],
-    }
-    if min(len(each.seeds) for each in values["beyond"]) < FEWEST_LEARNED:
-        del values["beyond"]
+    first, second = (_outcomes_of(runs, below) for runs in sides)
+    asked = ["accuracy", "fails"]
+    if first["learned"].seeds and second["learned"].seeds:
+        asked = ["learned", "generalizes", "beyond", "within"]
+        if not first["generalizes"].seeds and not second["generalizes"].seeds:
+            # None has a test string that is longer than those of training, or none learned.
+            asked.remove("generalizes")
+        if min(len(each["beyond"].seeds) for each in (first, second)) < FEWEST_LEARNED:
+            asked.remove("beyond")
     return {
-        **{x: compare_shares(a, b, paired=paired) for x, (a, b) in shares.items()},
-        **{x: compare_values(a, b, paired=paired) for x, (a, b) in values.items()},
+        name: (compare_shares if name in SHARES else compare_values)(
+            first[name], second[name], paired=paired
+        )
+        for name in asked
     }
+
+
+def _outcomes_of(runs: pd.DataFrame, below: float) -> dict[str, Outcomes]:
+    """What `QUESTIONS` ask of each seed, of those that are a measure of it: of longer strings those
+    that learned.
+    """
+    once = runs.drop_duplicates("model_seed")
+    outcome, beyond = once["outcome"], once["outcome"].isin(JUDGED_BEYOND)
+    columns = {
+        "learned": (outcome != Outcome.NOT_LEARNED).where(once["accuracy_within"].notna()),
+        "generalizes": outcome.isin(GENERALIZING).where(beyond),
+        "beyond": once["accuracy_beyond"].where(beyond),
+        "within": once["accuracy_within"],
+        "accuracy": once["accuracy"],
+        "fails": once["accuracy"] < below,
+    }
+    frame = once[["model_seed"]].assign(**columns)
+    return {name: Outcomes.of(frame[frame[name].notna()], name) for name in columns}
 
 
 def why_absent(sides: Sequence[pd.DataFrame]) -> dict[str, str]:
@@ -415,13 +349,12 @@ def why_absent(sides: Sequence[pd.DataFrame]) -> dict[str, str]:
     Args:
         sides: as `ask` takes them.
     """
-    once = [runs.drop_duplicates("model_seed") for runs in sides]
-    judged = [runs["accuracy_within"].notna() for runs in once]
-    longer = [runs["accuracy_beyond"].notna().any() for runs in once]
-    counts = [len(_beyond_of(runs).seeds) for runs in once]
-    if not all(longer) or not all(x.any() for x in judged) or min(counts) >= FEWEST_LEARNED:
+    found = [_outcomes_of(runs, 1.0) for runs in sides]
+    counts = [(len(each["beyond"].seeds), len(each["learned"].seeds)) for each in found]
+    tested = all(runs["accuracy_beyond"].notna().any() for runs in sides)
+    if not tested or not all(n for _, n in counts) or min(counts)[0] >= FEWEST_LEARNED:
         return {}
-    first, second = (f"{n:,} of {x.sum():,}" for n, x in zip(counts, judged, strict=True))
+    first, second = (f"{count:,} of {n:,}" for count, n in counts)
     return {
         "beyond": f"not compared, since {first} and {second} seeds learned, and it takes "
         f"{FEWEST_LEARNED} of each"
@@ -442,7 +375,7 @@ def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.D
     return shares.assign(beyond=shares["config_id"].map(alike.set_index("config_id")["beyond"]))
 
 
-def _border(
+def border_medians(
     store: Store,
     view: View,
     by: str,
@@ -465,120 +398,15 @@ def _border(
     }
 
 
-def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[object, object]]:
-    """The fields that the configurations of two runs both read and in which they differ, with both
-    values; and all settings of models trained elsewhere, None where one has none.
-
-    Args:
-        runs: the row of each, as `queries.runs` has it.
+def fields_apart(store: Store, ids: tuple[int, int]) -> dict[str, tuple[object, object]]:
+    """The fields that two configurations both read and in which they differ, with both values; and
+    all settings of models trained elsewhere, None where one has none.
     """
-    ids = [int(row["config_id"].iloc[0]) for row in runs]
     known = settings_of(store, ids)
     a, b = (known[config_id] for config_id in ids)
     apart = (x for x in dict.fromkeys([*a, *b]) if a.get(x) != b.get(x))
     return {x: (a.get(x), b.get(x)) for x in apart if (x in a and x in b) or x.startswith(PREFIX)}
 
 
-def _learning_of(runs: pd.DataFrame) -> dict[str, Outcomes]:
-    """Which seeds have learned, of those judged, and which of those with longer tests generalize.
-
-    Args:
-        runs: a configuration's, each seed once: model_seed, accuracy_within and outcome.
-    """
-    judged = runs[runs["accuracy_within"].notna()]
-    beyond = runs[runs["outcome"].isin(JUDGED_BEYOND)]
-    learned = judged.assign(learned=judged["outcome"] != Outcome.NOT_LEARNED)
-    right = beyond.assign(right=beyond["outcome"].isin(GENERALIZING))
-    return {"learned": Outcomes.of(learned, "learned"), "generalizes": Outcomes.of(right, "right")}
-
-
-def _beyond_of(runs: pd.DataFrame) -> Outcomes:
-    """The accuracy on longer strings of seeds that learned."""
-    learned = runs[runs["outcome"].isin(JUDGED_BEYOND) & runs["accuracy_beyond"].notna()]
-    return Outcomes.of(learned, "accuracy_beyond")
-
-
 def _ids(runs: pd.DataFrame) -> list[int]:
     return [int(run_id) for run_id in runs["id"]]
-
-
-@dataclass(frozen=True, eq=False)
-class ComparedRuns:
-    """Two runs side by side; differences are the first less the second.
-
-    Each string counts once, however often the test has it: a model answers it the same each time.
-    One that only one of them has places for does not count.
-    """
-
-    run_ids: tuple[int, int]
-    fields: dict[str, tuple[object, object]]
-    """The fields in which their configurations differ, with both values."""
-    table: PairTable | None
-    """In how many strings both are wrong, only the first, only the second, and none; None where
-    their test strings are not the same."""
-    difference: ConfidenceInterval
-    """The difference of the shares that are wrong, by Newcombe: over pairs, else of independent
-    samples; 0 is in it unless the test rules it out."""
-    p_value: float
-    """Exact McNemar of pairs, else Fisher's exact test."""
-    strings: pd.DataFrame | None
-    """The frame of `sweeps.statistics.differences.string_differences`: those that only one gets
-    wrong."""
-    outcomes: tuple[Outcome, Outcome]
-    """What each has come to, on `longer` strings."""
-    border: dict[str, tuple[float, float]]
-    """Accuracies of `BORDER_SHARES`; none where neither test has border pairs."""
-    longer: range | None = None
-    """As of `Compared`."""
-
-
-def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -> ComparedRuns:
-    """Two finished runs, string by string where they are tested on the same strings.
-
-    Args:
-        thresholds: from which accuracies on a run has learned, and fails; else the usual ones.
-
-    Raises:
-        UnknownRunError: there is no such run, or it is not finished.
-    """
-    store = store.reader()
-    view = replace(thresholds or View(), run_ids=(a, b))
-    frame = queries.runs(store, view)
-    longer = longer_lengths(store, set(frame["config_id"].tolist()))
-    frame = judge_on(store, frame, longer, view.below, "id")
-    rows = [_row(frame, run_id) for run_id in (a, b)]
-    ids = [int(row["config_id"].iloc[0]) for row in rows]
-    errors = [misclassified.errors_of(store, [run_id]) for run_id in (a, b)]
-    tested = [misclassified.tested_strings(store, config_id) for config_id in ids]
-    fields = fields_apart(store, rows)
-    first, second = (Outcome(row["outcome"].iloc[0]) for row in rows)
-    outcomes = (first, second)
-    border = _border(store, View(run_ids=(a, b)), "run_id", (a, b), frame, longer)
-    if len(queries.test_set_digests(store, ids)) > 1:
-        counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
-        p_value = fisher(counts[0], counts[1])
-        interval = agreeing(newcombe(counts[0], counts[1]), p_value)
-        return ComparedRuns((a, b), fields, None, interval, p_value, None, outcomes, border, longer)
-    both = tested[0] & tested[1]
-    errors = [each[each["string"].isin(both)] for each in errors]
-    wrong = [set(each["string"]) for each in errors]
-    table = PairTable(
-        both=len(wrong[0] & wrong[1]),
-        only_first=len(wrong[0] - wrong[1]),
-        only_second=len(wrong[1] - wrong[0]),
-        none=len(both) - len(wrong[0] | wrong[1]),
-    )
-    strings = string_differences(errors[0], errors[1])
-    p_value = mcnemar(table)
-    difference = agreeing(paired_newcombe(table), p_value)
-    found = (difference, p_value, strings, outcomes, border, longer)
-    return ComparedRuns((a, b), fields, table, *found)
-
-
-def _row(frame: pd.DataFrame, run_id: int) -> pd.DataFrame:
-    row = frame[frame["id"] == run_id]
-    if row.empty:
-        raise UnknownRunError(f"run {run_id}: there is no such run; `seqcls runs` lists them")
-    if row["state"].iloc[0] != RunState.DONE:
-        raise UnknownRunError(f"run {run_id} is {row['state'].iloc[0]}; nothing to compare yet")
-    return row

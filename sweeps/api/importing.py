@@ -26,7 +26,7 @@ from sweeps.datasets import read_content, read_dataset
 from sweeps.datasets.predictions import Prediction, are_predictions, read_predictions, seed_of
 from sweeps.datasets.summary import Summary, summary_of
 from sweeps.datasets.tables import refused_in
-from sweeps.grid.spec import with_digests
+from sweeps.grid.written_spec import with_digests
 from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer, to_write

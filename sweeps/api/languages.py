@@ -16,7 +16,6 @@ from seqcls.theory.classes import class_names
 from seqcls.theory.predictions import theory_of
 from sweeps.api.selecting import view_of
 from sweeps.results import BORDER_SHARES, of_learned
-from sweeps.statistics.differences import without_unread
 from sweeps.statistics.populations import (
     BORDER,
     CLASS,
@@ -24,6 +23,7 @@ from sweeps.statistics.populations import (
     language_shares,
     median_accuracies,
     settings_apart,
+    without_unread,
 )
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import frames, overview, queries
@@ -67,14 +67,11 @@ class Populations:
 
     def table(self) -> pd.DataFrame:
         """The shares with the median accuracies beside them, where these are known: `PARTS`."""
-        table = self.shares
-        for column, (name, strings) in PARTS.items():
-            known = self.accuracies
-            own = known[(known["name"] == name) & (known["strings"] == strings)]
-            if len(own):
-                own = own[[*self.by, "median"]].rename(columns={"median": column})
-                table = table.merge(own, on=self.by, how="left")
-        return table
+        columns = {names: column for column, names in PARTS.items()}
+        keys = zip(self.accuracies["name"], self.accuracies["strings"], strict=True)
+        known = self.accuracies.assign(part=[columns[key] for key in keys])
+        wide = known.pivot(index=self.by, columns="part", values="median")
+        return self.shares.merge(wide[[x for x in PARTS if x in wide]], on=self.by, how="left")
 
     def texts(self) -> pd.DataFrame:
         """The table as people read it: shares and accuracies in percent, intervals beside them."""

@@ -8,15 +8,15 @@ model that was trained elsewhere is called what it is called there.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain, count
 from typing import Any
 
 from seqcls.config import ABOUT, IMPORTED, RunConfig, default_fields
 from seqcls.errors import SeqclsError
 from seqcls.fields import fields_unread
 from seqcls.imported import MODEL, PREFIX, fields_known, in_columns
-from seqcls.problem import with_samplers
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.queries import configs
@@ -74,21 +74,6 @@ WORDS: Mapping[str, Any] = {
 }  # fmt: skip
 """What values are called, by field; under "" any other value."""
 
-FIELDS = {
-    "hidden_size": "width",
-    "num_attention_heads": "heads",
-    "attention_head_size": "size of heads",
-    "num_blocks": "blocks",
-    "feed_forward_size": "feed-forward",
-    "num_letters": "letters",
-    "layer_norm_eps": "eps of norms",
-    "no_attend_cls": "attention to CLS",
-    "dataset": "file",
-    "max_num_epochs": "epochs",
-    "train_max_length": "trained up to",
-    "test_max_length": "tested up to",
-}
-"""What fields are called by themselves, where that is not their name."""
 
 RECURRENT = ("rnn", "gru", "lstm", "recurrent_attention")
 """Networks whose width is said in units, and whose blocks are layers."""
@@ -110,22 +95,6 @@ def say_setting(field: str, value: Any, architecture: str = "") -> str:
     if architecture not in RECURRENT:
         return text
     return f"{said} units" if field == "hidden_size" else text.replace(" block", " layer")
-
-
-def say_field(field: str, *, with_name: bool = False) -> str:
-    """A field in words; if wanted with its name, where that is another: `width (hidden_size)`."""
-    if field in FIELDS:
-        return FIELDS[field] + f" ({field})" * with_name
-    return field if field.startswith(PREFIX) else field.replace("_", " ")
-
-
-def say_value(field: str, text: str) -> str:
-    """A value of a field in words, beside the name of the field: `LSTM`, `yes`, `16`."""
-    known = WORDS.get(field, {}).items()
-    forms = {str(x): y for x, y in known if x != "" and (isinstance(x, bool) or type(x) is not int)}
-    if field.startswith(PREFIX) or field in ("dataset", "pattern", "formula"):
-        return text
-    return forms.get(text) or {"True": "yes", "False": "no"}.get(text, text.replace("_", " "))
 
 
 def _shorten(value: Any) -> str:
@@ -156,13 +125,6 @@ def settings_read(
         read = (x for x in order if x not in unread and row.get(x) is not None)
         found[config_id] = {x: row[x] for x in read}
     return found
-
-
-def settings_changed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the settings that a configuration reads that are not usual for its task."""
-    parts = {x: settings[x] for x in ("task", "architecture") if x in settings}
-    usual = dict(RunConfig.from_mapping(with_samplers(parts)))
-    return {x: y for x, y in settings.items() if x in parts or y != usual.get(x)}
 
 
 def place_of(field: str) -> tuple[Any, ...]:
@@ -232,6 +194,35 @@ def name_configurations(
         if len(ids) > 1:
             names |= {x: f"{name}, configuration {x}" for x in ids}
     return names
+
+
+def names_of_sweep(
+    configs: Sequence[RunConfig], sweep: str, taken: Collection[str] = ()
+) -> list[str]:
+    """The names that the configurations of a sweep are given when it is submitted: what tells them
+    apart within it, in their order.
+
+    Args:
+        sweep: its name, for names that others have.
+        taken: the names of all other configurations of the database.
+    """
+    names = name_configurations(dict(enumerate(configs))).values()
+    return [name_apart(name, sweep, taken) for name in names]
+
+
+def name_of_remedy(name: str, config: RunConfig, fields: Mapping[str, Any]) -> str:
+    """The name of a configuration that tries a remedy: its parent's, with what is changed."""
+    changed = (say_setting(x, value, config.architecture) for x, value in fields.items())
+    return ", ".join([name, *changed])
+
+
+def name_apart(name: str, sweep: str, taken: Collection[str]) -> str:
+    """A configuration's name beside those of others: where one has it, as after a merge, that of
+    the later one's sweep stands before it.
+    """
+    longer = f"{sweep}: {name}"
+    several = (f"{longer} ({number})" for number in count(2))
+    return next(x for x in chain([name, longer], several) if x not in taken)
 
 
 def _telling(settings: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ from seqcls.problem import resolve
 from sweeps import terminal
 from sweeps.api.naming import name_configurations
 from sweeps.api.selecting import view_of
-from sweeps.grid.spec import Plan, SweepSpec, at_precision, load_specs, spec_as_written
+from sweeps.grid.spec import SweepSpec, at_precision, load_specs, parse_spec
 from sweeps.processes import OnProgress
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.store import writer
@@ -58,7 +58,7 @@ Sweeps = str | int | Iterable[str | int]
 def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
     """Specifications, checked as a whole; at another precision where one is named.
 
-    Each that is read here is a `Plan`: expanded once, whatever is asked of it.
+    Each is expanded once, whatever is asked of it.
 
     Raises:
         SpecError: a specification cannot be read or is refused.
@@ -66,7 +66,7 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
     if isinstance(spec, str | Path):
         specs = load_specs(str(spec))
     elif isinstance(spec, Mapping):
-        specs = [Plan.expand(spec_as_written(spec))]
+        specs = [parse_spec(spec)]
     else:
         specs = [each for each in as_list(spec) if isinstance(each, SweepSpec)]
         if len(specs) < len(as_list(spec)):

@@ -15,7 +15,7 @@ from seqcls.tasks import TASKS
 from seqcls.text import nearest
 from seqcls.theory.classes import RegularClass, Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, TheoryPrediction, theory_of
-from sweeps.grid.spec import with_digests
+from sweeps.grid.written_spec import with_digests
 
 READOUTS = ("first", "last", "mean")
 

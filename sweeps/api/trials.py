@@ -10,7 +10,7 @@ a remedy by what its models read, whatever else it says. Bounded, whatever the d
 configurations with most explained seeds are looked at.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -23,7 +23,8 @@ from seqcls.interpretability.remedies import Suggestion, change_fields, named_fi
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from seqcls.text import canonical_json, count
-from sweeps.api.comparisons import chance_of, why_unpaired
+from sweeps.api.comparison_text import chance_of
+from sweeps.api.comparisons import why_unpaired
 from sweeps.api.failures import leading_causes
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.results import GENERALIZING, Outcome, describe_longer
@@ -97,108 +98,6 @@ class RemedyTrial:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Loop:
-    """Failing seeds of one configuration, the main cause of most, and what was tried against it."""
-
-    config_id: int
-    model: int
-    """The id of the same model's configuration of the smallest budget."""
-    config: RunConfig
-    finished: int
-    failing: int
-    explained: int
-    """Failing seeds whose causes are known."""
-    mechanism: str
-    run_ids: tuple[int, ...]
-    """The seeds whose errors mainly come from it."""
-    trials: tuple[RemedyTrial, ...]
-    """Every suggestion against it, as for a run of them."""
-
-    @property
-    def best(self) -> RemedyTrial | None:
-        """The first of the remedies that were trained here; None where none was."""
-        return next((trial for trial in self.trials if trial.results), None)
-
-
-def loops(store: Store, view: View | None = None) -> tuple[Loop, ...]:
-    """What stored causes and trained remedies tell, the most telling first.
-
-    Args:
-        view: whose failing seeds. What came of a remedy is told wherever it was trained.
-    """
-    view = view or View()
-    found = _loops(store, view)
-    every = found if view == _judging(view) else _loops(store, _judging(view))
-    ranked = [replace(x, trials=_rank(x.trials, every)) for x in found]
-    return tuple(sorted(ranked, key=_mended_and_seeds, reverse=True))
-
-
-def _judging(view: View) -> View:
-    """All runs, judged as the view does."""
-    return View(below=view.below, learned_at=view.learned_at)
-
-
-def _loops(store: Store, view: View) -> list[Loop]:
-    ids = explained.most_explained(store, view, MOST_CONFIGURATIONS)
-    if not ids:
-        return []
-    first = {x: min(model.items())[1] for model in budget_models(store) for x in model.values()}
-    asker = _Asker(store, view, ids)
-    found = []
-    for (config_id, mechanism), alike in asker.runs.groupby(["config_id", "mechanism"]):
-        config_id, mechanism = int(str(config_id)), str(mechanism)
-        if config_id not in asker.configs or not alike["picked"].any():
-            continue
-        runs = asker.runs[asker.runs["config_id"] == config_id]
-        found.append(
-            Loop(
-                config_id,
-                first.get(config_id, config_id),
-                asker.configs[config_id],
-                int((runs["state"] == RunState.DONE).sum()),
-                int(runs["failing"].sum()),
-                int(runs["mechanism"].notna().sum()),
-                mechanism,
-                tuple(alike["run_id"].astype(int)),
-                asker.ask(config_id, [mechanism]),
-            )
-        )
-    return found
-
-
-def _mended_and_seeds(loop: Loop) -> tuple[int, int]:
-    return (sum(loop.best.results.values()) if loop.best else -1, len(loop.run_ids))
-
-
-def record(known: Iterable[Loop], suggestion: Suggestion) -> tuple[int, int]:
-    """How often a remedy mended the cause that it is suggested for: in so many of so many seeds.
-
-    A seed that was trained with several budgets counts once, with the largest.
-    """
-    by_budget = sorted(known, key=lambda loop: loop.config.max_num_epochs)
-    results = {
-        (loop.model, seed): mended
-        for loop in by_budget
-        for each in loop.trials
-        if _same(each.suggestion, suggestion)
-        for seed, mended in each.results.items()
-    }
-    return sum(results.values()), len(results)
-
-
-def _rank(tried: Sequence[RemedyTrial], known: Sequence[Loop]) -> tuple[RemedyTrial, ...]:
-    """Trials with their records, those first that mended most; untried ones count as half."""
-    told = [replace(each, mended=record(known, each.suggestion)) for each in tried]
-    return tuple(sorted(told, key=lambda each: -(each.mended[0] + 1) / (each.mended[1] + 2)))
-
-
-def _same(first: Suggestion, second: Suggestion) -> bool:
-    """Whether both are the same remedy against the same cause, whatever the field was before."""
-    names = ("mechanism", "field", "reason")
-    return all(getattr(first, name) == getattr(second, name) for name in names)
-
-
 def trials(
     store: Store, run_id: int, mechanisms: Sequence[str], view: View | None = None
 ) -> tuple[RemedyTrial, ...]:
@@ -207,17 +106,74 @@ def trials(
     Args:
         run_id: a run of the configuration; all its finished runs in the view are compared.
         mechanisms: the most frequent first.
-        view: as for `loops`.
+        view: whose failing seeds. What came of a remedy is told wherever it was trained.
     """
     view, config_id = view or View(), queries.config_id_of(store, run_id)
     resolve(queries.run_config(store, run_id))
-    asker = _Asker(store, view, [config_id])
+    asker = Asker(store, view, [config_id])
     if asker.runs.empty:
-        asker = _Asker(store, _judging(view), [config_id])
-    return _rank(asker.ask(config_id, mechanisms), _loops(store, _judging(view)))
+        asker = Asker(store, judging(view), [config_id])
+    return rank(asker.ask(config_id, mechanisms), known_results(store, view))
 
 
-class _Asker:
+def judging(view: View) -> View:
+    """All runs, judged as the view does."""
+    return View(below=view.below, learned_at=view.learned_at)
+
+
+Remedy = tuple[str, str, str]
+"""A mechanism, the field that is changed against it, and why: whatever the field was before."""
+
+Results = Mapping[Remedy, Mapping[tuple[int, int], bool]]
+"""Whether each remedy mended its cause, by the seed of a model that failed by it."""
+
+
+def known_results(store: Store, view: View) -> Results:
+    """What came of every remedy that was trained, anywhere in this database."""
+    asker = Asker.of_most_explained(store, judging(view))
+    first = first_budgets(store)
+    tried = [
+        (asker.configs[config_id], first.get(config_id, config_id), trial)
+        for config_id, mechanism, _ in asker.causes()
+        for trial in asker.ask(config_id, [mechanism])
+    ]
+    return results_of(tried)
+
+
+def first_budgets(store: Store) -> dict[int, int]:
+    """The configuration of the smallest budget of each that is one model with several."""
+    return {x: min(model.items())[1] for model in budget_models(store) for x in model.values()}
+
+
+def results_of(tried: Iterable[tuple[RunConfig, int, RemedyTrial]]) -> Results:
+    """The results of trials; a seed that was trained with several budgets counts once, with the
+    largest.
+
+    Args:
+        tried: each trial with its configuration, and the model that this is with some budget.
+    """
+    found: dict[Remedy, dict[tuple[int, int], bool]] = {}
+    for _, model, trial in sorted(tried, key=lambda each: each[0].max_num_epochs):
+        seeds = found.setdefault(_remedy(trial.suggestion), {})
+        seeds |= {(model, seed): mended for seed, mended in trial.results.items()}
+    return found
+
+
+def _remedy(suggestion: Suggestion) -> Remedy:
+    return suggestion.mechanism, suggestion.field, suggestion.reason
+
+
+def rank(tried: Sequence[RemedyTrial], known: Results) -> tuple[RemedyTrial, ...]:
+    """Trials with their records, those first that mended most; untried ones count as half."""
+    seeds = [known.get(_remedy(each.suggestion), {}) for each in tried]
+    told = [
+        replace(each, mended=(sum(own.values()), len(own)))
+        for each, own in zip(tried, seeds, strict=True)
+    ]
+    return tuple(sorted(told, key=lambda each: -(each.mended[0] + 1) / (each.mended[1] + 2)))
+
+
+class Asker:
     """What came of the remedies of some configurations, read once for all of them."""
 
     def __init__(self, store: Store, view: View, config_ids: Sequence[int]) -> None:
@@ -229,13 +185,25 @@ class _Asker:
         causes = explained.causes(store, failing["run_id"].tolist(), view.learned_at)
         main = leading_causes(causes).set_index("run_id")["mechanism"]
         self.runs = runs.assign(mechanism=runs["run_id"].map(main).astype(object))
-        known = queries.configs(store)
+        known = queries.configs(store) if config_ids else {}
         # What a plug-in reads is unknown unless it is installed.
         every = {x: config for x, config in known.items() if obstacle_of(config) is None}
         self.configs = {x: every[x] for x in config_ids if x in every}
         self._alike: dict[str, list[int]] = {}
         for config_id, config in every.items():
             self._alike.setdefault(_meaning(config), []).append(config_id)
+
+    @classmethod
+    def of_most_explained(cls, store: Store, view: View) -> "Asker":
+        """The configurations with most explained seeds."""
+        return cls(store, view, explained.most_explained(store, view, MOST_CONFIGURATIONS))
+
+    def causes(self) -> Iterator[tuple[int, str, tuple[int, ...]]]:
+        """The main causes of the picked seeds of each configuration, with the runs that have it."""
+        for (config_id, mechanism), alike in self.runs.groupby(["config_id", "mechanism"]):
+            if config_id in self.configs and alike["picked"].any():
+                run_ids = tuple(alike["run_id"].astype(int))
+                yield int(str(config_id)), str(mechanism), run_ids
 
     def ask(self, config_id: int, mechanisms: Sequence[str]) -> tuple[RemedyTrial, ...]:
         """Every suggestion against these mechanisms, and what came of it."""
@@ -248,36 +216,47 @@ class _Asker:
         found = []
         for suggestion, other, some in zip(suggested, others, ids, strict=True):
             longer = longer_lengths(self._store, [config_id, *some]) if some else None
-            without, tried = (
+            tried, without = (
                 judge_on(self._store, runs, longer, self._anywhere.below)
-                for runs in (before, every[every["config_id"].isin(some)])
+                for runs in (every[every["config_id"].isin(some)], before)
             )
-            trial = _trial(config, suggestion, other, without, tried)
+            paired = why_unpaired(other, config) is None
+            trial = _trial(suggestion, other, tried, without, paired=paired)
             found.append(replace(trial, longer=longer))
         return tuple(found)
 
 
 def _trial(
-    config: RunConfig,
     suggestion: Suggestion,
     other: RunConfig,
-    before: pd.DataFrame,
     tried: pd.DataFrame,
+    before: pd.DataFrame,
+    *,
+    paired: bool,
 ) -> RemedyTrial:
-    paired, mechanism = why_unpaired(other, config) is None, suggestion.mechanism
-    states = tried["state"].value_counts()
+    """What came of a suggestion: the seeds of the configuration with the change against those
+    without, by how many lack what is to be mended.
+    """
+    mechanism, states = suggestion.mechanism, tried["state"].value_counts()
     done = [
         _judge(mechanism, x[x["state"] == RunState.DONE].drop_duplicates("model_seed"))
         for x in (tried, before)
     ]
     judged = [each[each["judged"]] for each in done]
+    comparison = medians = None
+    if all(map(len, judged)):
+        lacking = [Outcomes.of(each, "lacks") for each in judged]
+        comparison = compare_shares(*lacking, paired=paired)
+        on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
+        medians = (float(judged[0][on].median()), float(judged[1][on].median()))
     after = judged[0].set_index("model_seed")["lacks"]
     without = judged[1].set_index("model_seed").join(after.rename("lacks_after"), how="inner")
     by_cause = without[without["mechanism"] == mechanism]["lacks_after"]
     return RemedyTrial(
         suggestion,
         trial_spec(other, suggestion, sorted(map(int, before["model_seed"]))),
-        *_compare_trials(mechanism, judged, paired=paired),
+        comparison,
+        medians,
         waiting=int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0)),
         lost=int(states.get(RunState.FAILED, 0)),
         left_out=(len(done[0]) - len(judged[0]), len(done[1]) - len(judged[1])),
@@ -301,19 +280,6 @@ def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
     unknown = runs["outcome"] == Outcome.NOT_KNOWN.value
     lacks = ~runs["outcome"].isin(GENERALIZING) & (~unknown | (runs["failing"] == 1))
     return runs.assign(judged=~unlearned, lacks=lacks.astype(bool))
-
-
-def _compare_trials(
-    mechanism: str, judged: Sequence[pd.DataFrame], *, paired: bool
-) -> tuple[Difference | None, tuple[float, float] | None]:
-    """The seeds with a change against those without, by how many lack what is to be mended."""
-    first, second = judged
-    if first.empty or second.empty:
-        return None, None
-    on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
-    lacking = [Outcomes.of(each, "lacks") for each in judged]
-    medians = (float(first[on].median()), float(second[on].median()))
-    return compare_shares(*lacking, paired=paired), medians
 
 
 def _meaning(config: RunConfig) -> str:
@@ -351,18 +317,6 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
     )
 
 
-def all_spec(run_id: int, config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
-    """One sweep that tries all remedies of a model, with the same seeds."""
-    return parse_spec(
-        {
-            "name": f"remedies for model {run_id}",
-            "description": "; ".join(trial.suggestion.text for trial in tried),
-            "model_seeds": list(tried[0].spec.model_seeds),
-            **tables_of([change_fields(config, x.suggestion.fields) for x in tried]),
-        }
-    )
-
-
 def tables_of(configs: Sequence[RunConfig]) -> dict[str, Any]:
     """What a specification says of fields so that it has these configurations, in this order.
 
@@ -396,14 +350,17 @@ def sentences(trial: RemedyTrial) -> list[str]:
 def trial_sentence(trial: RemedyTrial) -> str:
     """What came of a suggestion for this configuration."""
     comparison, mechanism = trial.comparison, trial.suggestion.mechanism
-    left_out = _left_out_sentence(mechanism, *trial.left_out)
-    if comparison is None and trial.left_out[0]:
-        return f"trained, and no seeds to compare: {left_out}"
-    if comparison is None and trial.waiting:
-        return f"in training: none of {count(trial.waiting, 'seed')} is done yet"
-    if comparison is None and trial.lost:
-        return "training failed for every seed that was tried"
+    left_out, (changed, before) = "", trial.left_out
+    if changed or before:
+        without = f" and {before} without it" if before else ""
+        left_out = f"{changed} with it{without} left out: {why_left_out(mechanism)}"
     if comparison is None:
+        if changed:
+            return f"trained, and no seeds to compare: {left_out}"
+        if trial.waiting:
+            return f"in training: none of {count(trial.waiting, 'seed')} is done yet"
+        if trial.lost:
+            return "training failed for every seed that was tried"
         return "not tried on this configuration" if trial.mended[1] else "not tried yet"
     more = f"{trial.waiting} more in training" if trial.waiting else ""
     # That it has learned is judged on trained lengths.
@@ -411,14 +368,6 @@ def trial_sentence(trial: RemedyTrial) -> str:
     longer = longer[:1].lower() + longer[1:].removesuffix(".")
     said = (_comparison_sentence(trial, comparison), longer, left_out, more)
     return "; ".join(filter(None, said))
-
-
-def _left_out_sentence(mechanism: str, changed: int, before: int) -> str:
-    """How many seeds say nothing of a remedy, and why; or nothing."""
-    if not changed and not before:
-        return ""
-    without = f" and {before} without it" if before else ""
-    return f"{changed} with it{without} left out: {why_left_out(mechanism)}"
 
 
 def why_left_out(mechanism: str) -> str:

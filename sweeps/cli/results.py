@@ -232,7 +232,7 @@ SHOWN = 10
 
 def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunConfig") -> list[str]:
     """The difference of two configurations in a few lines; a difference is a less b."""
-    from sweeps.api.comparisons import QUESTIONS, sentence_of
+    from sweeps.api.comparison_text import QUESTIONS, sentence_of
     from sweeps.api.presentation import display_strings
     from sweeps.results import BORDER_MEDIANS
 

@@ -6,7 +6,6 @@ a number grows with the budget, since it would end training that nothing was to 
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import combinations
 from typing import Any
 
 from seqcls.config import RunConfig, default_fields
@@ -62,7 +61,7 @@ def models_by_budget(configs: Mapping[int, Mapping[str, Any]]) -> list[dict[int,
     return sorted(found, key=lambda model: min(model.values()))
 
 
-def _join(same: Mapping[_Values, dict[int, int]]) -> Iterator[dict[int, int]]:
+def _join(same: Mapping[_Values, Mapping[int, int]]) -> Iterator[dict[int, int]]:
     """Models by budget, those joined in which the same fields may not end training early.
 
     Not where both have one budget: a sweep that varies when training may end compares models.
@@ -70,18 +69,15 @@ def _join(same: Mapping[_Values, dict[int, int]]) -> Iterator[dict[int, int]]:
     Args:
         same: ids by budget, by the values of `EARLIEST`.
     """
-    home = {values: values for values in same}
-    endless: dict[_Values, dict[_Values, None]] = {}
+    joined: list[tuple[set[_Values], dict[int, int]]] = []
     for values, by_budget in same.items():
-        for budget in by_budget:
-            meaning = tuple(None if value >= budget else value for value in values)
-            if None in meaning:
-                endless.setdefault(meaning, {})[values] = None
-    joined = {values: dict(by_budget) for values, by_budget in same.items()}
-    for several in endless.values():
-        for one, other in combinations(several, 2):
-            first, second = home[one], home[other]
-            if first != second and not joined[first].keys() & joined[second].keys():
-                joined[first] |= joined.pop(second)
-                home = {x: first if y == second else y for x, y in home.items()}
-    yield from (dict(sorted(each.items())) for each in joined.values())
+        model = dict(by_budget)
+        meanings = {tuple(None if x >= budget else x for x in values) for budget in by_budget}
+        endless = {meaning for meaning in meanings if None in meaning}
+        for known, other in [each for each in joined if each[0] & endless]:
+            if not other.keys() & model.keys():
+                joined.remove((known, other))
+                endless, model = endless | known, other | model
+        joined.append((endless, model))
+        joined.sort(key=lambda each: min(each[1].values()))
+    yield from (dict(sorted(model.items())) for _, model in joined)

@@ -1,29 +1,37 @@
-"""Sweep specifications: a TOML file, read as data only, and the runs that it asks for.
+"""Sweep specifications: a TOML file, read as data only, and the runs that it asks for."""
 
-What would take gigabytes to parse is refused before it is parsed.
-"""
-
-import datetime
-import glob
 import itertools
 import json
 import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from seqcls.cancellation import check_each
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, DatasetError, Parameter, PluginError, SpecError
+from seqcls.errors import ConfigError, Parameter, PluginError, SpecError
 from seqcls.problem import configuration, resolve
-from seqcls.strings.datasets import remember
 from seqcls.text import canonical_json, nearest
-from sweeps.datasets import read_rows_or_automaton
-from sweeps.grid.bases import on_base
+from sweeps.grid.bases import Base, on_base
 from sweeps.grid.seeds import Until
-from sweeps.grid.written_spec import MAX_RUNS, Seeds, WrittenSpec, range_of
+from sweeps.grid.written_spec import (
+    CHECKPOINTS,
+    MAX_RUNS,
+    Checkpoints,
+    Seeds,
+    read_values,
+    refuse_unfit,
+    with_digests,
+)
+
+MAX_BYTES = 1_000_000
+"""A larger file is refused before it is read to its end."""
+
+_TOO_DEEP = "its lists or tables are nested too deep; a field has one value, an axis a list of them"
 
 MAX_PARTS = 16
 """The most parts of a dotted key, each of which is a table of its own; a specification needs
@@ -42,125 +50,37 @@ _STRINGS = re.compile(
 _PART = r"[^\s.=,#\[\]{}]"
 _DEEP = re.compile(rf"(?<!{_PART})(?:{_PART}+[ \t]*\.[ \t]*){{{MAX_PARTS}}}")
 
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """What a TOML file says.
-
-    Raises:
-        SpecError: a key of too many parts, for which the parser makes tables within tables.
-        ValueError, RecursionError: it is no TOML, or nested too deeply.
-    """
-    bare = _STRINGS.sub(lambda deep: "" if deep[0].startswith("#") else "_", text)
-    if deep := _DEEP.search(bare):
-        raise SpecError(
-            f"the key {deep[0][:40]!r}… has more than {MAX_PARTS} parts; no setting has so many"
-        )
-    return tomllib.loads(text)
-
-
-# Files of strings that a specification names: their digests stand in configurations.
-
-
-def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping[str, Any]:
-    """A specification whose every `path` is read, and replaced by `dataset` and its digest, and
-    whose axes are lists.
-
-    Args:
-        folder: where paths are looked for first, that of the specification; else, or where there
-            is none, the working directory.
-
-    Raises:
-        SpecError: a file cannot be read or is refused.
-    """
-    settings = dict(data)
-    for key in ("fixed", "axes"):
-        if isinstance(fields := settings.get(key), Mapping):
-            settings[key] = _replace_path(fields, folder)
-    if isinstance(axes := settings.get("axes"), Mapping):
-        settings["axes"] = {name: listed_values(name, values) for name, values in axes.items()}
-    if isinstance(listed := settings.get("configurations"), list | tuple):
-        settings["configurations"] = [
-            _replace_path(fields, folder) if isinstance(fields, Mapping) else fields
-            for fields in listed
-        ]
-    return settings
-
-
-def listed_values(name: str, values: Any) -> Any:
-    """The values of an axis; those of a range such as '0..7' as a list."""
-    if (found := range_of(values)) is None:
-        return values
-    if not found:
-        raise SpecError(f"axes: {name}={values!r}: a range that ends before it begins")
-    if found.stop - found.start > MAX_RUNS:
-        raise SpecError(f"axes: {name}={values!r}: expected at most {MAX_RUNS:,}; take fewer")
-    return list(found)
-
-
-def _replace_path(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str, Any]:
-    if "path" not in fields:
-        return fields
-    if "dataset" in fields:
-        raise SpecError("both path and dataset are given; a path stands for its dataset")
-    named = fields["path"]
-    others = {name: value for name, value in fields.items() if name != "path"}
-    if not isinstance(named, list) and not _is_pattern(named, folder):
-        return {**others, "dataset": _digest(named, folder)}
-    listed = named if isinstance(named, list) else [named]
-    digests: dict[str, str] = {}
-    for file in itertools.chain.from_iterable(_files(each, folder) for each in listed):
-        digest = _digest(file, folder)
-        if digest in digests:
-            raise SpecError(f"path={file!r}: has the content of {digests[digest]!r}; keep one")
-        digests[digest] = file
-    return {**others, "dataset": list(digests)}
-
-
-def _is_pattern(named: Any, folder: Path | None) -> bool:
-    """Whether a path stands for all files that it matches, such as `languages/*.att`."""
-    if not isinstance(named, str) or "\0" in named or not any(x in named for x in "*?["):
-        return False
-    return not any((place / named).exists() for place in (folder or Path(), Path()))
-
-
-def _files(named: Any, folder: Path | None) -> list[Any]:
-    """The files that a path matches, in order; what is no pattern is one file."""
-    if not _is_pattern(named, folder):
-        return [named]
-    for place in (folder or Path(), Path()):
-        if found := sorted(glob.glob(named, root_dir=place, recursive=True)):
-            return found
-    raise SpecError(f"path={named!r:.60}: no file matches it")
-
-
-def _digest(named: Any, folder: Path | None) -> str:
-    if not isinstance(named, str) or not named or "\0" in named:
-        raise SpecError(f"path={named!r:.60}: expected the name of a file, such as 'data.csv'")
-    there = (folder or Path()) / named
-    try:
-        return remember(read_rows_or_automaton(there if there.exists() else Path(named)))
-    except DatasetError as error:
-        raise SpecError(f"path={error}") from None
-
-
-MAX_BYTES = 1_000_000
-"""A larger file is refused before it is read to its end."""
-
-_TOO_DEEP = "its lists or tables are nested too deep; a field has one value, an axis a list of them"
-
 SHIPPED = Path(__file__).with_name("specs")
 
 
-class SweepSpec(WrittenSpec):
+@dataclass(frozen=True, kw_only=True)
+class SweepSpec:
     """A named grid of configurations, each with every model seed.
 
     The configurations are every combination of one value per axis, on top of the fixed fields;
     with `configurations`, every such combination on top of each of those, and with its own model
-    seeds where it has some.
+    seeds where it has some. They are expanded once and kept, as long as it is.
     """
 
     submitted: str
     """The specification as it was read, as JSON."""
+    name: str
+    description: str = ""
+    model_seeds: Seeds
+    checkpoints: Checkpoints = CHECKPOINTS[0]
+    verdict: bool = False
+    """Whether every run is checked exhaustively, where that is affordable."""
+    until: str = ""
+    """Seeds are added until a share of them is known so well, as `share ± 10 %`, or differs between
+    two configurations, as `share apart`."""
+    most_seeds: int = 500
+    """A configuration gets no more seeds than these."""
+    base: Base | None = None
+    """What gives values to fields that no table names."""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    axes: Mapping[str, list[Any]] = field(default_factory=dict)
+    configurations: Sequence[Mapping[str, Any]]
+    """Each may have `model_seeds` of its own in place of those of all."""
 
     @property
     def every_epoch(self) -> bool:
@@ -222,6 +142,13 @@ class SweepSpec(WrittenSpec):
         Raises:
             SpecError: a combination cannot be trained, or is in the grid twice.
         """
+        return check_each(self._members)
+
+    @cached_property
+    def _members(self) -> tuple[tuple[RunConfig, Seeds], ...]:
+        return tuple(self._expand())
+
+    def _expand(self) -> Iterator[tuple[RunConfig, Seeds]]:
         seen: set[str] = set()
         for entry in self.configurations:
             named = {name: value for name, value in entry.items() if name != "model_seeds"}
@@ -250,26 +177,8 @@ def _extend(seeds: Seeds, wanted: int) -> str | list[int]:
     return f"{every[0]}..{every[-1]}" if is_range else every
 
 
-class Plan(SweepSpec):
-    """A specification whose configurations are expanded once and kept, as long as it is."""
-
-    _members: tuple[tuple[RunConfig, Seeds], ...] = ()
-
-    @classmethod
-    def expand(cls, spec: SweepSpec) -> "Plan":
-        """The plan of a specification. Raises as `SweepSpec.members`."""
-        plan = cls.model_construct(**dict(spec))
-        plan._members = tuple(spec.members())
-        _check_until(plan)
-        return plan
-
-    def members(self) -> Iterator[tuple[RunConfig, Seeds]]:
-        """Every configuration of the grid, with its model seeds."""
-        return check_each(self._members)
-
-
 def load_specs(reference: str) -> list[SweepSpec]:
-    """The plans of the specifications of a TOML file, a folder of them, or a shipped one's name.
+    """The specifications of a TOML file, a folder of them, or a shipped one's name.
 
     Raises:
         SpecError: there is none, or one cannot be read or is refused.
@@ -287,8 +196,8 @@ def load_specs(reference: str) -> list[SweepSpec]:
     )
 
 
-def at_precision(spec: SweepSpec, precision: str) -> Plan:
-    """The plan of the same runs at another precision, as a sweep of its own beside this one.
+def at_precision(spec: SweepSpec, precision: str) -> SweepSpec:
+    """The same runs at another precision, as a sweep of its own beside this one.
 
     Raises:
         SpecError: the precision is unknown, or varies in the specification already.
@@ -303,7 +212,7 @@ def at_precision(spec: SweepSpec, precision: str) -> Plan:
         )
     data["name"] = f"{spec.name}-{precision}"
     data["fixed"] = {**data.get("fixed", {}), "precision": precision}
-    return Plan.expand(spec_as_written(data))
+    return parse_spec(data)
 
 
 def shipped_names() -> list[str]:
@@ -314,15 +223,29 @@ def shipped_names() -> list[str]:
     return sorted(names - {"."}, key=lambda name: (name.partition("/")[0] != "report", name))
 
 
-def read_spec(path: Path) -> Plan:
-    """The plan of the specification in a TOML file.
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a TOML file says.
+
+    Raises:
+        SpecError: a key of too many parts, for which the parser makes tables within tables.
+        ValueError, RecursionError: it is no TOML, or nested too deeply.
+    """
+    bare = _STRINGS.sub(lambda deep: "" if deep[0].startswith("#") else "_", text)
+    if deep := _DEEP.search(bare):
+        raise SpecError(
+            f"the key {deep[0][:40]!r}… has more than {MAX_PARTS} parts; no setting has so many"
+        )
+    return tomllib.loads(text)
+
+
+def read_spec(path: Path) -> SweepSpec:
+    """The specification in a TOML file.
 
     Raises:
         SpecError: as `parse_spec`, with the file named.
     """
     try:
-        data = with_digests(parse_toml(_read(path)), path.parent)
-        return Plan.expand(spec_as_written(data))
+        return parse_spec(with_digests(parse_toml(_read(path)), path.parent))
     except RecursionError:
         raise SpecError(f"cannot read {str(path)!r}: {_TOO_DEEP}") from None
     except (ValueError, OSError) as error:
@@ -349,7 +272,10 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
         SpecError: an unknown key, a value of the wrong kind, too many runs, or a configuration
             that cannot be trained.
     """
-    return Plan.expand(spec_as_written(data))
+    spec = spec_as_written(data)
+    spec.members()
+    _check_until(spec)
+    return spec
 
 
 def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
@@ -360,10 +286,13 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
         SpecError: as `parse_spec`, but for a configuration.
     """
     data = with_digests(data)
-    # First, since a specification that cannot be stored has no text to show either.
-    submitted = _json(data)
-    written = WrittenSpec.of(data)
-    spec = SweepSpec.model_construct(**dict(written), submitted=submitted)
+    try:
+        refuse_unfit(data)
+    except RecursionError:
+        raise SpecError(_TOO_DEEP) from None
+    spec = SweepSpec(**read_values(data), submitted=canonical_json(data))
+    if len(spec.submitted) > MAX_BYTES:
+        raise SpecError(f"as JSON it has more than {MAX_BYTES:,} characters; make several of it")
     _refuse_twice_given(spec)
     if spec.num_runs() > MAX_RUNS:
         raise SpecError(
@@ -407,35 +336,3 @@ def _refuse_twice_given(spec: SweepSpec) -> None:
     for (table, names), (other, others) in itertools.combinations(tables.items(), 2):
         if twice := sorted(names & others):
             raise SpecError(f"{twice[0]!r} stands both in {table} and in {other}; remove one")
-
-
-def _json(data: Mapping[str, Any]) -> str:
-    try:
-        text = canonical_json(data)
-    except (TypeError, ValueError, RecursionError) as error:
-        # TOML knows dates and infinities; no field is one.
-        try:
-            reason = _first_unfit(data) or f"a value that no field can have: {error}"
-        except RecursionError:
-            reason = _TOO_DEEP
-        raise SpecError(reason) from None
-    if len(text) > MAX_BYTES:
-        raise SpecError(f"as JSON it has more than {MAX_BYTES:,} characters; make several of it")
-    return text
-
-
-def _first_unfit(value: Any, name: str = "") -> str | None:
-    """The first value that JSON does not have, by the name beside it, and what was expected."""
-    if isinstance(value, Mapping | list | tuple):
-        inner = value.items() if isinstance(value, Mapping) else ((name, each) for each in value)
-        found = (_first_unfit(each, str(key)) for key, each in inner)
-        return next(filter(None, found), None)
-    # A message is one line, whatever a key is made of.
-    name = name if name.isprintable() else repr(name)
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"{name}={value}: expected a finite number"
-    if isinstance(value, datetime.date | datetime.time):
-        return f"{name}={value}: expected a number, text or true or false; put text in quotes"
-    if isinstance(value, str | float | int | None):
-        return None
-    return f"{name}={value!r:.80}: expected a number, text or true or false"

@@ -1,18 +1,22 @@
 """A sweep specification as it is written down: the kinds of its values, and what each may be."""
 
+import datetime
+import glob
 import json
+import math
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import tomli_w
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
 
 from seqcls.config import RunConfig, check_model_seed
-from seqcls.errors import ConfigError, SpecError
+from seqcls.errors import ConfigError, DatasetError, SpecError
+from seqcls.strings.datasets import remember
 from seqcls.text import OTHER_NAMES, closest, nearest
-from sweeps.grid.bases import BASES, Base
+from sweeps.datasets import read_rows_or_automaton
+from sweeps.grid.bases import BASES
 from sweeps.grid.seeds import EXPECTED, Until
 
 MAX_RUNS = 100_000
@@ -27,50 +31,41 @@ Seeds = range | tuple[int, ...]
 
 _RANGE = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
 
-_TEXTS = "text in quotes"
 _TABLES = "tables, each written [[configurations]]"
-_VALUES = "a list of values, or a range of whole numbers such as '0..7'"
 
-_EXPECTED: dict[tuple[str, bool], str] = {
-    ("name", False): _TEXTS,
-    ("description", False): _TEXTS,
-    ("base", False): " or ".join(map(repr, BASES)),
-    ("verdict", False): "true or false",
-    ("checkpoints", False): " or ".join(map(repr, CHECKPOINTS)),
-    ("until", False): f"text in quotes, {EXPECTED}",
-    ("most_seeds", False): f"a whole number from 1 to {MAX_RUNS:,}",
-    ("fixed", False): "a table, written [fixed]",
-    ("axes", False): "a table, written [axes]",
-    ("axes", True): _VALUES,
-    ("configurations", False): _TABLES,
-    ("configurations", True): _TABLES,
+KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": ("text in quotes", lambda x: isinstance(x, str) and bool(x.strip())),
+    "description": ("text in quotes", lambda x: isinstance(x, str)),
+    "model_seeds": (
+        "a range such as '0..7', ends included, or a list of distinct whole numbers",
+        lambda x: isinstance(x, str | list),
+    ),
+    "checkpoints": (" or ".join(map(repr, CHECKPOINTS)), CHECKPOINTS.__contains__),
+    "verdict": ("true or false", lambda x: isinstance(x, bool)),
+    "until": (f"text in quotes, {EXPECTED}", lambda x: isinstance(x, str)),
+    "most_seeds": (
+        f"a whole number from 1 to {MAX_RUNS:,}",
+        lambda x: type(x) is int and 1 <= x <= MAX_RUNS,
+    ),
+    "base": (" or ".join(map(repr, BASES)), (None, *BASES).__contains__),
+    "fixed": ("a table, written [fixed]", lambda x: isinstance(x, Mapping)),
+    "axes": ("a table, written [axes]", lambda x: isinstance(x, Mapping)),
+    "configurations": (
+        _TABLES,
+        lambda x: isinstance(x, list) and bool(x) and all(isinstance(y, Mapping) for y in x),
+    ),
 }
-"""What a value is to be, by its key and by whether it stands inside the key's own."""
-
-_SEEDS_HINT = " write model_seeds = [0, 1] or model_seeds = '0..7'"
-
-_WITH_TEXT = "seqcls"
-"""The type of the problems that bring a text of their own."""
+"""What each key takes, in words and as a test, in the order in which people write them."""
 
 
-def _problem(text: str) -> PydanticCustomError:
-    return PydanticCustomError(_WITH_TEXT, "{text}", {"text": text})
+def toml_of(submitted: str) -> str:
+    """A specification's TOML, its keys in the order in which people write them.
 
-
-def _storable(text: str) -> str:
-    if "\0" in text or (not text.isascii() and any(0xD800 <= ord(x) < 0xE000 for x in text)):
-        raise _problem("has a character that no database can hold; remove it")
-    return text
-
-
-def _title(name: str) -> str:
-    if not name.strip():
-        raise _problem(f"expected {_TEXTS}")
-    if len(name) > MAX_NAME:
-        raise _problem(f"has {len(name):,} characters, expected at most {MAX_NAME}")
-    if not name.isprintable():
-        raise _problem("expected one line without control characters")
-    return name
+    Args:
+        submitted: the specification as it is stored, as JSON.
+    """
+    spec = json.loads(submitted)
+    return tomli_w.dumps({key: spec[key] for key in KEYS if key in spec})
 
 
 def range_of(value: Any) -> range | None:
@@ -80,32 +75,65 @@ def range_of(value: Any) -> range | None:
     return range(int(match[1]), int(match[2]) + 1)
 
 
-def _until(text: str) -> str:
-    try:
-        if text:
-            Until.parse(text)
-    except ValueError as error:
-        raise _problem(str(error)) from None
-    return text
+def read_values(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a specification, each of the kind that its key takes, and seeds as numbers.
+
+    Raises:
+        SpecError: an unknown key or field, or a value of the wrong kind; in one line.
+    """
+    for key in data:
+        if key not in KEYS:
+            raise SpecError(_unknown_key(key))
+    required = {"name": None, "model_seeds": None}
+    for key, value in {**required, **data}.items():
+        expected, fits = KEYS[key]
+        if not fits(value):
+            raise SpecError(f"{key}={repr(value)[:200]}: expected {expected}")
+    if (reason := _wrong_text(data)) is not None:
+        raise SpecError(reason)
+    for fields in (data.get("fixed", {}), axes := data.get("axes", {})):
+        _check_names(fields)
+    for name, values in axes.items():
+        if not isinstance(values, list) or not values:
+            expected = "a list of values, or a range of whole numbers such as '0..7'"
+            raise SpecError(f"axes: {name}={values!r}: expected {expected}")
+    entries = [_read_entry(entry) for entry in data.get("configurations", [{}])]
+    seeds = _read_seeds(data["model_seeds"])
+    return {**data, "model_seeds": seeds, "configurations": entries}
 
 
-def _model_seeds(value: Any) -> Seeds:
-    seeds: Seeds = tuple(value) if isinstance(value, list) else ()
-    ends = list(seeds)
-    if (found := range_of(value)) is not None:
-        if found.stop - found.start > MAX_RUNS:
-            raise _problem(f"expected at most {MAX_RUNS:,} seeds; take fewer")
-        seeds, ends = found, [found.start, found.stop - 1]
-    for seed in ends:
-        check_model_seed(seed)
-    if not seeds or (isinstance(seeds, tuple) and len(set(seeds)) < len(seeds)):
-        raise _problem(
-            "expected a range such as '0..7', ends included, or a list of distinct whole numbers"
+def _unknown_key(name: str) -> str:
+    field = closest(name, list(RunConfig.model_fields))
+    meant = field if field in (name, OTHER_NAMES.get(name.lower())) else None
+    if meant and OTHER_NAMES.get(name.lower()) not in KEYS:
+        return (
+            f"unknown key {name!r}: fields stand in a table, {meant} = … in [fixed] or "
+            f"{meant} = [ … ] in [axes]"
         )
-    return seeds
+    hint = nearest(name, list(KEYS))
+    seeds = " write model_seeds = [0, 1] or model_seeds = '0..7'" * ("model_seeds" in hint)
+    return f"unknown key {name!r}: {hint}{seeds}"
 
 
-def _check_names(fields: dict[str, Any]) -> dict[str, Any]:
+def _wrong_text(data: Mapping[str, Any]) -> str | None:
+    """What is wrong with the texts of a specification; None where nothing is."""
+    name, description, until = (data.get(x, "") for x in ("name", "description", "until"))
+    if len(name) > MAX_NAME:
+        return f"name={repr(name)[:200]}: has {len(name):,} characters, expected at most {MAX_NAME}"
+    if not name.isprintable():
+        return f"name={name!r}: expected one line without control characters"
+    if "\0" in description or any(0xD800 <= ord(x) < 0xE000 for x in description):
+        said = "has a character that no database can hold; remove it"
+        return f"description={repr(description)[:200]}: {said}"
+    try:
+        if until:
+            Until.parse(until)
+    except ValueError as error:
+        return f"until={until!r}: {error}"
+    return None
+
+
+def _check_names(fields: Mapping[str, Any]) -> None:
     for name in fields:
         if name == "model_seeds" or OTHER_NAMES.get(name) == "model_seeds":
             raise SpecError(
@@ -116,98 +144,130 @@ def _check_names(fields: dict[str, Any]) -> dict[str, Any]:
             raise SpecError(
                 f"unknown field {name!r}: {nearest(name, list(RunConfig.model_fields))}"
             )
-    return fields
 
 
-def _entry(fields: dict[str, Any]) -> dict[str, Any]:
+def _read_entry(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of one of the configurations, and its model seeds where it has its own."""
-    named = {name: value for name, value in fields.items() if name != "model_seeds"}
-    entry = _check_names(named)
-    if named == fields:
-        return entry
+    _check_names({name: value for name, value in fields.items() if name != "model_seeds"})
+    if "model_seeds" not in fields:
+        return dict(fields)
+    return {**fields, "model_seeds": _read_seeds(fields["model_seeds"], " of a configuration")}
+
+
+def _read_seeds(value: Any, whose: str = "") -> Seeds:
+    seeds: Seeds = tuple(value) if isinstance(value, list) else range_of(value) or ()
+    said = f"model_seeds={repr(value)[:200]}{whose}: expected "
+    if isinstance(seeds, range) and seeds.stop - seeds.start > MAX_RUNS:
+        raise SpecError(f"{said}at most {MAX_RUNS:,} seeds; take fewer")
     try:
-        return {**entry, "model_seeds": _model_seeds(given := fields["model_seeds"])}
-    except PydanticCustomError as error:
-        said = f"model_seeds={given!r:.100} of a configuration: {error.message()}"
-        raise SpecError(said) from None
+        for seed in (seeds[0], seeds[-1]) if isinstance(seeds, range) else seeds:
+            check_model_seed(seed)
+    except ConfigError as error:
+        raise SpecError(str(error)) from None
+    if not seeds or (isinstance(seeds, tuple) and len(set(seeds)) < len(seeds)):
+        raise SpecError(said + KEYS["model_seeds"][0])
+    return seeds
 
 
-Fields = Annotated[dict[str, Any], AfterValidator(_check_names)]
-Entry = Annotated[dict[str, Any], AfterValidator(_entry)]
-Axes = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], AfterValidator(_check_names)]
+def refuse_unfit(value: Any, name: str = "") -> None:
+    """Refuses what JSON does not have, as dates and infinities, by the name beside it."""
+    expected = None
+    if isinstance(value, Mapping | list | tuple):
+        inner = value.items() if isinstance(value, Mapping) else ((name, each) for each in value)
+        for key, each in inner:
+            if not isinstance(key, str):
+                raise SpecError(f"{key!r}: expected text as the name of a value")
+            refuse_unfit(each, key)
+    elif isinstance(value, float) and not math.isfinite(value):
+        expected = "a finite number"
+    elif isinstance(value, datetime.date | datetime.time):
+        expected, value = "a number, text or true or false; put text in quotes", str(value)
+    elif not isinstance(value, str | float | int | None):
+        expected, value = "a number, text or true or false", f"{value!r:.80}"
+    if expected is not None:
+        # A message is one line, whatever a key is made of.
+        name = name if name.isprintable() else repr(name)
+        raise SpecError(f"{name}={value}: expected {expected}")
 
 
-class WrittenSpec(BaseModel):
-    """The table of a TOML file; `sweeps.grid.spec.SweepSpec` says what it means."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
-    )
-
-    name: Annotated[str, AfterValidator(_title), AfterValidator(_storable)]
-    description: Annotated[str, AfterValidator(_storable)] = ""
-    model_seeds: Annotated[Seeds, PlainValidator(_model_seeds)] = Field((), validate_default=True)
-    checkpoints: Checkpoints = CHECKPOINTS[0]
-    verdict: bool = False
-    """Whether every run is checked exhaustively, where that is affordable."""
-    until: Annotated[str, AfterValidator(_until)] = ""
-    """Seeds are added until a share of them is known so well, as `share ± 10 %`, or differs between
-    two configurations, as `share apart`."""
-    most_seeds: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 500
-    """A configuration gets no more seeds than these."""
-    base: Base | None = None
-    """What gives values to fields that no table names."""
-    fixed: Fields = {}
-    axes: Axes = {}
-    configurations: Annotated[list[Entry], Field(min_length=1)] = [{}]
-    """Each may have `model_seeds` of its own in place of those of all."""
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "WrittenSpec":
-        """The specification in a table as TOML gives it.
-
-        Raises:
-            SpecError: an unknown key or field, or a value of the wrong kind; in one line.
-        """
-        try:
-            return cls.model_validate(dict(data))
-        except ConfigError as error:
-            raise SpecError(str(error)) from None
-        except ValidationError as error:
-            problems = error.errors(include_url=False)
-            # What is missing is there under another name, where a key is unknown.
-            problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
-            raise SpecError(_message(data, problems[0])) from None
+# Files of strings that a specification names: their digests stand in configurations.
 
 
-def _message(data: Mapping[str, Any], problem: ErrorDetails) -> str:
-    key, *inner = problem["loc"]
-    if problem["type"] == "extra_forbidden":
-        name = str(key)
-        field = closest(name, list(RunConfig.model_fields))
-        meant = field if field in (name, OTHER_NAMES.get(name.lower())) else None
-        if meant and OTHER_NAMES.get(name.lower()) not in WrittenSpec.model_fields:
-            return (
-                f"unknown key {name!r}: fields stand in a table, {meant} = … in [fixed] or "
-                f"{meant} = [ … ] in [axes]"
-            )
-        hint = nearest(name, list(WrittenSpec.model_fields))
-        return f"unknown key {name!r}: {hint}{_SEEDS_HINT if 'model_seeds' in hint else ''}"
-    if problem["type"] == _WITH_TEXT:
-        text = problem["msg"]
-    else:
-        text = f"expected {_EXPECTED[str(key), bool(inner)]}"
-    if key == "axes" and inner:
-        return f"axes: {inner[0]}={data['axes'][inner[0]]!r}: {text}"
-    value = repr(data.get(str(key)))
-    return f"{key}={value[:200]}: {text}"
-
-
-def toml_of(submitted: str) -> str:
-    """A specification's TOML, its keys in the order in which people write them.
+def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> dict[str, Any]:
+    """A specification whose every `path` is read, and replaced by `dataset` and its digest, and
+    whose axes are lists.
 
     Args:
-        submitted: the specification as it is stored, as JSON.
+        folder: where paths are looked for first, that of the specification; else, or where there
+            is none, the working directory.
+
+    Raises:
+        SpecError: a file cannot be read or is refused.
     """
-    spec = json.loads(submitted)
-    return tomli_w.dumps({key: spec[key] for key in WrittenSpec.model_fields if key in spec})
+    settings = dict(data)
+    for key in ("fixed", "axes"):
+        if isinstance(fields := settings.get(key), Mapping):
+            settings[key] = _replace_path(fields, folder)
+    if isinstance(axes := settings.get("axes"), Mapping):
+        settings["axes"] = {name: listed_values(name, values) for name, values in axes.items()}
+    if isinstance(listed := settings.get("configurations"), list | tuple):
+        settings["configurations"] = [
+            _replace_path(fields, folder) if isinstance(fields, Mapping) else fields
+            for fields in listed
+        ]
+    return settings
+
+
+def listed_values(name: str, values: Any) -> Any:
+    """The values of an axis; those of a range such as '0..7' as a list."""
+    if (found := range_of(values)) is None:
+        return values
+    if not found:
+        raise SpecError(f"axes: {name}={values!r}: a range that ends before it begins")
+    if found.stop - found.start > MAX_RUNS:
+        raise SpecError(f"axes: {name}={values!r}: expected at most {MAX_RUNS:,}; take fewer")
+    return list(found)
+
+
+def _replace_path(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str, Any]:
+    if "path" not in fields:
+        return fields
+    if "dataset" in fields:
+        raise SpecError("both path and dataset are given; a path stands for its dataset")
+    named = fields["path"]
+    others = {name: value for name, value in fields.items() if name != "path"}
+    listed = named if isinstance(named, list) else [named]
+    files = [file for each in listed for file in _files(each, folder)]
+    if files == [named]:
+        return {**others, "dataset": _digest(named, folder)}
+    digests: dict[str, str] = {}
+    for file in files:
+        digest = _digest(file, folder)
+        if digest in digests:
+            raise SpecError(f"path={file!r}: has the content of {digests[digest]!r}; keep one")
+        digests[digest] = file
+    return {**others, "dataset": list(digests)}
+
+
+def _files(named: Any, folder: Path | None) -> list[Any]:
+    """The files that a pattern such as `languages/*.att` matches, in order; what is no pattern is
+    one file.
+    """
+    places = (folder or Path(), Path())
+    is_pattern = isinstance(named, str) and "\0" not in named and any(x in named for x in "*?[")
+    if not is_pattern or any((place / named).exists() for place in places):
+        return [named]
+    for place in places:
+        if found := sorted(glob.glob(named, root_dir=place, recursive=True)):
+            return found
+    raise SpecError(f"path={named!r:.60}: no file matches it")
+
+
+def _digest(named: Any, folder: Path | None) -> str:
+    if not isinstance(named, str) or not named or "\0" in named:
+        raise SpecError(f"path={named!r:.60}: expected the name of a file, such as 'data.csv'")
+    there = (folder or Path()) / named
+    try:
+        return remember(read_rows_or_automaton(there if there.exists() else Path(named)))
+    except DatasetError as error:
+        raise SpecError(f"path={error}") from None

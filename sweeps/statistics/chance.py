@@ -17,7 +17,7 @@ Shares are compared by McNemar's exact test of pairs, else by Fisher's.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -126,18 +126,15 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     sizes = (len(first.seeds), len(second.seeds))
     name = "paired permutation test" if paired else "permutation test"
     least, enough = _reach(partial(_least_of_values, paired), sizes)
+    found = Difference(name, paired, sizes, (np.nan, np.nan), NONE, None, least, enough)
     if not all(sizes):
-        return Difference(name, paired, sizes, (np.nan, np.nan), NONE, None, least, enough)
+        return found
     values = (first.values, second.values)
     apart = (values[0] - values[1], None) if paired else values
     number = _permutations(paired, sizes)
     is_exact = number <= EXACT
-    if is_exact:
-        exchanged = _all_of_pairs(apart[0]) if paired else _all_of_samples(*values)
-    else:
-        drawn = _drawn_pairs(apart[0]) if paired else _drawn_samples(*values)
-        exchanged, number = np.concatenate(list(drawn)), DRAWS + 1
-    means = np.sort(np.rint(exchanged / UNIT))
+    number = number if is_exact else DRAWS + 1
+    means = np.sort(np.rint((_every if is_exact else _draw)(*apart) / UNIT))
     # Those that exchange nothing, the sample's own among them, speak for either side.
     same = number - len(means)
     fewer = min(np.searchsorted(means, 0, "right"), len(means) - np.searchsorted(means, 0, "left"))
@@ -145,15 +142,12 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     low, high = (means[place], means[-1 - place]) if place >= 0 else (np.nan, np.nan)
     difference = values[0].mean() - values[1].mean()
     ends = np.minimum(low * UNIT, difference), np.maximum(high * UNIT, difference)
-    found = Difference(
+    found = replace(
+        found,
         method=(f"exact {name}" if is_exact else f"{name}, {DRAWS:,} draws") + DOUBLED,
-        paired=paired,
-        seeds=sizes,
         values=(float(values[0].mean()), float(values[1].mean())),
         interval=ConfidenceInterval(*map(float, (difference, *ends))),
         p_value=min(1.0, 2 * (same + int(fewer)) / number),
-        least_p=least,
-        enough=enough,
         is_nothing=bool((means == 0).all()),
     )
     return _with_seeds_to_decide(found, partial(_p_values_of_values, *apart))
@@ -179,16 +173,20 @@ def _sums(values: Floats, most: int) -> tuple[Floats, Ints]:
     return sums, sizes
 
 
-def _all_of_pairs(differences: Floats) -> Floats:
-    """The mean difference of every set of pairs."""
-    sums, sizes = _sums(differences, len(differences))
-    return sums[1:] / sizes[1:]
+def _every(a: Floats, b: Floats | None) -> Floats:
+    """The mean difference of every set of pairs; of samples of every set of seeds of the first with
+    one of as many of the second.
 
-
-def _all_of_samples(a: Floats, b: Floats) -> Floats:
-    """The mean difference of every set of seeds of the first and one of as many of the second."""
-    most = min(len(a), len(b))
-    (first, sizes), (second, others) = _sums(a, most), _sums(b, most)
+    Args:
+        a: the first sample, or the differences of pairs.
+        b: the second sample.
+    """
+    most = len(a) if b is None else min(len(a), len(b))
+    first, sizes = _sums(a, most)
+    if b is None:
+        means: Floats = first[1:] / sizes[1:]
+        return means
+    second, others = _sums(b, most)
     return np.concatenate(
         [
             np.subtract.outer(first[sizes == size], second[others == size]).ravel() / size
@@ -197,31 +195,29 @@ def _all_of_samples(a: Floats, b: Floats) -> Floats:
     )
 
 
-def _at_once(seeds: int) -> Iterator[int]:
+def _draw(a: Floats, b: Floats | None) -> Floats:
+    """The mean differences of sets of seeds that are drawn to be exchanged, without those of none.
+
+    Args:
+        a: as in `_every`.
+    """
+    n, signed = len(a), a if b is None else np.concatenate([a, -b])
+    seeds = len(signed)
+    rng = np.random.default_rng(n if b is None else [n, seeds])
+    means = []
     step = max(1, AT_ONCE // seeds)
-    return (min(step, DRAWS - start) for start in range(0, DRAWS, step))
-
-
-def _drawn_pairs(differences: Floats) -> Iterator[Floats]:
-    """The mean differences of sets of pairs that are drawn, without those of none."""
-    rng = np.random.default_rng(len(differences))
-    for draws in _at_once(len(differences)):
-        sets = rng.integers(2, size=(draws, len(differences)), dtype=np.int8)
-        sizes = sets.sum(axis=1, dtype=np.int64)
-        yield ((sets @ differences) / np.maximum(sizes, 1))[sizes > 0]
-
-
-def _drawn_samples(a: Floats, b: Floats) -> Iterator[Floats]:
-    """The mean differences of sets of seeds that are drawn to be exchanged, likewise."""
-    n, seeds = len(a), len(a) + len(b)
-    rng = np.random.default_rng([n, seeds])
-    for draws in _at_once(seeds):
-        first = np.zeros((draws, seeds), dtype=np.int8)
-        chosen = np.argpartition(rng.random((draws, seeds)), n - 1, axis=1)[:, :n]
-        np.put_along_axis(first, chosen, 1, axis=1)
-        sizes = first[:, n:].sum(axis=1, dtype=np.int64)
-        sums = (1 - first[:, :n]) @ a - first[:, n:] @ b
-        yield (sums / np.maximum(sizes, 1))[sizes > 0]
+    for start in range(0, DRAWS, step):
+        size = (min(step, DRAWS - start), seeds)
+        if b is None:
+            moved = rng.integers(2, size=size, dtype=np.int8)
+        else:
+            first = np.zeros(size, dtype=np.int8)
+            chosen = np.argpartition(rng.random(size), n - 1, axis=1)[:, :n]
+            np.put_along_axis(first, chosen, 1, axis=1)
+            moved = first ^ (np.arange(seeds) < n)
+        sizes = moved[:, :n].sum(axis=1, dtype=np.int64)
+        means.append(((moved @ signed) / np.maximum(sizes, 1))[sizes > 0])
+    return np.concatenate(means)
 
 
 def _p_values_of_values(
@@ -266,26 +262,15 @@ def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     table = table_of(first, second) if paired else None
     least, enough = _reach(partial(_least_of_shares, paired), sizes)
     shares = _share(counts[0]), _share(counts[1])
-    name = "exact McNemar" if paired else "Fisher's exact test"
-    every = _counts(a), _counts(b)
+    name, every = "exact McNemar" if paired else "Fisher's exact test", (_counts(a), _counts(b))
+    found = Difference(name, paired, sizes, shares, NONE, None, least, enough, counts=every)
     if not all(sizes):
-        return Difference(name, paired, sizes, shares, NONE, None, least, enough, counts=every)
+        return found
     p_value = mcnemar(table) if table else fisher(*counts)
     interval = paired_newcombe(table) if table else newcombe(*counts)
-    found = Difference(
-        method=name,
-        paired=paired,
-        seeds=sizes,
-        values=shares,
-        interval=agreeing(interval, p_value),
-        p_value=p_value,
-        least_p=least,
-        enough=enough,
-        is_nothing=interval.value == 0
-        and (table is None or table.only_first + table.only_second == 0),
-        counts=every,
-        table=table,
-    )
+    unlike = table.only_first + table.only_second if table else abs(interval.value)
+    interval = agreeing(interval, p_value)
+    found = replace(found, interval=interval, p_value=p_value, is_nothing=unlike == 0, table=table)
     return _with_seeds_to_decide(found, partial(_p_values_of_shares, shares, table))
 
 

@@ -1,13 +1,14 @@
 """Texts that a user, or somebody who means harm, may type: most of them mean nothing."""
 
 import random
+import tomllib
 from collections.abc import Callable, Iterator
 
 from seqcls.config import RunConfig
 from seqcls.interpretability.family import parse_family
 from seqcls.problem import configuration, resolve
 from seqcls.strings.tokenizer import Tokenizer
-from sweeps.grid.spec import parse_spec, parse_toml
+from sweeps.grid.spec import parse_spec
 from sweeps.store.opening import locate
 
 CATASTROPHIC = {
@@ -118,7 +119,7 @@ READ: dict[str, Callable[[str], object]] = {
         resolve(_REPORT).tokenizer.encode(text),
     ),
     "family": lambda text: parse_family(Tokenizer("abc"), text),
-    "toml": parse_toml,
+    "toml": tomllib.loads,
     "database": locate,
     "specification": _spec,
 }

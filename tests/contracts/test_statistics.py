@@ -11,14 +11,18 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sweeps.api.comparisons import QUESTIONS, Compared, ask, chance_of, sentence_of
+from sweeps.api.comparison_text import QUESTIONS, chance_of, sentence_of
+from sweeps.api.comparisons import Compared, ask
+from sweeps.api.old_pages.judging_importance import (
+    SeedOutcomes,
+    failing_difference,
+    median_difference,
+)
+from sweeps.api.old_pages.judging_medians import medians
 from sweeps.results import Outcome
 from sweeps.statistics.chance import Difference, compare_shares, compare_values
 from sweeps.statistics.differences import (
-    Outcomes,
     by_length,
-    failing_difference,
-    median_difference,
     string_differences,
 )
 from sweeps.statistics.intervals import (
@@ -30,7 +34,6 @@ from sweeps.statistics.intervals import (
     fisher,
     mcnemar,
     median_intervals,
-    medians,
     newcombe,
     paired_newcombe,
     wilson,
@@ -87,9 +90,9 @@ def test_mcnemar_counts_the_pairs_that_disagree() -> None:
     assert mcnemar(PairTable(9, 1, 9, 3)) == pytest.approx(2 * 11 / 1024)
 
 
-def seeds_of(values: Iterable[float], first: int = 0) -> Outcomes:
+def seeds_of(values: Iterable[float], first: int = 0) -> SeedOutcomes:
     known = np.array([*values], dtype=float)
-    return Outcomes(tuple(range(first, first + len(known))), known)
+    return SeedOutcomes(tuple(range(first, first + len(known))), known)
 
 
 def noisy(seeds: int, mean: float, spread: float, stream: int) -> list[float]:
@@ -282,14 +285,14 @@ def test_pairs_of_few_seeds_leave_no_others_out() -> None:
 def test_medians_are_drawn_pair_by_pair() -> None:
     values = np.random.default_rng(1).normal(size=20)
     seeds = tuple(range(40))
-    own, better = Outcomes(seeds[:20], values), Outcomes(seeds[:20], values + 0.1)
+    own, better = SeedOutcomes(seeds[:20], values), SeedOutcomes(seeds[:20], values + 0.1)
     paired = median_difference([better], [own], paired=True)
     assert (paired.low, paired.value, paired.high) == pytest.approx((0.1, 0.1, 0.1))
-    alone = median_difference([better], [Outcomes(seeds[20:], values)], paired=True)
+    alone = median_difference([better], [SeedOutcomes(seeds[20:], values)], paired=True)
     strangers = median_difference([better], [own], paired=False)
     assert alone.low < 0 < alone.high
     assert strangers.low < 0 < strangers.high
-    five, six = (Outcomes(seeds[:n], values[:n]) for n in (5, 6))
+    five, six = (SeedOutcomes(seeds[:n], values[:n]) for n in (5, 6))
     assert math.isnan(median_difference([five], [five], paired=True).low)
     assert not math.isnan(median_difference([six], [six], paired=True).low)
 
@@ -297,7 +300,9 @@ def test_medians_are_drawn_pair_by_pair() -> None:
 def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:
     for n in (8, 9):
         values = np.random.default_rng(n).normal(size=n)
-        found = np.quantile(Outcomes(tuple(range(n)), values).medians, [0.025, 0.25, 0.75, 0.975])
+        found = np.quantile(
+            SeedOutcomes(tuple(range(n)), values).medians, [0.025, 0.25, 0.75, 0.975]
+        )
         drawn = stats.bootstrap(
             (values,), np.median, n_resamples=20_000, rng=np.random.default_rng(1)
         ).bootstrap_distribution
@@ -307,8 +312,8 @@ def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:
 
 
 def test_configurations_are_compared_as_one_pool_where_seeds_are_as_many() -> None:
-    def outcomes_of(failing: int) -> Outcomes:
-        return Outcomes(tuple(range(8)), (np.arange(8) < failing).astype(float))
+    def outcomes_of(failing: int) -> SeedOutcomes:
+        return SeedOutcomes(tuple(range(8)), (np.arange(8) < failing).astype(float))
 
     bad, good = ([outcomes_of(x) for x in own] for own in ((8, 6), (3, 1)))
     found = failing_difference(bad, good, paired=False)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
-from sweeps.api.comparisons import QUESTIONS
+from sweeps.api.comparison_text import QUESTIONS
 from tests.app import metrics
 from tests.oracles import facts as true_of
 from tests.oracles.compared import is_none, spelled_out

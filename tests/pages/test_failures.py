@@ -20,7 +20,8 @@ from seqcls.results import Cause
 from sweeps import api
 from sweeps.api import trials as remedy_trials
 from sweeps.api.old_pages import breaking_strings
-from sweeps.api.trials import loops, trial_sentence, trials
+from sweeps.api.old_pages.judging_remedies import loops
+from sweeps.api.trials import trial_sentence, trials
 from sweeps.grid.spec import parse_spec
 from sweeps.results import Outcome
 from sweeps.store import writer
@@ -386,7 +387,7 @@ def looked_at(store: Store) -> Store:
 
 
 def cards(store: Store, view: View | None = None) -> list[str]:
-    found = remedy_trials.loops(store.reader(), view)
+    found = loops(store.reader(), view)
     return [story_sentence(loop).replace("\\", "") for loop in found]
 
 
@@ -409,7 +410,7 @@ def test_a_card_knows_every_trial_that_the_page_knows(looked_at: Store) -> None:
     assert sentence.endswith("→ architecture=lstm, positions=none → **0 of 5 seeds fail with it**")
     (trial,) = remedy_trials.trials(looked_at.reader(), 1, ["simple rule"])
     assert trial_sentence(trial).startswith("trained: 0 of 5 seeds fail, against 6")
-    (loop,) = remedy_trials.loops(looked_at.reader())
+    (loop,) = loops(looked_at.reader())
     assert loop.best is not None
     assert loop.best.record() == trial.record()
     # Of another configuration of the same failure it is said that this was elsewhere.

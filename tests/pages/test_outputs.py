@@ -10,7 +10,7 @@ import pytest
 
 from dashboard.views.error_places import alignment_table
 from sweeps.api import errors, export, lengths, report
-from sweeps.api.comparisons import compare_runs
+from sweeps.api.old_pages.judging_runs import compare_runs
 from sweeps.store.opening import open_reader
 from tests.app import open_app
 from tests.inside import ALL_PLACES, SOME_PLACES, WRITING

@@ -13,10 +13,13 @@ from streamlit.testing.v1 import AppTest
 from dashboard.views.importance import effect_text
 from seqcls.kinds import MISCLASSIFIED
 from sweeps.api import lengths, runs
-from sweeps.api.comparisons import QUESTIONS, compare, compare_runs, shown_values
+from sweeps.api.comparison_text import QUESTIONS, shown_values
+from sweeps.api.comparisons import compare
 from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages.judging_importance import MEASURES, importance
+from sweeps.api.old_pages.judging_runs import compare_runs
 from sweeps.cli.results import comparison_sentences
-from sweeps.statistics.differences import MEASURES, importance, string_differences
+from sweeps.statistics.differences import string_differences
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.api import failures, submit, work
-from sweeps.api.trials import loops, trials
+from sweeps.api.old_pages.judging_remedies import loops
+from sweeps.api.trials import trials
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries
 from tests.conftest import ROOT

@@ -11,7 +11,7 @@ from seqcls.interpretability.remedies import REMEDIES, change_fields, suggestion
 from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
 from seqcls.theory.predictions import theory_of
-from sweeps.api.trials import Loop, RemedyTrial, record, trial_spec
+from sweeps.api.trials import RemedyTrial, rank, results_of, trial_spec
 
 BEYOND = "errors beyond a bound"
 MECHANISMS = [
@@ -159,12 +159,15 @@ def test_places_are_learned_beyond_training_and_depth_has_a_reason_that_holds() 
 def test_a_seed_with_two_budgets_is_one_of_those_that_a_remedy_mended() -> None:
     (suggestion, *_) = suggestions(resolve(RunConfig()), ["dilution"])
 
-    def loop(number: int, model: int, epochs: int, results: dict[int, bool]) -> Loop:
+    def tried(
+        model: int, epochs: int, results: dict[int, bool]
+    ) -> tuple[RunConfig, int, RemedyTrial]:
         config = RunConfig(max_num_epochs=epochs)
-        tried = RemedyTrial(suggestion, trial_spec(config, suggestion, [0]), None, results=results)
-        return Loop(number, model, config, 3, 3, 3, "dilution", (), (tried,))
+        spec = trial_spec(config, suggestion, [0])
+        return config, model, RemedyTrial(suggestion, spec, None, results=results)
 
-    few = loop(1, 1, 24, {0: False, 1: False, 2: True})
-    many = loop(2, 1, 96, {0: True, 1: False})
-    assert record([many, few], suggestion) == (2, 3)
-    assert record([few, many, loop(3, 3, 24, {0: False})], suggestion) == (2, 4)
+    few = tried(1, 24, {0: False, 1: False, 2: True})
+    many = tried(1, 96, {0: True, 1: False})
+    for known, record in (([many, few], (2, 3)), ([few, many, tried(3, 24, {0: False})], (2, 4))):
+        (ranked,) = rank([few[-1]], results_of(known))
+        assert ranked.mended == record

@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 
 from seqcls.problem import configuration
-from sweeps.statistics.differences import (
+from sweeps.api.old_pages.judging_importance import (
     MEASURES,
     importance,
     with_every_budget,
     with_largest_budget,
-    without_unread,
 )
+from sweeps.statistics.populations import without_unread
 
 FAILING = "Failing share"
 

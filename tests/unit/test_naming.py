@@ -12,12 +12,15 @@ from seqcls.fields import fields_unread, language_of
 from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.naming import (
+    name_apart,
     name_configurations,
+    name_of_remedy,
     names_of,
+    names_of_sweep,
     say_setting,
-    settings_changed,
     settings_read,
 )
+from sweeps.api.old_pages.judging_naming import settings_changed
 from sweeps.api.protocols import of_run, protocol
 
 SHIPPED = Path(__file__).parents[2] / "runs.db"
@@ -49,6 +52,14 @@ def test_a_name_says_what_differs_the_most_telling_first() -> None:
         "parity, Transformer, no positions, lr 0.001",
         "majority",
     ]
+
+
+def test_a_configuration_is_named_within_its_sweep_and_no_two_have_one_name() -> None:
+    lstm, gru = (configuration({**BASE, "architecture": x}) for x in ("lstm", "gru"))
+    assert names_of_sweep([lstm, gru], "cells") == ["LSTM", "GRU"]
+    assert names_of_sweep([lstm, gru], "cells", ["GRU"]) == ["LSTM", "cells: GRU"]
+    assert name_apart("GRU", "cells", ["GRU", "cells: GRU"]) == "cells: GRU (2)"
+    assert name_of_remedy("LSTM", lstm, {"hidden_size": 8}) == "LSTM, 8 units"
 
 
 def test_what_is_not_read_is_in_no_name_and_one_alone_is_called_by_its_telling_fields() -> None:

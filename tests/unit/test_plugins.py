@@ -18,7 +18,7 @@ from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import Stream
 from seqcls.tasks import TASKS
 from sweeps.grid.grouping import PlannedRun
-from sweeps.statistics.differences import without_unread
+from sweeps.statistics.populations import without_unread
 from sweeps.work.jobs import make_job, run_job
 from sweeps.work.machine import parameter_bytes
 from tests.plugins import forget_parts

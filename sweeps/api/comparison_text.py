@@ -1,0 +1,76 @@
+"""What the seeds of two configurations say about a question, in words."""
+
+from seqcls.interpretability.wording import p_value_text, percent, percents
+from sweeps.statistics.chance import Difference
+from sweeps.statistics.differences import SIDES
+
+QUESTIONS = {
+    "learned": "share that learned",
+    "generalizes": "share that generalizes, of seeds that learned",
+    "beyond": "accuracy on longer strings, of seeds that learned",
+    "within": "accuracy on trained lengths",
+    "accuracy": "accuracy on all test strings",
+    "fails": "share that fails",
+}
+"""What is asked of two configurations."""
+
+SHARES = ("learned", "generalizes", "fails")
+"""Those of them that ask for a share of seeds; all others ask for mean accuracies."""
+
+
+def sentence_of(name: str, found: Difference, sides: tuple[str, str] = SIDES) -> str:
+    """What the seeds say about a question, in a line: by which test, of how many, and how surely.
+
+    Args:
+        name: that of the question in `QUESTIONS`.
+    """
+    of_shares = found.counts is not None
+    shown = shown_values(found)
+    both = f"{QUESTIONS[name]}: {'' if of_shares else 'mean '}{shown[0]} and {shown[1]}"
+    if found.p_value is None:
+        lacking = " and ".join(x for x, n in zip(sides, found.seeds, strict=True) if not n)
+        return f"{both}; {lacking} has no such seed, so that nothing can be compared"
+    interval = found.interval
+    limits = "no 95% interval"
+    if interval.low == interval.low:
+        limits = f"95%: {percents(interval.low, interval.high, 2)}"
+    unlike = ""
+    if found.table is not None:
+        table = found.table
+        unlike = f", {table.only_first} only in {sides[0]}, {table.only_second} only in {sides[1]}"
+    return (
+        f"{both}; difference {percent(interval.value)} ({limits}; {seeds_text(found)}{unlike}; "
+        f"{found.method}, {p_value_text(found.p_value)}): {chance_of(found)}"
+    )
+
+
+def shown_values(found: Difference) -> tuple[str, str]:
+    """Both values as text: mean accuracies, or how many of how many seeds."""
+    if found.counts is not None:
+        first, second = (f"{count:,} of {n:,}" for count, n in found.counts)
+    else:
+        first, second = ("not known" if x != x else percent(x) for x in found.values)
+    return first, second
+
+
+def seeds_text(found: Difference) -> str:
+    """How many seeds are compared: `5 pairs`, `5 and 3 seeds`."""
+    n, m = found.seeds
+    if found.paired:
+        return "1 pair" if n == 1 else f"{n:,} pairs"
+    return f"{n:,} and {m:,} seeds"
+
+
+def chance_of(found: Difference) -> str:
+    """What a question's test says of chance, what so few seeds can show, and how many would do."""
+    if found.is_decided:
+        return "more than chance explains"
+    if found.is_nothing:
+        return "no difference"
+    said = "chance alone may explain it"
+    if not found.can_decide:
+        said = f"{seeds_text(found)} cannot go below p = {found.least_p:.3g}: train more"
+    if found.to_decide is None:
+        return said
+    what = "pairs" if found.paired else "seeds of each"
+    return f"{said}; about {found.to_decide:,} {what} would decide, if more come out as these"

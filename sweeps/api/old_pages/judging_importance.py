@@ -1,0 +1,310 @@
+"""Which setting changes the results of one language's models most, and how sure that is.
+
+A configuration weighs the same however many seeds it has.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sweeps.statistics.differences import Outcomes, table_of
+from sweeps.statistics.intervals import (
+    FEWEST,
+    MOST_AT_ONCE,
+    RESAMPLES,
+    TAIL,
+    ConfidenceInterval,
+    PairTable,
+    newcombe,
+    paired_newcombe,
+)
+
+MOST_KEPT = 100
+"""Seeds whose draws are kept for other configurations of the same: 400 kB, of 64 such sets."""
+
+
+@dataclass(frozen=True, eq=False)
+class SeedOutcomes(Outcomes):
+    """The outcome of each seed of a configuration, summed up."""
+
+    @property
+    def share(self) -> float:
+        return float(self.values.mean())
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.values))
+
+    @cached_property
+    def medians(self) -> npt.NDArray[np.float64]:
+        """The medians of bootstrap resamples: the same seeds are drawn wherever there are such."""
+        return self._medians(self.seeds)
+
+    @cached_property
+    def medians_apart(self) -> npt.NDArray[np.float64]:
+        """Those of other resamples, drawn independently of `medians` of the same seeds."""
+        # No configuration has a seed twice, so that these are nobody's numbers.
+        return self._medians((*self.seeds, self.seeds[-1]))
+
+    def _medians(self, entropy: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        order = np.argsort(self.values, kind="stable")
+        last = len(order) - 1
+        ranked = self.values[order]
+        medians = []
+        draws = _kept_draws if len(self.seeds) <= MOST_KEPT else _draws
+        for drawn in draws(entropy, len(self.seeds)):
+            up_to = np.cumsum(drawn[:, order], axis=1, dtype=np.int32)
+            middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
+            medians.append((ranked[middle[0]] + ranked[middle[1]]) / 2)
+        return np.concatenate(medians)
+
+
+def failing_difference(
+    a: Sequence[SeedOutcomes], b: Sequence[SeedOutcomes], *, paired: bool
+) -> ConfidenceInterval:
+    """The mean failing share of the first configurations less that of the second, by Newcombe.
+
+    Args:
+        a: whether each seed fails (0 or 1).
+        paired: whether each configuration has the same seeds as the one at its place in the other.
+    """
+    if paired:
+        pairs = [table_of(*pair) for pair in zip(a, b, strict=True)]
+        return paired_newcombe(_pooled_table(pairs))
+    return newcombe(_weigh(a), _weigh(b))
+
+
+def median_difference(
+    a: Sequence[SeedOutcomes], b: Sequence[SeedOutcomes], *, paired: bool
+) -> ConfidenceInterval:
+    """The mean median of the first configurations less that of the second, by bootstrap.
+
+    Seeds are drawn. The same values give the same interval (percentiles); a configuration of fewer
+    than `FEWEST` seeds gives none.
+
+    Args:
+        a: the outcome of each seed.
+        paired: whether the same seeds are drawn in configurations that have the same, so that those
+            are compared seed by seed; else the two sides are drawn apart.
+    """
+    value = float(np.mean([x.median for x in a]) - np.mean([x.median for x in b]))
+    if min(len(x.seeds) for x in (*a, *b)) < FEWEST:
+        return ConfidenceInterval(value, np.nan, np.nan)
+    first = np.mean([x.medians for x in a], axis=0)
+    second = np.mean([x.medians if paired else x.medians_apart for x in b], axis=0)
+    low, high = np.quantile(first - second, [TAIL, 1 - TAIL])
+    return ConfidenceInterval(value, float(low), float(high))
+
+
+def _pooled_table(tables: Sequence[PairTable]) -> PairTable:
+    n = _seeds_worth([x.pairs for x in tables])
+    return PairTable(
+        *(
+            n * float(np.mean([getattr(x, cell.name) / x.pairs for x in tables]))
+            for cell in fields(PairTable)
+        )
+    )
+
+
+def _weigh(outcomes: Sequence[SeedOutcomes]) -> tuple[float, float]:
+    n = _seeds_worth([len(x.seeds) for x in outcomes])
+    return n * float(np.mean([x.share for x in outcomes])), n
+
+
+def _seeds_worth(counts: Sequence[float]) -> float:
+    """How many seeds tell as much as a mean over configurations; of equal numbers, their sum."""
+    return len(counts) ** 2 / sum(1 / n for n in counts)
+
+
+@lru_cache(maxsize=64)
+def _kept_draws(entropy: tuple[int, ...], n: int) -> tuple[npt.NDArray[np.integer], ...]:
+    # Of so few seeds none is drawn more often than two bytes can say.
+    return tuple(drawn.astype(np.uint16) for drawn in _draws(entropy, n))
+
+
+def _draws(entropy: tuple[int, ...], n: int) -> Iterator[npt.NDArray[np.integer]]:
+    generator = np.random.default_rng(entropy)
+    at_once = max(1, MOST_AT_ONCE // n)
+    for start in range(0, RESAMPLES, at_once):
+        # However they are divided, the same are drawn.
+        size = min(at_once, RESAMPLES - start)
+        yield generator.multinomial(n, np.full(n, 1 / n), size=size)
+
+
+@dataclass(frozen=True)
+class ImportanceMeasure:
+    """What the seeds of a configuration are summed up by."""
+
+    column: str
+    """The column with a row for each model."""
+    fails: bool = False
+    """Whether it is a share of failing seeds, of which less is better; else a median."""
+    succeeds: bool = False
+    """Whether it is a share of seeds that did well, of which more is better."""
+
+    @property
+    def is_share(self) -> bool:
+        return self.fails or self.succeeds
+
+    def of(self, outcomes: SeedOutcomes) -> float:
+        return outcomes.share if self.is_share else outcomes.median
+
+
+MEASURES = {
+    "Median accuracy": ImportanceMeasure("accuracy"),
+    "Median solved length": ImportanceMeasure("solved_length"),
+    "Failing share": ImportanceMeasure("failing", fails=True),
+    "Share that learned": ImportanceMeasure("learned", succeeds=True),
+    "Share that generalizes": ImportanceMeasure("generalizes", succeeds=True),
+}
+
+
+def with_largest_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> pd.DataFrame:
+    """Models of which each seed is there once, with the largest budget that it was trained with,
+    as if of the configuration of the smallest.
+
+    Args:
+        models: one row a finished model: config_id, model_seed.
+        budgets: the configurations that are one model, by budget, the smallest first.
+    """
+    first: dict[int, int] = {}
+    place: dict[int, int] = {}
+    for there in _there(models, budgets):
+        first |= dict.fromkeys(there, there[0])
+        place |= {config_id: number for number, config_id in enumerate(there)}
+    ids = [int(x) for x in models["config_id"]]
+    joined = models.assign(config_id=[first.get(x, x) for x in ids])
+    later = joined.iloc[np.argsort([place.get(x, 0) for x in ids], kind="stable")]
+    return later.drop_duplicates(["config_id", "model_seed"], keep="last").sort_index()
+
+
+def with_every_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> pd.DataFrame:
+    """Models with those besides that learned with a smaller budget, and so were not trained again:
+    with a larger one they count as they are.
+
+    Args:
+        models: as `with_largest_budget`, and learned (0 or 1).
+    """
+    parts = [models]
+    for there in _there(models, budgets):
+        latest = models[models["config_id"] == there[0]]
+        for config_id in there[1:]:
+            here = models[models["config_id"] == config_id]
+            left = latest[~latest["model_seed"].isin(here["model_seed"])]
+            carried = left[left["learned"] == 1].assign(config_id=config_id)
+            parts.append(carried)
+            latest = pd.concat([here, carried])
+    return pd.concat(parts, ignore_index=True)
+
+
+def _there(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> Iterator[list[int]]:
+    """The configurations of each model that have rows, the smallest budget first, where several."""
+    known = set(models["config_id"])
+    for model in budgets:
+        there = [config_id for config_id in model.values() if config_id in known]
+        if len(there) > 1:
+            yield there
+
+
+def importance(
+    models: pd.DataFrame,
+    settings: pd.DataFrame,
+    measure: ImportanceMeasure,
+    are_strangers: Callable[[int, int], bool] = lambda _a, _b: False,
+) -> pd.DataFrame:
+    """For each setting, how far its worst and its best value lie apart.
+
+    What a value comes to is the mean over the configurations that have it, so that one with many
+    seeds weighs as much as one with few.
+
+    Args:
+        models: one row a finished model of one language: config_id, model_seed, and the column
+            of the measure.
+        settings: a column a setting, indexed by config_id; those of one value are left out, and
+            configurations where one is missing have no part in it.
+        are_strangers: whether seeds of two configurations, by id, share nothing but their number.
+
+    Returns:
+        One row a setting, the one that moves most first: fields (its name; several, where they
+        differ only together), field (as text); moves (the difference, not below 0), low, high
+        (its 95% interval, which knows nothing of the choice of the two values; missing where seeds
+        are too few); worst, at_worst, best, at_best; values (how many); paired (whether the same
+        seeds are compared), alike (whether the configurations compared differ in nothing else).
+    """
+    outcomes = {
+        int(str(config_id)): SeedOutcomes.of(rows, measure.column)
+        for config_id, rows in models.groupby("config_id")
+    }
+    known = settings.loc[list(outcomes)]
+    rows = [_row(names, known, outcomes, measure, are_strangers) for names in _together(known)]
+    frame = pd.DataFrame(rows or {"moves": []})
+    return frame.sort_values("moves", ascending=False, kind="stable", ignore_index=True)
+
+
+def _together(settings: pd.DataFrame) -> Iterator[tuple[str, ...]]:
+    """The settings that differ; those that tell the same configurations apart, together."""
+    apart: dict[bytes, list[str]] = {}
+    for name in settings:
+        if settings[name].nunique() > 1:
+            codes = pd.factorize(settings[name])[0]
+            apart.setdefault(codes.tobytes(), []).append(str(name))
+    yield from map(tuple, apart.values())
+
+
+def _row(
+    names: Sequence[str],
+    settings: pd.DataFrame,
+    outcomes: Mapping[int, SeedOutcomes],
+    measure: ImportanceMeasure,
+    are_strangers: Callable[[int, int], bool],
+) -> dict[str, object]:
+    """Settings that go together: their worst and their best value."""
+    known = settings[settings[list(names)].notna().all(axis=1)]
+    values = pd.Series(
+        [", ".join(map(str, row)) for row in known[list(names)].to_numpy(dtype=object)],
+        index=known.index,
+    )
+    # In the order of their other settings, so that those that differ in nothing else meet.
+    rest = known.drop(columns=list(names)).to_numpy(dtype=object)
+    others = pd.Series([repr(row.tolist()) for row in rest], index=known.index)
+    places = {value: others[values == value].sort_values() for value in sorted(values.unique())}
+    means = {
+        value: float(np.mean([measure.of(outcomes[i]) for i in group.index]))
+        for value, group in places.items()
+    }
+    sign = 1 if measure.fails else -1
+    worst = max(means, key=lambda value: sign * means[value])
+    best = min((x for x in means if x != worst), key=lambda value: sign * means[value])
+    alike = places[worst].tolist() == places[best].tolist() and places[worst].is_unique
+    ids = [places[value].index.tolist() for value in (worst, best)]
+    bad, good = ([outcomes[i] for i in each] for each in ids)
+    # Of several that have no partners each is held against one: what makes strangers is a setting.
+    met = zip(*ids, strict=True) if alike else ((x, ids[1][0]) for x in ids[0])
+    strangers = any(are_strangers(*pair) for pair in met)
+    paired = alike and all(x.seeds == y.seeds for x, y in zip(bad, good, strict=True))
+    paired = paired and not strangers
+    if measure.fails:
+        interval = failing_difference(bad, good, paired=paired)
+    elif measure.succeeds:
+        interval = failing_difference(good, bad, paired=paired)
+    else:
+        paired = len({x.seeds for x in (*bad, *good)}) == 1 and not strangers
+        interval = median_difference(good, bad, paired=not strangers)
+    return {
+        "fields": tuple(names),
+        "field": ", ".join(names),
+        "moves": interval.value,
+        "low": interval.low,
+        "high": interval.high,
+        "worst": worst,
+        "at_worst": means[worst],
+        "best": best,
+        "at_best": means[best],
+        "values": len(places),
+        "paired": paired,
+        "alike": alike,
+    }
