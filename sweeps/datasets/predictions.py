@@ -14,7 +14,7 @@ from seqcls.imported import PREFIX, of_value, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
 from seqcls.text import TwiceError, canonical_json, each_once, nearest
 from sweeps.datasets.layouts import SPLIT_NAMES
-from sweeps.datasets.tables import Row, Table, is_index, kind_of, lower_names, refused_in, table_of
+from sweeps.datasets.tables import Row, Table, kind_of, refused_in, table_of
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
@@ -76,11 +76,13 @@ def read_predictions(path: Path) -> tuple[bool, dict[Run, list[Prediction]]]:
 
 def _rows(table: Table) -> Iterator[Row]:
     names = [name for name in table.names if not is_index(name)]
-    if not names or len(set(names)) < len(names):
-        raise DatasetError(f"{table.heading}: expected names of columns, each once")
-    lowered = {x: name for name, x in lower_names(table.heading, {x: x for x in names}).items()}
     for place, cells in table.rows(names):
-        yield place, {lowered.get(x, x): cell for x, cell in cells.items() if not is_index(x)}
+        yield place, {x: cell for x, cell in cells.items() if not is_index(x)}
+
+
+def is_index(name: str) -> bool:
+    """Whether a column is the index of a frame, which pandas writes beside it."""
+    return re.fullmatch(r"|unnamed: \d+|__index_level_\d+__", name) is not None
 
 
 def are_predictions(path: Path) -> bool:
