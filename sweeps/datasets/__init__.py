@@ -33,7 +33,7 @@ from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import count
 from sweeps.datasets.automata import is_automaton, read_automaton
 from sweeps.datasets.layouts import SPLIT_NAMES, RawRow, RawRows, raw_rows
-from sweeps.datasets.tables import refused_in
+from sweeps.datasets.tables import ROWS_AT_ONCE, refused_in
 from sweeps.datasets.written_lists import ANY_TEXT, written_list
 
 __all__ = ["FileContent", "read_content", "read_dataset", "read_rows_or_automaton"]
@@ -162,12 +162,15 @@ class _Texts:
             return composed
         return text
 
-    def split(self) -> Sequence[Sequence[str]]:
-        """The tokens of all texts, which are known by now."""
+    def settle(self) -> None:
+        """Finds out what tokens are, when all texts are known."""
         self.words = [row for row, text in enumerate(self.texts) if " " in text or "\t" in text]
         if self.spaced is None:
             self.spaced = self.has_lists or bool(self.words)
-        return [text.split() for text in self.texts] if self.spaced else self.texts
+
+    def split(self, text: str) -> Sequence[str]:
+        """The tokens of a text."""
+        return text.split() if self.spaced else text
 
     def read_as(self, rows: Sequence[RawRow]) -> str:
         """What the tokens are, and which text says so."""
@@ -297,15 +300,15 @@ class _Rows:
         """What is against the tokens of texts, and of all together; they are the alphabet."""
         known: dict[str, str] = {}
         """The place where each token is first."""
-        self.texts = {column.name: column.split() for column in self._columns}
-        if is_whole:
-            self.read_as = [column.read_as(self.kept) for column in self._columns]
-        for row, *texts in zip(self.kept, *self.texts.values(), strict=True):
-            for column, tokens in zip(self._columns, texts, strict=True):
-                what = f"{row.place}: {column.name}"
+        for column in self._columns:
+            column.settle()
+            self.read_as += [column.read_as(self.kept)] * is_whole
+        for number, row in enumerate(self.kept):
+            for column in self._columns:
+                tokens, what = column.split(column.texts[number]), f"{row.place}: {column.name}"
                 if len(tokens) > MAX_LENGTH:
                     yield f"{what} has {len(tokens):,} tokens, expected at most {MAX_LENGTH:,}"
-                if not tokens and len(texts) > 1 and column is self._tokens:
+                if not tokens and len(self._columns) > 1 and column is self._tokens:
                     yield f"{what} is empty: a pair needs an input"
                 for token in sorted({*tokens} - known.keys()):
                     if obstacle := alphabet_obstacle((token,), notation=True):
@@ -325,14 +328,14 @@ class _Rows:
 
     def dataset(self, name: str) -> Dataset:
         """The dataset of the rows, of which none is refused."""
-        letters = self._letters("tokens")
+        letters = self._letters(self._tokens)
         lengths = np.asarray((letters != NO_LETTER).sum(axis=1), dtype=np.int64)
         self.strings = TokenStrings(len(self.alphabet), lengths, letters)
         labels = targets = None
         if self._has["label"]:
             self.answers = labels = np.array([row.label for row in self.kept], dtype=bool)
         else:
-            self.answers = targets = self._letters("target")
+            self.answers = targets = self._letters(self._targets)
         splits, border = [row.split for row in self.kept], [row.border for row in self.kept]
         return Dataset.of(
             name,
@@ -345,19 +348,23 @@ class _Rows:
             ids=[row.id for row in self.kept] if self._has["id"] else None,
         )
 
-    def _letters(self, column: str) -> np.ndarray:
+    def _letters(self, column: _Texts) -> np.ndarray:
         numbers = {token: x for x, token in enumerate(self.alphabet)}
-        texts = self.texts[column]
-        width = max(map(len, texts), default=0)
-        if width * len(texts) > MAX_PLACES:
+        lengths = np.array([len(column.split(text)) for text in column.texts])
+        width = int(lengths.max(initial=0))
+        if width * len(lengths) > MAX_PLACES:
             raise DatasetError(
-                f"{len(texts):,} rows, of up to {width:,} tokens, expected at most {MAX_PLACES:,} "
-                "in all, each row as long as the longest; take fewer or shorter rows"
+                f"{len(lengths):,} rows, of up to {width:,} tokens, expected at most "
+                f"{MAX_PLACES:,} in all, each row as long as the longest; take fewer or shorter "
+                "rows"
             )
-        letters = np.full((len(texts), width), NO_LETTER, dtype=np.uint8)
-        flat = map(numbers.__getitem__, chain.from_iterable(texts))
-        is_one = np.arange(width) < np.array(list(map(len, texts)))[:, None]
-        letters[is_one] = np.fromiter(flat, dtype=np.uint8)
+        letters = np.full((len(lengths), width), NO_LETTER, dtype=np.uint8)
+        # Some rows at once, since what is made of them takes twice the room of their letters.
+        for start in range(0, len(lengths), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            tokens = chain.from_iterable(map(column.split, column.texts[some]))
+            is_one = np.arange(width) < lengths[some, None]
+            letters[some][is_one] = np.fromiter(map(numbers.__getitem__, tokens), dtype=np.uint8)
         return letters
 
     def contradictions(self) -> Sequence[str]:

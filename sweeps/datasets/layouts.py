@@ -15,8 +15,8 @@ from sweeps.datasets.tables import (
     Table,
     kind_of,
     lines_of,
+    read_separated,
     refused_in,
-    separated,
     table_of,
 )
 
@@ -119,7 +119,7 @@ def raw_rows(path: Path) -> RawRows:
                 return _texts(path, _beside(path, f"{pairs[1]}_tgt.txt"), "target")
             if (part := _PART.fullmatch(path.name)) and _has_no_names(path):
                 beside = [x for x in path.parent.iterdir() if x.name.startswith(f"{part[1]}_")]
-                return _joined(path.parent, _language(path, *part.groups()), sorted(beside))
+                return _join(path.parent, _language(path, *part.groups()), sorted(beside))
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
     return _known_columns(table_of(path))
@@ -231,7 +231,7 @@ def _folder(path: Path) -> RawRows:
         if (file := _one_file(path / folder, "main.tok"))
     ]
     parts = [_Part((x, y), _texts(x, y, "label"), split) for x, y, split in texts]
-    return _joined(path, parts or _pairs(path, files) or _language_of(path, files), files)
+    return _join(path, parts or _pairs(path, files) or _language_of(path, files), files)
 
 
 def _pairs(path: Path, files: Sequence[Path]) -> list[_Part]:
@@ -265,7 +265,7 @@ def _language(path: Path, name: str, part: str) -> list[_Part]:
     parts = []
     for spelled, (split, border) in MLREGTEST.items():
         if file := _one_file(path.parent, *(f"{name}_{x}.txt" for x in spelled)):
-            raw = _known_columns(separated("\t", file, ("tokens", "label")))
+            raw = _known_columns(read_separated("\t", file, ("tokens", "label")))
             parts.append(_Part([file], replace(raw, spaced=False), split, border))
     return parts
 
@@ -320,7 +320,7 @@ def _tables(files: Sequence[Path]) -> list[_Part]:
     return parts
 
 
-def _joined(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRows:
+def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRows:
     """The rows of all parts, which have the same columns.
 
     Args:

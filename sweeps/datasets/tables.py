@@ -201,7 +201,7 @@ def whole_content(path: Path, most: int = MAX_AT_ONCE) -> bytes:
 _IN_QUOTES = re.compile('"(?:[^"]|"")*"').fullmatch
 
 
-def separated(separator: str, path: Path, names: Sequence[str] | None = None) -> Table:
+def read_separated(separator: str, path: Path, names: Sequence[str] | None = None) -> Table:
     """The table in a CSV or TSV file.
 
     Args:
@@ -393,8 +393,8 @@ def _unpacked_bytes(column: "pa.Array") -> int:
 
 
 READERS: Mapping[str, Callable[[Path], Table]] = {
-    ".csv": partial(separated, ","),
-    **dict.fromkeys((".tsv", ".txt"), partial(separated, "\t")),
+    ".csv": partial(read_separated, ","),
+    **dict.fromkeys((".tsv", ".txt"), partial(read_separated, "\t")),
     **dict.fromkeys((".jsonl", ".ndjson"), _json_lines),
     ".json": _json,
     ".parquet": _parquet,

@@ -257,7 +257,11 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("sheet.xlsx", b"PK", "save sheets as CSV"),
     ("file.zip", b"PK", "a name that ends in '.zip'"),
     ("none.parquet", b"PAR1 nothing", "no Parquet file"),
-    ("records.parquet", pa.table({"tokens": [{"a": 1}], "label": [1]}), "row 1: {'a': 1}, expected text or a list"),
+    (
+        "records.parquet",
+        pa.table({"tokens": [{"a": 1}], "label": [1]}),
+        "row 1: {'a': 1}, expected",
+    ),
     ("alone_src.txt", "ab\n", "no 'alone_tgt.txt' beside alone_src.txt"),
 ]
 """Files, and what is said of them."""
