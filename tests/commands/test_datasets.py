@@ -260,7 +260,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
     (
         "records.parquet",
         pa.table({"tokens": [{"a": 1}], "label": [1]}),
-        "row 1: {'a': 1}, expected",
+        "row 1: {'a': 1}",
     ),
     ("alone_src.txt", "ab\n", "no 'alone_tgt.txt' beside alone_src.txt"),
 ]
