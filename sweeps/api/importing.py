@@ -8,7 +8,6 @@ neighbors cannot be told from one that was not, but none is reordered here.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as with_fields
-from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +19,7 @@ from seqcls.errors import ConfigError, DatasetError, Parameter
 from seqcls.imported import imported_config, same_settings
 from seqcls.problem import resolve
 from seqcls.strings.datasets import MAX_NAME, SPLITS, Dataset, remember
-from seqcls.strings.tokenizer import FIRST_LETTER
+from seqcls.strings.tokenizer import FIRST_LETTER, unpack_array
 from sweeps.api.predictions import TestedStrings, evaluate_predictions
 from sweeps.datasets import read_content, read_dataset
 from sweeps.datasets.predictions import Prediction, are_predictions, read_predictions, seed_of
@@ -56,47 +55,41 @@ def prediction_rows(predictions: Any) -> tuple[bool, list[Prediction]]:
         DatasetError: it is none of these, or columns are not equally long.
     """
     columns = _columns(predictions)
-    by_id = "tokens" not in columns
-    for name in ("id" if by_id else "tokens", "prediction"):
+    string = "tokens" if "tokens" in columns else "id"
+    for name in (string, "prediction"):
         if name not in columns:
             said = ", ".join(map(str, columns))[:100]
             missing = "id or tokens" if name == "id" else name
             raise DatasetError(f"predictions have the columns {said!r}, not {missing}: {EXPECTED}")
-    names = ["id" if by_id else "tokens", "prediction", *(["score"] if "score" in columns else [])]
-    given = {name: _column(name, columns[name]) for name in names}
-    if len({len(values) for values in given.values()}) > 1:
+    given = {x: _column(x, columns[x]) for x in (string, "prediction", "score") if x in columns}
+    if len({*map(len, given.values())}) > 1:
         said = ", ".join(f"{name} {len(values):,}" for name, values in given.items())
         raise DatasetError(f"predictions have columns of different lengths: {said}")
     rows = zip(*given.values(), strict=True)
-    return by_id, [Prediction(f"row {number}", *row) for number, row in enumerate(rows, 1)]
+    return string == "id", [Prediction(f"row {n}", *row) for n, row in enumerate(rows, 1)]
 
 
 def _columns(predictions: Any) -> Mapping[str, Any]:
     """The columns by name, as they are given."""
-    names = getattr(predictions, "column_names", None)
-    if names is None and not isinstance(predictions, Mapping):
-        names = getattr(predictions, "columns", None)
-    if names is None and isinstance(predictions, np.ndarray):
-        names = predictions.dtype.names
-    if names is not None:
-        listed = list(names)
-        if twice := [name for name in KNOWN if listed.count(name) > 1]:
-            raise DatasetError(f"predictions have two columns {twice[0]!r}; remove one")
-        return {str(name): predictions[name] for name in listed if name in KNOWN} or {
-            str(name): None for name in listed
-        }
+    if callable(as_frame := getattr(predictions, "to_pandas", None)):
+        predictions = as_frame()
     if isinstance(predictions, Mapping):
-        if any(name in KNOWN and not _is_answer(predictions[name]) for name in predictions):
+        if any(name in KNOWN and not _is_answer(x) for name, x in predictions.items()):
             return predictions
         return {"tokens": list(predictions), "prediction": list(predictions.values())}
-    rows = list(predictions) if isinstance(predictions, Iterable) else None
-    if rows and all(isinstance(row, Mapping) for row in rows):
-        there = [name for name in KNOWN if any(name in row for row in rows)]
-        return {name: [row.get(name) for row in rows] for name in there}
-    raise DatasetError(
-        f"predictions are {' '.join(repr(predictions).split())[:60]}, of type "
-        f"{type(predictions).__name__}: {EXPECTED}"
-    )
+    if not isinstance(predictions, pd.DataFrame) and isinstance(predictions, Iterable):
+        is_array = isinstance(predictions, np.ndarray) and predictions.dtype.names
+        rows = predictions if is_array else list(predictions)
+        if is_array or (rows and all(isinstance(row, Mapping) for row in rows)):
+            predictions = pd.DataFrame(rows, dtype=object)
+    if not isinstance(predictions, pd.DataFrame):
+        raise DatasetError(
+            f"predictions are {' '.join(repr(predictions).split())[:60]}, of type "
+            f"{type(predictions).__name__}: {EXPECTED}"
+        )
+    if twice := {*predictions.columns[predictions.columns.duplicated()]} & {*KNOWN}:
+        raise DatasetError(f"predictions have two columns {max(twice)!r}; remove one")
+    return {str(name): predictions[name] for name in predictions.columns.drop_duplicates()}
 
 
 def _is_answer(value: Any) -> bool:
@@ -115,23 +108,10 @@ def _column(name: str, values: Any) -> list[Any]:
             f"column {name!r} is {' '.join(repr(values).split())[:60]}, expected a list, an array "
             "or a series"
         )
-    for method in ("to_pylist", "to_list", "tolist"):
-        if callable(found := getattr(values, method, None)):
-            values = found()
-            break
-    return [_item(value) for value in values]
-
-
-def _item(value: Any) -> Any:
-    """A cell; a number of NumPy or PyTorch as Python has it."""
-    if isinstance(value, str | int | float | list | tuple) or value is None:
-        return value
-    if callable(as_list := getattr(value, "tolist", None)):
-        return as_list()
-    return None if value is pd.NA or value is pd.NaT else value
-
-
-LOSSES = "expected a pair of numbers an epoch: train, validation"
+    # Numbers of NumPy, PyTorch and Arrow as Python has them.
+    as_list = getattr(values, "to_pylist", None) or getattr(values, "tolist", None)
+    rows = as_list() if as_list else [unpack_array(value) for value in values]
+    return [None if value is pd.NA or value is pd.NaT else unpack_array(value) for value in rows]
 
 
 def _losses(losses: Any) -> tuple[list[float], list[float], str]:
@@ -140,38 +120,24 @@ def _losses(losses: Any) -> tuple[list[float], list[float], str]:
     Raises:
         ConfigError: they are no pairs of numbers.
     """
-    pairs = _pairs(losses)
-    kept = list(takewhile(lambda pair: np.isfinite(pair).all(), pairs))
-    train, validation = [x for x, _ in kept], [x for _, x in kept]
-    if len(kept) == len(pairs):
-        return train, validation, ""
-    said = zip(("train", "validation"), pairs[len(kept)], strict=True)
-    part, loss = next((part, loss) for part, loss in said if not np.isfinite(loss))
-    return train, validation, f"diverged in epoch {len(kept) + 1}: the {part} loss became {loss}"
-
-
-def _pairs(losses: Any) -> list[tuple[float, float]]:
-    if isinstance(losses, Mapping | pd.DataFrame):
-        columns: list[Any] = [
-            losses.get(x, losses.get(f"{x}_loss")) for x in ("train", "validation")
-        ]
-        if any(column is None for column in columns):
-            said = ", ".join(map(str, losses))[:60]
-            raise ConfigError(f"losses have the columns {said!r}, expected train and validation")
-        # As `frame.to_dict()` has them, by index.
-        losses = zip_longest(*(x.values() if isinstance(x, Mapping) else x for x in columns))
-    losses = [] if losses is None else losses
-    if isinstance(losses, str) or not isinstance(losses, Iterable):
-        raise ConfigError(f"losses={losses!r:.60}: {LOSSES}")
-    pairs = []
-    for epoch, given in enumerate(losses, 1):
-        try:
-            train, validation = map(float, () if isinstance(given, str) else given)
-        except (TypeError, ValueError, OverflowError):
-            said = " ".join(repr(given).split())[:60]
-            raise ConfigError(f"losses: epoch {epoch} is {said}, {LOSSES}") from None
-        pairs.append((train, validation))
-    return pairs
+    try:
+        if isinstance(losses, Mapping | pd.DataFrame):
+            frame = pd.DataFrame(losses).rename(columns=lambda x: str(x).removesuffix("_loss"))
+            losses = frame[["train", "validation"]].to_numpy()
+        pairs = np.array([[*pair] for pair in ([] if losses is None else losses)], dtype=float)
+        train, validation = pairs.reshape(-1, 2 if not pairs.size else pairs.shape[1]).T
+    except (TypeError, ValueError, KeyError, OverflowError):
+        said = " ".join(repr(losses).split())[:60]
+        raise ConfigError(
+            f"losses={said}: expected a pair of numbers an epoch, or columns train and validation"
+        ) from None
+    finite = np.isfinite([train, validation])
+    if finite.all():
+        return train.tolist(), validation.tolist(), ""
+    end = int(finite.all(axis=0).argmin())
+    part, loss = ("validation", validation[end]) if finite[0, end] else ("train", train[end])
+    said = f"diverged in epoch {end + 1}: the {part} loss became {loss}"
+    return train[:end].tolist(), validation[:end].tolist(), said
 
 
 class ResultLog:

@@ -1,6 +1,6 @@
 """How much of a test was trained on, in a sentence: for commands, pages and reports."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import takewhile
 
@@ -55,34 +55,40 @@ def trained_on(
         None where there is nothing to be said.
     """
     effort = Effort(UNLIMITED) if exact else Effort()
-    distinct: dict[tuple[object, ...], RunConfig] = {}
-    for config in configs:
-        distinct.setdefault(_strings_of(config), config)
-        if len(distinct) > MOST_TESTS:
-            return None
+    distinct = _distinct(configs)
+    if len(distinct) > MOST_TESTS:
+        return None
     problems: dict[tuple[object, ...], Problem] = {}
+    for problem in _problems(distinct):
+        if not problem.config.imported:
+            asked = problem.train, problem.test, problem.config.max_num_epochs
+            problems.setdefault(asked, problem)
     found = []
-    # Of a package that is not here, or a test that cannot be drawn, others say what is wrong.
+    # Of a test that cannot be drawn, others say what is wrong.
     with suppress(SeqclsError):
-        for config in distinct.values():
-            problem = resolve(config)
-            if not problem.config.imported:
-                problems.setdefault((problem.train, problem.test, config.max_num_epochs), problem)
-        found = [
-            (problem, overlap(problem, effort, epochs)) for problem in check_each(problems.values())
-        ]
+        found = [(x, overlap(x, effort, epochs)) for x in check_each(problems.values())]
     if not found:
         return None
     one = len(found) == 1
     said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
-    configs = list(distinct.values())
-    sentences = (said, without_pairs(configs), majority(configs), contradictions(configs))
+    sentences = (said, without_pairs(distinct), majority(distinct), contradictions(distinct))
     return " ".join(filter(None, sentences)) or None
 
 
-def _strings_of(config: RunConfig) -> tuple[object, ...]:
-    """The fields that may say which strings a configuration trains and tests on."""
-    return tuple(item for item in config.changed.items() if item[0] not in _NOT_OF_STRINGS)
+def _distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:
+    """Configurations that may train and test on other strings."""
+    by_strings: dict[object, RunConfig] = {}
+    for config in configs:
+        fields = tuple(x for x in config.changed.items() if x[0] not in _NOT_OF_STRINGS)
+        by_strings.setdefault(fields, config)
+    return [*by_strings.values()]
+
+
+def _problems(configs: Iterable[RunConfig]) -> Iterator[Problem]:
+    """What they ask; of those of a package that is not here others say what is wrong."""
+    for config in _distinct(configs):
+        with suppress(SeqclsError):
+            yield resolve(config)
 
 
 def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
@@ -99,8 +105,12 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
             f"takes drawing {number:,} training strings anew; {AT_ANY_COST} does."
         )
     least = "" if found.is_exact else "At least "
-    looked = "" if found.is_exact else f" (the first {_epochs(found.seen)} searched)"
-    where = "the training set" if problem.train.repeats else _epochs(found.epochs) + " of training"
+    looked = "" if found.is_exact else f" (the first {count(found.seen, 'epoch')} searched)"
+    where = (
+        "the training set"
+        if problem.train.repeats
+        else count(found.epochs, "epoch") + " of training"
+    )
     # The last epoch may have ended early.
     most = epochs is None or problem.config.check_every > 0
     up_to = "up to " if most and not problem.train.repeats else ""
@@ -125,31 +135,25 @@ def majority(configs: Iterable[RunConfig]) -> str:
     """What the majority answer by length is right on beyond the trained lengths, and where that
     comes from, in a sentence; or nothing.
     """
-    problems: dict[tuple[object, object], Problem] = {}
+    asked = {(x.train, x.test): x for x in _problems(configs) if not x.is_imported}
     shares: list[tuple[float, float, float]] = []
-    left, unseen = MOST_TOKENS, set[tuple[object, object]]()
-    for config in {_strings_of(config): config for config in configs}.values():
-        with suppress(SeqclsError):
-            problem = resolve(config)
-            asked = problem.train, problem.test
-            if asked in problems or problem.is_imported:
-                continue
-            tokens = problem.test.epoch_size * max(1, problem.test.lengths[-1])
-            if tokens > left:
-                unseen.add(asked)
-                continue
+    left, problems = MOST_TOKENS, list[Problem]()
+    for problem in asked.values():
+        tokens = problem.test.epoch_size * max(1, problem.test.lengths[-1])
+        if tokens <= left:
             left -= tokens
-            problems[asked] = problem
-            shares += [] if problem.lacks("labels") else _majority_of(problem)
+            problems.append(problem)
+            with suppress(SeqclsError):
+                shares += [] if problem.lacks("labels") else _majority_of(problem)
     if not shares or max(shares)[0] < LEAST_SAID:
         return ""
-    (share, constant, short), (problem, *others) = shares[0], problems.values()
     by_length = "The more frequent answer of each length"
-    if others or unseen:
+    if len(asked) > 1:
         ends = " to ".join(dict.fromkeys(f"{x[0]:.0%}" for x in (min(shares), max(shares))))
-        every = len(problems) + len(unseen)
-        where = f", in {len(problems):,} of {_tests(every)}" if unseen else ""
+        is_all = len(problems) == len(asked)
+        where = "" if is_all else f", in {len(problems):,} of {count(len(asked), 'test set')}"
         return f"{by_length} is right on {ends} of longer test strings{where}."
+    (share, constant, short), problem = shares[0], problems[0]
     is_constant = abs(constant) > share - 0.01
     said = f"Always answering {'yes' if constant > 0 else 'no'}" if is_constant else by_length
     said += f" is right on {share:.0%} of longer test strings"
@@ -179,37 +183,35 @@ def _majority_of(problem: Problem) -> list[tuple[float, float, float]]:
 
 def contradictions(configs: Iterable[RunConfig]) -> str:
     """Which files have rows that contradict others, in sentences; none where none has."""
-    sentences = dict[str, None]()
+    said = dict[str, None]()
     for digest in {config.dataset: None for config in configs if config.dataset}:
         with suppress(SeqclsError):
             content = dataset_of(digest)
             if isinstance(content, Dataset) and (wrong := content.contradictions[1]):
                 rows = int(content.contradicted.sum())
-                said = "1 row contradicts" if rows == 1 else f"{rows:,} rows contradict"
-                are = "is" if rows == 1 else "are"
-                reached = percent(1 - wrong / len(content), 1)
-                sentences[
-                    f"In {content.name} {said} others of the same string (seqcls data lists them), "
-                    f"and {are} trained on but not tested; a perfect model could be "
-                    f"right on {reached} of all {len(content):,}."
+                says, are = ("contradicts", "is") if rows == 1 else ("contradict", "are")
+                said[
+                    f"In {content.name} {count(rows, 'row')} {says} others of the same string "
+                    f"(seqcls data lists them), and {are} trained on but not tested; a perfect "
+                    f"model could be right on {percent(1 - wrong / len(content), 1)} of all "
+                    f"{len(content):,}."
                 ] = None
-    return " ".join(sentences)
+    return " ".join(said)
 
 
 def without_pairs(configs: Iterable[RunConfig]) -> str:
     """At which lengths tests that ask for border pairs have none, in a sentence or none."""
-    tests: dict[BalancedStrings, None] = {}
-    for config in {_strings_of(config): config for config in configs}.values():
-        with suppress(SeqclsError):
-            problem = resolve(config)
-            if isinstance(problem.test, BalancedStrings) and not problem.is_imported:
-                tests[problem.test] = None
-    lacking = [lengths for x in tests if len(lengths := x.unpaired_lengths)]
+    tests = {problem.test: None for problem in _problems(configs) if not problem.is_imported}
+    lacking = [
+        lengths
+        for test in tests
+        if isinstance(test, BalancedStrings) and len(lengths := test.unpaired_lengths)
+    ]
     if not lacking:
         return ""
     if len(tests) > 1:
         has = "has" if len(lacking) == 1 else "have"
-        return f"At some lengths {_tests(len(lacking))} {has} no border pairs."
+        return f"At some lengths {count(len(lacking), 'test set')} {has} no border pairs."
     named, more = lacking[0][:MOST_UNPAIRED].tolist(), len(lacking[0]) - MOST_UNPAIRED
     others = f" and {more:,} other lengths" if more > 0 else ""
     return f"No positive string of a border pair has {', '.join(map(str, named))} tokens{others}."
@@ -231,14 +233,12 @@ def near_obstacle(problem: Problem) -> str | None:
 def without_near(configs: Iterable[RunConfig]) -> str:
     """Which languages have no near negatives though they are asked for, and why; or nothing."""
     reasons = dict[str, None]()
-    for config in {_strings_of(config): config for config in configs}.values():
+    for problem in _problems(configs):
         with suppress(SeqclsError):
-            if (said := near_obstacle(resolve(config))) is not None:
-                reasons[f"{config.task}: {said}"] = None
-    if not reasons:
-        return ""
-    first, more = next(iter(reasons)), len(reasons) - 1
-    return f"{first}{f' (and {more:,} more)' if more else ''}."
+            if (said := near_obstacle(problem)) is not None:
+                reasons[f"{problem.config.task}: {said}"] = None
+    more = f" (and {len(reasons) - 1:,} more)" if len(reasons) > 1 else ""
+    return f"{next(iter(reasons))}{more}." if reasons else ""
 
 
 def _by_length(found: Overlap) -> str:
@@ -253,25 +253,24 @@ def _by_length(found: Overlap) -> str:
 
 
 def _of_several(found: list[Overlap | None]) -> str:
-    some = [x for x in found if x is not None and x.share is not None]
+    some = sorted(
+        (x for x in found if x is not None and x.share is not None), key=lambda x: x.share or 0
+    )
     unknown = sum(x is None or (x.share is None and len(x.lengths) > 0) for x in found)
+    tests = count(unknown, "test set")
     if not some:
-        if not unknown:
-            return "No test string is of a length that is trained on."
         return (
             f"How many of the test strings of trained lengths were trained on is not known of "
-            f"these {_tests(unknown)}: that takes drawing the training strings anew; "
-            f"{AT_ANY_COST} does."
+            f"these {tests}: that takes drawing the training strings anew; {AT_ANY_COST} does."
+            if unknown
+            else "No test string is of a length that is trained on."
         )
-    lowest, highest = (pick(some, key=lambda x: x.share or 0) for pick in (min, max))
     least = "" if all(x.is_exact for x in some) else "at least "
-    shares = _percent(lowest)
-    if shares != _percent(highest):
-        shares = f"{shares} to {_percent(highest)}"
-    missing = f"; of {_tests(unknown)} more it is not known" if unknown else ""
+    shares = " to ".join(dict.fromkeys([_percent(some[0]), _percent(some[-1])]))
+    missing = f"; of {tests} more it is not known" if unknown else ""
     return (
-        f"In {_tests(len(some))}, {least}{shares} of the strings of trained lengths also occur in "
-        f"training{missing}."
+        f"In {count(len(some), 'test set')}, {least}{shares} of the strings of trained lengths "
+        f"also occur in training{missing}."
     )
 
 
@@ -282,11 +281,3 @@ def _percent(found: Overlap) -> str:
     if text == "0.0%":
         return "under 0.1%" if share else "0%"
     return "over 99.9%" if text == "100.0%" and share < 1 else text.replace(".0%", "%")
-
-
-def _tests(number: int) -> str:
-    return "1 test set" if number == 1 else f"{number:,} test sets"
-
-
-def _epochs(number: int) -> str:
-    return count(number, "epoch")

@@ -1,7 +1,7 @@
 """Predictions of models trained elsewhere, held against what is right of each test string.
 
-A prediction is found by its string, whichever way that is written; all are then joined with the
-test strings as one frame, in which those that are missing, twice or contradict are seen.
+A prediction is joined with its test string by its tokens, whichever way they are written, or by the
+id of its row; those that are missing, stand twice or contradict others are named.
 """
 
 import math
@@ -15,7 +15,6 @@ from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
-import pandas as pd
 
 from seqcls.errors import ConfigError, DatasetError, InvalidStringError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, evaluation_of
@@ -74,30 +73,32 @@ class TestedStrings:
         return content if isinstance(content, Dataset) else None
 
     @cached_property
-    def rows_of_ids(self) -> dict[str, int]:
-        """The string of each id of the tested rows of a file."""
-        content, test = self._content, self.problem.test
-        if content is None or content.ids is None:
-            raise DatasetError("id: the test strings have none; give their tokens")
-        rows: np.ndarray = getattr(test, "rows")  # noqa: B009
-        return {
-            content.ids[row]: self.rows[self._letters_of(content, row)] for row in rows.tolist()
-        }
-
-    @cached_property
-    def untested(self) -> frozenset[Any]:
-        """Ids and letters of the rows of a test that contradict others, and so are not asked.
+    def _contradicted(self) -> dict[int, tuple[int, ...]]:
+        """The letters of the rows of a test that contradict others, and so are not asked.
 
         Of models that answer them all the same, their answers are left out.
         """
         if (content := self._content) is None:
-            return frozenset()
+            return {}
         is_tested = content.splits is None or content.splits == SPLITS.index("test")
         rows = np.flatnonzero(content.contradicted & is_tested).tolist()
-        ids = content.ids or ()
-        return frozenset(
-            [self._letters_of(content, x) for x in rows] + [ids[x] for x in rows if ids]
-        )
+        return {row: self._letters_of(content, row) for row in rows}
+
+    @cached_property
+    def rows_of_strings(self) -> dict[Hashable, int]:
+        """The row of each test string by its letters, or its counts; -1 where it is not asked."""
+        return {**dict.fromkeys(self._contradicted.values(), -1), **self.rows}
+
+    @cached_property
+    def rows_of_ids(self) -> dict[Hashable, int]:
+        """The row of the string of each id of a file's tested rows; -1 where it is not asked."""
+        content, test = self._content, self.problem.test
+        if content is None or content.ids is None:
+            raise DatasetError("id: the test strings have none; give their tokens")
+        tested: np.ndarray = getattr(test, "rows")  # noqa: B009
+        of_row = {row: self.rows[self._letters_of(content, row)] for row in tested.tolist()}
+        known = {**dict.fromkeys(self._contradicted, -1), **of_row}
+        return {content.ids[row]: place for row, place in known.items()}
 
     def _letters_of(self, content: Dataset, row: int) -> tuple[int, ...]:
         strings = content.strings
@@ -199,45 +200,34 @@ class TestedStrings:
                 )
         return [compose(str(token)) for token in tokens]
 
-    def letters(self, value: Any) -> list[int]:
-        """The letters of a string as it was given: a list of tokens, or text.
-
-        Raises:
-            DatasetError: it is no string of this alphabet.
-        """
-        tokens = self._tokens("" if is_missing(value) else value, "tokens")
-        if not self._are_known(tokens):
-            text = str(value) if isinstance(value, str) else self.tokenizer.separator.join(tokens)
-            try:
-                self.tokenizer.encode(text.strip())
-            except InvalidStringError as error:
-                raise DatasetError(str(error)) from None
-            raise DatasetError(f"{value!r:.60}, expected a string of the alphabet")
-        return [self._alphabet[token] for token in tokens]
-
-    def key(self, value: Any, *, by_id: bool) -> Any:
-        """The id or the number of a test string; None of a row that the test leaves out.
+    def key(self, value: Any, *, by_id: bool) -> Hashable:
+        """The id of a test string, or its letters; counts where their order does not matter.
 
         Raises:
             DatasetError: it is that of no test string.
         """
         if by_id:
-            text = str(value.item() if isinstance(value, np.generic) else value).strip()
-            if text not in self.rows_of_ids and text.endswith(".0"):
+            text = str(unpack_array(value)).strip()
+            if text not in self.rows_of_ids:
                 # A frame has whole numbers so where another one of the column was missing.
                 text = text.removesuffix(".0")
-            if text not in self.rows_of_ids and text not in self.untested:
+            if text not in self.rows_of_ids:
                 raise DatasetError(f"id {text!r:.60} is not that of a test string")
-            return None if text in self.untested else text
-        letters = self.letters(value)
+            return text
+        tokens = self._tokens("" if is_missing(value) else value, "tokens")
+        if not self._are_known(tokens):
+            text = value if isinstance(value, str) else self.tokenizer.separator.join(tokens)
+            try:
+                self.tokenizer.encode(text.strip())
+            except InvalidStringError as error:
+                raise DatasetError(str(error)) from None
+            raise DatasetError(f"{value!r:.60}, expected a string of the alphabet")
+        letters = tuple(self._alphabet[token] for token in tokens)
         if self.test.strings.is_counted:
-            counts = np.bincount(letters, minlength=len(self._alphabet))
-            row = self.rows.get(tuple(counts.tolist()))
-        else:
-            row = self.rows.get(tuple(letters))
-        if row is None and tuple(letters) not in self.untested:
+            letters = tuple(map(letters.count, range(len(self._alphabet))))
+        if letters not in self.rows_of_strings:
             raise DatasetError(f"string {value!r:.60} is not a test string")
-        return row
+        return letters
 
     def answer(self, value: Any) -> Any:
         """A label, or the letters of an output; a token that the alphabet does not have is a number
@@ -268,34 +258,35 @@ class TestedStrings:
             for x in tokens
         )
 
-    def check_spelling(self, frame: pd.DataFrame) -> None:
+    def check_spelling(self, answers: Sequence[Prediction]) -> None:
         """Looks whether outputs are wrong for how they were written, and for nothing else.
 
         Args:
-            frame: those of all test strings, in their order, as `evaluate_predictions` joins them.
+            answers: those to all test strings, in their order; each a text and its letters.
 
         Raises:
             DatasetError: numbers have lost zeros in front, all are ids of tokens, or more are right
                 but for what no token has than are right.
         """
-        alphabet, answers = self.problem.task.alphabet, frame["answer"].tolist()
+        alphabet = self.problem.task.alphabet
         targets = [tuple(row[row != NO_LETTER].tolist()) for row in self.test.targets]
-        texts = list(map(_text, frame["given"]))
-        wrong = [row for row, target in enumerate(targets) if answers[row] != target]
+        pairs = zip(answers, targets, strict=True)
+        wrong = [row for row, (answer, target) in enumerate(pairs) if answer.string != target]
+        texts = [_text(x.answer) for x in answers]
 
         def refuse(row: int, why: str) -> NoReturn:
-            raise DatasetError(f"{frame['place'].iloc[row]}: prediction: {texts[row]!r:.60} {why}")
-
-        def right(row: int) -> str:
-            return f"{self.tokenizer.decode(FIRST_LETTER + x for x in targets[row])!r:.60}"
+            right = self.tokenizer.decode(FIRST_LETTER + x for x in targets[row])
+            raise DatasetError(
+                f"{answers[row].place}: prediction: {texts[row]!r:.60} {why}; write {right!r:.60}"
+            )
 
         spelled = {row: "".join(alphabet[x] for x in targets[row]) for row in wrong}
         cut = [row for row, x in spelled.items() if texts[row] == (x.lstrip("0") or "0") != x]
         if len(cut) > 1 and all(map(_NUMBER.fullmatch, texts)):
             refuse(
                 cut[0],
-                f"is {right(cut[0])} but for the zeros in front, which numbers lack, and all "
-                "outputs are written as numbers; give texts (dtype=str, where pandas reads them)",
+                "has no zeros in front, which numbers lack, and all outputs are written as "
+                "numbers; give texts (dtype=str, where pandas reads them)",
             )
         # Capitals and forms of letters are let go where no two tokens are then the same.
         fold = _fold if len({*map(_fold, alphabet)}) == len(alphabet) else str
@@ -304,21 +295,18 @@ class TestedStrings:
         written = [
             row
             for row in wrong
-            if max(answers[row], default=0) >= len(alphabet)
+            if max(answers[row].string, default=0) >= len(alphabet)
             and tuple(folded[x] for x in token.findall(fold(texts[row]))) == targets[row]
         ]
         if len(written) > max(1, len(targets) - len(wrong)):
             refuse(
                 written[0],
                 "is right but for signs or capitals that no token has, as "
-                f"{len(written):,} of {len(targets):,} outputs are; write {right(written[0])}",
+                f"{len(written):,} of {len(targets):,} outputs are",
             )
-        is_foreign = min(chain(*answers), default=0) >= len(alphabet)
+        is_foreign = min(chain(*(x.string for x in answers)), default=0) >= len(alphabet)
         if is_foreign and all(map(_IDS.fullmatch, texts)):
-            known = f"{' '.join(alphabet):.100}"
-            refuse(
-                0, f"and all others are numbers that are no tokens of the task; its own: {known}"
-            )
+            refuse(0, "and all others are numbers that are no tokens of the task")
 
     @property
     def writer(self) -> Tokenizer:
@@ -398,41 +386,38 @@ def evaluate_predictions(
     Raises:
         DatasetError: strings are missing, unknown or stand twice, or a prediction is none.
     """
-    read = []
+    rows = strings.rows_of_ids if by_id else strings.rows_of_strings
+    places: dict[Hashable, str] = {}
+    by_row: dict[int, Prediction] = {}
     for place, string, answer, score in _without_points(strings, list(given)):
         with refused_in(f"{place}: "):
             key = strings.key(string, by_id=by_id)
-            of_string = (strings.answer(answer), _score(score))
-        if key is not None:
-            row = strings.rows_of_ids[key] if by_id else key
-            read.append((place, key, row, *of_string, answer))
-    frame = pd.DataFrame(read, columns=["place", "key", "row", "answer", "score", "given"])
-    before = frame.groupby("key")["place"].transform("first")
-    for place, first in zip(frame["place"], before, strict=True):
-        if place != first:
-            raise DatasetError(f"{place}: the string of {first} again; keep one of them")
-    # Several ids may be those of one string.
-    firsts = frame.groupby("row")[["place", "answer"]].transform("first")
-    for place, answer, (first, other) in zip(
-        frame["place"], frame["answer"], firsts.itertuples(index=False), strict=True
-    ):
-        if answer != other:
-            raise DatasetError(f"{place}: the string of {first} again, with another prediction")
-    keys: list[Any] = [*strings.rows_of_ids] if by_id else [*strings.rows.values()]
-    wanted = pd.Series(keys, dtype=object)
-    if missing := wanted[~wanted.isin(frame["key"])].tolist():
-        shown = [repr(x if by_id else strings.test.texts[x])[:60] for x in missing[:SHOWN]]
+            row, letters = rows[key], strings.answer(answer)
+            made = Prediction(place, letters, answer, _score(score))
+            if row < 0:
+                continue
+            # Several ids may be those of one string.
+            first = by_row.get(row, made)
+            if (other := places.setdefault(key, place)) != place:
+                raise DatasetError(f"the string of {other} again; keep one of them")
+            if first.string != letters:
+                raise DatasetError(f"the string of {first.place} again, with another prediction")
+        by_row[row] = made
+    wanted = [key for key, row in rows.items() if row >= 0]
+    if missing := [key for key in wanted if key not in places]:
+        shown = [repr(x if by_id else strings.test.texts[rows[x]])[:60] for x in missing[:SHOWN]]
         more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
         raise DatasetError(
             f"no prediction for {len(missing):,} of {count(len(wanted), 'test string')}: "
             f"{', '.join(shown)}{more}"
         )
-    frame = frame.drop_duplicates("row", keep="last").sort_values("row")
+    answers = [by_row[row] for row in sorted(by_row)]
+    scores = np.array([x.score for x in answers], dtype=float)
     if strings.are_outputs:
-        strings.check_spelling(frame)
-    given_by_row = _outputs if strings.are_outputs else _labels
-    answers = given_by_row(strings, frame["answer"].tolist(), frame["score"].to_numpy(float))
-    return evaluation_of(strings.problem, strings.test, answers, strings.writer)
+        strings.check_spelling(answers)
+    of_kind = _outputs if strings.are_outputs else _labels
+    made_of = of_kind(strings, [x.string for x in answers], scores)
+    return evaluation_of(strings.problem, strings.test, made_of, strings.writer)
 
 
 def _without_points(strings: TestedStrings, given: list[Prediction]) -> list[Prediction]:
@@ -449,14 +434,6 @@ def _without_points(strings: TestedStrings, given: list[Prediction]) -> list[Pre
 _FLOAT = re.compile(r"-?[0-9]+(?:\.0|(?:\.[0-9]+)?e\+[0-9]+)")
 
 
-def _labels(strings: TestedStrings, labels: list[bool], scores: np.ndarray) -> Answers:
-    answers = np.array(labels, dtype=bool)
-    if why := _no_logits(answers, scores):
-        raise DatasetError(f"score: {why}; expected logits, log(p / (1 - p)), or no score")
-    test, every = strings.test, np.ones(len(answers), dtype=bool)
-    return Answers(test.strings, test.targets, answers, scores, every, ~every)
-
-
 _SCALES = (
     ("probabilities", 0.0, 0.5, 1.0, "0 to 0.5", "0.5 to 1"),
     ("logarithms of probabilities", -np.inf, np.log(0.5), 0.0, "log(0.5) down", "log(0.5) to 0"),
@@ -464,22 +441,28 @@ _SCALES = (
 """What scores may be instead of logits: the least, that of the threshold, the largest."""
 
 
-def _no_logits(answers: np.ndarray, scores: np.ndarray) -> str | None:
-    """Why scores cannot be logits of the answer 1; None where they may be."""
-    known = ~np.isnan(scores)
+def _labels(strings: TestedStrings, labels: list[bool], scores: np.ndarray) -> Answers:
+    """Labels with their logits.
+
+    Raises:
+        DatasetError: scores cannot be logits of the answer 1.
+    """
+    answers, known = np.array(labels, dtype=bool), ~np.isnan(scores)
     yes, no = scores[known & answers], scores[known & ~answers]
-    if (no <= 0).all() and (yes >= 0).all():
-        return None
-    if len(yes) and len(no) and yes.max() < no.min():
-        return "each of a string predicted 0 is above all of those predicted 1"
-    for name, least, half, most, below, above in _SCALES:
-        are_no = (no >= least).all() and (no <= half).all()
-        if are_no and (yes >= half).all() and (yes <= most).all():
-            return (
-                f"those of strings predicted 0 are from {below} and those of others from {above}, "
-                f"as {name} are"
-            )
-    return None
+    said = []
+    if not ((no <= 0).all() and (yes >= 0).all()):
+        said = [
+            f"those of strings predicted 0 are from {below} and those of others from {above}, as "
+            f"{name} are"
+            for name, least, half, most, below, above in _SCALES
+            if (np.clip(no, least, half) == no).all() and (np.clip(yes, half, most) == yes).all()
+        ]
+        if len(yes) and len(no) and yes.max() < no.min():
+            said = ["each of a string predicted 0 is above all of those predicted 1"]
+    if said:
+        raise DatasetError(f"score: {said[0]}; expected logits, log(p / (1 - p)), or no score")
+    test, every = strings.test, np.ones(len(answers), dtype=bool)
+    return Answers(test.strings, test.targets, answers, scores, every, ~every)
 
 
 def _outputs(

@@ -1,7 +1,7 @@
 """Rows of strings with their answers: of one table, or of the files of a folder, by split."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -13,11 +13,10 @@ from sweeps.datasets.tables import (
     COMPRESSED,
     READERS,
     Table,
-    full_row,
     kind_of,
     lines_of,
+    read_separated,
     refused_in,
-    separated_lines,
     table_of,
 )
 
@@ -28,8 +27,7 @@ SPLIT_NAMES = {
 }
 """What a split may be called in a file, and in the name of one."""
 
-COLUMNS = ("tokens", "label", "target", "split", "id")
-SPELLED = {
+SPELLED: Mapping[str, Sequence[Sequence[str]]] = {
     "tokens": (("tokens",), ("input", "string"), ("sequence", "text", "source", "src")),
     "label": (("label",),),
     "target": (("target",), ("output", "tgt")),
@@ -83,14 +81,28 @@ class RawRows:
     """What a file says of itself, and its rows."""
 
     columns: Sequence[str]
-    """Those of `COLUMNS` that it has, and `border`."""
+    """Those of `SPELLED` that it has."""
     rows: Iterator[RawRow]
     left_out: list[str] = field(default_factory=list)
     """Columns that mean nothing here; complete when the rows have been read."""
     spaced: bool | None = None
     """Whether tokens have spaces between; None where the texts have to say it."""
-    unread: tuple[str, ...] = ()
+    unread: Sequence[str] = ()
     """Files that are beside those that were read, and belong to no split."""
+
+
+class _Part(NamedTuple):
+    """The rows of one file of several, which is beside another where that has its answers."""
+
+    files: Sequence[Path]
+    raw: RawRows
+    split: str
+    border: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return self.files[0].name
 
 
 def raw_rows(path: Path) -> RawRows:
@@ -101,18 +113,16 @@ def raw_rows(path: Path) -> RawRows:
     """
     try:
         if path.is_dir():
-            layouts = (_flare, _pairs_by_split, _language_of_folder)
-            return next(filter(None, (lay(path) for lay in layouts)), None) or _tables(path)
-        if (pairs := _PAIRS.fullmatch(path.name)) and pairs[2] == "src" and path.is_file():
-            return RawRows(("tokens", "target"), _pairs(path, _targets_of(path), "target"))
-        if (part := _PART.fullmatch(path.name)) and _has_no_names(path):
-            return _language(path, *part.groups())
+            return _folder(path)
+        if path.is_file():
+            if (pairs := _PAIRS.fullmatch(path.name)) and pairs[2] == "src":
+                return _texts(path, _beside(path, f"{pairs[1]}_tgt.txt"), "target")
+            if (part := _PART.fullmatch(path.name)) and _has_no_names(path):
+                beside = [x for x in path.parent.iterdir() if x.name.startswith(f"{part[1]}_")]
+                return _join(path.parent, _language(path, *part.groups()), sorted(beside))
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
     return _known_columns(table_of(path))
-
-
-# One table.
 
 
 def _known_columns(table: Table) -> RawRows:
@@ -127,7 +137,7 @@ def _known_columns(table: Table) -> RawRows:
             if cells.keys() != known:
                 if sources["tokens"] not in cells:
                     raise DatasetError(f"{place} has no {sources['tokens']!r}")
-                if new := [x for x in COLUMNS if x in cells and sources.get(x) != x]:
+                if new := [x for x in SPELLED if x in cells and sources.get(x) != x]:
                     raise DatasetError(
                         f"{place} has {new[0]!r}, but {table.heading} has not; give it to every "
                         "row, or to none"
@@ -143,19 +153,17 @@ def _sources(table: Table) -> dict[str, str]:
     """What the file calls each column that it has of those that are known here."""
     sources: dict[str, str] = {}
     for column, ranks in SPELLED.items():
-        found = ([x for x in table.names if x.strip().lower() in rank] for rank in ranks)
+        found = ([x for x in table.names if x in rank] for rank in ranks)
         there = next(filter(None, found), [])
         if len(there) > 1:
-            called = " and ".join(map(repr, there[:3]))
             raise DatasetError(
-                f"{table.heading}: two columns are {column!r} ({called}); remove one, or call the "
-                f"right one {column!r} and the other otherwise"
+                f"{table.heading}: two columns are {column!r} ({' and '.join(map(repr, there))}); "
+                f"remove one, or call the right one {column!r} and the other otherwise"
             )
-        if there:
-            sources[column] = there[0]
+        sources.update(dict.fromkeys([column] * len(there), *there))
     # What is called `output` is the answer only where there is no other.
-    if "label" in sources and sources.get("target", "target").strip().lower() != "target":
-        del sources["target"]
+    if "label" in sources and sources.get("target") != "target":
+        sources.pop("target", None)
     shown, names = ", ".join(table.names)[:100], [", ".join(chain(*x)) for x in SPELLED.values()]
     known = f"tokens ({names[0]}), and label or target ({names[2]}); optionally split and id"
     if not sources:
@@ -163,17 +171,32 @@ def _sources(table: Table) -> dict[str, str]:
             f"{table.heading} is {shown!r}, expected a header with the names of columns, such as "
             f"tokens,label: known are {known}; rename them, or write such a line above"
         )
-    if "tokens" not in sources:
-        raise DatasetError(f"columns {shown!r}: expected one named 'tokens' (known are {known})")
-    if ("label" in sources) == ("target" in sources):
+    if "tokens" not in sources or ("label" in sources) == ("target" in sources):
         raise DatasetError(
-            f"columns {shown!r}: expected either 'label' or 'target' beside tokens "
+            f"columns {shown!r}: expected one named 'tokens', and either 'label' or 'target' "
             f"(known are {known})"
         )
     return sources
 
 
-# Two texts, line by line, and the folders of the benchmarks.
+def _texts(path: Path, answers: Path, column: str) -> RawRows:
+    """The lines of a text, and the answers in the same lines of another."""
+
+    def rows() -> Iterator[RawRow]:
+        for number, pair in enumerate(zip_longest(lines_of(path), _named_lines(answers)), 1):
+            if None in pair:
+                short = answers if pair[1] is None else path
+                raise DatasetError(f"{short.name} ends before line {number}, which the other has")
+            tokens, answer = (line.rstrip("\r\n") for line in pair)
+            answered: dict[str, Any] = {column: answer}
+            yield RawRow(f"line {number}", tokens, **answered)
+
+    return RawRows(("tokens", column), rows(), spaced=True if column == "label" else None)
+
+
+def _named_lines(path: Path) -> Iterator[str]:
+    with refused_in(f"{path.name}, "):
+        yield from lines_of(path)
 
 
 def _one_file(folder: Path, *names: str) -> Path | None:
@@ -191,88 +214,48 @@ def _one_file(folder: Path, *names: str) -> Path | None:
     return found[0] if found else None
 
 
-def _targets_of(path: Path) -> Path:
-    name = f"{path.name.rpartition('_src.txt')[0]}_tgt.txt"
+def _beside(path: Path, name: str) -> Path:
     if (other := _one_file(path.parent, name)) is None:
-        raise DatasetError(f"no {name!r} beside {path.name}, with the targets")
+        raise DatasetError(f"no {name!r} beside {path.name}, with the other half of its rows")
     return other
 
 
-def _named_lines(path: Path) -> Iterator[str]:
-    with refused_in(f"{path.parent.name}/{path.name}, "):
-        yield from lines_of(path)
+# Folders, as benchmarks and people lay them out.
 
 
-def _pairs(path: Path, other: Path, column: str, **more: Any) -> Iterator[RawRow]:
-    for number, pair in enumerate(zip_longest(_named_lines(path), _named_lines(other)), 1):
-        if None in pair:
-            short = other if pair[1] is None else path
-            raise DatasetError(f"{short.name} ends before line {number}, which the other has")
-        tokens, answer = (line.rstrip("\r\n") for line in pair)
-        place = f"{path.parent.name}/{path.name}, line {number}"
-        answers: dict[str, Any] = {column: answer, **more}
-        yield RawRow(place, tokens, **answers)
-
-
-def _none_empty(parts: Sequence[tuple[str, Iterator[RawRow]]]) -> Iterator[RawRow]:
-    """The rows of parts, of which each has some; else it is refused by its name."""
-    for name, rows in parts:
-        if (first := next(rows, None)) is None:
-            raise DatasetError(f"{name} has no rows; remove it, or write those of its split")
-        yield first
-        yield from rows
-
-
-def _texts_by_split(
-    path: Path, column: str, texts: Sequence[tuple[str, Path, Path]], spaced: bool | None = None
-) -> RawRows | None:
-    """The rows of a text and of its answers for each split; None where there are none."""
-    parts = [
-        (f"{file.parent.name}/{file.name}", _pairs(file, answers, column, split=split))
-        for split, file, answers in texts
+def _folder(path: Path) -> RawRows:
+    files = [x for x in sorted(path.iterdir()) if not x.name.startswith(".")]
+    texts = [
+        (file, _beside(file, "labels.txt"), split)
+        for folder, split in FLARE.items()
+        if (file := _one_file(path / folder, "main.tok"))
     ]
-    if not parts:
-        return None
-    unread = _not_read(path, [file for _, *files in texts for file in files])
-    return RawRows(("tokens", column, "split"), _none_empty(parts), spaced=spaced, unread=unread)
+    parts = [_Part((x, y), _texts(x, y, "label"), split) for x, y, split in texts]
+    return _join(path, parts or _pairs(path, files) or _language_of(path, files), files)
 
 
-def _flare(path: Path) -> RawRows | None:
-    """FLaRe's `main.tok` and `labels.txt`, in a folder for each split."""
-    texts = []
-    for name, split in FLARE.items():
-        if file := _one_file(path / name, "main.tok"):
-            if (labels := _one_file(file.parent, "labels.txt")) is None:
-                raise DatasetError(f"no labels.txt in {file.parent.name!r}, beside its main.tok")
-            texts.append((split, file, labels))
-    return _texts_by_split(path, "label", texts, spaced=True)
-
-
-def _pairs_by_split(path: Path) -> RawRows | None:
-    """Pairs of texts whose names begin with the word for a split; None where there are none."""
-    sources: dict[str, Path] = {}
-    named = [_PAIRS.fullmatch(file.name) for file in sorted(path.iterdir())]
-    for name in dict.fromkeys(found[1] for found in named if found is not None):
-        split = next((SPLIT_NAMES[x] for x in SPLIT_NAMES if name.startswith(x)), None)
-        if split is None:
-            continue
-        if (source := _one_file(path, f"{name}_src.txt")) is None:
-            raise DatasetError(f"no '{name}_src.txt' beside {name}_tgt.txt, with the inputs")
-        if (other := sources.setdefault(split, source)) != source:
-            raise DatasetError(
-                f"{other.name} and {source.name} are both for the split {split!r}; keep one of them"
-            )
-    texts = [(split, source, _targets_of(source)) for split, source in sources.items()]
-    return _texts_by_split(path, "target", texts)
+def _pairs(path: Path, files: Sequence[Path]) -> list[_Part]:
+    """Pairs of texts whose names begin with the word for a split."""
+    parts: dict[str, _Part] = {}
+    for name in dict.fromkeys(x[1] for file in files if (x := _PAIRS.fullmatch(file.name))):
+        if split := next((SPLIT_NAMES[x] for x in SPLIT_NAMES if name.startswith(x)), None):
+            source = _beside(path / f"{name}_tgt.txt", f"{name}_src.txt")
+            target = _beside(source, f"{name}_tgt.txt")
+            if split in parts:
+                raise DatasetError(
+                    f"{parts[split].name} and {source.name} are both for the split {split!r}; "
+                    "keep one of them"
+                )
+            parts[split] = _Part((source, target), _texts(source, target, "target"), split)
+    return [*parts.values()]
 
 
 def _has_no_names(path: Path) -> bool:
     """Whether a table begins with a row, and not with the names of its columns."""
-    first = next(lines_of(path), "") if path.is_file() else ""
-    return first.rstrip("\r\n").rpartition("\t")[2] in ("TRUE", "FALSE")
+    return next(lines_of(path), "").rstrip("\r\n").rpartition("\t")[2] in ("TRUE", "FALSE")
 
 
-def _language(path: Path, name: str, part: str) -> RawRows:
+def _language(path: Path, name: str, part: str) -> list[_Part]:
     """All parts of the language of MLRegTest whose training strings a file has."""
     if part != "Train":
         raise DatasetError(
@@ -282,45 +265,22 @@ def _language(path: Path, name: str, part: str) -> RawRows:
     parts = []
     for spelled, (split, border) in MLREGTEST.items():
         if file := _one_file(path.parent, *(f"{name}_{x}.txt" for x in spelled)):
-            parts.append((file.name, _labeled_lines(file, split=split, border=border)))
-    read = {file for file, _ in parts}
-    beside = (x.name for x in sorted(path.parent.iterdir()) if x.name.startswith(f"{name}_"))
-    unread = tuple(x for x in beside if x not in read)
-    columns = ("tokens", "label", "split", "border")
-    return RawRows(columns, _none_empty(parts), spaced=False, unread=unread)
+            raw = _known_columns(read_separated("\t", file, ("tokens", "label")))
+            parts.append(_Part([file], replace(raw, spaced=False), split, border))
+    return parts
 
 
-def _labeled_lines(file: Path, **more: Any) -> Iterator[RawRow]:
-    """Lines of a string and TRUE or FALSE."""
-    with refused_in(f"{file.name}, "):
-        for line, cells in separated_lines(file, "\t"):
-            if cells:
-                tokens, label = full_row(line, cells, 2)
-                yield RawRow(f"{file.name}, {line}", tokens, label, **more)
-
-
-def _language_of_folder(path: Path) -> RawRows | None:
-    """The language in a folder of MLRegTest; None of another folder."""
-    parts = {
-        file: found for file in sorted(path.iterdir()) if (found := _PART.fullmatch(file.name))
-    }
-    trained = [x for x, part in parts.items() if part[2] == "Train" and _has_no_names(x)]
-    if len({parts[file][1] for file in trained}) > 1:
+def _language_of(path: Path, files: Sequence[Path]) -> list[_Part]:
+    """The parts of the one language of MLRegTest in a folder."""
+    named = {file: part.groups() for file in files if (part := _PART.fullmatch(file.name))}
+    trained = [x for x, (_, part) in named.items() if part == "Train" and _has_no_names(x)]
+    if len({named[file][0] for file in trained}) > 1:
         raise DatasetError(
             f"a folder of {len(trained):,} languages: name one by its training strings, as "
             f"path = {str(trained[0])!r}, or each as a dataset of its own, as "
             f"path = {str(path / '*_Train.txt')!r}"
         )
-    if not trained:
-        return None
-    name = parts[trained[0]][1]
-    language = _language(trained[0], name, "Train")
-    read = [file for file, part in parts.items() if part[1] == name]
-    unread = dict.fromkeys([*language.unread, *_not_read(path, read)])
-    return replace(language, unread=tuple(unread))
-
-
-# A table for each split.
+    return _language(trained[0], *named[trained[0]]) if trained else _tables(files)
 
 
 def _splits_of(file: Path) -> set[str]:
@@ -333,78 +293,72 @@ def _is_table(file: Path) -> bool:
     return kind_of(file) in READERS and file.is_file()
 
 
-def _not_read(path: Path, read: Sequence[Path]) -> tuple[str, ...]:
-    """What else is in a folder and may have been meant for a split.
-
-    Raises:
-        DatasetError: it is a table that is called as a split.
-    """
-    beside = [x for x in sorted(path.iterdir()) if x not in read and not x.name.startswith(".")]
-    for file in filter(_is_table, beside):
-        if file.name.lower().split(".")[0] in SPLIT_NAMES:
-            raise DatasetError(
-                f"{file.name} is a table of a split, beside {min(read).name}, which is none; keep "
-                "what is of one form"
-            )
-    folders = {file.parent for file in read}
-    rest = [
-        file for file in beside if file not in folders and (_is_table(file) or _splits_of(file))
-    ]
-    return tuple(file.name for file in rest)
-
-
-def _tables(path: Path) -> RawRows:
+def _tables(files: Sequence[Path]) -> list[_Part]:
     """Tables whose names have the word for a split, such as `train.csv` and `mine_dev.tsv`."""
     by_split: dict[str, list[Path]] = {}
-    for file in sorted(path.iterdir()):
-        is_one = _is_table(file) and not file.name.startswith(".")
-        if is_one and len(splits := _splits_of(file)) == 1:
+    for file in filter(_is_table, files):
+        if len(splits := _splits_of(file)) == 1:
             by_split.setdefault(splits.pop(), []).append(file)
     if not by_split:
-        there = ", ".join(sorted(file.name for file in path.iterdir())) or "nothing"
+        there = ", ".join(file.name for file in files) or "nothing"
         raise DatasetError(
             f"a folder of {there[:100]}; expected a file for each split, such as train.csv and "
             "test.csv, train_src.txt and train_tgt.txt, or main.tok and labels.txt as FLaRe has"
         )
-    raws: dict[Path, RawRows] = {}
-    for split, files in by_split.items():
-        shards = {x.groups() for file in files if (x := _SHARD.search(file.name))} or {("0", "1")}
-        if len(shards) < len(files) or {int(of) for _, of in shards} != {len(files)}:
+    parts = []
+    for split, some in by_split.items():
+        shards = {x.groups() for file in some if (x := _SHARD.search(file.name))} or {("0", "1")}
+        if len(shards) < len(some) or {int(of) for _, of in shards} != {len(some)}:
             raise DatasetError(
-                f"{count(len(files), 'file')} of the split {split!r} "
-                f"({', '.join(file.name for file in files)[:100]}), expected one, or all of its "
+                f"{count(len(some), 'file')} of the split {split!r} "
+                f"({', '.join(file.name for file in some)[:100]}), expected one, or all of its "
                 "shards, such as train-00000-of-00002.parquet"
             )
-        for file in files:
+        for file in some:
             with refused_in(f"{file.name}, "):
-                raws[file] = _known_columns(table_of(file))
-    first = next(iter(raws))
-    for file, raw in raws.items():
-        if differ := sorted(({*raw.columns} ^ {*raws[first].columns}) - {"split"}):
-            has, lacks = (file, first) if differ[0] in raw.columns else (first, file)
-            raise DatasetError(f"{lacks.name} has no {differ[0]!r}, which {has.name} has")
+                parts.append(_Part([file], _known_columns(table_of(file)), split))
+    return parts
+
+
+def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRows:
+    """The rows of all parts, which have the same columns.
+
+    Args:
+        folder: from which their files are named.
+        parts: the files, one a split or several.
+        files: what is beside them; of what is not read, that which may have been meant is told.
+    """
+    first, read = parts[0], {file for part in parts for file in (*part.files, part.files[0].parent)}
+    for part in parts:
+        if differ := sorted(({*part.raw.columns} ^ {*first.raw.columns}) - {"split"}):
+            pair = (part, first) if differ[0] in part.raw.columns else (first, part)
+            has, lacks = (x.name for x in pair)
+            raise DatasetError(f"{lacks} has no {differ[0]!r}, which {has} has")
+    rest = [x for x in files if x not in read and (_is_table(x) or _splits_of(x))]
+    for file in filter(_is_table, rest):
+        if file.name.lower().split(".")[0] in SPLIT_NAMES:
+            raise DatasetError(
+                f"{file.name} is a table of a split, beside {first.name}, which is none; keep "
+                "what is of one form"
+            )
     left_out: list[str] = []
 
     def rows() -> Iterator[RawRow]:
-        yield from _none_empty(
-            [
-                (files[0].name, chain(*(_rows_of(file, raws[file], split) for file in files)))
-                for split, files in by_split.items()
-            ]
-        )
-        left_out.extend(dict.fromkeys(chain(*(raw.left_out for raw in raws.values()))))
+        for (file, *_), raw, split, border in parts:
+            name, is_empty = str(file.relative_to(folder)), True
+            with refused_in(f"{name}, "):
+                for row in raw.rows:
+                    said, is_empty = row.split, False
+                    if said is not None and SPLIT_NAMES.get(str(said).strip().lower()) != split:
+                        raise DatasetError(
+                            f"{row.place}: split is {said!r:.60}, but the file is of {split!r}"
+                        )
+                    place = f"{name}, {row.place}"
+                    yield row._replace(place=place, split=split, border=border)
+            if is_empty:
+                raise DatasetError(f"{name} has no rows; remove it, or write those of its split")
+            left_out.extend(x for x in raw.left_out if x not in left_out)
 
-    columns = tuple(x for x in COLUMNS if x in raws[first].columns or x == "split")
-    return RawRows(columns, rows(), left_out, unread=_not_read(path, [*raws]))
-
-
-def _rows_of(file: Path, raw: RawRows, split: str) -> Iterator[RawRow]:
-    """The rows of a file that is named after its split, which they may say too."""
-    with refused_in(f"{file.name}, "):
-        for row in raw.rows:
-            said = str(row.split).strip().lower()
-            if row.split is not None and SPLIT_NAMES.get(said) != split:
-                raise DatasetError(
-                    f"{row.place}: split is {row.split!r:.60}, but the file is of {split!r}"
-                )
-            yield row._replace(place=f"{file.name}, {row.place}", split=split)
+    columns = tuple(dict.fromkeys((*first.raw.columns, "split")))
+    unread = tuple(file.name for file in rest)
+    return RawRows(columns, rows(), left_out, first.raw.spaced, unread)

@@ -1,9 +1,11 @@
 """Files of predictions: `model, seed, id|tokens, prediction`, a line each."""
 
+import ast
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +16,7 @@ from seqcls.imported import PREFIX, of_value, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
 from seqcls.text import TwiceError, canonical_json, each_once, nearest
 from sweeps.datasets.layouts import SPLIT_NAMES
-from sweeps.datasets.tables import Row, Table, is_index, kind_of, lower_names, refused_in, table_of
+from sweeps.datasets.tables import Row, Table, kind_of, refused_in, table_of
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
@@ -76,11 +78,13 @@ def read_predictions(path: Path) -> tuple[bool, dict[Run, list[Prediction]]]:
 
 def _rows(table: Table) -> Iterator[Row]:
     names = [name for name in table.names if not is_index(name)]
-    if not names or len(set(names)) < len(names):
-        raise DatasetError(f"{table.heading}: expected names of columns, each once")
-    lowered = {x: name for name, x in lower_names(table.heading, {x: x for x in names}).items()}
     for place, cells in table.rows(names):
-        yield place, {lowered.get(x, x): cell for x, cell in cells.items() if not is_index(x)}
+        yield place, {x: cell for x, cell in cells.items() if not is_index(x)}
+
+
+def is_index(name: str) -> bool:
+    """Whether a column is the index of a frame, which pandas writes beside it."""
+    return re.fullmatch(r"|unnamed: \d+|__index_level_\d+__", name) is not None
 
 
 def are_predictions(path: Path) -> bool:
@@ -166,44 +170,33 @@ def _settings(cells: Mapping[str, Any]) -> str:
 
 
 def _read_numbers(rows: Sequence[Row]) -> list[Row]:
-    """Rows of text whose settings are numbers in the columns in which all are.
+    """Rows of text whose settings are numbers, or true and false, in the columns in which all are.
 
     A cell is a number where the number is written as the cell is: 1.10, 007, 1_000 and 5500e03 are
     not, and neither is any other cell of their column, nor are nan and inf.
     """
-    names = [name for name in rows[0][1] if name.startswith(PREFIX)]
-    readers = {name: _reader({cells[name].strip() for _, cells in rows} - {""}) for name in names}
     # An empty cell may be a missing value, and nothing tells the empty output from it.
-    readers["prediction"] = lambda text: text or None
+    known: dict[str, dict[str, Any]] = {"prediction": {"": None}}
+    for name in filter(lambda name: name.startswith(PREFIX), rows[0][1]):
+        texts = {cells[name].strip() for _, cells in rows} - {""}
+        values = {text: _number(text) for text in texts}
+        is_one_kind = len({type(value) is bool for value in values.values()}) == 1
+        known[name] = values if is_one_kind and None not in values.values() else {}
     return [
-        (place, {**cells, **{name: read(cells[name].strip()) for name, read in readers.items()}})
+        (place, cells | {x: y.get(text := cells[x].strip(), text) for x, y in known.items()})
         for place, cells in rows
     ]
 
 
-def _reader(texts: Collection[str]) -> Callable[[str], Any]:
-    """What reads the cells of a column that has these; empty ones are read as they are."""
-    if texts and all(text in _BOOLEANS for text in texts):
-        return lambda text: _BOOLEANS.get(text, text)
-    if texts and all(_number(text) is not None for text in texts):
-        return lambda text: text and _number(text)
-    return str
-
-
-_BOOLEANS = {"True": True, "False": False}
-"""As Python writes them."""
-
-
-def _number(text: str) -> int | float | None:
-    """The number that a cell is; None where it is text."""
-    for kind in (int, float):
-        try:
-            number = kind(text)
-        except ValueError:
-            continue
-        if str(number) == text and math.isfinite(number) and text != "-0.0":
-            return number
+def _number(text: str) -> int | float | bool | None:
+    """The number that a cell is, or the truth as Python writes it; None where it is text."""
+    with suppress(ValueError, SyntaxError):
+        value = ast.literal_eval(text) if _LITERAL.fullmatch(text) else None
+        return value if repr(value) == text != "-0.0" else None
     return None
+
+
+_LITERAL = re.compile(r"-?[0-9][-+.e0-9]*|True|False")
 
 
 def _check_columns(names: Sequence[str]) -> None:

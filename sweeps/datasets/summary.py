@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from seqcls.strings.automata import StoredAutomaton
-from seqcls.strings.datasets import SPLITS, Dataset, remember
+from seqcls.strings.datasets import SPLITS, remember
 from seqcls.strings.tokenizer import unpack_array
 from seqcls.tasks.files import FromAutomaton
 from seqcls.text import count
@@ -69,38 +69,32 @@ class Summary:
     def heading(self) -> str:
         """What it is, and how large."""
         number, noun = (self.rows, "row") if self.states is None else (self.states, "state")
-        return f"{number:,} {noun}{'s' * (number != 1)}, task = {self.task!r}"
+        return f"{count(number, noun)}, task = {self.task!r}"
 
     @property
     def sentences(self) -> list[str]:
         """What is to be known besides the parts, one after another."""
-        tokens, more = " ".join(self.tokens[:SHOWN_TOKENS]), len(self.tokens) - SHOWN_TOKENS
-        of_tokens = (
-            f"{count(len(self.tokens), 'token')}: {tokens}{f' and {more} more' if more > 0 else ''}"
-        )
+        more = len(self.tokens) - SHOWN_TOKENS
+        of_tokens = f"{count(len(self.tokens), 'token')}: {' '.join(self.tokens[:SHOWN_TOKENS])}"
+        said = [of_tokens + (f" and {more} more" if more > 0 else ""), *self.read_as]
         if self.language is not None:
-            return [of_tokens, *self.read_as, self.language]
-        left_out = [name or "one without a name" for name in self.left_out]
-        overlaps = [
-            f"{count(n, 'string')} stand{'s' * (n == 1)} in {split} and in {other}"
-            for split, other, n in self.overlaps
-        ]
-        known = self.test_rows_trained_on
-        tested = sum(part.rows for part in self.parts if part.split == "test")
-        trained_on = (
-            [] if known is None else [f"{known:,} of the {tested:,} test rows are trained on too"]
-        )
-        repeating = f"{count(self.duplicates, 'row')} repeat{'s' * (self.duplicates == 1)}"
-        return [
-            of_tokens,
-            *self.read_as,
-            f"{repeating} the string of another",
-            *self.contradictions,
-            *overlaps,
-            *trained_on,
-            *([f"columns left out: {', '.join(left_out)[:200]}"] if left_out else []),
-            *([f"files of no split, not read: {', '.join(self.unread)[:200]}"] * bool(self.unread)),
-        ]
+            return [*said, self.language]
+        repeat = "repeats" if self.duplicates == 1 else "repeat"
+        said += [f"{count(self.duplicates, 'row')} {repeat} the string of another"]
+        said += self.contradictions
+        for split, other, number in self.overlaps:
+            stand = "stands" if number == 1 else "stand"
+            said.append(f"{count(number, 'string')} {stand} in {split} and in {other}")
+        if (known := self.test_rows_trained_on) is not None:
+            tested = sum(part.rows for part in self.parts if part.split == "test")
+            said.append(f"{known:,} of the {tested:,} test rows are trained on too")
+        left_out = ", ".join(name or "one without a name" for name in self.left_out)
+        for what, names in (
+            ("columns left out", left_out),
+            ("files of no split, not read", ", ".join(self.unread)),
+        ):
+            said += [f"{what}: {names[:200]}"] if names else []
+        return said
 
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -123,11 +117,22 @@ def summary_of(content: FileContent, path: str) -> Summary:
             path, (), task=dataset.task, digest=dataset.digest, tokens=list(dataset.alphabet),
             read_as=content.read_as, states=len(dataset), language=known.describe(),
         )  # fmt: skip
-    rows = _rows(dataset)
-    by_split = rows.groupby("split", observed=True)["string"]
-    distinct = {str(split): set(some) for split, some in by_split}
-    pairs = [(a, b) for i, a in enumerate(distinct) for b in list(distinct)[i + 1 :]]
-    tested = rows.loc[rows["split"] == "test", "string"]
+    splits, labels = dataset.splits, dataset.labels
+    rows = pd.DataFrame(
+        {
+            "split": "all" if splits is None else pd.Index(SPLITS)[splits],
+            "label": "target" if labels is None else labels.astype(int).astype(str),
+            "length": dataset.strings.lengths,
+            "string": [hash(row.tobytes()) for row in dataset.strings.letters],
+        }
+    )
+    by_split = {x: rows.loc[rows["split"] == x, "string"] for x in ("all", *SPLITS)}
+    distinct = {split: set(some) for split, some in by_split.items() if len(some)}
+    common = ((a, b, len(distinct[a] & distinct[b])) for a, b in combinations(distinct, 2))
+    is_tested = {"train", "test"} <= distinct.keys()
+    ranks = {split: rank for rank, split in enumerate(SPLITS)}
+    groups = rows.groupby(["split", "label"])["length"].agg(["size", "min", "max", "mean"])
+    parts = [SplitSummary(*map(unpack_array, x)) for x in groups.reset_index().to_numpy()]
     return Summary(
         path,
         (),
@@ -136,31 +141,11 @@ def summary_of(content: FileContent, path: str) -> Summary:
         dataset.digest,
         list(dataset.alphabet),
         len(dataset),
-        _parts(rows),
+        sorted(parts, key=lambda part: ranks.get(part.split, 0)),
         int(rows["string"].duplicated().sum()),
-        [(a, b, len(common)) for a, b in pairs if (common := distinct[a] & distinct[b])],
-        int(tested.isin(distinct["train"]).sum()) if {"train", "test"} <= distinct.keys() else None,
+        [x for x in common if x[2]],
+        int(by_split["test"].isin(distinct["train"]).sum()) if is_tested else None,
         content.read_as,
         content.unread,
         content.contradictions,
     )
-
-
-def _rows(dataset: Dataset) -> pd.DataFrame:
-    """The split, the answer, the length and a hash of the string of each row."""
-    given, names = dataset.strings, pd.Index(SPLITS)
-    splits = None if dataset.splits is None else dataset.splits.astype(np.int64)
-    return pd.DataFrame(
-        {
-            "split": "all" if splits is None else pd.Categorical.from_codes(splits, names),
-            "label": "target" if dataset.labels is None else dataset.labels.astype(int).astype(str),
-            "length": given.lengths,
-            "string": [hash(row.tobytes()) for row in given.letters],
-        }
-    )
-
-
-def _parts(rows: pd.DataFrame) -> list[SplitSummary]:
-    lengths = rows.groupby(["split", "label"], observed=True)["length"]
-    parts = lengths.agg(["size", "min", "max", "mean"]).reset_index()
-    return [SplitSummary(*map(unpack_array, part)) for part in parts.itertuples(index=False)]

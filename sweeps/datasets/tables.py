@@ -15,7 +15,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -33,49 +33,24 @@ MAX_BYTES = 4_000_000_000
 MAX_LINE = 10_000_000
 """Characters of one line at most: 10,000 tokens of 40 characters, each escaped in JSON."""
 
-MAX_JSON = 500_000_000
-"""Bytes of a JSON array at most, which is read as a whole."""
-
-MAX_GROUP = 1_000_000_000
-"""Bytes of one row group of Parquet, and of the rows that are read at once, unpacked."""
-
-MAX_ITEMS = 400_000_000
-"""Cells of one row group, or items of its lists."""
+MAX_AT_ONCE = 1_000_000_000
+"""Bytes that are read as a whole: a JSON array, a row group of Parquet, and its rows unpacked."""
 
 ROWS_AT_ONCE = 10_000
 
-COMPRESSED: dict[str, Callable[[Path, str], Any]] = {
+COMPRESSED: Mapping[str, Callable[[Path, str], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
 
-SETTINGS = "config"
-"""The column of predictions that has objects: the settings of a model."""
-
-_FIRST_BYTES = {
-    b"\x1f\x8b": "compressed by gzip: end its name in .gz",
-    b"BZh": "compressed by bzip2: end its name in .bz2",
-    b"\xfd7zXZ\0": "compressed by xz: end its name in .xz",
-    b"PK\x03\x04": "a zip archive, as .xlsx files are too: unpack it, or save it as CSV",
-    b"PAR1": "a Parquet file: end its name in .parquet",
-}
-"""What a file is that is no text, by how it begins."""
-
-_ADVICE = {
-    **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz", ".zst"), "unpack it first"),
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "save its sheet as CSV"),
-    **dict.fromkeys((".arrow", ".feather", ".pkl", ".npz", ".npy"), "write it as Parquet or CSV"),
-    ".fst": "write it as text, by OpenFst's fstprint, and end that name in .att",
-}
-"""What to do with files that are none of rows, by their ending."""
-
 _OF_CSV = {
-    "end of data": "a quotation mark opens a cell and none closes it",
+    **dict.fromkeys(
+        ("end of data", "field larger"), "a quotation mark opens a cell and none closes it"
+    ),
     "expected after": "text follows a quotation mark that closes a cell; inside of a quoted cell "
     "write quotation marks twice",
     "new-line": "a carriage return (CR) stands inside of a line; end all lines alike, with LF",
-    "field larger": f"a cell of more than {MAX_LINE:,} characters; is a quotation mark not closed?",
 }
 """What the reader of CSV refuses, by its words, in words for those who wrote the file."""
 
@@ -84,7 +59,7 @@ Row = tuple[str, dict[str, Any]]
 
 
 class Table(NamedTuple):
-    """The rows of one file by its own names of columns, whatever they are."""
+    """The rows of one file; names of columns are in lowercase, but those of settings."""
 
     heading: str
     """Where the names stand, such as `line 1`."""
@@ -120,28 +95,47 @@ def table_of(path: Path) -> Table:
     Raises:
         DatasetError: it is none that can be read; of a row, when it is reached.
     """
-    check_file(path, MAX_BYTES, "take fewer rows")
+    check_file(path)
     if (reader := READERS.get(kind_of(path))) is None:
-        ending = ending_of(path.name)
-        advice = _ADVICE.get(Path(ending).suffix or ending, "only .gz, .bz2 or .xz may follow it")
-        raise DatasetError(f"a name that ends in {ending!r}, expected one of {EXPECTED}; {advice}")
+        raise DatasetError(
+            f"a name that ends in {ending_of(path.name)!r}, expected one of {EXPECTED}, and .gz, "
+            ".bz2 or .xz behind it; unpack archives, and save sheets as CSV"
+        )
     return reader(path)
 
 
-def check_file(path: Path, most: int, advice: str) -> None:
+def check_file(path: Path, most: int = MAX_BYTES) -> None:
     """Refuses what is no file, or one of more bytes than these."""
     with _refused_reading(path):
-        if path.is_dir():
-            raise DatasetError(f"{str(path)!r:.200} is a folder, expected a file")
         if not path.is_file():
-            raise DatasetError(f"no file {str(path)!r:.200}; expected one of {EXPECTED}")
+            what = "is a folder, expected a file" if path.is_dir() else "is no file; expected one"
+            raise DatasetError(f"{str(path)!r:.200} {what} of {EXPECTED}")
         if path.stat().st_size > most:
-            raise DatasetError(f"more than {most:,} bytes; {advice}")
+            raise DatasetError(f"more than {most:,} bytes; take fewer rows")
 
 
-def is_index(name: str) -> bool:
-    """Whether a column is the index of a frame, which pandas writes beside it."""
-    return re.fullmatch(r"|unnamed: \d+|__index_level_\d+__", name.strip().lower()) is not None
+@lru_cache(1000)
+def lower_names(*names: str) -> Sequence[str]:
+    """Names of columns in lowercase, but those of settings as they are.
+
+    Raises:
+        DatasetError: two are then the same.
+    """
+    plain = [name.strip() for name in names]
+    is_setting = [name.lower().startswith(PREFIX) for name in plain]
+    lowered = [
+        PREFIX + name[len(PREFIX) :] if setting else name.lower()
+        for name, setting in zip(plain, is_setting, strict=True)
+    ]
+    for place, name in enumerate(lowered):
+        if name and (first := lowered.index(name)) < place:
+            differ = f"{names[first]!r:.60} and {names[place]!r:.60} differ in nothing but capitals"
+            raise DatasetError(
+                f"two columns are {name!r:.60}; keep one"
+                if names[first] == names[place]
+                else f"{differ} and spaces; keep one"
+            )
+    return lowered
 
 
 # Texts, packed or not.
@@ -152,15 +146,13 @@ def _refused_reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
-        suffix, number = path.suffix.lower(), getattr(error, "errno", None)
         # The libraries raise an OSError without a number where bytes are not what they unpack.
-        if suffix in COMPRESSED and number is None:
+        if getattr(error, "errno", None) is None and path.suffix.lower() in COMPRESSED:
             raise DatasetError(
-                f"cannot be unpacked as its name, which ends in {suffix!r}, says: "
+                f"cannot be unpacked as its name, which ends in {path.suffix.lower()!r}, says: "
                 f"{str(error)[:80]}; it is damaged, or called wrongly"
             ) from None
-        said = getattr(error, "strerror", None) or error
-        raise DatasetError(f"cannot be read: {said}") from None
+        raise DatasetError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 @contextmanager
@@ -170,35 +162,32 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
+_NO_TEXT = re.compile("[\0\udc80-\udcff]")
+
+
 def lines_of(path: Path) -> Iterator[str]:
     """The lines of a text, each with its end: LF or CRLF or, where the first one has it, CR."""
     size = 0
     with open_bytes(path) as file:
-        first = file.readline(MAX_LINE + 1)
-        for start, what in _FIRST_BYTES.items():
-            if first.startswith(start):
-                raise DatasetError(f"no text: it is {what}")
+        end = None if b"\r" in file.readline(MAX_LINE).rstrip(b"\r\n") else "\n"
         file.seek(0)
-        end = None if b"\r" in first.rstrip(b"\r\n") else "\n"
         # Bytes that are no UTF-8 become characters that no text has, so that their line is known.
         text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", end)
-        for number, line in enumerate(iter(lambda: text.readline(MAX_LINE + 1), ""), 1):
+        for number, line in enumerate(iter(partial(text.readline, MAX_LINE + 1), ""), 1):
             size += len(line)
-            if len(line) > MAX_LINE:
-                raise DatasetError(f"line {number} has more than {MAX_LINE:,} characters")
-            if size > MAX_BYTES:
-                raise DatasetError(f"more than {MAX_BYTES:,} characters; take fewer rows")
-            if "\0" in line:
-                raise DatasetError(f"line {number} has a zero byte: it is no text in UTF-8")
-            if not line.isascii() and (wrong := re.search("[\udc80-\udcff]", line)):
+            if len(line) > MAX_LINE or size > MAX_BYTES:
+                most, what = (MAX_LINE, "") if len(line) > MAX_LINE else (MAX_BYTES, "s up to it")
+                raise DatasetError(f"line {number}{what} has more than {most:,} characters")
+            if ("\0" in line or not line.isascii()) and (wrong := _NO_TEXT.search(line)):
+                what = "has a zero byte, and " if wrong[0] == "\0" else ""
                 raise DatasetError(
-                    f"line {number} is no text in UTF-8 (character {wrong.start() + 1}); save it "
-                    "as UTF-8"
+                    f"line {number} {what}is no text in UTF-8 (character {wrong.start() + 1}); "
+                    "save it as such, and unpack what is packed"
                 )
             yield line
 
 
-def whole_content(path: Path, most: int) -> bytes:
+def whole_content(path: Path, most: int = MAX_AT_ONCE) -> bytes:
     """All bytes of a file, unpacked, of which there may be so many."""
     with open_bytes(path) as file:
         content = file.read(most + 1)
@@ -209,13 +198,17 @@ def whole_content(path: Path, most: int) -> bytes:
 
 # CSV and TSV.
 
+_IN_QUOTES = re.compile('"(?:[^"]|"")*"').fullmatch
 
-def separated_lines(path: Path, separator: str) -> Iterator[tuple[str, list[str]]]:
-    """The cells of each line of a CSV or TSV file; none of an empty line.
+
+def read_separated(separator: str, path: Path, names: Sequence[str] | None = None) -> Table:
+    """The table in a CSV or TSV file.
 
     Args:
         separator: what its ending says. Where it is not in the first line, but another is, that one
             separates; and so does the one of a first line `sep=;`, as Excel reads it.
+        path: the file.
+        names: those of its columns, where its first line is a row.
     """
     lines, skipped = lines_of(path), 0
     header = next(lines, "")
@@ -227,56 +220,44 @@ def separated_lines(path: Path, separator: str) -> Iterator[tuple[str, list[str]
     quoted = separator != "\t" or all(map(_IN_QUOTES, header.strip("\r\n").split("\t")))
     # The limit is one of the process: whoever raised it may need it so.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
-    quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     # A space behind a separator is no part of a cell, and a quotation mark behind it opens one.
-    reader = csv.reader(
-        chain([header], lines),
-        delimiter=separator,
-        strict=True,
-        quoting=quoting,
-        skipinitialspace=quoted,
-    )
-    start = 1
-    try:
-        for cells in reader:
-            place = f"line {reader.line_num + skipped}"
+    how: dict[str, Any] = {"delimiter": separator, "strict": True, "skipinitialspace": quoted}
+    quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    reader = csv.reader(chain([header], lines), quoting=quoting, **how)
+
+    def every() -> Iterator[tuple[str, list[str]]]:
+        start = 1
+        try:
+            for cells in reader:
+                yield f"line {reader.line_num + skipped}", cells
+                start = reader.line_num + 1
+        except csv.Error as error:
+            words = next((said for known, said in _OF_CSV.items() if known in str(error)), error)
+            raise DatasetError(f"line {start + skipped}: {words}") from None
+
+    rows = every()
+    heading, first = ("line 1", names) if names else next(rows, ("line 1", []))
+    if not any(map(str.strip, first)):
+        raise DatasetError(f"{heading} is empty, expected names of columns, such as tokens,label")
+    with refused_in(f"{heading}: "):
+        known = lower_names(*first)
+
+    def full() -> Iterator[Row]:
+        for place, cells in filter(lambda row: row[1], rows):
+            if len(cells) != len(known):
+                raise DatasetError(
+                    f"{place} has {count(len(cells), 'cell')}, expected {len(known)}, as the "
+                    "first line has"
+                )
             if not quoted and (cell := next(filter(_IN_QUOTES, cells), None)):
                 raise DatasetError(
                     f"{place}: {cell!r:.60} stands in quotation marks, which between tabs are "
                     "tokens; remove them, or quote the names in line 1 too where they are none, or "
                     "write a token beside them in JSON Lines"
                 )
-            yield place, cells
-            start = reader.line_num + 1
-    except csv.Error as error:
-        words = next((said for known, said in _OF_CSV.items() if known in str(error)), error)
-        raise DatasetError(f"line {start + skipped}: {words}") from None
+            yield place, dict(zip(known, cells, strict=True))
 
-
-_IN_QUOTES = re.compile('"(?:[^"]|"")*"').fullmatch
-
-
-def full_row(place: str, cells: list[str], columns: int) -> list[str]:
-    """A line's cells, where it has one for each column."""
-    if len(cells) != columns:
-        raise DatasetError(
-            f"{place} has {count(len(cells), 'cell')}, expected {columns}, as the first line has"
-        )
-    return cells
-
-
-def _read_separated(separator: str, path: Path) -> Table:
-    lines = separated_lines(path, separator)
-    heading, first = next(lines, ("line 1", []))
-    names = [name.strip() for name in first]
-    if not any(names):
-        raise DatasetError(f"{heading} is empty, expected names of columns, such as tokens,label")
-    rows = (
-        (place, dict(zip(names, full_row(place, cells, len(names)), strict=True)))
-        for place, cells in lines
-        if cells
-    )
-    return Table(heading, names, lambda _: rows)
+    return Table(heading, known, lambda _: full())
 
 
 # JSON.
@@ -293,31 +274,9 @@ def load_json(what: str, text: str | bytes) -> Any:
         return json.loads(text, object_pairs_hook=each_once)
     except TwiceError as error:
         raise DatasetError(f"{what} has {error}") from None
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"no text in UTF-8 (byte {error.start + 1}); save it as UTF-8") from None
     except (ValueError, RecursionError) as error:
         said = "a number has too many digits" if "digits" in str(error) else str(error)[:100]
         raise DatasetError(f"{what} is no JSON: {said}") from None
-
-
-def lower_names(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with the names of its columns in lowercase, but those of settings as they are.
-
-    Raises:
-        DatasetError: two are then the same; with `place` named.
-    """
-    spelled: dict[str, str] = {}
-    for name in record:
-        plain = name.strip()
-        is_setting = plain.lower().startswith(PREFIX)
-        lowered = PREFIX + plain[len(PREFIX) :] if is_setting else plain.lower()
-        if lowered in spelled:
-            raise DatasetError(
-                f"{place}: {spelled[lowered]!r:.60} and {name!r:.60} differ in nothing but "
-                "capitals and spaces; keep one"
-            )
-        spelled[lowered] = name
-    return {lowered: record[name] for lowered, name in spelled.items()}
 
 
 def _of_objects(objects: Iterable[tuple[str, Any]]) -> Table:
@@ -327,9 +286,10 @@ def _of_objects(objects: Iterable[tuple[str, Any]]) -> Table:
                 hint = "; end the name of a file that is one array in .json"
                 raise DatasetError(
                     f'{place} is no JSON object, such as {{"tokens": "ab"}}, but {record!r:.60}'
-                    + hint * (place == "line 1" and isinstance(record, list))
+                    + hint * isinstance(record, list)
                 )
-            yield place, lower_names(place, record)
+            with refused_in(f"{place}: "):
+                yield place, dict(zip(lower_names(*record), record.values(), strict=True))
 
     rows = every()
     if (first := next(rows, None)) is None:
@@ -348,7 +308,7 @@ def _json(path: Path) -> Table:
     first, second = next(lines, ""), next(lines, "")
     if first.startswith("{") and first.endswith("}") and second:
         return _json_lines(path)
-    whole = load_json("the file", whole_content(path, MAX_JSON)) if first else []
+    whole = load_json("the file", whole_content(path)) if first else []
     if not isinstance(whole, list):
         has = f", with {', '.join(map(repr, whole))[:80]}" if isinstance(whole, dict) else ""
         raise DatasetError(
@@ -377,57 +337,45 @@ def _parquet(path: Path) -> Table:
     import pyarrow.parquet as pq
 
     packed = path.suffix.lower() in COMPRESSED
-    content = pa.py_buffer(whole_content(path, MAX_GROUP)) if packed else str(path)
+    content = pa.py_buffer(whole_content(path)) if packed else str(path)
     with _refused_in_parquet("no Parquet file"):
-        schema = pq.ParquetFile(content).metadata.schema
-        paths = [schema.column(place).path for place in range(len(schema.names))]
-        file = pq.ParquetFile(content, read_dictionary=paths)
-        groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
-    for group in groups:
-        items = max((group.column(i).num_values for i in range(group.num_columns)), default=0)
-        if group.total_byte_size > MAX_GROUP or items > MAX_ITEMS:
-            raise DatasetError(
-                f"a row group of {group.total_byte_size:,} bytes and {items:,} items, expected at "
-                f"most {MAX_GROUP:,} and {MAX_ITEMS:,}; write smaller row groups"
-            )
+        plain = pq.ParquetFile(content)
+        columns = [plain.metadata.schema.column(x).path for x in range(plain.metadata.num_columns)]
+        file = pq.ParquetFile(content, read_dictionary=columns)
+        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+        sizes = [
+            (x.total_byte_size, *(x.column(i).num_values for i in range(x.num_columns)))
+            for x in groups
+        ]
+    if (most := max(chain(*sizes), default=0)) > MAX_AT_ONCE:
+        raise DatasetError(
+            f"a row group of {most:,} bytes or items, expected at most {MAX_AT_ONCE:,}; write "
+            "smaller row groups"
+        )
+    own = plain.schema_arrow.names
+    with refused_in("the schema: "):
+        known = lower_names(*own)
 
     def rows(names: Sequence[str]) -> Iterator[Row]:
-        for name in names:
-            _check_type(name, file.schema_arrow.field(name).type)
-        batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=list(names))
+        read = [own[known.index(name)] for name in names]
+        schema = pa.schema([plain.schema_arrow.field(name) for name in read])
+        batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=read)
         number = 0
         while True:
             with _refused_in_parquet(f"row {number + 1} cannot be read"):
                 if (batch := next(batches, None)) is None:
                     return
-                if sum(map(_unpacked_bytes, batch.columns)) > MAX_GROUP:
+                if sum(map(_unpacked_bytes, batch.columns)) > MAX_AT_ONCE:
                     raise DatasetError(
                         f"rows {number + 1:,} to {number + len(batch):,} are more than "
-                        f"{MAX_GROUP:,} bytes"
+                        f"{MAX_AT_ONCE:,} bytes"
                     )
-                records = batch.select(list(names)).to_pylist()
-            for record in records:
+                cells = [x.to_pylist() for x in batch.select(read).cast(schema).columns]
+            for row in zip(*cells, strict=True):
                 number += 1
-                yield f"row {number}", record
+                yield f"row {number}", dict(zip(names, row, strict=True))
 
-    return Table("the schema", file.schema_arrow.names, rows)
-
-
-def _check_type(name: str, kind: "pa.DataType") -> None:
-    """Refuses a column that holds neither texts nor numbers nor lists of these."""
-    import pyarrow as pa
-
-    inner = kind
-    while (item := getattr(inner, "value_type", None)) is not None:
-        inner = item
-    if pa.types.is_struct(inner) and name.strip().lower() == SETTINGS:
-        for place in range(inner.num_fields):
-            _check_type(SETTINGS, inner.field(place).type)
-    elif pa.types.is_nested(inner):
-        raise DatasetError(
-            f"column {name!r:.60} holds {str(kind)!r:.60}, expected texts, numbers, or lists of "
-            "these"
-        )
+    return Table("the schema", known, rows)
 
 
 def _unpacked_bytes(column: "pa.Array") -> int:
@@ -438,19 +386,16 @@ def _unpacked_bytes(column: "pa.Array") -> int:
     if pa.types.is_dictionary(column.type):
         lengths = pc.binary_length(column.dictionary)
         return int(pc.sum(lengths.take(column.indices)).as_py() or 0) + int(column.indices.nbytes)
-    if pa.types.is_struct(column.type):
-        return sum(map(_unpacked_bytes, column.flatten()))
-    return (
-        int(column.nbytes) if not hasattr(column, "flatten") else _unpacked_bytes(column.flatten())
-    )
+    inner = column.flatten() if hasattr(column, "flatten") else None
+    if isinstance(inner, list):
+        return sum(map(_unpacked_bytes, inner))
+    return int(column.nbytes) if inner is None else _unpacked_bytes(inner)
 
 
-READERS: dict[str, Callable[[Path], Table]] = {
-    ".csv": partial(_read_separated, ","),
-    ".tsv": partial(_read_separated, "\t"),
-    ".txt": partial(_read_separated, "\t"),
-    ".jsonl": _json_lines,
-    ".ndjson": _json_lines,
+READERS: Mapping[str, Callable[[Path], Table]] = {
+    ".csv": partial(read_separated, ","),
+    **dict.fromkeys((".tsv", ".txt"), partial(read_separated, "\t")),
+    **dict.fromkeys((".jsonl", ".ndjson"), _json_lines),
     ".json": _json,
     ".parquet": _parquet,
 }
