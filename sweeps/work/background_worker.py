@@ -30,8 +30,8 @@ MAX_LOG_BYTES = 20_000
 MAX_NAMED = 30
 """Sweeps whose ids the name of a log has room for; of further ones no log is found."""
 
-_started: list[tuple[str, subprocess.Popen[bytes]]] = []
-"""By the address of their database; they may not have registered yet."""
+_started: dict[subprocess.Popen[bytes], tuple[str, list[int]]] = {}
+"""What this process started, which may not have registered yet: for which database and sweeps."""
 
 _starting = Lock()
 
@@ -72,21 +72,19 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
                 env=environment_of(store.address),
                 start_new_session=True,
             )
-        _started.append((store.address, process))
+        _started[process] = (store.address, list(waiting))
     return True
 
 
 def has_worker(store: Store, sweep_id: int) -> bool:
     """Whether a process of this machine that was started for the sweep is still alive."""
-    # Asked first: one that has ended is waited for by it and leaves no zombie.
-    pids = [
-        process.pid
-        for address, process in _started
-        if process.poll() is None and address == store.address
-    ]
+    # Each is asked: one that has ended is waited for by it and leaves no zombie.
+    alive = [own for process, own in list(_started.items()) if process.poll() is None]
+    if any(address == store.address and sweep_id in ids for address, ids in alive):
+        return True
     reader = store.reader()
     name = sweep_names(reader).get(sweep_id)
-    return name is not None and any(_works_on(pid, name) for pid in {*pids, *pids_here(reader)})
+    return name is not None and any(_works_on(pid, name) for pid in pids_here(reader))
 
 
 def _works_on(pid: int, sweep: str) -> bool:

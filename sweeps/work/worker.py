@@ -27,11 +27,12 @@ from seqcls.problem import resolve
 from seqcls.results import EpochLosses
 from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups, split_by_packages
 from sweeps.processes import Interruption, OnProgress, gentle_interruption
+from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.workers import queued_runs, runs_that_go_on
 from sweeps.work import executors
-from sweeps.work.executors import Executor, Results
+from sweeps.work.executors import Executor, Results, lost_cluster
 from sweeps.work.jobs import GroupLostError, Job, make_job
 from sweeps.work.machine import WorkOptions, WorkSummary, check_device, prepare
 from sweeps.work.more_seeds import grow
@@ -288,43 +289,39 @@ class _Worker:
 
     def _end(self, held: _Held) -> None:
         """Stores what came of a group."""
+        outcomes, lost = list[RunResult](), None
         try:
             outcomes = held.results.result()
+        except GroupLostError as error:
+            lost = error
         except MachineError:
             raise
         except (CancelledError, OSError):
             # Only a cluster's futures end so: its scheduler has forgotten the group.
-            from sweeps.work.executors.dask_cluster import lost_error
-
-            raise lost_error(str(self.how.dask)) from None
+            raise lost_cluster(str(self.how.dask)) from None
         except Exception as error:
-            lost = error if isinstance(error, GroupLostError) else None
-            self._lose(held, lost or GroupLostError(describe_error(error)))
-            return
-        self._held.pop(held.job.number)
-        recorded = self._patiently(partial(writer.record, self.store, held.claim, outcomes))
-        self._worked.recorded += recorded
-        self._ended += recorded
-        self._tell()
-
-    def _lose(self, held: _Held, lost: GroupLostError) -> None:
-        number = len(held.claim.runs)
-        if lost.of_machine or self.interruption.signal is not None:
+            lost = GroupLostError(describe_error(error))
+        if lost is not None and (lost.of_machine or self.interruption.signal is not None):
             # The signal that ends this program may have ended the process too: the runs are not at
             # fault.
             self._give_back(held)
-        if lost.of_machine and self.interruption.signal is None:
+            if self.interruption.signal is not None:
+                return
             raise MachineError(
                 f"training is not possible on this machine: {lost.reason}; the runs stay queued, "
                 "and no attempt is counted"
             )
-        if held.job.number in self._held:
-            del self._held[held.job.number]
+        del self._held[held.job.number]
+        if lost is not None:
             self._patiently(partial(writer.record_lost, self.store, held.claim, lost.reason))
-            self._tell()
-            _log.warning("%d runs were lost: %s", number, lost.reason)
-            self._worked.lost += number
+            _log.warning("%d runs were lost: %s", len(held.claim.runs), lost.reason)
+            self._worked.lost += len(held.claim.runs)
             self._plan()
+            return
+        recorded = self._patiently(partial(writer.record, self.store, held.claim, outcomes))
+        self._worked.recorded += recorded
+        self._ended += recorded
+        self._tell()
 
     def _look(self) -> None:
         """Takes note of progress, stores losses of groups in training; abandons stopped ones."""
@@ -335,39 +332,33 @@ class _Worker:
                 held.losses += epochs
                 self._tell()
         self._store_losses()
-        now = time.monotonic()
-        if now - self._looked < LOOK_SECONDS and self.interruption.signal is None:
+        is_ending, now = self.interruption.signal is not None, time.monotonic()
+        if not is_ending and (not self._held or now - self._looked < LOOK_SECONDS):
             return
         self._looked = now
-        for held in self._stopped_groups():
-            self._executor.abandon(held.job)
-            self._give_back(held)
+        ids = [run.id for held in self._held.values() for run in held.claim.runs]
+        try:
+            going_on = set[int]() if is_ending else runs_that_go_on(self._reader, ids)
+        except StoreBusyError:
+            # Whether anything is stopped can wait until the database answers.
+            return
+        for held in list(self._held.values()):
+            if not going_on.intersection(held.claim.attempts):
+                self._executor.abandon(held.job)
+                self._give_back(held)
 
     def _store_losses(self) -> None:
         now = time.monotonic()
         due = [held for held in self._held.values() if held.losses and now >= held.due]
-        if not due:
-            return
         # They are only looked at: those that cannot be stored at once are kept for the next time.
         with suppress(StoreError):
-            losses = [(held.claim, held.losses) for held in due]
-            writer.record_losses(self.store.without_waiting(), losses)
+            if due:
+                losses = [(held.claim, held.losses) for held in due]
+                writer.record_losses(self.store.without_waiting(), losses)
             for held in due:
                 held.losses = []
         for held in due:
-            held.due = time.monotonic() + LOSSES_SECONDS
-
-    def _stopped_groups(self) -> list[_Held]:
-        held = list(self._held.values())
-        if self.interruption.signal is not None:
-            return held
-        ids = [run.id for group in held for run in group.claim.runs]
-        try:
-            going_on = runs_that_go_on(self._reader, ids) if ids else set()
-        except StoreBusyError:
-            # Whether anything is stopped can wait until the database answers.
-            return []
-        return [group for group in held if not going_on.intersection(group.claim.attempts)]
+            held.due = now + LOSSES_SECONDS
 
     def _give_back(self, held: _Held) -> None:
         del self._held[held.job.number]

@@ -50,7 +50,7 @@ def test_asked_many_times_at_once_one_worker_is_started_and_after_it_was_killed_
         held.execute("BEGIN IMMEDIATE")
         with ThreadPoolExecutor(8) as pool:
             assert sum(pool.map(lambda _: start(queued), range(8))) == 1
-        process = psutil.Process(background_worker._started[-1][1].pid)
+        process = psutil.Process(list(background_worker._started)[-1].pid)
         assert os.getsid(process.pid) == process.pid, "it is a session of its own"
         assert str(file_of(queued)) not in " ".join(process.cmdline())
         assert len(list(background_worker.log_folder(queued).glob("*.log"))) == 1
@@ -121,7 +121,7 @@ def test_a_worker_is_known_by_its_row_to_whoever_did_not_start_it(queued: Store)
     with closing(sqlite3.connect(file_of(queued), isolation_level=None)) as held:
         held.execute("BEGIN IMMEDIATE")
         assert start(queued)
-        (_, process) = background_worker._started.pop()
+        process, _ = background_worker._started.popitem()
         held.execute("ROLLBACK")
     try:
         while not background_worker.has_worker(queued, 1):

@@ -9,11 +9,12 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from seqcls.cancellation import Cancelled
+from seqcls.errors import ClusterError
 from seqcls.results import EpochLosses
 from sweeps.results import RunResult
 from sweeps.work.jobs import GroupLostError, Job, try_job
 
-__all__ = ["Executor", "OnJobProgress", "Results", "start"]
+__all__ = ["Executor", "OnJobProgress", "Results", "lost_cluster", "start"]
 
 Results = Future[list[RunResult]]
 
@@ -50,6 +51,14 @@ class Executor(Protocol):
     def close(self) -> None:
         """Ends now, in the middle of whatever is trained."""
         return
+
+
+def lost_cluster(address: str) -> ClusterError:
+    """What is said of a scheduler that has gone, or has forgotten what it was given."""
+    return ClusterError(
+        f"the Dask scheduler at {address} is gone; what was trained is stored, and the same "
+        "command continues with the rest"
+    )
 
 
 class InThisProcess(Executor):

@@ -9,7 +9,7 @@ from seqcls import __version__
 from seqcls.engines.choice import engine_named
 from seqcls.errors import ClusterError, ConfigError, describe_error
 from sweeps.results import RunResult
-from sweeps.work.executors import Executor, Results
+from sweeps.work.executors import Executor, Results, lost_cluster
 from sweeps.work.jobs import Job, try_job
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class DaskCluster(Executor):
     @property
     def slots(self) -> int:
         if self._client.status not in ("running", "connecting"):
-            raise lost_error(self._address)
+            raise lost_cluster(self._address)
         if time.monotonic() - self._counted > COUNT_SECONDS:
             try:
                 self._threads = sum(self._client.nthreads().values())
@@ -64,7 +64,7 @@ class DaskCluster(Executor):
         try:
             results: Results = self._executor.submit(_on_cluster, job)
         except Exception as error:
-            raise lost_error(self._address) from error
+            raise lost_cluster(self._address) from error
         self._running[job.number] = results
         results.add_done_callback(lambda _: self._running.pop(job.number, None))
         return results
@@ -78,14 +78,6 @@ class DaskCluster(Executor):
             for results in [*self._running.values()]:
                 results.cancel()
         self._client.close(timeout=CONNECT_SECONDS)
-
-
-def lost_error(address: str) -> ClusterError:
-    """What is said of a scheduler that has gone, or has forgotten what it was given."""
-    return ClusterError(
-        f"the Dask scheduler at {address} is gone; what was trained is stored, and the same "
-        "command continues with the rest"
-    )
 
 
 def check_address(address: str) -> None:

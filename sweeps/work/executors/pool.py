@@ -170,22 +170,16 @@ def _answer(pipe: Connection, engine: str) -> None:
         engine_named(engine).load()
     except Exception as error:
         trouble = describe_error(error)
-    _send(pipe, trouble)
     jobs: SimpleQueue[Job] = SimpleQueue()
-    Thread(target=_receive, args=(pipe, jobs), daemon=True).start()
-    while True:
-        try:
-            _send(pipe, try_job(jobs.get(), _Reporter(pipe)))
-        except GroupLostError as lost:
-            _send(pipe, lost)
-
-
-def _send(pipe: Connection, message: object) -> None:
-    try:
-        pipe.send(message)
-    except OSError:
-        # The process that would take it is gone.
-        os._exit(1)
+    # Where nobody takes an answer any longer, the process that would is gone.
+    with suppress(OSError):
+        pipe.send(trouble)
+        Thread(target=_receive, args=(pipe, jobs), daemon=True).start()
+        while True:
+            try:
+                pipe.send(try_job(jobs.get(), _Reporter(pipe)))
+            except GroupLostError as lost:
+                pipe.send(lost)
 
 
 def _receive(pipe: Connection, jobs: "SimpleQueue[Job]") -> None:
@@ -207,7 +201,7 @@ class _Reporter:
     def __call__(self, done: float, epochs: Sequence[EpochLosses]) -> None:
         self._losses += epochs
         if time.monotonic() >= self._due:
-            _send(self._pipe, (done, self._losses))
+            self._pipe.send((done, self._losses))
             self._losses, self._due = [], time.monotonic() + REPORT_SECONDS
 
 
