@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,12 +71,12 @@ def alone(seeds: int) -> None:
     """Trains and tests so many seeds on all cores, and stores nothing."""
     runs = [PlannedRun(seed, RunConfig(), seed, False, False) for seed in range(seeds)]
     waiting = [make_job(group, "auto", "auto") for group in make_groups(runs)]
-    left = len(waiting)
+    training = set[executors.Results]()
     with closing(executors.start(os.cpu_count() or 1, None, lambda *_: None)) as executor:
-        while left:
-            while waiting and executor.free > 0:
-                executor.begin(waiting.pop(0))
-            left -= len(list(executor.take_ended()))
+        while waiting or training:
+            while waiting and len(training) < executor.slots:
+                training.add(executor.begin(waiting.pop(0)))
+            training = wait(training, return_when=FIRST_COMPLETED).not_done
 
 
 def _run(command: list[str]) -> Cost:

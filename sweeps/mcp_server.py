@@ -326,7 +326,7 @@ class Questions:
 
         launched = launch_for_agent(self.store, self._spec(specification), self.allowed)
         start_worker(self.store, {find_sweep(self.store, name): name for name in launched.sweeps})
-        return asdict(launched)
+        return launched._asdict()
 
     def _spec(self, text: str) -> str | Mapping[str, Any]:
         """A specification; no path of this machine is read."""

@@ -106,11 +106,9 @@ class Interruption:
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self.latest: int | None = None
 
     def receive(self, number: int, _frame: FrameType | None) -> None:
         """Remembers the first signal; the second ends the program as it would have without this."""
-        self.latest = number
         if self.signal is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         if self.signal is not None:
@@ -126,21 +124,9 @@ def gentle_interruption() -> Iterator[Interruption]:
         yield interruption
         return
     before = {number: signal.signal(number, interruption.receive) for number in ending_signals()}
-    said = sys.unraisablehook
-
-    def ask_again(lost: "sys.UnraisableHookArgs") -> None:
-        # Python swallows an exception that a handler raises while an object is being destroyed:
-        # the second signal would be lost. It is sent again once that is over.
-        if isinstance(lost.exc_value, KeyboardInterrupt | SystemExit) and interruption.latest:
-            threading.Timer(0.02, os.kill, (os.getpid(), interruption.latest)).start()
-        else:
-            said(lost)
-
-    sys.unraisablehook = ask_again
     try:
         yield interruption
     finally:
-        sys.unraisablehook = said
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -198,15 +198,11 @@ def _is_taken(host: str, port: int) -> bool:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except socket.gaierror:
-            raise HostError(
-                f"--host {host}: expected an address of this machine, such as {ADDRESS} or 0.0.0.0"
-            ) from None
         except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
                 raise HostError(
-                    f"--host {host}: no address of this machine; expected one, such as "
-                    f"{ADDRESS} or 0.0.0.0"
+                    f"--host {host}: expected an address of this machine, such as {ADDRESS} or "
+                    "0.0.0.0"
                 ) from None
             if error.errno != errno.EADDRINUSE:
                 raise

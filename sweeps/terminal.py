@@ -12,16 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import typer
 
 from seqcls.text import visible
 from sweeps.processes import OnProgress, note_lasting
-
-if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
-
 
 _own: TextIO | None = None
 """Where this command's output goes, once it is kept apart from what others print."""
@@ -133,71 +129,44 @@ def format_duration(seconds: float) -> str:
     return humanize.precisedelta(timedelta(seconds=round(seconds)), unit, format="%.0f")
 
 
-# Progress bars for long work, on a terminal's stderr and nowhere else.
+# Progress bars for long work, on stderr and nowhere else.
 
 
-def columns(doing: str, unit: str = "runs") -> "tuple[ProgressColumn, ...]":
-    """What a bar shows of work on runs, or on another unit.
+@contextmanager
+def progress_bar(doing: str, unit: str = "runs", *, stays: bool = False) -> Iterator[OnProgress]:
+    """A bar of work on runs, or on another unit; called with how many are done, and of how many.
 
-    Namely what it is, how far it is, and how long it took and takes.
+    It shows how far the work is, and how long it took and takes. Until the first call it shows that
+    the work goes on, and for how long.
+
+    Args:
+        doing: what is done.
+        unit: of what.
+        stays: whether it stays when that is done, whatever stderr is; else it disappears, and is
+            only shown on a terminal.
     """
+    from rich.console import Console
     from rich.markup import escape
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
+        Progress,
         TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
 
-    return (
-        TextColumn(escape(visible(doing))),
-        BarColumn(),
-        TaskProgressColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-
-
-@contextmanager
-def progress_bar(doing: str, unit: str = "runs") -> Iterator[OnProgress]:
-    """A bar that disappears when the work is done; called with the runs done, and of all runs.
-
-    Or with other things that are done and all of them, as `unit` names them.
-
-    Until the first call it shows that the work goes on, and for how long.
-    """
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     console = Console(stderr=True)
-    waiting = (TextColumn(escape(visible(doing))), BarColumn(), TimeElapsedColumn())
-    bar = Progress(*waiting, console=console, transient=True, disable=not console.is_terminal)
-    with bar:
+    begin, elapsed = (TextColumn(escape(visible(doing))), BarColumn()), TimeElapsedColumn()
+    left = (elapsed, TextColumn("left"), TimeRemainingColumn())
+    is_hidden = not (stays or console.is_terminal)
+    with Progress(*begin, elapsed, console=console, transient=not stays, disable=is_hidden) as bar:
         task = bar.add_task(doing, total=None)
 
         def update(done: float, total: int) -> None:
-            bar.columns = columns(doing, unit)
-            bar.update(task, completed=done, total=total)
-
-        yield update
-
-
-@contextmanager
-def training_bar() -> Iterator[OnProgress]:
-    """A bar of training, which stays when that is done, whatever stderr is."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(*columns("training"), console=Console(stderr=True)) as bar:
-        task = bar.add_task("training", total=None)
-
-        def update(done: float, total: int) -> None:
+            counted = (TaskProgressColumn(), MofNCompleteColumn(), TextColumn(unit))
+            bar.columns = (*begin, *counted, *left)
             bar.update(task, completed=done, total=total)
 
         yield update

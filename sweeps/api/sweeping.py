@@ -5,14 +5,12 @@ import logging
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import SeqclsError, SpecError, UnknownRunError
 from seqcls.problem import resolve
-from sweeps import terminal
 from sweeps.api.naming import name_configurations
 from sweeps.api.selecting import view_of
 from sweeps.grid.spec import SweepSpec, at_precision, load_specs, parse_spec
@@ -23,7 +21,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import frames, sweep_queries, workers
 from sweeps.store.reads.selection import View, as_list
-from sweeps.terminal import training_bar
+from sweeps.terminal import progress_bar as bar_of
 from sweeps.work import estimate as estimating
 from sweeps.work import machine
 from sweeps.work.executors.dask_cluster import check_address
@@ -83,13 +81,12 @@ def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
     Raises:
         UnknownRunError: there is no sweep of such a name or id.
     """
-    ids = []
-    for each in as_list(sweeps):
-        if isinstance(each, numbers.Integral) and not isinstance(each, bool):
-            ids.append(sweep_queries.check_sweep_id(store, int(each)))
-        else:
-            ids.append(sweep_queries.find_sweep(store, each))
-    return ids
+    return [
+        sweep_queries.check_sweep_id(store, int(each))
+        if isinstance(each, numbers.Integral) and not isinstance(each, bool)
+        else sweep_queries.find_sweep(store, each)
+        for each in as_list(sweeps)
+    ]
 
 
 def submit(store: Store, spec: Spec) -> list[str]:
@@ -116,8 +113,7 @@ def submit(store: Store, spec: Spec) -> list[str]:
     return [each.name for each in specs]
 
 
-@dataclass(frozen=True)
-class AgentLaunch:
+class AgentLaunch(NamedTuple):
     """What became of what an agent asked for."""
 
     sweeps: list[str]
@@ -142,8 +138,8 @@ def launch_for_agent(store: Store, spec: Spec, most: int) -> AgentLaunch:
             would leave; nothing is queued.
     """
     specs = [as_grown(store, each) for each in read_specs(spec)]
-    models, left = writer.launch_for_agent(store, specs, most)
-    return AgentLaunch([each.name for each in specs], models, left)
+    launched = writer.launch_for_agent(store, specs, most)
+    return AgentLaunch([each.name for each in specs], *launched)
 
 
 def leaving_sentence(store: Store, spec: SweepSpec) -> str:
@@ -152,17 +148,17 @@ def leaving_sentence(store: Store, spec: SweepSpec) -> str:
     """
     if not (leaving := sweep_queries.leaving_runs(store, spec)):
         return ""
-    name = spec.name
     listed = ", ".join(str(run.id) for run in leaving[:SAID])
     more = f" and {len(leaving) - SAID:,} more" if len(leaving) > SAID else ""
     runs = "1 run leaves" if len(leaving) == 1 else f"{len(leaving):,} runs leave"
     deleted = sum(run.is_deleted for run in leaving)
-    kept = len(leaving) - deleted
-    fates = [f"{kept:,} stay in the database"] if kept else []
-    fates += [f"{deleted:,} not begun yet are deleted"] if deleted else []
+    fates = (
+        (len(leaving) - deleted, "stay in the database"),
+        (deleted, "not begun yet are deleted"),
+    )
+    said = " and ".join(f"{number:,} {fate}" for number, fate in fates if number)
     return (
-        f"{runs} the sweep {name!r}, whose specification has changed: {listed}{more}; "
-        f"{' and '.join(fates)}"
+        f"{runs} the sweep {spec.name!r}, whose specification has changed: {listed}{more}; {said}"
     )
 
 
@@ -239,34 +235,33 @@ def work(
     ids = None if sweeps is None else sweep_ids(store, sweeps)
     shortcuts = shortcuts and are_fitted_after_training()
     idle = fit_when_idle(store, ids) if shortcuts and watch else None
-    is_shown = in_notebook() if progress_bar is None else progress_bar
-    with training_bar() if is_shown else nullcontext() as on_progress:
+    if progress_bar is None:
+        # Shown in a cell of a notebook.
+        shell = getattr(builtins, "get_ipython", None)
+        progress_bar = shell is not None and type(shell()).__name__ == "ZMQInteractiveShell"
+    with bar_of("training", stays=True) if progress_bar else nullcontext() as on_progress:
         worked = work_on(store, ids, how, on_progress, idle)
     if shortcuts and worked.signal is None:
-        fit_after_training(store, ids, progress_bar=is_shown)
+        fit_after_training(store, ids, progress_bar=progress_bar)
     return worked
 
 
-def describe_outcomes(store: Store, sweeps: Sweeps | None = None, **chosen: Any) -> str:
-    """How many finished runs of these sweeps, or of all, learned and generalize, as a clause; empty
-    where none is finished.
+def describe_outcomes(
+    store: Store, trained: Sweeps | WorkSummary | None = None, **chosen: Any
+) -> str:
+    """How many finished runs learned and generalize, as a clause; empty where none is finished.
 
     Args:
         store: the database.
-        sweeps: which sweeps.
+        trained: which sweeps, or what a worker did; all runs where it is None.
         chosen: as for `sweeps.api.selecting.view_of`: `learned_at=0.95`.
     """
-    names = sweep_queries.sweep_names(store)
-    ids = [] if sweeps is None else sweep_ids(store, sweeps)
-    return _describe(store, view_of(store, [names[each] for each in ids], **chosen), " runs")
-
-
-def describe_trained(store: Store, worked: WorkSummary) -> str:
-    """How many of the runs that a worker trained learned and generalize, likewise."""
-    return _describe(store, View(run_ids=tuple(workers.trained_runs(store, worked.worker_id))), "")
-
-
-def _describe(store: Store, view: View, which: str) -> str:
+    if isinstance(trained, WorkSummary):
+        ids, which = workers.trained_runs(store, trained.worker_id), ""
+        view = View(run_ids=tuple(ids))
+    else:
+        names, which = sweep_queries.sweep_names(store), " runs"
+        view = view_of(store, [names[x] for x in sweep_ids(store, trained or ())], **chosen)
     with store.begin() as connection:
         counts = OutcomeCounts.of(frames.configurations(frames.runs(connection, view)))
     return describe_counts(counts, which) if counts.models else ""
@@ -284,10 +279,10 @@ def fit_after_training(
     """
     if not are_fitted_after_training():
         return False
-    bar = terminal.progress_bar("fitting shortcut readers", "tests")
+    bar = bar_of("fitting shortcut readers", "tests") if progress_bar else nullcontext()
     try:
         ids = None if sweeps is None else sweep_ids(store.reader(), sweeps)
-        with bar if progress_bar else nullcontext() as on_progress:
+        with bar as on_progress:
             return fit_readers(store, ids, on_progress, until_queued=True).is_queued
     except KeyboardInterrupt:
         _log.info("shortcut readers are left for the next worker")
@@ -315,12 +310,6 @@ def fit_shortcuts(
     """
     ids = None if sweeps is None else sweep_ids(store.reader(), sweeps)
     return fit_readers(to_write(store), ids, on_progress)
-
-
-def in_notebook() -> bool:
-    """Whether this is run in a cell of a notebook."""
-    shell = getattr(builtins, "get_ipython", None)
-    return shell is not None and type(shell()).__name__ == "ZMQInteractiveShell"
 
 
 def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
@@ -445,15 +434,15 @@ def engines(
     del store
     asked = [(each.name, config) for each in read_specs(spec) for config in each.configs()]
     distinct = list(dict.fromkeys(config for _, config in asked))
-    names = name_configurations(dict(enumerate(distinct))).values()
-    named = dict(zip(distinct, names, strict=True))
+    named = dict(
+        zip(distinct, name_configurations(dict(enumerate(distinct))).values(), strict=True)
+    )
+    choices = {config: choose_engine(resolve(config), engine, device) for config in distinct}
+    first = ["configuration", "sweep", "engine"]
     rows = [
-        {"configuration": named[config], "sweep": sweep, "engine": choice.name}
-        | {**config.changed, "reason": choice.reason}
+        dict(zip(first, (named[config], sweep, choices[config].name), strict=True))
+        | {**config.changed, "reason": choices[config].reason}
         for sweep, config in asked
-        for choice in [choose_engine(resolve(config), engine, device)]
     ]
-    if not rows:
-        return pd.DataFrame(columns=["configuration", "sweep", "engine", "reason"], dtype=object)
-    frame = pd.DataFrame(rows, dtype=object)
+    frame = pd.DataFrame(rows, columns=None if rows else [*first, "reason"], dtype=object)
     return frame[[*(name for name in frame if name != "reason"), "reason"]]

@@ -273,7 +273,7 @@ def outcome_sentences(store: "Store", sweeps: Sequence[str], **chosen: Any) -> I
 
 
 def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: str) -> None:
-    from sweeps.api.sweeping import describe_trained, fit_after_training
+    from sweeps.api.sweeping import describe_outcomes, fit_after_training
 
     goes_on = True
     while goes_on:
@@ -287,7 +287,7 @@ def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: 
             say(f"{what}: ended at once; {_what_is_left(store, ids)}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         seconds = time.perf_counter() - started
-        came_to = retry_lost(partial(describe_trained, store, worked))
+        came_to = retry_lost(partial(describe_outcomes, store, worked))
         say(
             f"{what}: trained {count(worked.recorded, 'run')} in {format_duration(seconds)}, in "
             f"{store.name}{': ' if came_to else ''}{came_to}."

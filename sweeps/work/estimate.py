@@ -1,18 +1,15 @@
 """How many runs a sweep asks for, how many are there already, and how long the rest will take.
 
 Finished runs of this machine tell it: those of the configuration itself, else those of its engine
-and architecture, by the units of `sweeps.grid.grouping`. Where there are none, a group is trained
-for about a second; where that cannot be, runs of another machine tell it.
+and architecture, by the units of `sweeps.grid.grouping`. Where there are none, a part of a group is
+trained and tested.
 """
 
-import socket
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from functools import partial
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from statistics import fmean, median
 from typing import Any, NamedTuple
@@ -36,7 +33,7 @@ from sweeps.grid.grouping import (
 )
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads.workers import Timing, finished_runs, timings
+from sweeps.store.reads.workers import START_SECONDS, finished_runs, timings
 from sweeps.work.jobs import on_one_thread
 from sweeps.work.machine import shortage
 
@@ -44,11 +41,11 @@ COMPILED = {"fused": (60, 100.0), "lanes": (20, 10.0)}
 """About how many seconds compiling an engine takes, once on a machine, and how many times as fast
 it then is as the one that trains meanwhile."""
 
-START_SECONDS = 1.0
-"""What importing PyTorch or Numba takes of a processor."""
-
 TRIED_SECONDS = 3.0
 """Once so much is spent on an estimate, no further group is timed."""
+
+TRIED_STRINGS = (4, 64, 1024, 16384)
+"""So many are trained on and tested in turn, until that takes long enough."""
 
 
 class Times(NamedTuple):
@@ -99,8 +96,8 @@ def estimate(
     there = finished_runs(store, {key for key, _ in planned}) & set(planned) if store else set()
     groups = make_groups([run for key, run in planned.items() if key not in there])
     # To time one that fails would take all the memory that there is, for nothing.
-    fitting = [group for group in groups if shortage(group[0].problem) is None]
     failing = [group for group in groups if shortage(group[0].problem) is not None]
+    fitting = [group for group in groups if group not in failing]
     seconds, said = _judge(store, fitting, workers, timer) if fitting else (0.0, "")
     if failing:
         number = f"{sum(map(len, failing)):,}" if fitting else "All"
@@ -108,64 +105,64 @@ def estimate(
     return Estimate(len(planned), len(there), seconds, said.strip() or "All runs are there.")
 
 
+class _Rate(NamedTuple):
+    """How long training takes, and how that is known."""
+
+    seconds: float
+    """For a unit of cost, with what a run takes beside its training."""
+    source: str
+    drawing: float = 0.0
+    """Seconds for the strings of an epoch, once for all groups that train on them."""
+
+
 def _judge(
     store: Store | None, groups: list[RunGroup], workers: int, timer: Timer | None
 ) -> tuple[float | None, str]:
     """Seconds of all groups, None where nothing tells it; and what that rests on."""
-    keys = {run.config.key for group in groups for run in group}
-    measured = _measure(store, keys) if store is not None else _Measured()
+    known_epochs, rates = _measure(store) if store is not None else ({}, {})
     loads = [0.0] * max(1, min(workers, len(groups)))
-    timed: dict[str | tuple[str, str], tuple[float, float] | None] = {}
-    drawing: dict[object, float] = {}
-    sources, early, compiled = set[str](), "", dict[str, int]()
+    once, sources, early = dict[object, float](), set[str](), ""
     began = time.thread_time()
     for group in check_each(groups):
-        config, engine = group[0].config, engine_of(group[0].problem)
-        alike = (engine.name, config.architecture)
-        epochs = measured.epochs.get(config.key) or measured.epochs.get(_stopping(config))
+        problem, config = group[0].problem, group[0].config
+        engine = engine_of(problem)
+        epochs = known_epochs.get(config.key) or known_epochs.get(_stopping(config))
         if epochs is None:
             # Halfway between the fewest and the most, as factors go.
-            epochs = sqrt(fewest_epochs(config) * config.max_num_epochs)
-            if epochs < config.max_num_epochs and not early:
+            epochs, most = (
+                sqrt(fewest_epochs(config) * config.max_num_epochs),
+                config.max_num_epochs,
+            )
+            if epochs < most and not early:
                 number = f"{epochs:.0f}" if epochs >= 1 else f"{epochs:.2g}"
-                most = count(config.max_num_epochs, "epoch")
-                early = f" Training may stop early: it is assumed to take {number} of {most}."
-        cost = epochs * _epoch_cost(config)
-        rate = measured.rates.get(config.key) or measured.rates.get(alike)
-        source = measured.source
-        if timer is not None and not (rate and measured.is_here):
-            if alike not in timed and time.thread_time() - began < TRIED_SECONDS:
-                timed[alike] = None
-                if times := timer(group):
-                    epoch = times.epoch * (1 + cost_of_checks(group[0].problem))
-                    timed[alike] = (epochs * epoch + times.test) / cost, times.drawing
-                    timed.setdefault(engine.name, timed[alike])
-            if trial := timed.get(alike) or timed.get(engine.name):
-                rate, source = trial[0], "by timing a few steps on this machine"
-                drawing[group[0].problem.train] = trial[1] * _undrawn(group[0].problem, epochs)
-        if not rate:
+                assumed = f"{number} of {count(most, 'epoch')}"
+                early = f" Training may stop early: it is assumed to take {assumed}."
+        cost = epochs * cost_of_training(problem) / config.max_num_epochs
+        alike = f"{engine.name} {config.architecture}"
+        rate = rates.get(config.key) or rates.get(alike)
+        may_time = rate is None and time.thread_time() - began < TRIED_SECONDS
+        if timer and may_time and (times := timer(group)):
+            epoch = times.epoch * (1 + cost_of_checks(problem))
+            source = "by timing a few steps on this machine"
+            rate = _Rate((epochs * epoch + times.test) / cost, source, times.drawing)
+            rates[alike] = rate
+            rates.setdefault(engine.name, rate)
+        if (rate := rate or rates.get(engine.name)) is None:
             why = "has been timed yet, so the training time is unknown"
             return None, f"No run of engine {engine.name!r} {why}."
-        loads[loads.index(min(loads))] += len(group) * cost * rate
-        sources.add(source)
-        if engine.name in COMPILED and not engine.is_ready(group[0].problem):
-            compiled[engine.name] = COMPILED[engine.name][0]
-    once = START_SECONDS * bool(timed) + sum(compiled.values()) + sum(drawing.values())
+        loads[loads.index(min(loads))] += len(group) * cost * rate.seconds
+        sources.add(rate.source)
+        if rate.drawing:
+            drawn = range(1 if problem.train.repeats else ceil(epochs))
+            new = sum(not stream(problem.train).is_kept(index) for index in drawn)
+            once |= {problem.train: rate.drawing * new, "start": START_SECONDS}
+        if engine.name in COMPILED and not engine.is_ready(problem):
+            once[engine.name] = COMPILED[engine.name][0]
     said = f"Estimated {' and '.join(sorted(sources))}."
-    if compiled:
-        names = ", ".join(compiled)
-        said += f" About {sum(compiled.values())} seconds of it go to compiling ({names}), once."
-    return max(loads) + once, said + early
-
-
-def _undrawn(problem: Problem, epochs: float) -> int:
-    """How many epochs' strings this machine has not kept."""
-    number = 1 if problem.train.repeats else ceil(epochs)
-    return sum(not stream(problem.train).is_kept(index) for index in range(number))
-
-
-def _epoch_cost(config: RunConfig) -> float:
-    return cost_of_training(resolve(config)) / config.max_num_epochs
+    if compiled := [name for name in COMPILED if name in once]:
+        seconds = sum(once[name] for name in compiled)
+        said += f" About {seconds:.0f} seconds of it go to compiling ({', '.join(compiled)}), once."
+    return max(loads) + sum(once.values()), said + early
 
 
 def fewest_epochs(config: RunConfig) -> float:
@@ -191,62 +188,32 @@ def _stopping(config: RunConfig) -> str:
     return repr([getattr(config, name) for name in names])
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """What finished runs took: means by the key of their configuration, and medians of those alike
-    in engine and architecture, or in `_stopping`.
+def _measure(store: Store) -> tuple[Mapping[str, float], dict[str, _Rate]]:
+    """How many epochs finished runs of this machine took, and how long those: by the key of their
+    configuration, by what tells when training ends, and by engine and architecture.
     """
-
-    epochs: Mapping[str, float] = field(default_factory=dict)
-    rates: Mapping[str | tuple[str, str], float] = field(default_factory=dict)
-    """Seconds a unit of cost, with what a run takes beside its training."""
-    source: str = ""
-    is_here: bool = False
-
-
-def _measure(store: Store, keys: Collection[str]) -> _Measured:
-    runs, known = timings(store, keys)
+    epochs, rates = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+    runs = timings(store)
     # One of a plug-in that is not installed here says nothing that can be scaled.
-    known = {key: config for key, config in known.items() if obstacle_of(config) is None}
-    epochs: dict[str, list[float]] = defaultdict(list)
-    for run in (run for run in runs if run.key in known):
-        epochs[run.key].append(run.epochs)
-        epochs[_stopping(known[run.key])].append(run.epochs)
-    name = socket.gethostname()
-    here = [run for run in runs if (run.host or "").partition(" ")[0] == name]
-    groups: dict[tuple[int | None, str], list[Timing]] = defaultdict(list)
-    for run in here or runs:
-        groups[run.worker_id, run.started_at].append(run)
-    rates: dict[str | tuple[str, str], list[float]] = defaultdict(list)
-    for (_, started), group in groups.items():
-        ended = max(datetime.fromisoformat(run.finished_at) for run in group)
-        in_all = (ended - datetime.fromisoformat(started)).total_seconds()
-        training = sum(run.train_seconds for run in group)
-        for run in (run for run in group if run.key in known):
-            config = known[run.key]
-            seconds = run.train_seconds + max(0.0, in_all - training) / len(group)
-            rate = seconds / (max(1, run.epochs) * _epoch_cost(config))
-            rates[run.key].append(rate)
-            rates[engine_of(resolve(config)).name, config.architecture].append(rate)
-    machine = "this machine" if here else "another machine"
-    return _Measured(
+    problems = {x: resolve(x) for x in {run.config for run in runs} if obstacle_of(x) is None}
+    costs = {x: cost_of_training(problem) / x.max_num_epochs for x, problem in problems.items()}
+    alike = {x: f"{engine_of(own).name} {x.architecture}" for x, own in problems.items()}
+    for config, taken, seconds in (run for run in runs if run.config in problems):
+        for key in (config.key, _stopping(config)):
+            epochs[key].append(taken)
+        for key in (config.key, alike[config]):
+            rates[key].append(seconds / (max(1, taken) * costs[config]))
+    source = f"from {count(len(runs), 'run')} trained on this machine"
+    return (
         {key: fmean(values) for key, values in epochs.items()},
-        {key: median(values) for key, values in rates.items()},
-        f"from {count(len(here or runs), 'run')} trained on {machine}",
-        bool(here),
+        {key: _Rate(median(values), source) for key, values in rates.items()},
     )
 
 
-# What a group takes here, from about a second of its training and testing.
+# What a group takes here, from a moment of its training and testing.
 
-FEW = 4
-"""Strings of the first try; each further one has so many times as many."""
-
-DRAWN = 500
-"""Strings whose drawing is timed."""
-
-ENOUGH_SECONDS = 0.1
-"""What took so long is extrapolated from."""
+ENOUGH_SECONDS = 0.03
+"""Training and testing that took so long are extrapolated from, or one of them ten times so."""
 
 _known: dict[tuple[str, int, bool], Times | None] = {}
 """What was timed as long as this process lives; None where that came to nothing."""
@@ -265,8 +232,8 @@ def time_group(group: RunGroup) -> Times | None:
     """
     key = (group[0].config.group_key, len(group), group[0].verdict)
     if key not in _known:
-        # That it cannot be trained is said where it is launched.
         times = None
+        # That it cannot be trained is said where it is launched.
         with suppress(SeqclsError, MemoryError, RuntimeError):
             times = _time(group)
         _known[key] = times
@@ -275,7 +242,7 @@ def time_group(group: RunGroup) -> Times | None:
 
 def _time(group: RunGroup) -> Times | None:
     # Imported where they are used: training and testing load PyTorch or Numba.
-    from seqcls.evaluation import distinct_test_strings, evaluate
+    from seqcls.evaluation import evaluate
     from seqcls.interpretability.verdicts import unaffordable, verdicts
     from seqcls.training import train_group
 
@@ -285,55 +252,44 @@ def _time(group: RunGroup) -> Times | None:
     members = len(group) if engine.by_counts and not engine.one_thread else 1
     weights: list[Weights] = []
 
-    def train(strings: int) -> None:
-        problem = shorten(whole, "train", strings)
-        seeds = [(problem, run.model_seed) for run in group[:members]]
-        trained = train_group(seeds, engine=engine.name, progress=lambda *_: check())
-        weights[:] = [x.kept_weights for x in trained if x.failure is None]
+    def draw() -> None:
+        next(iter(some.train.epochs()))
 
-    def test(strings: int) -> None:
-        problem = shorten(whole, "test", strings)
-        # As what is made once for all members.
-        distinct_test_strings(problem.test)
-        evaluate(problem, weights, engine=engine.name)
+    def train() -> None:
+        seeds = [(some, run.model_seed) for run in group[:members]]
+        trained = train_group(seeds, engine=engine.name, progress=lambda *_: check())
+        weights[:] = [member.kept_weights for member in trained if member.failure is None]
+
+    def test() -> None:
+        evaluate(some, weights, engine=engine.name)
 
     with on_one_thread(engine.name):
-        epoch = _seconds_of_all(whole, "train", train)
-        if not weights:
-            return None
-        tested = _seconds_of_all(whole, "test", test) / len(weights)
+        for strings in TRIED_STRINGS:
+            some = shorten(whole, strings)
+            # The first time it draws the strings, once for all members, and loads what it needs.
+            drawing = _seconds(draw)
+            train()
+            if not weights:
+                return None
+            test()
+            epoch, tested = _seconds(train), _seconds(test)
+            if min(epoch, tested) > ENOUGH_SECONDS or max(epoch, tested) > 10 * ENOUGH_SECONDS:
+                break
+        share = some.train.epoch_size / whole.train.epoch_size
+        tested *= whole.test.epoch_size / some.test.epoch_size / len(weights)
         if group[0].verdict and unaffordable(whole) is None:
-            check_all = partial(verdicts, whole, weights[:1], engine=engine.name)
-            check_all()
-            tested += _seconds(check_all)
+            tested += _seconds(lambda: verdicts(whole, weights[:1], engine=engine.name))
     chosen = choose_engine(whole).name
     faster = COMPILED[chosen][1] if chosen != engine.name and chosen in COMPILED else 1.0
-    some = min(DRAWN, whole.train.epoch_size)
-    drawing = _seconds(lambda: next(shorten(whole, "train", some).train.epochs()))
-    drawing *= whole.train.epoch_size / some
-    return Times(epoch / members / faster, tested / faster, drawing)
+    return Times(epoch / share / members / faster, tested / faster, drawing / share)
 
 
-def _seconds_of_all(whole: Problem, part: str, act: Callable[[int], None]) -> float:
-    """Seconds that all strings of a part take, by acting on more and more of them."""
-    size = whole.sampler(part).epoch_size
-    strings = min(FEW, size)
-    while True:
-        # The first time it draws the strings, and loads what acting needs.
-        act(strings)
-        spent = _seconds(partial(act, strings))
-        if spent >= ENOUGH_SECONDS or strings == size:
-            return spent * size / strings
-        strings = min(FEW * strings, size)
-
-
-def shorten(whole: Problem, part: str, strings: int) -> Problem:
-    """The same problem with fewer strings of a part, and one epoch."""
-    sizes = {part: strings}
-    if part == "train":
-        share = strings / whole.train.epoch_size
-        sizes["validation"] = max(1, round(share * whole.validation.epoch_size))
-    update: dict[str, Any] = {f"{name}_size": size for name, size in sizes.items()}
+def shorten(whole: Problem, strings: int) -> Problem:
+    """The same problem with few strings of each part, and one epoch."""
+    sizes = {part: min(strings, whole.sampler(part).epoch_size) for part in ("train", "test")}
+    share = sizes["train"] / whole.train.epoch_size
+    sizes["validation"] = max(1, round(share * whole.validation.epoch_size))
+    update: dict[str, Any] = {f"{part}_size": size for part, size in sizes.items()}
     update |= {f"{x}_batch_size": min(n, whole.sampler(x).batch_size) for x, n in sizes.items()}
     update |= {"max_num_epochs": 1, "min_num_epochs": 1, "disjoint": False}
     # Few strings may all be right by chance, or none of them of trained lengths.
@@ -341,9 +297,9 @@ def shorten(whole: Problem, part: str, strings: int) -> Problem:
     problem = resolve(whole.config.model_copy(update=update))
     # Of some samplers no setting gives the size, and the network is that of all lengths.
     samplers: dict[str, Any] = {
-        name: OfLengths(problem.sampler(name), problem.sampler(name).lengths, size)
-        for name, size in sizes.items()
-        if problem.sampler(name).epoch_size > size
+        part: OfLengths(problem.sampler(part), problem.sampler(part).lengths, size)
+        for part, size in sizes.items()
+        if problem.sampler(part).epoch_size > size
     }
     return replace(problem, network=whole.network, **samplers)
 

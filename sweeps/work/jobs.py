@@ -1,15 +1,15 @@
 """The work of a worker process: train a group and test it. It touches no database."""
 
+import errno
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
 
 from seqcls.engines.base import Progress
 from seqcls.engines.choice import Choice, choose_engine, engine_named
-from seqcls.errors import describe_error
-from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
+from seqcls.errors import MachineError, describe_error
+from seqcls.results import Evaluation, Verdict, Weights
 from seqcls.strings.datasets import dataset_of, is_known, remember, unpack
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
@@ -38,30 +38,50 @@ class Job:
     """What was in a file, packed, for a process that has no database."""
 
 
+class GroupLostError(Exception):
+    """A group is lost, with its process or by an error.
+
+    Args:
+        reason: what happened.
+        of_machine: whether the machine is at fault, so that every group would be lost alike.
+    """
+
+    def __init__(self, reason: str, of_machine: bool = False) -> None:
+        super().__init__(reason, of_machine)
+        self.reason, self.of_machine = reason, of_machine
+
+
 def make_job(group: RunGroup, engine: str, device: str) -> Job:
     """Chooses the engine. For one that wants them it draws the initial parameters of small models.
 
     That takes PyTorch, which this process loads once so that no worker has to. Large ones are drawn
     where they are trained, so that a failed allocation fails those runs only.
     """
-    choice = choose_engine(group[0].problem, engine, device)
-    small = parameter_bytes(group[0].problem) <= MAX_DRAWN_BYTES
-    initial = _draw_initial(group) if engine_named(choice.name).wants_initial and small else None
-    digest = group[0].config.dataset
+    first = group[0]
+    choice, initial = choose_engine(first.problem, engine, device), None
+    if engine_named(choice.name).wants_initial and parameter_bytes(first.problem) < MAX_DRAWN_BYTES:
+        # Imported where it is used: it loads PyTorch.
+        from seqcls.engines.member import draw_initial
+
+        initial = draw_initial([(run.problem, run.model_seed) for run in group])
+    digest = first.config.dataset
     dataset = dataset_of(digest).to_bytes() if digest else None
     return Job(next(_numbers), group, choice, device, initial, dataset)
 
 
-def _draw_initial(group: RunGroup) -> list[Weights] | None:
-    # Imported where it is used: it loads PyTorch.
-    from seqcls.engines.member import draw_initial
+def try_job(job: Job, report: Progress) -> list[RunResult]:
+    """Calls `run_job`.
 
+    Raises:
+        GroupLostError: as said by any error in it.
+    """
     try:
-        return draw_initial([(run.problem, run.model_seed) for run in group])
-    except (MemoryError, RuntimeError):
-        # PyTorch raises RuntimeError when it gets no memory. The training process may get some
-        # later.
-        return None
+        return run_job(job, report)
+    except (Exception, SystemExit) as error:
+        # A plug-in may raise SystemExit; nothing of this program's ends a process meanwhile.
+        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+        of_machine = full or isinstance(error, MachineError | ImportError)
+        raise GroupLostError(describe_error(error), of_machine) from None
 
 
 def run_job(job: Job, report: Progress) -> list[RunResult]:
@@ -70,77 +90,49 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
     Raises:
         MemoryError: this machine has less memory than that takes.
     """
-    digest = job.group[0].config.dataset
-    if job.dataset is not None and not is_known(digest):
+    # Imported where they are used: a process that only hands out groups tests nothing.
+    from seqcls.evaluation import evaluate
+    from seqcls.interpretability.verdicts import unaffordable, verdicts
+
+    first, how = job.group[0], {"engine": job.engine.name, "device": job.device}
+    if job.dataset is not None and not is_known(first.config.dataset):
         remember(unpack(job.dataset))
-    try:
-        return _run_job(job, report)
-    except SystemExit as error:
-        # Raised by a plug-in; nothing of this program's ends a process in a group's training.
-        raise RuntimeError(describe_error(error)) from None
-
-
-def _run_job(job: Job, report: Progress) -> list[RunResult]:
     # Checked first: some systems promise any memory, and kill a process that uses too much.
-    if too_large := shortage(job.group[0].problem, len(job.group)):
+    if too_large := shortage(first.problem, len(job.group)):
         raise MemoryError(too_large)
     with on_one_thread(job.engine.name):
         trained = train_group(
             [(run.problem, run.model_seed) for run in job.group],
-            engine=job.engine.name,
-            device=job.device,
-            every_epoch=job.group[0].every_epoch,
+            every_epoch=first.every_epoch,
             progress=report,
             initial=job.initial,
+            **how,
         )
-        results = _evaluate_members(job, [member for member in trained if member.failure is None])
-    return [_outcome(job, member, *results.get(id(member), (None, None))) for member in trained]
-
-
-def _evaluate_members(
-    job: Job, complete: list[TrainedMember]
-) -> dict[int, tuple[Evaluation, Verdict | None]]:
-    if not complete:
-        return {}
-    # Imported where it is used: a process that only hands out groups tests nothing.
-    from seqcls.evaluation import evaluate
-    from seqcls.interpretability.verdicts import unaffordable, verdicts
-
-    problem = job.group[0].problem
-    kept = [member.kept_weights for member in complete]
-    evaluations = evaluate(problem, kept, engine=job.engine.name, device=job.device)
-    checks: list[Verdict] | list[None] = [None] * len(complete)
-    if job.group[0].verdict and unaffordable(problem) is None:
-        checks = verdicts(problem, kept, engine=job.engine.name, device=job.device)
-    pairs = zip(evaluations, checks, strict=True)
-    return {id(member): pair for member, pair in zip(complete, pairs, strict=True)}
-
-
-def _outcome(
-    job: Job, member: TrainedMember, evaluation: Evaluation | None, verdict: Verdict | None
-) -> RunResult:
-    outcome = RunResult(
-        train_losses=member.train_losses,
-        validation_losses=member.validation_losses,
-        train_seconds=member.train_seconds,
-        engine=job.engine.name,
-        engine_reason=job.engine.reason,
-        failure=member.failure,
-        best_epoch=member.best_epoch,
-        evaluation=evaluation,
-        verdict=verdict,
-        checkpoints={epoch: to_bytes(weights) for epoch, weights in member.weights.items()},
-    )
-    # Here, where the results are made, and not where they are stored: nothing that happens to them
-    # on the way goes unnoticed, and this process has a core to itself.
-    return outcome.seal(member.config.key, member.model_seed)
-
-
-_alone = Lock()
-_before: list[int] = []
-"""PyTorch's threads before any group of this process was trained on one; none where none is."""
-_training: list[None] = []
-"""An entry for each group that is."""
+        kept = [member.kept_weights for member in trained if member.failure is None]
+        evaluations = evaluate(first.problem, kept, **how) if kept else []
+        checks: list[Verdict] | list[None] = [None] * len(kept)
+        if kept and first.verdict and unaffordable(first.problem) is None:
+            checks = verdicts(first.problem, kept, **how)
+    tested: Iterator[tuple[Evaluation | None, Verdict | None]]
+    tested = iter(zip(evaluations, checks, strict=True))
+    # Sealed here, where the results are made, and not where they are stored: nothing that happens
+    # to them on the way goes unnoticed, and this process has a core to itself.
+    return [
+        RunResult(
+            train_losses=member.train_losses,
+            validation_losses=member.validation_losses,
+            train_seconds=member.train_seconds,
+            engine=job.engine.name,
+            engine_reason=job.engine.reason,
+            failure=member.failure,
+            best_epoch=member.best_epoch,
+            evaluation=evaluation,
+            verdict=verdict,
+            checkpoints={epoch: to_bytes(weights) for epoch, weights in member.weights.items()},
+        ).seal(member.config.key, member.model_seed)
+        for member in trained
+        for evaluation, verdict in [next(tested) if member.failure is None else (None, None)]
+    ]
 
 
 @contextmanager
@@ -153,16 +145,9 @@ def on_one_thread(engine: str) -> Iterator[None]:
         return
     import torch
 
-    # A Dask worker trains in several threads, which share the number: the last one puts it back.
-    with _alone:
-        if not _before:
-            _before.append(torch.get_num_threads())
-            torch.set_num_threads(1)
-        _training.append(None)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
         yield
     finally:
-        with _alone:
-            _training.pop()
-            if not _training:
-                torch.set_num_threads(_before.pop())
+        torch.set_num_threads(before)

@@ -66,7 +66,18 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
     if not any(sweep.running for sweep in progress):
         # Idle sweeps have no rate and no worker, so no row of perhaps 100,000 runs is read.
         return progress
-    return _add_orphaned(store, _with_rates(store, progress))
+    recent = sweep_queries.recent(store, WINDOW_SECONDS)
+    orphaned = sweep_queries.count_orphaned(store)
+    epochs: dict[int, list[tuple[int, int]]] = {}
+    for sweep_id, epoch, most in sweep_queries.epochs_in_training(store):
+        epochs.setdefault(sweep_id, []).append((epoch, most))
+    for place, sweep in enumerate(progress):
+        if sweep.running:
+            now = replace(sweep, epochs=tuple(sorted(epochs.get(sweep.id, []))))
+            lost = orphaned.get(sweep.id, 0)
+            rate = None if lost else _rate(recent.get(sweep.id), now.begun)
+            progress[place] = replace(now, runs_per_second=rate, orphaned=lost)
+    return progress
 
 
 def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepProgress]:
@@ -85,35 +96,11 @@ def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepPr
     ]
 
 
-def _with_rates(store: Store, sweeps: Iterable[SweepProgress]) -> list[SweepProgress]:
-    """The same, with the rate at which runs end in sweeps that are training, and their epochs."""
-    recent = sweep_queries.recent(store, WINDOW_SECONDS)
-    epochs: dict[int, list[tuple[int, int]]] = {}
-    for sweep_id, epoch, most in sweep_queries.epochs_in_training(store):
-        epochs.setdefault(sweep_id, []).append((epoch, most))
-    training = [
-        replace(x, epochs=tuple(sorted(epochs.get(x.id, [])))) if x.running else x for x in sweeps
-    ]
-    return [
-        replace(x, runs_per_second=_rate(recent.get(x.id), x.begun)) if x.running else x
-        for x in training
-    ]
-
-
 def _rate(recent: Recent | None, begun: float) -> float | None:
     """Runs a second; where the clock was set back since they began, none is known."""
     busy = busy_seconds(recent.trained) if recent is not None else 0.0
     done = begun + (recent.ended if recent is not None else 0)
     return done / busy if done and busy > 0 else None
-
-
-def _add_orphaned(store: Store, sweeps: list[SweepProgress]) -> list[SweepProgress]:
-    """The same, with the runs whose worker is dead."""
-    orphaned = sweep_queries.count_orphaned(store)
-    return [
-        replace(x, orphaned=orphaned[x.id], runs_per_second=None) if x.id in orphaned else x
-        for x in sweeps
-    ]
 
 
 def busy_seconds(trained: Iterable[tuple[str, str | None]], ended: datetime | None = None) -> float:

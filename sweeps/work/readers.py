@@ -6,7 +6,7 @@ and until then pages say that the readers have not been asked.
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from seqcls.errors import SeqclsError, StoreUnavailableError
@@ -15,7 +15,7 @@ from sweeps.grid.grouping import split_by_packages
 from sweeps.processes import OnProgress
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.queries import revision
-from sweeps.store.reads.shortcuts import Unread, unread_tests
+from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.reads.workers import queued_runs
 from sweeps.store.writes.shortcuts import fit_shortcuts
 
@@ -47,6 +47,7 @@ def fit_readers(
     on_progress: OnProgress | None = None,
     *,
     until_queued: bool = False,
+    but: Collection[int] = (),
 ) -> FittedReaders:
     """Fits shortcut readers to every test of finished runs that none were asked about.
 
@@ -54,13 +55,14 @@ def fit_readers(
 
     Args:
         until_queued: end once there are runs of these sweeps to train, after the test at hand.
+        but: test sets that are left out, by their ids.
 
     Raises:
         StoreUnavailableError: the database cannot be read or written any longer.
     """
     fitted = FittedReaders()
     reader = store.reader()
-    unread = unread_tests(reader, sweep_ids)
+    unread = [test for test in unread_tests(reader, sweep_ids) if test.test_set_id not in but]
     # Workers that end at the same time begin at different tests.
     first = os.getpid() % max(1, len(unread))
     for number, test in enumerate(unread[first:] + unread[:first]):
@@ -71,39 +73,33 @@ def fit_readers(
                 break
         if on_progress is not None:
             on_progress(number, len(unread))
-        _fit(store, test, fitted)
+        try:
+            reason = fit_shortcuts(store, test)
+        except StoreUnavailableError:
+            raise
+        except SeqclsError as error:
+            reason = str(error)
+        if reason is None:
+            fitted.tests += 1
+        else:
+            fitted.skipped[test.test_set_id] = reason
+            _log.warning("no shortcut readers for test set %d: %s", test.test_set_id, reason)
     return fitted
 
 
 def fit_when_idle(store: Store, sweep_ids: Collection[int] | None = None) -> Callable[[], None]:
-    """What a worker that waits for runs calls again and again: it fits the readers of one test."""
-    tests: Iterator[Unread] = iter(())
-    seen, tried = -1, set[tuple[int, str]]()
-    reader, fitted = store.reader(), FittedReaders()
+    """What a worker that waits for runs calls again and again: it fits readers until there are
+    some.
+    """
+    seen, skipped = -1, set[int]()
+    reader = store.reader()
 
-    def fit_next() -> None:
-        nonlocal tests, seen
-        test = next(tests, None)
-        if test is None and (now := revision(reader)) != seen:
-            # Only where something was written are there tests that were not there before.
-            seen, tests = now, iter(unread_tests(reader, sweep_ids))
-            test = next(tests, None)
-        if test is not None and (key := (test.test_set_id, test.training)) not in tried:
-            _fit(store, test, fitted)
-            tried.add(key)
+    def fit() -> None:
+        nonlocal seen
+        # Only where something was written are there tests that were not there before.
+        if (now := revision(reader)) != seen:
+            fitted = fit_readers(store, sweep_ids, until_queued=True, but=skipped)
+            skipped.update(fitted.skipped)
+            seen = seen if fitted.is_queued else now
 
-    return fit_next
-
-
-def _fit(store: Store, test: Unread, fitted: FittedReaders) -> None:
-    try:
-        reason = fit_shortcuts(store, test)
-    except StoreUnavailableError:
-        raise
-    except SeqclsError as error:
-        reason = str(error)
-    if reason is None:
-        fitted.tests += 1
-    else:
-        fitted.skipped[test.test_set_id] = reason
-        _log.warning("no shortcut readers for test set %d: %s", test.test_set_id, reason)
+    return fit

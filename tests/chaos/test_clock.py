@@ -12,7 +12,7 @@ from sweeps.store.opening import open_writer
 from sweeps.store.reads import workers
 from sweeps.store.verification import verify
 from sweeps.store.writes import claiming, recording
-from sweeps.work import executors
+from sweeps.work import jobs
 from sweeps.work.jobs import Job, run_job
 from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
@@ -42,7 +42,7 @@ def test_a_clock_that_steps_costs_no_result(
 
     for module in (claiming, recording, workers):
         monkeypatch.setattr(module, "now", clock)
-    monkeypatch.setattr(executors, "run_job", stepping)
+    monkeypatch.setattr(jobs, "run_job", stepping)
     assert work(store, [sweep_id], WorkOptions(0)).recorded == 9
     assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [("done", 1, 9)]
     assert verify(store).damages == []

@@ -15,7 +15,7 @@ from sweeps.store.opening import open_writer
 from sweeps.store.reads import workers
 from sweeps.store.verification import verify
 from sweeps.store.writes import claiming
-from sweeps.work import executors
+from sweeps.work import jobs
 from sweeps.work.jobs import Job, run_job
 from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
@@ -53,7 +53,7 @@ def test_late_results_of_runs_that_others_were_given_are_refused(
         trained.append(len(job.group))
         return run_job(job, report)
 
-    monkeypatch.setattr(executors, "run_job", robbed)
+    monkeypatch.setattr(jobs, "run_job", robbed)
     assert work(store, None, WorkOptions(0)).recorded == 6
     assert sum(trained) == 9
     assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [

@@ -18,8 +18,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.workers import queued_runs
-from sweeps.work import executors
-from sweeps.work.executors import GroupEnded
+from sweeps.work import jobs
 from sweeps.work.executors.pool import ProcessPool
 from sweeps.work.jobs import Job, make_job
 from sweeps.work.machine import WorkOptions
@@ -85,23 +84,20 @@ def test_processes_start_before_their_groups_come_and_one_killed_meanwhile_is_re
     queued: Store,
 ) -> None:
     groups = make_groups(queued_runs(queued, None))
-    jobs = [make_job(group, "auto", "auto") for group in groups]
+    asked = [make_job(group, "auto", "auto") for group in groups]
     pool = ProcessPool(2, lambda *_: None)
     try:
-        pool.expect([job.engine.name for job in jobs])
+        pool.expect([job.engine.name for job in asked])
         expected = training_processes(psutil.Process())
         expected[1].kill()
         while expected[1].status() != psutil.STATUS_ZOMBIE:
             time.sleep(0.01)
-        pool.begin(jobs[0])
-        pool.begin(jobs[1])
+        ends = [pool.begin(job) for job in asked[:2]]
         assert expected[0] in training_processes(psutil.Process())
-        ended: list[GroupEnded] = []
-        while len(ended) < 2:
-            ended += pool.take_ended()
+        trained = [len(own.result()) for own in ends]
     finally:
         pool.close()
-    assert [own.lost for own in ended] == [None, None]
+    assert trained == [3, 3]
     assert training_processes(psutil.Process()) == []
 
 
@@ -111,7 +107,7 @@ def test_a_machine_without_room_ends_the_worker_and_charges_nothing(
     def full(_: Job, __: Progress) -> list[RunResult]:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(executors, "run_job", full)
+    monkeypatch.setattr(jobs, "run_job", full)
     with pytest.raises(MachineError, match="No space left on device"):
         work(queued, None, WorkOptions(0))
     assert uncharged(queued)

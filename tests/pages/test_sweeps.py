@@ -317,7 +317,7 @@ def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, stor
         assert shown.count(f"0 of 3 models · {said_first}") == 2, "in the sidebar and on the page"
         assert list(app.dataframe[0].value) == ["name", "state", "models", "done"], "no empty one"
     finally:
-        for process in background_worker._started[before:]:
+        for process in list(background_worker._started)[before:]:
             process.kill()
             process.wait()
 

@@ -1,10 +1,7 @@
 """What training takes of memory, told before it is tried."""
 
-from typing import Any
-
 import pytest
 
-from seqcls.config import RunConfig
 from seqcls.problem import configuration, resolve
 from sweeps.grid.grouping import cost_of_training, mean_length
 from sweeps.work import machine
@@ -31,33 +28,3 @@ def test_only_what_this_machine_has_no_room_for_is_named(monkeypatch: pytest.Mon
     monkeypatch.setattr(machine, "machine_bytes", lambda: needed - 1)
     assert "at least" in (machine.shortage(resolve(config)) or "")
     assert "such runs fail" in (machine.warning([resolve(short_config()), resolve(config)]) or "")
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"architecture": "lstm", "readout": "last"},
-        {"positions": "learned"},
-        {"dropout_rate": 0.1},
-    ],
-    ids=str,
-)
-def test_a_batch_that_no_machine_holds_is_warned_of(
-    fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine, "machine_bytes", lambda: 32 * 10**9)
-    large: dict[str, Any] = {"train_size": 10**6, "train_batch_size": 10**6}
-    assert machine.warning([resolve(short_config(**fields, train_max_length=1_000))]) is None
-    said = machine.warning(
-        [resolve(short_config()), resolve(short_config(**fields, **large, train_max_length=10**4))]
-    )
-    assert "such runs fail; lower" in (said or "")
-
-
-def test_strings_that_tests_are_kept_disjoint_from_are_warned_of(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(machine, "machine_bytes", lambda: 10**9)
-    fields: dict[str, Any] = {"task": "parity", "max_num_epochs": 900, "train_size": 10**6}
-    assert machine.warning([resolve(RunConfig(**fields))]) is None
-    assert "14.4 GB" in (machine.warning([resolve(RunConfig(**fields, disjoint=True))]) or "")

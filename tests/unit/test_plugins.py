@@ -18,8 +18,9 @@ from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import Stream
 from seqcls.tasks import TASKS
 from sweeps.grid.grouping import PlannedRun
+from sweeps.statistics.differences import without_unread
 from sweeps.statistics.populations import without_unread
-from sweeps.work.jobs import make_job, run_job
+from sweeps.work.jobs import GroupLostError, make_job, try_job
 from sweeps.work.machine import parameter_bytes
 from tests.plugins import forget_parts
 
@@ -302,8 +303,8 @@ def test_what_ends_a_process_is_told_as_an_error(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("sweeps.work.jobs.train_group", ended)
     run = PlannedRun(1, configuration({"task": "parity"}), 0, False, False)
-    with pytest.raises(RuntimeError, match="SystemExit: 3"):
-        run_job(make_job((run,), "torch", "cpu"), lambda _done, _epochs: None)
+    with pytest.raises(GroupLostError, match="SystemExit: 3"):
+        try_job(make_job((run,), "torch", "cpu"), lambda _done, _epochs: None)
 
 
 def test_an_error_that_cannot_be_told_is_named() -> None:

@@ -1,6 +1,5 @@
 """Workers that a page starts: once, apart from it, and with a log that no stranger misleads."""
 
-import json
 import os
 import sqlite3
 import time
@@ -8,13 +7,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from seqcls.errors import StoreError
-from sweeps.grid.spec import read_spec
+from sweeps.grid.spec import parse_spec, read_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
@@ -52,7 +50,7 @@ def test_asked_many_times_at_once_one_worker_is_started_and_after_it_was_killed_
         held.execute("BEGIN IMMEDIATE")
         with ThreadPoolExecutor(8) as pool:
             assert sum(pool.map(lambda _: start(queued), range(8))) == 1
-        process = psutil.Process(pid_of(queued))
+        process = psutil.Process(list(background_worker._started)[-1].pid)
         assert os.getsid(process.pid) == process.pid, "it is a session of its own"
         assert str(file_of(queued)) not in " ".join(process.cmdline())
         assert len(list(background_worker.log_folder(queued).glob("*.log"))) == 1
@@ -66,101 +64,71 @@ def test_asked_many_times_at_once_one_worker_is_started_and_after_it_was_killed_
     assert background_worker.read_log(queued, 1) is None
 
 
-def pid_of(store: Store) -> int:
-    record = json.loads((background_worker.log_folder(store) / "sweep-1.json").read_text())
-    return int(record["pid"])
-
-
 def test_logs_of_a_servers_database_stand_in_the_users_folder(queued: Store) -> None:
     server = Store("postgresql://u:***@host/db", queued.engine, None)
     assert background_worker.log_folder(server) != background_worker.log_folder(queued)
     assert "***" not in str(background_worker.log_folder(server))
 
 
-# What stands beside a database is not believed: records and logs of workers.
-
-LOG = "20260101T000000.000000.log"
+# What stands beside a database is not believed: logs of workers.
 
 
-def record(store: Store, **changes: Any) -> Path:
-    """A launch record as a stranger may write it."""
+def log_of(store: Store, sweep_ids: str = "1") -> Path:
+    """A log as a stranger may write it."""
     folder = background_worker.log_folder(store)
     folder.mkdir(exist_ok=True)
-    path = folder / "sweep-1.json"
-    path.write_text(json.dumps({"pid": 1, "created": 1.0, "log": LOG, **changes}))
-    return folder
+    return folder / f"20260101T000000.000000-{sweep_ids}.log"
 
 
 def test_a_log_of_the_folder_is_read(store: Store, tmp_path: Path) -> None:
-    """And none elsewhere, or that is no file of its own."""
-    (record(store) / LOG).write_text("trained")
+    """And none that is no file of its own."""
+    log_of(store).write_text("trained")
     assert background_worker.read_log(store, 1) == "trained"
-    (record(store) / LOG).unlink()
-    secret = tmp_path / "secret"
-    for path in (secret, tmp_path.parent / "secret"):
-        path.write_text("secret")
-    for log in ("../../secret", "../secret", "/etc/passwd", "", ".", "x.log", None, 3, [LOG]):
-        record(store, log=log)
-        assert background_worker.read_log(store, 1) is None, log
-    log_file = record(store) / LOG
+    log_of(store, "12-21").write_text("others")
+    assert background_worker.read_log(store, 1) == "trained"
+    assert background_worker.read_log(store, 21) == "others"
+    background_worker.forget(store, 1)
+    assert background_worker.read_log(store, 1) is None
+    assert background_worker.read_log(store, 12) == "others"
+    secret, path = tmp_path / "secret", log_of(store)
+    secret.write_text("secret")
     makers: tuple[Callable[[], object], ...] = (
-        lambda: log_file.symlink_to(secret),
-        lambda: os.link(secret, log_file),
-        lambda: os.mkfifo(log_file),
-        log_file.mkdir,
+        lambda: path.symlink_to(secret),
+        lambda: os.link(secret, path),
+        lambda: os.mkfifo(path),
+        path.mkdir,
     )
     for make in makers:
         make()
         assert background_worker.read_log(store, 1) is None
-        log_file.rmdir() if log_file.is_dir() else log_file.unlink()
+        path.rmdir() if path.is_dir() else path.unlink()
 
 
 def test_a_folder_of_logs_that_is_a_link_is_not_followed(store: Store, tmp_path: Path) -> None:
-    folder = record(store, pid=os.getpid(), created=psutil.Process().create_time())
-    (folder / LOG).write_text("secret")
-    assert background_worker.has_worker(store, 1)
+    log_of(store).write_text("secret")
+    folder = background_worker.log_folder(store)
     elsewhere = folder.rename(tmp_path / "elsewhere")
     folder.symlink_to(elsewhere)
-    before = {path.name: path.read_text() for path in elsewhere.iterdir()}
     assert background_worker.read_log(store, 1) is None
-    assert not background_worker.has_worker(store, 1)
     background_worker.forget(store, 1)
     with pytest.raises(StoreError, match=r"logs' is a link: .*; remove the link"):
         background_worker.start_worker(store, {1: "s"}, anyway=True)
-    assert {path.name: path.read_text() for path in elsewhere.iterdir()} == before
+    assert [path.read_text() for path in elsewhere.iterdir()] == ["secret"]
 
 
-NOTHING: list[dict[str, Any]] = [
-    *({"pid": pid} for pid in (-1, 0, "1", 2**70, True)),
-    *({"created": created} for created in ("now", 1e300, None)),
-    {"another": 1},
-]
-
-
-def test_a_record_that_means_nothing_is_no_record(store: Store) -> None:
-    for changes in NOTHING:
-        (record(store, **changes) / LOG).write_text("trained")
-        assert background_worker.read_log(store, 1) is None, changes
-        assert not background_worker.has_worker(store, 1), changes
-    for content in (b"", b"\xff\xfe", b"[]", b"null", b"[" * 100_000, b"{}"):
-        (background_worker.log_folder(store) / "sweep-1.json").write_bytes(content)
-        assert not background_worker.has_worker(store, 1), content[:9]
-
-
-def test_launching_writes_through_no_link(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine = tmp_path / "mine"
-    mine.write_text("mine")
-    folder = record(store)
-    (folder / "sweep-1.json").unlink()
-    (folder / "sweep-1.json").symlink_to(mine)
-    started = background_worker._Record(1, 1.0, LOG)
-    monkeypatch.setattr(background_worker, "_start", lambda *_: started)
-    background_worker.start_worker(store, {1: "s"})
-    assert mine.read_text() == "mine"
-    (folder / "lock").unlink()
-    (folder / "lock").symlink_to(mine)
-    with pytest.raises(OSError, match="symbolic link"):
-        background_worker.start_worker(store, {1: "s"}, anyway=True)
-    assert mine.read_text() == "mine"
+def test_a_worker_is_known_by_its_row_to_whoever_did_not_start_it(queued: Store) -> None:
+    assert not background_worker.has_worker(queued, 1)
+    with closing(sqlite3.connect(file_of(queued), isolation_level=None)) as held:
+        held.execute("BEGIN IMMEDIATE")
+        assert start(queued)
+        process, _ = background_worker._started.popitem()
+        held.execute("ROLLBACK")
+    try:
+        while not background_worker.has_worker(queued, 1):
+            assert process.poll() is None
+            time.sleep(0.02)
+        writer.submit(queued, parse_spec({"name": "other", "model_seeds": [0]}))
+        assert not background_worker.has_worker(queued, 2), "it was started for another sweep"
+    finally:
+        process.wait()
+    assert not background_worker.has_worker(queued, 1)

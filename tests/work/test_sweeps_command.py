@@ -1,7 +1,6 @@
 """The commands on sweeps as a user runs them, and what their exit status says."""
 
 import json
-import re
 import signal
 import subprocess
 import time
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import sweeps.work.executors
 from seqcls.engines.base import Progress
 from seqcls.errors import SeqclsError
 from sweeps.cli.app import app
@@ -25,12 +23,13 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
+from sweeps.work import jobs
 from sweeps.work.jobs import Job
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.commands import SEQCLS, run_main
 from tests.conftest import ROOT
-from tests.databases import change, rows
+from tests.databases import rows
 
 
 def seqcls(*arguments: str, typed: str | None = None) -> tuple[int, str]:
@@ -77,7 +76,7 @@ def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
     assert (status, "6 runs left" in said) == (RUNS_LEFT, True)
     assert "6 runs queued" in seqcls("resume", "short", *db)[1]
     with monkeypatch.context() as patched:
-        patched.setattr(sweeps.work.executors, "run_job", broken)
+        patched.setattr(jobs, "run_job", broken)
         status, said = seqcls("sweep", str(short_spec), *db, "--workers", "0")
     assert (status, "6 runs failed" in said) == (RUNS_FAILED, True)
     assert seqcls("status", *db)[0] == RUNS_FAILED
@@ -152,7 +151,7 @@ def test_the_first_ctrl_c_leaves_what_is_in_training_and_the_second_ends_at_once
         report(0.99, [])
         pytest.fail("it goes on")
 
-    monkeypatch.setattr(sweeps.work.executors, "run_job", pressed)
+    monkeypatch.setattr(jobs, "run_job", pressed)
     worked = work(store, [sweep_id], WorkOptions(0))
     assert (worked.recorded, worked.abandoned, worked.signal) == (0, 1, signal.SIGINT)
     assert sweep_queries.counts_by_state(store) == {"queued": 1}
@@ -161,20 +160,3 @@ def test_the_first_ctrl_c_leaves_what_is_in_training_and_the_second_ends_at_once
     assert ended.returncode == 128 + signal.SIGINT
     assert "Traceback" not in ended.stderr
     assert sweep_queries.counts_by_state(store) == {"queued": 1}
-
-
-def test_a_batch_that_does_not_fit_is_warned_of_with_the_estimate(
-    tmp_path: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sweeps.work.machine.machine_bytes", lambda: 10**8)
-    path = tmp_path / "large.toml"
-    path.write_text(
-        'name = "large"\nmodel_seeds = "0..0"\n[fixed]\narchitecture = "lstm"\nreadout = "last"\n'
-        "train_size = 10_000\ntrain_batch_size = 10_000\ntrain_max_length = 10_000\n"
-    )
-    seqcls("submit", str(path), *db)
-    # As if it had been trained, which is what takes long to time.
-    change(Path(db[1]), "UPDATE run SET state = 'done'")
-    status, said = seqcls("estimate", str(path), *db)
-    assert status == 0
-    assert re.search(r"about 0\.4 GB of memory", said), said

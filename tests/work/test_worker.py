@@ -16,7 +16,6 @@ import pytest
 from sqlalchemy import event
 
 import sweeps.store.databases.sqlite
-import sweeps.work.executors
 from seqcls.engines.base import Progress
 from seqcls.engines.lanes.engine import Lanes
 from seqcls.errors import MachineError, StoreBusyError, StoreUnavailableError
@@ -26,6 +25,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries, sweep_queries
+from sweeps.work import jobs
 from sweeps.work.executors import dask_cluster
 from sweeps.work.jobs import Job, run_job
 from sweeps.work.machine import WorkOptions
@@ -66,8 +66,7 @@ def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
             raise MemoryError("no more")
         return run_job(job, report)
 
-    for module in (sweeps.work.executors, dask_cluster):
-        monkeypatch.setattr(module, "run_job", failing)
+    monkeypatch.setattr(jobs, "run_job", failing)
     monkeypatch.setattr(dask_cluster, "_connect", lambda _: Cluster())
     wide = {"name": "s", "model_seeds": "0..19", "fixed": SHORT}
     worked = work(store, [writer.submit(store, parse_spec(wide))], WorkOptions(0, dask=dask))
@@ -155,7 +154,7 @@ def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
             report(0.0, [])
         return []
 
-    monkeypatch.setattr(sweeps.work.executors, "run_job", locked)
+    monkeypatch.setattr(jobs, "run_job", locked)
     with pytest.raises(StoreBusyError, match="locked"):
         work(store, [sweep_id], WorkOptions(0))
     assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
@@ -174,7 +173,7 @@ def test_a_machine_that_draws_other_test_strings_stops_and_charges_no_run(
         ]
 
     with monkeypatch.context() as patched:
-        patched.setattr(sweeps.work.executors, "run_job", elsewhere)
+        patched.setattr(jobs, "run_job", elsewhere)
         with pytest.raises(MachineError, match="other test strings"):
             work(store, [sweep_id], WorkOptions(0))
     assert sweep_queries.counts_by_state(store, [sweep_id]) == {"done": 3, "queued": 3}

@@ -3,11 +3,11 @@
 import hashlib
 import os
 import socket
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import psutil
 from sqlalchemy import Connection, Select, exists, select, text
@@ -36,14 +36,20 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
         rows = connection.execute(query).all()
         for ids in chunks(row.id for row in rows):
             wants |= wanted_of(connection, ids)
-        configs = {
-            config_id: config_with_key(config_id, key, text)
-            for config_id, key, text in {(row.config_id, row.key, row.json) for row in rows}
-        }
+    stored = {(row.config_id, row.key, row.json) for row in rows}
+    configs = {config_id: config_with_key(config_id, *rest) for config_id, *rest in stored}
     return [
         PlannedRun(row.id, configs[row.config_id], row.model_seed, *wants[row.id], row.failures)
         for row in rows
     ]
+
+
+def pids_here(store: Store) -> list[int]:
+    """The processes of this machine that registered as workers lately and are still there."""
+    query = select(Worker.pid, Worker.started_at).where(Worker.host == this_host())
+    with store.begin() as connection:
+        rows = connection.execute(query.order_by(Worker.id.desc()).limit(LATELY)).all()
+    return [row.pid for row in rows if is_alive(row.pid, row.started_at)]
 
 
 def trained_runs(store: Store, worker_id: int) -> list[int]:
@@ -85,6 +91,10 @@ _MACHINE, _BOOT = "/etc/machine-id", "/proc/sys/kernel/random/boot_id"
 
 _CLOCK_SECONDS = 60.0
 """A process that began so much later than a worker was registered is not that worker."""
+
+
+LATELY = 100
+"""Workers that are looked for among the processes of this machine."""
 
 
 def this_host() -> str:
@@ -143,20 +153,6 @@ def is_alive(pid: int, started_at: str) -> bool:
 # Reads of how long finished runs took, and of which runs are finished.
 
 
-@dataclass(frozen=True)
-class Timing:
-    """How long a finished run took."""
-
-    key: str
-    """The key of its configuration."""
-    train_seconds: float
-    epochs: int
-    worker_id: int | None
-    started_at: str
-    finished_at: str
-    host: str | None
-
-
 def finished_runs(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
     """Finished runs of these configurations, by the configuration's key and the model seed."""
     known: set[tuple[str, int]] = set()
@@ -169,40 +165,43 @@ def finished_runs(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
 
 
 NEWEST = 10_000
-"""Finished runs of other configurations that are read: more tell nothing new."""
+"""Finished runs that are read: more tell nothing new."""
+
+START_SECONDS = 1.0
+"""What importing PyTorch or Numba takes of a processor, at a process's first group."""
 
 
-def timings(store: Store, keys: Collection[str] = ()) -> tuple[list[Timing], dict[str, RunConfig]]:
-    """What finished runs took, and their configurations by key.
+class Timing(NamedTuple):
+    """What a finished run took."""
 
-    Args:
-        keys: of configurations of which all runs are read; of others the newest.
-    """
+    config: RunConfig
+    epochs: int
+    seconds: float
+    """With what is done beside the training, divided by the runs of its group."""
+
+
+def timings(store: Store) -> list[Timing]:
+    """What the newest finished runs took that a worker of this machine trained."""
+    name = socket.gethostname()
     query = (
-        select(
-            Config.key,
-            Run.train_seconds,
-            Run.epochs,
-            Run.worker_id,
-            Run.started_at,
-            Run.finished_at,
-            Worker.host,
-            Config.id,
-            Config.json,
-            Run.id.label("run_id"),
-        )
-        .join(Run, Run.config_id == Config.id)
-        .outerjoin(Worker, Worker.id == Run.worker_id)
-        .where(Run.state == RunState.DONE, Run.train_seconds.is_not(None))
-        .where(Run.epochs.is_not(None))
+        select(Run.worker_id, Run.started_at, Run.finished_at, Run.epochs, Run.train_seconds)
+        .add_columns(Config.id, Config.json)
+        .join(Config, Config.id == Run.config_id)
+        .join(Worker, Worker.id == Run.worker_id)
+        .where(Run.state == RunState.DONE, Run.epochs.is_not(None), Run.train_seconds.is_not(None))
         .where(Run.started_at.is_not(None), Run.finished_at.is_not(None))
+        .where((Worker.host == name) | Worker.host.startswith(f"{name} ", autoescape=True))
+        .order_by(Run.id.desc())
+        .limit(NEWEST)
     )
     with store.begin() as connection:
-        rows: list[Any] = list(connection.execute(query.order_by(Run.id.desc()).limit(NEWEST)))
-        if len(rows) == NEWEST:
-            oldest = rows[-1].run_id
-            for some in chunks(sorted(keys)):
-                rows += connection.execute(query.where(Config.key.in_(some), Run.id < oldest))
-        one_each = {row.key: row for row in rows}
-        configs = {key: config_of(row.id, row.json) for key, row in one_each.items()}
-    return [Timing(*row[:-3]) for row in rows], configs
+        rows = connection.execute(query).all()
+    configs = {key: config_of(key, text) for key, text in {(row.id, row.json) for row in rows}}
+    members = Counter((row.worker_id, row.started_at) for row in rows)
+    found = []
+    for row in rows:
+        began, ended = map(datetime.fromisoformat, (row.started_at, row.finished_at))
+        in_all = (ended - began).total_seconds() - START_SECONDS
+        seconds = max(row.train_seconds, in_all / members[row.worker_id, row.started_at])
+        found.append(Timing(configs[row.id], row.epochs, seconds))
+    return found

@@ -3,7 +3,8 @@
 One that the system kills takes only its own group with it, and is replaced; the pools of Python and
 of loky give up all that is running when one process dies. Each is Python started anew, so a script
 that trains needs no main guard, and messages go over a connection of `multiprocessing`. A thread
-for each process waits for it, so that one that is stopped in the middle of a message blocks nobody.
+for each group waits for its process, so that one that is stopped in the middle of a message blocks
+nobody.
 """
 
 import os
@@ -12,19 +13,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Thread
-from typing import Any
 
+from seqcls.engines.base import Progress
 from seqcls.engines.choice import engine_named
 from seqcls.errors import MachineError, Parameter, describe_error
 from seqcls.results import EpochLosses
 from sweeps.processes import SIGNALS, collect_seldom, keep_freed_memory, python
-from sweeps.work.executors import POLL_SECONDS, GroupEnded, OnJobProgress, is_of_machine
-from sweeps.work.jobs import Job, run_job
+from sweeps.results import RunResult
+from sweeps.work.executors import Executor, OnJobProgress, Results
+from sweeps.work.jobs import GroupLostError, Job, try_job
 
 REPORT_SECONDS = 0.5
 """Between two reports of a group's progress and losses; an epoch may take a thousandth of it."""
@@ -32,68 +36,47 @@ REPORT_SECONDS = 0.5
 DEATH_SECONDS = 5.0
 """How long the end of a killed process is waited for; one that hangs in the kernel takes longer."""
 
-Heard = SimpleQueue[tuple["_Process", tuple[Any, ...]]]
-"""Messages of processes: `went on`, `ended`, `unable` to train anything, or `gone`."""
 
-
-class ProcessPool:
+class ProcessPool(Executor):
     """Trains as many groups at once as it has processes."""
 
     def __init__(self, workers: int, on_progress: OnJobProgress) -> None:
         self._workers = workers
         self._on_progress = on_progress
+        self._threads = ThreadPoolExecutor(workers)
         self._idle: list[_Process] = []
-        self._busy: dict[_Process, Job] = {}
-        self._heard: Heard = SimpleQueue()
+        self._busy: dict[int, _Process] = {}
 
     @property
-    def free(self) -> int:
-        return self._workers - len(self._busy)
+    def slots(self) -> int:
+        return self._workers
 
     def expect(self, engines: Sequence[str]) -> None:
         # Processes import what they need while this one still makes the first groups ready.
-        idle = len(self._idle)
-        self._idle += [_Process(name, self._heard) for name in engines[idle : self.free]]
+        more = engines[len(self._idle) : self._workers - len(self._busy)]
+        self._idle += [_Process(engine) for engine in more]
 
-    def begin(self, job: Job) -> None:
-        self._idle = [process for process in self._idle if not process.was_killed()]
-        process = self._idle.pop() if self._idle else _Process(job.engine.name, self._heard)
-        self._busy[process] = job
-        process.jobs.put(job)
+    def begin(self, job: Job) -> Results:
+        self._idle = [process for process in self._idle if process.status() is None]
+        process = self._idle.pop() if self._idle else _Process(job.engine.name)
+        self._busy[job.number] = process
+        return self._threads.submit(self._train, process, job)
 
-    def take_ended(self) -> list[GroupEnded]:
+    def _train(self, process: "_Process", job: Job) -> list[RunResult]:
         try:
-            process, (what, *told) = self._heard.get(timeout=POLL_SECONDS)
-        except Empty:
-            return []
-        if what == "unable":
-            raise _startup_error(*told)
-        if what == "gone" and process.did_not_start():
-            raise _startup_error(process.kill())
-        job = self._busy.get(process)
-        if job is None:
-            # It ended while it had nothing to do, or spoke of a group that was abandoned.
-            self._idle = [idle for idle in self._idle if idle is not process]
-            return []
-        if what == "went on":
-            self._on_progress(job, *told)
-            return []
-        del self._busy[process]
-        if what == "gone":
-            return [GroupEnded(job, [], process.kill())]
-        self._idle.append(process)
-        return [GroupEnded(job, *told)]
+            return process.train(job, partial(self._on_progress, job))
+        finally:
+            del self._busy[job.number]
+            self._idle.append(process)
 
     def abandon(self, job: Job) -> None:
-        for process, running in list(self._busy.items()):
-            if running.number == job.number:
-                del self._busy[process]
-                process.kill()
+        if process := self._busy.get(job.number):
+            process.kill()
 
     def close(self) -> None:
-        for process in [*self._idle, *self._busy]:
+        for process in [*self._idle, *self._busy.values()]:
             process.kill()
-        self._idle, self._busy = [], {}
+        self._threads.shutdown()
 
 
 class _Process:
@@ -101,66 +84,67 @@ class _Process:
 
     Args:
         engine: what it imports before it is ready; it trains groups of others too.
-        heard: where its messages go.
     """
 
-    def __init__(self, engine: str, heard: Heard) -> None:
-        self.jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._heard = heard
+    def __init__(self, engine: str) -> None:
         self._is_ready = False
         self._pipe, theirs = Pipe()
-        # Else the end of the process would never be seen here.
-        with theirs:
-            self._process = _start(theirs.fileno(), engine)
-        Thread(target=self._talk, daemon=True).start()
+        command = python("sweeps.work.executors.pool", str(theirs.fileno()), engine)
+        # Signals reach every process of a terminal; the one that hands out groups decides. A
+        # process inherits what is blocked while it is made, and never unblocks it.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            # Closed here: else the end of the process would never be seen.
+            with theirs:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
+                )
+        except OSError as error:
+            raise _startup_error(describe_error(error)) from None
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
-    def _talk(self) -> None:
-        """Hands over groups and takes what is said of them, until the process is gone."""
-        with self._pipe, suppress(EOFError, OSError):
-            while True:
-                message = self._pipe.recv()
-                if message[0] == "ready":
-                    self._is_ready = True
-                else:
-                    self._heard.put((self, message))
-                if message[0] in ("ready", "ended"):
-                    self._pipe.send(self.jobs.get())
-        self._heard.put((self, ("gone",)))
+    def train(self, job: Job, report: Progress) -> list[RunResult]:
+        """Hands over a group and waits for its results.
 
-    def was_killed(self) -> bool:
-        """Whether it was killed, perhaps while it had nothing to do."""
-        return (self._process.poll() or 0) < 0
+        Raises:
+            GroupLostError: the process ended, or the training did.
+            MachineError: it ended by itself before it could train.
+        """
+        try:
+            if not self._is_ready and (trouble := self._pipe.recv()) is not None:
+                raise _startup_error(trouble)
+            self._is_ready = True
+            self._pipe.send(job)
+            while isinstance(answer := self._pipe.recv(), tuple):
+                report(*answer)
+        except (EOFError, OSError):
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(DEATH_SECONDS)
+            reason, status = self.kill(), self.status()
+            if not self._is_ready and status is not None and status >= 0:
+                raise _startup_error(reason) from None
+            raise GroupLostError(reason) from None
+        if isinstance(answer, GroupLostError):
+            raise answer
+        results: list[RunResult] = answer
+        return results
 
-    def did_not_start(self) -> bool:
-        """Whether it ended by itself before it was ready."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(DEATH_SECONDS)
-        status = self._process.returncode
-        return not self._is_ready and status is not None and status >= 0
+    def status(self) -> int | None:
+        """How it ended, as of `Popen.poll`; None where it goes on."""
+        return self._process.poll()
 
     def kill(self) -> str:
         """Ends it, whatever it is at; how it ended."""
         self._process.kill()
-        self.jobs.put(None)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(DEATH_SECONDS)
-        status = self._process.returncode
+        status = self.status()
         if status is not None and status >= 0:
             return f"its process ended by itself, with status {status}"
         if status in (None, -signal.SIGKILL):
             return "its process was killed, perhaps for lack of memory"
         return f"its process was ended by {signal.Signals(-status).name}"
-
-
-def _start(pipe: int, engine: str) -> "subprocess.Popen[bytes]":
-    # Signals reach every process of a terminal; the one that hands out groups decides. A process
-    # inherits what is blocked while it is made, and never unblocks it.
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        command = python("sweeps.work.executors.pool", str(pipe), engine)
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[pipe])
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _startup_error(reason: str) -> MachineError:
@@ -174,34 +158,28 @@ def _startup_error(reason: str) -> MachineError:
 
 # What a training process does: `python -m sweeps.work.executors.pool PIPE ENGINE`.
 #
-# It trains the groups that come through the pipe, one after another, and answers each. It ends with
-# the process at the other end, however that one ends.
+# It says whether it can train, and answers each group that comes through the pipe. It ends with the
+# process at the other end, however that one ends.
 
 
-def _train(pipe: Connection, engine: str) -> None:
+def _answer(pipe: Connection, engine: str) -> None:
     collect_seldom()
     keep_freed_memory()
+    trouble = None
     try:
         engine_named(engine).load()
     except Exception as error:
-        return _send(pipe, "unable", describe_error(error))
-    _send(pipe, "ready")
+        trouble = describe_error(error)
     jobs: SimpleQueue[Job] = SimpleQueue()
-    Thread(target=_receive, args=(pipe, jobs), daemon=True).start()
-    while True:
-        job = jobs.get()
-        try:
-            _send(pipe, "ended", run_job(job, _Reporter(pipe)))
-        except Exception as error:
-            _send(pipe, "ended", [], describe_error(error), is_of_machine(error))
-
-
-def _send(pipe: Connection, *message: object) -> None:
-    try:
-        pipe.send(message)
-    except OSError:
-        # The process that would take it is gone.
-        os._exit(1)
+    # Where nobody takes an answer any longer, the process that would is gone.
+    with suppress(OSError):
+        pipe.send(trouble)
+        Thread(target=_receive, args=(pipe, jobs), daemon=True).start()
+        while True:
+            try:
+                pipe.send(try_job(jobs.get(), _Reporter(pipe)))
+            except GroupLostError as lost:
+                pipe.send(lost)
 
 
 def _receive(pipe: Connection, jobs: "SimpleQueue[Job]") -> None:
@@ -223,9 +201,9 @@ class _Reporter:
     def __call__(self, done: float, epochs: Sequence[EpochLosses]) -> None:
         self._losses += epochs
         if time.monotonic() >= self._due:
-            _send(self._pipe, "went on", done, self._losses)
+            self._pipe.send((done, self._losses))
             self._losses, self._due = [], time.monotonic() + REPORT_SECONDS
 
 
 if __name__ == "__main__":
-    _train(Connection(int(sys.argv[1])), sys.argv[2])
+    _answer(Connection(int(sys.argv[1])), sys.argv[2])
