@@ -18,6 +18,7 @@ from sweeps.results import RANGE_COLUMNS, RECORDS, accuracy, exact_type
 from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of, read
+from sweeps.store.findings import read_findings
 from sweeps.store.reads.explained import with_proofs
 from sweeps.store.reads.selection import (
     View,
@@ -36,13 +37,14 @@ from sweeps.store.tables import (
     Base,
     Checkpoint,
     Config,
+    Finding,
+    FindingKind,
     Revision,
     Run,
     RunState,
     Sweep,
     SweepRun,
     TestSetRow,
-    VerdictRow,
 )
 
 if TYPE_CHECKING:
@@ -379,10 +381,11 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
 
 def verdict(store: Store, run_id: int) -> results.Verdict | None:
     """The result of a run's exhaustive check; None if none is stored."""
-    query = select(*_columns(VerdictRow)).where(VerdictRow.run_id == run_id)
+    is_verdict = Finding.kind == FindingKind.VERDICT
     with store.begin() as connection:
-        row = connection.execute(query).one_or_none()
-    return None if row is None else results.Verdict(*row[1:-1])
+        for found in read_findings(connection, Finding.run_id == run_id, is_verdict):
+            return results.Verdict(**found.fields)
+    return None
 
 
 def _runs_query(view: View) -> Select[*tuple[Any, ...]]:

@@ -10,7 +10,8 @@ from sqlalchemy import ColumnElement, Float, and_, case, cast, func, or_, select
 from seqcls.text import canonical_json
 from sweeps.results import GENERALIZING, LEARNED_AT, Outcome, ProofResult
 from sweeps.store.databases.statements import one_of
-from sweeps.store.tables import ProofRow, Run, RunState, Sweep, SweepRun
+from sweeps.store.findings import is_proof_with
+from sweeps.store.tables import Finding, Run, RunState, Sweep, SweepRun
 
 Kind = Literal["false positives", "false negatives"]
 
@@ -139,7 +140,7 @@ def has_come_to(result: ProofResult) -> ColumnElement[bool]:
 
     No run whose test found an error is proved, whatever is stored.
     """
-    found = select(ProofRow.run_id).where(ProofRow.of_language == 1, ProofRow.result == result)
+    found = select(Finding.run_id).where(is_proof_with(result))
     if result == ProofResult.PROVED:
         return and_(Run.id.in_(found), func.coalesce(Run.wrong, 0) == 0)
     return Run.id.in_(found)

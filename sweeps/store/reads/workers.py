@@ -16,7 +16,7 @@ from seqcls.config import RunConfig
 from sweeps.grid.grouping import PlannedRun
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks, wanted_of
-from sweeps.store.reads.stored import config_of, config_with_key
+from sweeps.store.reads.stored import config_of
 from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, Worker, now
 
 
@@ -37,7 +37,7 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
         for ids in chunks(row.id for row in rows):
             wants |= wanted_of(connection, ids)
         configs = {
-            config_id: config_with_key(config_id, key, text)
+            config_id: config_of(config_id, text, key)
             for config_id, key, text in {(row.config_id, row.key, row.json) for row in rows}
         }
     return [
