@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
 
 from seqcls.config import default_fields
 from seqcls.imported import PREFIX
-from seqcls.results import Confusion, Evaluation, ProofOutcome, RangeCounts, Verdict
+from seqcls.results import Cause, Confusion, Evaluation, ProofOutcome, RangeCounts, Verdict
 from seqcls.text import canonical_json
 from sweeps.records import OUTPUT_COUNTS as OUTPUT_COUNTS
 from sweeps.records import errors_text, lengths_text, rows_text
@@ -76,12 +76,6 @@ def run_digest(
     return _sha256(canonical_json(content).encode())
 
 
-def verdict_digest(config_key: str, model_seed: int, verdict: Verdict) -> str:
-    """The digest of an exhaustive check's result."""
-    content = {"config": config_key, "model_seed": model_seed, "verdict": asdict(verdict)}
-    return _sha256(canonical_json(content).encode())
-
-
 class ProofResult(StrEnum):
     """What came of trying to prove a run right on every string."""
 
@@ -106,12 +100,48 @@ class ProofRecord:
     version: str
     certificate: bytes | None
 
-    def digest(self, config_key: str, model_seed: int) -> str:
-        """The digest of all this, as it is said of a run."""
-        content: dict[str, Any] = {"config": config_key, "model_seed": model_seed}
-        made = None if self.certificate is None else _sha256(self.certificate)
-        content["proof"] = {**asdict(self), "certificate": made}
-        return _sha256(canonical_json(content).encode())
+
+FINDINGS: dict[str, dict[str, Any]] = {
+    "verdict": get_type_hints(Verdict),
+    "proof": get_type_hints(ProofRecord),
+    "cause": get_type_hints(Cause),
+    "perturbation": get_type_hints(Confusion),
+    "failure": {"at": str, "reason": str},
+}
+"""The fields of what is found out about runs, with their types, by kind."""
+
+for _apart in ("of_language", "certificate"):
+    del FINDINGS["proof"][_apart]
+
+
+def finding_digest(
+    config_key: str,
+    model_seed: int,
+    kind: str,
+    number: int,
+    text: str,
+    certificate: bytes | None = None,
+) -> str:
+    """The digest of something that was found out about a run.
+
+    Args:
+        text: its fields, as the JSON that is stored.
+    """
+    content = {"config": config_key, "model_seed": model_seed, "number": number, kind: text}
+    content["certificate"] = None if certificate is None else _sha256(certificate)
+    return _sha256(canonical_json(content).encode())
+
+
+def shortcut_digest(test_set: str, row: Mapping[str, Any]) -> str:
+    """The digest of what a shortcut reader makes of a test set.
+
+    Args:
+        test_set: the digest of its strings.
+        row: the columns of `shortcut`.
+    """
+    content = {name: row[name] for name in ("training", "reader", "lengths", "reason")}
+    content["correct"] = None if row["correct"] is None else _sha256(row["correct"])
+    return _sha256(canonical_json({**content, "test_set": test_set}).encode())
 
 
 def _sha256(data: bytes) -> str:

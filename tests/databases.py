@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,10 @@ from sweeps.api import load_weights
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
+from sweeps.store.findings import put_findings
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.stored import read_runs
+from sweeps.store.tables import FindingKind
 from sweeps.work.progress import counts
 
 
@@ -202,6 +204,18 @@ def reseal(store: Store) -> None:
         for stored in read_runs(connection, ids):
             digest = f"UPDATE run SET digest = '{stored.digest()}' WHERE id = {stored.run['id']}"
             connection.exec_driver_sql(digest)
+
+
+def put_finding(store: Store, run_id: int, kind: str, number: int = 0, **fields: Any) -> None:
+    """Stores something that was found out about a run."""
+    with store.begin() as connection:
+        put_findings(connection, run_id, FindingKind(kind), {number: fields})
+
+
+def put_failure(store: Store, run_ids: Iterable[int], reason: str) -> None:
+    """Stores that the first attempts of these runs failed."""
+    for run_id in run_ids:
+        put_finding(store, run_id, "failure", 1, at="2026-01-01T00:00:00+00:00", reason=reason)
 
 
 def spec(**changes: Any) -> SweepSpec:

@@ -26,7 +26,7 @@ from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
 from sweeps.access import control
 from sweeps.api import failures, open_reader
-from sweeps.api.failures import CauseSearch
+from sweeps.api.old_pages.failures import CauseSearch, start_cause_search
 from sweeps.api.old_pages.reading import NO_WEIGHTS, View, why_no_weights
 from sweeps.api.presentation import display_of
 
@@ -114,7 +114,7 @@ def _start(run_ids: tuple[int, ...]) -> None:
     if before is not None and before.goes_on:
         return
     try:
-        _jobs()[file] = failures.start_cause_search(store, run_ids)
+        _jobs()[file] = start_cause_search(store, run_ids)
     except (SeqclsError, OSError) as error:
         st.session_state[actions.PROBLEM] = error_text(error)
 

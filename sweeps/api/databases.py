@@ -1,6 +1,5 @@
 """Whole databases: opened, packed, merged, verified, converted, described."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def merge(
 
 def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
     """Checks that the database still holds what was written into it; names what is damaged."""
-    return verify_all(store.reader(), on_progress, os.cpu_count() or 1)
+    return verify_all(store.reader(), on_progress)
 
 
 def convert(

@@ -6,14 +6,10 @@ on rounding: nothing that the configuration says decides what comes of it, and a
 engine may make something else of it.
 """
 
-import json
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass
-from typing import IO, Any
+from dataclasses import asdict, astuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,17 +19,15 @@ from seqcls.errors import ConfigError, PluginMissingError, SeqclsError, UnknownR
 from seqcls.interpretability.mechanisms import NOT_LEARNED, ORDER, SAMPLE
 from seqcls.problem import missing_plugin, resolve
 from seqcls.results import Cause, Confusion, RangeCounts, Weights
-from sweeps.access import is_read_only, refuse_writes
-from sweeps.processes import environment_of, python
+from sweeps.access import is_read_only
 from sweeps.results import LEARNED_AT, RANGE_COLUMNS
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_writer, to_write, try_to_store
+from sweeps.store.opening import to_write, try_to_store
 from sweeps.store.reads import explained, misclassified, queries
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
-from sweeps.terminal import say
 
 TIMES = 8
 """How often each run is trained again from moved values, unless asked for more."""
@@ -145,12 +139,11 @@ def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:
 
     A zero is what a constant is drawn as, such as the embedding of padding.
     """
-    return {name: _move_to_neighbors(values, rng) for name, values in weights.items()}
-
-
-def _move_to_neighbors(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    away = np.where(rng.random(values.shape) < 0.5, -np.inf, np.inf).astype(values.dtype)
-    return np.where(values == 0, values, np.nextafter(values, away))
+    moved = {}
+    for name, values in weights.items():
+        away = np.where(rng.random(values.shape) < 0.5, -np.inf, np.inf).astype(values.dtype)
+        moved[name] = np.where(values == 0, values, np.nextafter(values, away))
+    return moved
 
 
 def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int:
@@ -332,24 +325,28 @@ def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.Data
 
 
 def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
-    configs = {run: queries.run_config(store, run) for run in run_ids}
-    absent = {run: queries.why_no_weights(config) for run, config in configs.items()}
-    if run_ids and all(absent.values()):
-        raise ConfigError(f"causes are found by asking models, and of each {absent[run_ids[0]]}")
-    configs = {run: config for run, config in configs.items() if absent[run] is None}
-    run_ids = list(configs)
-    lacking = {run: missing_plugin(config) for run, config in configs.items()}
-    if run_ids and all(lacking.values()):
-        raise PluginMissingError(f"causes are found by asking models: {lacking[run_ids[0]]}")
-    configs = {run: config for run, config in configs.items() if lacking[run] is None}
-    run_ids = list(configs)
-    reasons = {run: resolve(config).lacks("causes") for run, config in configs.items()}
-    known = [run for run, reason in reasons.items() if reason is None]
-    if run_ids and not known:
-        raise ConfigError(
-            f"causes are found for languages and transductions, and {reasons[run_ids[0]]}"
-        )
-    return known
+    """Those of these runs whose errors can be attributed.
+
+    Raises:
+        ConfigError: there are some, and none of them is.
+    """
+    left = {run: queries.run_config(store, run) for run in run_ids}
+    asked = "causes are found by asking models"
+    why_not: list[tuple[Callable[[RunConfig], str | None], type[ConfigError], str]] = [
+        (queries.why_no_weights, ConfigError, f"{asked}, and of each "),
+        (missing_plugin, PluginMissingError, f"{asked}: "),
+        (
+            lambda config: resolve(config).lacks("causes"),
+            ConfigError,
+            "causes are found for languages and transductions, and ",
+        ),
+    ]
+    for why, error, said in why_not:
+        reasons = {run: why(config) for run, config in left.items()}
+        if reasons and None not in reasons.values():
+            raise error(f"{said}{next(iter(reasons.values()))}")
+        left = {run: left[run] for run, reason in reasons.items() if reason is None}
+    return list(left)
 
 
 def _runs_without_causes(
@@ -363,68 +360,3 @@ def _runs_without_causes(
         wrong = wrong_strings(misclassified.string_errors(store, run_id))
         if wrong and int(known.get(run_id, 0)) != min(sample, len(wrong)):
             yield run_id, wrong
-
-
-# Finding causes in a process of its own, for callers that may not be kept busy, such as a server.
-#
-# Causes are committed run by run, so that the database shows the progress.
-
-
-@dataclass(frozen=True)
-class CauseSearch:
-    """A process that finds the causes of some runs."""
-
-    run_ids: tuple[int, ...]
-    process: subprocess.Popen[bytes]
-    said: IO[bytes]
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether it has not ended."""
-        return self.process.poll() is None
-
-    @property
-    def problem(self) -> str | None:
-        """Why it failed, in a line; None where it has not."""
-        if not self.process.poll():
-            return None
-        self.said.seek(0)
-        lines = self.said.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"it ended with status {self.process.returncode}"
-
-
-def start_cause_search(store: Store, run_ids: Sequence[int]) -> CauseSearch:
-    """Begins to find the causes of these runs of a database, and to store them there.
-
-    Raises:
-        OSError: no process could be started.
-        ReadOnlyError: this process only reads.
-    """
-    refuse_writes("storing causes")
-    said = tempfile.TemporaryFile()  # noqa: SIM115 - it is read when the process has ended
-    process = subprocess.Popen(
-        python("sweeps.api.failures"),
-        stdin=subprocess.PIPE,
-        stdout=said,
-        stderr=said,
-        env=environment_of(store.address),
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    with process.stdin as given:
-        given.write(json.dumps(list(run_ids)).encode())
-    return CauseSearch(tuple(run_ids), process, said)
-
-
-def main() -> int:
-    """Finds the causes of the runs whose numbers come on standard input, as JSON."""
-    try:
-        attribute(open_writer(), json.load(sys.stdin))
-    except (SeqclsError, OSError) as error:
-        say(str(error), err=True)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Brings a database of the version before into a new one; the old one is only read."""
+"""Brings a database of a version before into a new one; the old one is only read."""
 
 import hashlib
 import json
@@ -9,27 +9,44 @@ import numpy as np
 from sqlalchemy import Connection, insert, text
 
 from seqcls.errors import StoreError, StoreVersionError
+from seqcls.interpretability.mechanisms import NOT_LEARNED, is_exact
+from seqcls.results import Confusion
 from seqcls.text import canonical_json
 from sweeps.processes import OnProgress
-from sweeps.records import LENGTH_FIELDS, rows_text, texts_of_floats
-from sweeps.results import RANGE_COLUMNS, run_digest
-from sweeps.store.databases.engine import CONVERTED, Store
+from sweeps.records import LENGTH_FIELDS, OUTPUT_COUNTS, rows_text, texts_of_floats
+from sweeps.results import (
+    FINDINGS,
+    LEARNED_AT,
+    RANGE_COLUMNS,
+    RECORDS,
+    finding_digest,
+    run_digest,
+    shortcut_digest,
+)
+from sweeps.store.databases.engine import OLDER, Store
 from sweeps.store.databases.statements import chunks, insert_rows
+from sweeps.store.findings import SHORT_TRIED
 from sweeps.store.opening import locate, open_as_it_is, open_writer
-from sweeps.store.tables import Base, Run, Sweep, now
+from sweeps.store.tables import (
+    Base,
+    Checkpoint,
+    Config,
+    DatasetRow,
+    Finding,
+    Run,
+    ShortcutRow,
+    Sweep,
+    SweepRun,
+    TestSetRow,
+    TestString,
+    Worker,
+    now,
+)
 
-SAME = ("worker", "dataset", "test_set", "test_string", "shortcut", "config")
-"""Tables whose rows are as they were, and which runs refer to or nothing does."""
-
-OF_RUNS = ("sweep_run", "checkpoint", "verdict", "proof", "cause", "perturbation", "failure")
-"""The same of tables that refer to runs."""
-
-DIGESTED = ("verdict", "proof")
-"""Their digests began with a version."""
+SCATTERED = "0005"
+"""The schema in which a run stands in many tables; since then it is a row."""
 
 RUN_COLUMNS = Run.__table__.columns.keys()
-
-_NEW = ("lengths", "losses", "errors")
 
 Rows = list[tuple[Any, ...]]
 
@@ -40,50 +57,123 @@ def convert(old: str, new: str, on_progress: OnProgress | None = None) -> tuple[
     Results that did not fit their digest do not fit it afterwards either: `verify` names them.
 
     Raises:
-        StoreVersionError: the old one is not of the version before.
+        StoreVersionError: the old one is not of a version before that is read.
         StoreError: the new one is there already, or either cannot be opened.
     """
     source = open_as_it_is(locate(old))
     with source.begin() as theirs:
-        _check_version(source.name, theirs)
+        version = _read_version(source.name, theirs)
         target = open_writer(new)
         with target.change("configs", "members") as ours:
             if ours.scalar(text("SELECT count(*) FROM sweep")):
                 raise StoreError(f"{target.name!r} has sweeps already; name a new database")
-            for name in SAME:
-                _copy(theirs, ours, name)
-            _copy_sweeps(theirs, ours)
-            number = _copy_runs(theirs, ours, on_progress)
-            for name in OF_RUNS:
-                _copy(theirs, ours, name)
+            for table in (Worker, DatasetRow, TestSetRow, TestString, Config):
+                _copy(theirs, ours, table)
+            if version == SCATTERED:
+                _copy_sweeps(theirs, ours)
+                _copy_runs(theirs, ours, on_progress)
+            else:
+                _copy(theirs, ours, Sweep)
+                _copy(theirs, ours, Run)
+            _copy(theirs, ours, SweepRun)
+            _copy(theirs, ours, Checkpoint)
+            _copy_shortcuts(theirs, ours)
+            _copy_findings(theirs, ours)
             _count_on(ours)
+            number = int(ours.scalar(text("SELECT count(*) FROM run")) or 0)
     return target, number
 
 
-def _check_version(name: str, theirs: Connection) -> None:
+def _read_version(name: str, theirs: Connection) -> str:
     try:
         version = theirs.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     except Exception as error:
         raise StoreVersionError(f"{name!r} is no database of seqcls; name another") from error
-    if version != CONVERTED:
+    if version not in OLDER:
+        known = " or ".join(map(repr, OLDER))
         raise StoreVersionError(
-            f"{name!r} is of schema {str(version)[:40]!r}, expected {CONVERTED!r}: only a database "
-            "of the version before is converted"
+            f"{name!r} is of schema {str(version)[:40]!r}, expected {known}: only a database of "
+            "the version before is converted"
         )
+    return str(version)
 
 
-def _copy(theirs: Connection, ours: Connection, name: str) -> None:
-    table = Base.metadata.tables[name]
-    columns = ", ".join(table.columns.keys())
-    rows = theirs.exec_driver_sql(f"SELECT {columns} FROM {name}")
-    place = table.columns.keys().index("digest") if name in DIGESTED else None
-    mapped = {mapper.class_.__tablename__: mapper.class_ for mapper in Base.registry.mappers}
+def _copy(theirs: Connection, ours: Connection, table: type[Base]) -> None:
+    columns = ", ".join(table.__table__.columns.keys())
+    rows = theirs.exec_driver_sql(f"SELECT {columns} FROM {table.__tablename__}")
     for some in rows.partitions(10_000):
-        values = [list(row) for row in some]
-        if place is not None:
-            for row in values:
-                row[place] = row[place].removeprefix("v2:")
-        insert_rows(ours, mapped[name], values)
+        insert_rows(ours, table, some)
+
+
+def _copy_shortcuts(theirs: Connection, ours: Connection) -> None:
+    names = ("test_set_id", "training", "reader", "lengths", "correct", "reason")
+    query = f"SELECT {', '.join(names)}, digest FROM shortcut JOIN test_set ON id = test_set_id"
+    rows = []
+    for *values, strings in theirs.exec_driver_sql(query):
+        rows.append((*values, shortcut_digest(strings, dict(zip(names, values, strict=True)))))
+    insert_rows(ours, ShortcutRow, rows)
+
+
+# What was found out about runs had a table for each kind.
+
+_NUMBERS = {"verdict": "0", "proof": "of_language", "failure": "own.attempt"}
+
+_RENAMED = {"value mixing": "value interference"}
+"""What mechanisms were called in older rows."""
+
+
+def _copy_findings(theirs: Connection, ours: Connection) -> None:
+    outdated = _outdated_causes(theirs)
+    for kind, names in FINDINGS.items():
+        digest = "own.digest" if kind in ("verdict", "proof") else "NULL"
+        certificate = "certificate" if kind == "proof" else "NULL"
+        query = (
+            f"SELECT run_id, key, model_seed, {_NUMBERS.get(kind, 'number')}, {digest}, "
+            f"{certificate}, {', '.join(f'own.{name}' for name in names)} FROM {kind} AS own "
+            "JOIN run ON run.id = run_id JOIN config ON config.id = config_id ORDER BY run_id, 4"
+        )
+        rows = []
+        for run_id, key, seed, number, old, made, *values in theirs.exec_driver_sql(query):
+            fields = dict(zip(names, values, strict=True))
+            if kind == "cause":
+                if run_id in outdated:
+                    continue
+                fields["mechanism"] = _RENAMED.get(fields["mechanism"], fields["mechanism"])
+            said, blob = canonical_json(fields), None if made is None else bytes(made)
+            digest = finding_digest(key, seed, kind, number, said, blob)
+            if kind == "proof":
+                sha = None if blob is None else hashlib.sha256(blob).hexdigest()
+                fields |= {"of_language": number, "certificate": sha}
+            content = canonical_json({"config": key, "model_seed": seed, kind: fields})
+            fits = hashlib.sha256(content.encode()).hexdigest() == (old or "").removeprefix("v2:")
+            digest = digest if fits or old is None else ""
+            rows.append((run_id, kind, number, said, digest, blob))
+        insert_rows(ours, Finding, rows)
+
+
+def _outdated_causes(theirs: Connection) -> set[int]:
+    """Runs whose causes an older version found: on test strings alone, or without asking whether
+    the run had learned. They count for nothing, and are found anew where they are asked for.
+    """
+    outdated: set[int] = set()
+    asked: set[int] = set()
+    unlearned: set[int] = set()
+    query = (
+        "SELECT run_id, mechanism, tokens, tested_within, wrong_within "
+        "FROM cause JOIN run ON run.id = run_id"
+    )
+    for run_id, mechanism, tokens, tested, wrong in theirs.exec_driver_sql(query):
+        name = _RENAMED.get(mechanism, mechanism)
+        if not (name.endswith(SHORT_TRIED) or is_exact(name, tokens)):
+            outdated.add(run_id)
+        if name.removesuffix(SHORT_TRIED) == NOT_LEARNED:
+            asked.add(run_id)
+        if tested and (tested - wrong) / tested < LEARNED_AT:
+            unlearned.add(run_id)
+    return outdated | (unlearned - asked)
+
+
+# A run that was scattered over many tables.
 
 
 def _copy_sweeps(theirs: Connection, ours: Connection) -> None:
@@ -101,8 +191,8 @@ def _copy_sweeps(theirs: Connection, ours: Connection) -> None:
         ours.execute(insert(Sweep).values(**values, stopped_at=stopped, tags=written))
 
 
-def _copy_runs(theirs: Connection, ours: Connection, on_progress: OnProgress | None) -> int:
-    names = [name for name in RUN_COLUMNS if name not in _NEW]
+def _copy_runs(theirs: Connection, ours: Connection, on_progress: OnProgress | None) -> None:
+    names = [name for name in RUN_COLUMNS if name not in RECORDS]
     ids = [row[0] for row in theirs.exec_driver_sql("SELECT id FROM run ORDER BY id")]
     done = 0
     for some in chunks(ids):
@@ -119,7 +209,6 @@ def _copy_runs(theirs: Connection, ours: Connection, on_progress: OnProgress | N
         done += len(rows)
         if on_progress is not None:
             on_progress(done, len(ids))
-    return done
 
 
 class _Records:
@@ -155,8 +244,6 @@ def _records(theirs: Connection, listed: str) -> dict[int, _Records]:
 
 def _convert_run(values: dict[str, Any], key: str, test_set: str, old: _Records) -> dict[str, Any]:
     """A run's new row."""
-    if values["verdict_digest"] is not None:
-        values["verdict_digest"] = values["verdict_digest"].removeprefix("v2:")
     if old.losses:
         values["losses"] = rows_text(old.losses)
     if values["state"] != "done":
@@ -181,7 +268,6 @@ def _unpack(old: _Records) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _errors_text(old: _Records) -> str:
-
     numbers, logits = _unpack(old)
     outputs = json.loads(old.outputs or "[]") or [[]] * len(numbers)
     rows = zip(numbers.tolist(), texts_of_floats(logits), outputs, strict=True)
@@ -194,8 +280,7 @@ def _errors_text(old: _Records) -> str:
 
 # The digest of the version before, by which results that were damaged then are known.
 
-_CELLS = ("tn", "fp", "fn", "tp")
-_OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
+_CELLS = Confusion._fields
 
 
 def _old_digest(values: Mapping[str, Any], key: str, test_set: str, old: _Records) -> str:
@@ -229,7 +314,7 @@ def _old_digest(values: Mapping[str, Any], key: str, test_set: str, old: _Record
     add("string_error", "number", numbers, "<i8")
     add("string_error", "logit", logits.astype(np.float64), "<f8")
     if old.lengths and old.lengths[0][-1] is not None:
-        for name in _OUTPUT_COUNTS:
+        for name in OUTPUT_COUNTS:
             add("length_score", name, by_name[name], "<i8")
         hasher.update(f"output_pack {canonical_json(json.loads(old.outputs or '[]'))}\n".encode())
     return f"{version}:{hasher.hexdigest()}"

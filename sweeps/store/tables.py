@@ -5,7 +5,7 @@ a column takes is checked by the database. A run is one row: what came of it sta
 covered by a digest; the views of `views.py` spread it out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, get_args
@@ -26,7 +26,6 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
 from seqcls.results import DRAWN, Confusion, RangeSource
-from sweeps.results import ProofResult
 
 # What a strict table of SQLite calls them.
 Big = BigInteger().with_variant(Integer, "sqlite")
@@ -64,31 +63,14 @@ class RunState(StrEnum):
     FAILED = "failed"
 
 
-class DatasetTask(StrEnum):
-    """Which task asks for a dataset: of rows with labels or with targets, or an automaton."""
+class FindingKind(StrEnum):
+    """What a finding is: see the views of these names."""
 
-    FILE = "file"
-    PAIRS = "pairs"
-    AUTOMATON = "automaton"
-
-
-class Drawn(StrEnum):
-    """How a test string of a language was drawn."""
-
-    POSITIVE, UNIFORM, EDITED, NEAR, BORDER = DRAWN
-
-
-class JudgedBy(StrEnum):
-    """Where the strings of trained lengths are from that a run is judged by."""
-
-    TEST, VALIDATION = get_args(RangeSource)
-
-
-class Unit(StrEnum):
-    """What an exhaustive check went through: counts of letters, or strings."""
-
-    MULTISET = "multiset"
-    STRING = "string"
+    VERDICT = "verdict"
+    PROOF = "proof"
+    CAUSE = "cause"
+    PERTURBATION = "perturbation"
+    FAILURE = "failure"
 
 
 def now(seconds_ago: float = 0.0) -> str:
@@ -106,12 +88,6 @@ _BY_KEY = {**_STRICT, "sqlite_with_rowid": False}
 def _key_part(table: str) -> MappedColumn[int]:
     """The id of a row of another table, in the key of this one's rows."""
     return mapped_column(ForeignKey(f"{table}.id"), primary_key=True)
-
-
-def _only_key(table: str) -> MappedColumn[int]:
-    """The id of a row of another table, of which this one has one row at most."""
-    whose = ForeignKey(f"{table}.id")
-    return mapped_column(whose, primary_key=True, autoincrement=False)
 
 
 class Revision(Base):
@@ -222,6 +198,7 @@ class ShortcutRow(Base):
     """A bit for each string, by its number, the highest bit first: whether it is read rightly."""
     reason: Mapped[str | None]
     """Why the reader could not be fitted; then there is nothing else."""
+    digest: Mapped[str]
 
 
 class Config(Base):
@@ -267,8 +244,6 @@ class Run(Base):
     engine_reason: Mapped[str | None]
     train_seconds: Mapped[float | None]
     digest: Mapped[str | None]
-    verdict_digest: Mapped[str | None]
-    """That of the exhaustive check, so that one that was deleted is missed."""
     tested: Mapped[int | None]
     """Test strings, each as often as it occurs."""
     wrong: Mapped[int | None]
@@ -310,92 +285,22 @@ class Checkpoint(Base):
     weights: Mapped[bytes]
 
 
-class VerdictRow(Base):
-    """An exhaustive check of one run."""
+class Finding(Base):
+    """What was found out about a run, or what became of an attempt to train it."""
 
-    __tablename__ = "verdict"
-    __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = _only_key("run")
-    max_length: Mapped[int]
-    unit: Mapped[str]
-    inputs: Mapped[int] = mapped_column(Big)
-    false_positives: Mapped[int] = mapped_column(Big)
-    false_negatives: Mapped[int] = mapped_column(Big)
-    shortest_error: Mapped[str | None]
-    digest: Mapped[str]
-
-
-class ProofRow(Base):
-    """Whether the model of a run's best epoch answers as an automaton on every string."""
-
-    __tablename__ = "proof"
-    __table_args__ = (_STRICT,)
+    __tablename__ = "finding"
+    __table_args__ = (Index("finding_kind", "kind"), _STRICT)
     run_id: Mapped[int] = _key_part("run")
-    of_language: Mapped[int] = mapped_column(primary_key=True)
-    """1 where the automaton is the language's own, 0 where it was learned of the model."""
-    result: Mapped[str]
-    states: Mapped[int]
-    """The automaton's."""
-    regions: Mapped[int]
-    """Those of the certificate."""
-    seconds: Mapped[float]
-    string: Mapped[str | None]
-    """One that refutes it."""
-    said: Mapped[int | None]
-    """Whether the model takes that string for one of the language."""
-    details: Mapped[str]
-    """The budget, what was tried in vain, and an automaton that was learned."""
-    weights: Mapped[str]
-    """The digest of the weights that it is about."""
-    version: Mapped[str]
-    """That of seqcls."""
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    """The attempt that failed; of a proof 1 where it is by the language's own automaton, 0 by a
+    learned one; of a cause 0 where most errors are its."""
+    json: Mapped[str]
+    """The fields of `sweeps.results.FINDINGS`."""
     digest: Mapped[str]
     certificate: Mapped[bytes | None]
-    """JSON, compressed by zlib; last, so that no other column is read through it."""
-
-
-class CauseRow(Base):
-    """What some of a failing run's errors have in common: a mechanism, or how the model behaves."""
-
-    __tablename__ = "cause"
-    __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = _key_part("run")
-    number: Mapped[int] = mapped_column(primary_key=True)
-    """0 is the cause of most errors."""
-    mechanism: Mapped[str]
-    head: Mapped[int | None]
-    tokens: Mapped[str]
-    """The tokens that it is about, or a rule in words."""
-    share: Mapped[float]
-    """The share of the errors that were looked at, in (0, 1]."""
-    strings: Mapped[int]
-    """How many of the errors that were looked at."""
-    agreement: Mapped[float | None]
-    """On what share of all test strings a rule says what the model says."""
-
-
-class Perturbation(Base):
-    """A run trained again with other rounding."""
-
-    __tablename__ = "perturbation"
-    __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = _key_part("run")
-    number: Mapped[int] = mapped_column(primary_key=True)
-    tn: Mapped[int]
-    fp: Mapped[int]
-    fn: Mapped[int]
-    tp: Mapped[int]
-
-
-class Failure(Base):
-    """One attempt that failed."""
-
-    __tablename__ = "failure"
-    __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = _key_part("run")
-    attempt: Mapped[int] = mapped_column(primary_key=True)
-    at: Mapped[str]
-    reason: Mapped[str]
+    """That of a proof: JSON, compressed by zlib; last, so that no other column is read through it.
+    """
 
 
 class Worker(Base):
@@ -419,13 +324,12 @@ COUNTS = (*Confusion._fields, "tested", "wrong")
 
 _LEAST = {"solved_length": -1}
 
-_WORDS = {
-    ("dataset", "task"): DatasetTask,
-    ("test_string", "drawn"): Drawn,
+_WORDS: dict[tuple[str, str], Iterable[str]] = {
+    ("dataset", "task"): ("file", "pairs", "automaton"),
+    ("test_string", "drawn"): DRAWN,
     ("run", "state"): RunState,
-    ("run", "within_from"): JudgedBy,
-    ("verdict", "unit"): Unit,
-    ("proof", "result"): ProofResult,
+    ("run", "within_from"): get_args(RangeSource),
+    ("finding", "kind"): FindingKind,
 }
 
 _JSON = {
@@ -437,7 +341,7 @@ _JSON = {
     ("run", "lengths"): "array",
     ("run", "losses"): "array",
     ("run", "errors"): "array",
-    ("proof", "details"): "object",
+    ("finding", "json"): "object",
 }
 
 _TOGETHER = {
@@ -449,18 +353,6 @@ _TOGETHER = {
         "(lengths IS NULL) = (correct IS NULL) AND (lengths IS NULL) <> (reason IS NULL)",
     ],
     "run": ["train_seconds >= 0"],
-    "proof": [
-        "of_language IN (0, 1)",
-        "said IN (0, 1)",
-        "states >= 1",
-        "seconds >= 0",
-        "length(weights) = 64",
-        "version <> ''",
-        "(result = 'proved') = (certificate IS NOT NULL) "
-        "AND (result = 'refuted') = (string IS NOT NULL) "
-        "AND (result = 'refuted') = (said IS NOT NULL)",
-    ],
-    "cause": ["share > 0 AND share <= 1", "agreement >= 0 AND agreement <= 1", "strings >= 1"],
 }
 
 

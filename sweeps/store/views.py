@@ -1,18 +1,22 @@
-"""The views that people write SQL against: they spread out what a run's row holds as JSON.
+"""The views that people write SQL against: they spread out what rows hold as JSON.
 
 The same text serves both databases, but for the words in `_ARRAYS`. This program's own readers use
 none of them: SQLite before 3.41 takes its JSON functions in a view for unsafe.
 """
 
+from typing import get_args
+
 from sqlalchemy import Connection
 
 from sweeps.records import ERROR_FIELDS, LENGTH_COUNTS, LENGTH_FIELDS, LOSS_FIELDS
-from sweeps.results import RECORDS
+from sweeps.results import FINDINGS, RECORDS
 
 _ARRAYS = {
     "sqlite": "json_each({})",
     "postgresql": "json_array_elements(CAST({} AS json))",
 }
+_OBJECTS = {"sqlite": "json", "postgresql": "CAST(json AS json)"}
+_TYPES = {int: "BIGINT", float: "DOUBLE PRECISION", str: "TEXT"}
 
 
 def _value(place: int, kind: str = "BIGINT") -> str:
@@ -43,7 +47,24 @@ _STRINGS = f"""FROM run CROSS JOIN config CROSS JOIN {{errors}} AS item
 WHERE config.id = run.config_id AND wrong.test_set_id = config.test_set_id
     AND wrong.number = {_value(0)}"""
 
+_NUMBERS = {"proof": "number AS of_language, ", "failure": "number AS attempt, ", "verdict": ""}
+
+
+def _finding(kind: str) -> str:
+    """The query of all findings of a kind."""
+    fields = []
+    for name, hint in FINDINGS[kind].items():
+        own = next((x for x in (int, float) if x in (hint, *get_args(hint))), str)
+        fields.append(f"CAST({{object}} ->> '{name}' AS {_TYPES[own]}) AS {name}")
+    last = {"verdict": ", digest", "proof": ", digest, certificate"}.get(kind, "")
+    return (
+        f"SELECT run_id, {_NUMBERS.get(kind, 'number, ')}{', '.join(fields)}{last}\n"
+        f"FROM finding WHERE kind = '{kind}'"
+    )
+
+
 VIEWS = {
+    **{kind: _finding(kind) for kind in FINDINGS},
     "length_score": f"SELECT run.id AS run_id, {_COUNTS}\nFROM run CROSS JOIN {{lengths}} AS item",
     "epoch": f"""SELECT run.id AS run_id, {_value(0)} AS epoch, {_LOSSES}
 FROM run CROSS JOIN {{losses}} AS item""",
@@ -84,6 +105,7 @@ def make_views(connection: Connection) -> None:
     """Makes the views of a new database."""
     dialect = connection.dialect.name
     words = {name: _ARRAYS[dialect].format(f"run.{name}") for name in RECORDS}
+    words["object"] = _OBJECTS[dialect]
     words["tags"] = _ARRAYS[dialect].format("sweep.tags")
     words["word"] = {"sqlite": "item.value", "postgresql": "item.value #>> '{}'"}[dialect]
     for name, query in VIEWS.items():

@@ -1,5 +1,11 @@
 """Every write to the database, by name. What belongs together stands in a file of its own."""
 
+from sweeps.store.findings import (
+    record_causes,
+    record_perturbations,
+    record_proof,
+    record_verdict,
+)
 from sweeps.store.merge import Merged, merge
 from sweeps.store.reads.workers import GRACE_SECONDS
 from sweeps.store.writes.claiming import (
@@ -11,13 +17,11 @@ from sweeps.store.writes.claiming import (
     release,
     release_dead,
 )
-from sweeps.store.writes.explained import record_causes, record_perturbations, record_proof
 from sweeps.store.writes.recording import (
     ClaimLosses,
     record,
     record_losses,
     record_lost,
-    record_verdict,
 )
 from sweeps.store.writes.sweep_actions import (
     LONGEST_NAME,

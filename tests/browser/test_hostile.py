@@ -26,6 +26,7 @@ from sweeps.store.databases.engine import Store
 from tests.browser.server import AT_REST, PATIENCE_MS, new_page, no_traceback
 from tests.browser.test_site import watched
 from tests.commands import run_main
+from tests.databases import put_failure, rows
 
 DRAW = vl_convert.vegalite_to_svg
 
@@ -101,10 +102,9 @@ def hostile(folder: Path) -> Store:
 
 def _fail(store: Store) -> None:
     """Ends what is queued with a hostile error, as the first attempts of runs that are done."""
-    said = {"said": LONG, "at": "2026-01-01T00:00:00+00:00"}
+    said = {"said": LONG}
+    put_failure(store, [id_ for (id_,) in rows(store, "SELECT id FROM run WHERE id > 4")], LONG)
     with store.begin() as connection:
-        tried = "INSERT INTO failure SELECT id, 1, :at, :said FROM run WHERE id > 4"
-        connection.execute(text(tried), said)
         failed = (
             "UPDATE run SET state = 'failed', attempt = 1, error = :said WHERE state = 'queued'"
         )

@@ -37,7 +37,7 @@ from tests.oracles.ledger import InFile, Ledger
 COUNTS = ("tested", "wrong", *CELLS)
 RESULTS = (
     "state", "attempt", "failures", "finished_at", "error", "epochs", "best_epoch",
-    "best_validation_loss", "engine", "engine_reason", "train_seconds", "digest", "verdict_digest",
+    "best_validation_loss", "engine", "engine_reason", "train_seconds", "digest",
 )  # fmt: skip
 """Columns of runs that commands and files have as they are stored."""
 

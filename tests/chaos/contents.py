@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sweeps.store.databases.engine import Store
+from tests.databases import rows
 
 _RUN = (
     "key, model_seed, run.state, error, epochs, best_epoch, best_validation_loss, tn, fp, fn, tp, "
@@ -46,13 +47,9 @@ _QUERIES = {
 
 def contents(store: Store) -> dict[str, str]:
     """A hash of every table, with ids replaced by what they stand for."""
-    with store.begin() as connection:
-        return {
-            table: _hash(connection.exec_driver_sql(query).fetchall())
-            for table, query in _QUERIES.items()
-        }
+    return {table: _hash(rows(store, query)) for table, query in _QUERIES.items()}
 
 
-def _hash(rows: Iterable[Iterable[Any]]) -> str:
-    plain = [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in rows]
+def _hash(found: Iterable[Iterable[Any]]) -> str:
+    plain = [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in found]
     return hashlib.sha256(repr(sorted(map(repr, plain))).encode()).hexdigest()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from seqcls.proofs.checker import digest
+from seqcls.results import Cause, Confusion
 from seqcls.strings.datasets import Dataset
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.weights import from_bytes
@@ -14,12 +15,12 @@ from sweeps.results import ProofRecord
 from sweeps.store import writer
 from sweeps.store.opening import open_writer, pack
 from sweeps.store.reads import queries
-from sweeps.store.reads.explained import SHORT_TRIED
 from sweeps.store.writes.test_sets import store_dataset
 from sweeps.work.machine import WorkOptions
 from sweeps.work.readers import fit_readers
 from sweeps.work.worker import work
 from tests.conftest import SHORT
+from tests.databases import put_failure, rows
 
 SPEC: dict[str, Any] = {
     "name": "small",
@@ -49,12 +50,6 @@ COPIES: dict[str, Any] = {
 WRITES = 6
 """The number of one of these runs."""
 
-OTHERS = {
-    "cause": f"(SELECT min(id) FROM run), 0, 'constant answer{SHORT_TRIED}', NULL, '', 1.0, 5, 0.5",
-    "perturbation": "(SELECT min(id) FROM run), 0, 111, 0, 145, 0",
-}
-"""What is found out, or written, of runs and sweeps later."""
-
 
 def dataset() -> Dataset:
     """Two strings with labels."""
@@ -77,14 +72,13 @@ def make(folder: Path) -> None:
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE test_string SET drawn = 'positive' WHERE label = 1")
         store_dataset(connection, dataset())
-        for table, values in OTHERS.items():
-            connection.exec_driver_sql(f"INSERT INTO {table} VALUES ({values})")
         first = "(SELECT min(id) FROM run WHERE model_seed = 7)"
-        connection.exec_driver_sql(
-            f"INSERT INTO failure VALUES ({first}, 1, '2026-01-01T00:00:00+00:00', 'it diverged')"
-        )
         connection.exec_driver_sql(
             "UPDATE run SET state = 'failed', attempt = 1, failures = 1, error = 'it diverged', "
             f"finished_at = '2026-01-01T00:00:00+00:00' WHERE id = {first}"
         )
+    writer.record_causes(store, 1, [Cause("constant answer", None, "", 1.0, 5, 0.5)])
+    writer.record_perturbations(store, 1, [Confusion(111, 0, 145, 0)])
+    ((run_id,),) = rows(store, "SELECT min(id) FROM run WHERE model_seed = 7")
+    put_failure(store, [run_id], "it diverged")
     pack(str(path))

@@ -102,15 +102,15 @@ def foreign(whole: Path, folder: Path) -> Iterator[tuple[str, Path]]:
         "an empty version": ["UPDATE alembic_version SET version_num = ''"],
         "a huge version": [f"UPDATE alembic_version SET version_num = '{'9' * 100_000}'"],
         "no column of versions": ["ALTER TABLE alembic_version RENAME COLUMN version_num TO x"],
-        "no table of failures": ["PRAGMA foreign_keys=OFF", "DROP TABLE failure"],
-        "no column": ["ALTER TABLE failure DROP COLUMN reason"],
+        "no table of findings": ["PRAGMA foreign_keys=OFF", "DROP TABLE finding"],
+        "no column": ["DROP VIEW proof", "ALTER TABLE finding DROP COLUMN certificate"],
         "a view for a table": [
             "PRAGMA foreign_keys=OFF",
             "PRAGMA legacy_alter_table=ON",
-            "ALTER TABLE failure RENAME TO other",
-            "CREATE VIEW failure AS WITH RECURSIVE n(x) AS "
-            "(SELECT 1 UNION ALL SELECT x + 1 FROM n) "
-            "SELECT x AS run_id, x AS attempt, '' AS at, '' AS reason FROM n",
+            "ALTER TABLE finding RENAME TO other",
+            "CREATE VIEW finding AS WITH RECURSIVE n(x) AS "
+            "(SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS run_id, 'failure' AS kind, "
+            "x AS number, '{}' AS json, '' AS digest, NULL AS certificate FROM n",
         ],
         "more tables and columns": [
             "CREATE TABLE more (x)",

@@ -26,7 +26,7 @@ from sweeps.store.opening import open_writer
 from tests.commands import printed, run_main, told
 from tests.commands.agents import answers
 from tests.conftest import LONG, ROOT
-from tests.databases import load_parity
+from tests.databases import load_parity, rows
 from tests.oracles.compared import Matrix, spelled_out
 from tests.world import KINDS, UNKNOWN, Kind, spelled
 
@@ -324,12 +324,10 @@ def test_the_exhaustive_check_of_a_shipped_run_is_shown_and_of_another_is_kept(
     assert "(190 false positives" in shown
     assert "the shortest is ab{66}" in shown
     with shipped.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM verdict WHERE run_id = 3")
+        connection.exec_driver_sql("DELETE FROM finding WHERE run_id = 3")
     # What is asked of a database that is only read may still be stored.
     verdict = api.verdict(shipped.reader(), 3)
-    with shipped.begin() as connection:
-        stored = connection.exec_driver_sql("SELECT inputs FROM verdict WHERE run_id = 3")
-        assert stored.fetchone() == (verdict.inputs,)
+    assert rows(shipped, "SELECT inputs FROM verdict WHERE run_id = 3") == [(verdict.inputs,)]
     one, other = common(data(shipped, "verdict", "3")[0], plain(verdict))
     assert one == other
 

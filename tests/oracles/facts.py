@@ -1,4 +1,6 @@
-"""What SQL, SciPy and NumPy alone say of a database: no line of the program has a part in it."""
+"""What SQL, SciPy and NumPy alone say of a database: no line of the program has a part in it, but
+for which rows of a file a model is trained on.
+"""
 
 import json
 import math
@@ -14,6 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+
+from seqcls.config import RunConfig
+from seqcls.problem import resolve
+from sweeps.store.opening import open_reader
 
 Row = dict[str, Any]
 
@@ -116,6 +122,11 @@ class Facts:
         if fields.get("imported"):
             # What was trained elsewhere.
             return None
+        if fields.get("dataset"):
+            # Its rows are packed, and drawn; the open database is where they are found.
+            open_reader(self._db)
+            lengths = resolve(RunConfig.from_mapping(fields)).trained_lengths
+            return lengths[0], lengths[-1]
         if fields["train_sampler"] == "fixed_length":
             # `CLS` is counted.
             return fields["sequence_length"] - 1, fields["sequence_length"] - 1

@@ -14,7 +14,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import workers
 from tests.conftest import ASSETS, ROOT
-from tests.databases import spec
+from tests.databases import put_failure, rows, spec
 
 HOSTILE = (
     "**bold** [link](javascript:alert(1)) <script>alert(1)</script> :red[x] $x^2$ [red]y[/red]"
@@ -68,9 +68,9 @@ def _make_hostile(store: Store) -> None:
             "UPDATE sweep SET description = :said",
             "UPDATE sweep SET name = name || :said WHERE id = 1",
             "UPDATE run SET state = 'failed', error = :said WHERE state = 'queued'",
-            "INSERT INTO failure SELECT id, 1, '2026-01-01T00:00:00+00:00', :said FROM run "
-            "WHERE state = 'failed'",
         ):
             connection.execute(text(change), {"said": HOSTILE})
+    failed = rows(store, "SELECT id FROM run WHERE state = 'failed'")
+    put_failure(store, [run_id for (run_id,) in failed], HOSTILE)
     for sweep_id in (1, 2):
         writer.write_note(store, sweep_id, title=HOSTILE, note=HOSTILE, tags=[HOSTILE, "plain"])

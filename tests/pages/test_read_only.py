@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from dashboard import actions
 from seqcls.errors import ReadOnlyError, StoreError
 from sweeps import api
-from sweeps.api import failures
+from sweeps.api.old_pages.failures import start_cause_search
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases import postgres
@@ -86,7 +86,7 @@ def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes)
         lambda: writer.retry(store, [1]),
         # No process is started either.
         lambda: background_worker.start_worker(store, {1: "heads"}),
-        lambda: failures.start_cause_search(store, [1]),
+        lambda: start_cause_search(store, [1]),
     )
     for write in writes:
         with pytest.raises((StoreError, SQLAlchemyError, ReadOnlyError)):

@@ -17,13 +17,14 @@ from sweeps.api.results import remedies
 from sweeps.api.trials import trial_sentence
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
+from sweeps.store.findings import SHORT_TRIED
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import explained, sweep_queries
+from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.selection import View
 from tests.app import open_app
 from tests.commands import refused, run_main
 from tests.conftest import ROOT
-from tests.databases import rows
+from tests.databases import put_failure, put_finding, rows
 from tests.oracles.drawn import Drawn, Selection
 from tests.oracles.facts import Facts
 from tests.oracles.ledger import Ledger
@@ -154,15 +155,11 @@ def test_what_people_wrote_is_text_whatever_it_holds_in_reports_and_sites(tmp_pa
     with store.change() as connection:
         change = "UPDATE sweep SET name = ?, description = ? WHERE id = 2"
         connection.exec_driver_sql(change, (MARKUP, MARKUP))
-        connection.exec_driver_sql(
-            "INSERT INTO failure VALUES (3, 1, '2026-01-01T00:00:00+00:00', ?)", (MARKUP,)
-        )
         change = "UPDATE test_string SET string = ? || string WHERE string LIKE 'a{100}b%'"
         connection.exec_driver_sql(change, (MARKUP,))
-        connection.exec_driver_sql(
-            "INSERT INTO cause SELECT 3, 0, ?, 0, ?, 1, 5, NULL",
-            (MARKUP + explained.SHORT_TRIED, MARKUP),
-        )
+    put_failure(store, [3], MARKUP)
+    named = {"mechanism": MARKUP + SHORT_TRIED, "tokens": MARKUP}
+    put_finding(store, 3, "cause", 0, head=0, share=1.0, strings=5, agreement=None, **named)
     writer.write_note(store, 2, title=f"{MARKUP} title", note=f"{MARKUP} note", tags=[])
     writer.submit(store, parse_spec({"name": "new", "model_seeds": [0]}))
     folder = tmp_path / "public"

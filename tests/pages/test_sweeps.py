@@ -29,7 +29,7 @@ from sweeps.store.verification import verify
 from sweeps.work import background_worker
 from tests.app import metrics, open_app, rerun, run, said
 from tests.conftest import ROOT, SHORT
-from tests.databases import file_of, rows
+from tests.databases import file_of, put_failure, rows
 from tests.shown import charts_of
 from tests.stock import copy_of
 
@@ -179,10 +179,7 @@ def test_why_training_failed_is_on_the_page_of_sweeps(
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
-        connection.exec_driver_sql(
-            "INSERT INTO failure (run_id, attempt, at, reason) "
-            "VALUES (1, 1, '2026-01-01T00:00:00+00:00', 'diverged *here*')"
-        )
+    put_failure(store, [1], "diverged *here*")
     app = open_app(monkeypatch, file_of(store))
     assert "training failed for all of these runs" in app.info[0].value
     app = open_app(monkeypatch, file_of(store), "sweeps")

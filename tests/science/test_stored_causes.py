@@ -106,14 +106,12 @@ def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> Non
 def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
     shipped: Store,
 ) -> None:
-    """Its causes of an older version, which took it for one that had, are found anew."""
     found = failures.causes_of(shipped.reader(), 38, wrong_of(shipped, 38), 10)
     assert [own.mechanism for own in found] == ["not learned", "two heads on one letter"]
     assert found[0].tokens == (
         "wrong on 75 of 508 test strings of trained lengths; training loss was no longer falling "
         "at the end; 30 epochs, epoch 30 kept"
     )
-    writer.record_causes(shipped, 38, [replace(FOUND[0], share=1.0)])
     writer.record_causes(shipped, 39, [replace(FOUND[0], share=1.0)])
     assert set(explained.causes(shipped.reader())["run_id"]) == {39}
     assert failures.attribute(shipped, [38, 39], 3) == 1, "of 39 as many were looked at before"
@@ -175,14 +173,3 @@ def test_what_is_found_goes_with_its_run(shipped: Store, tmp_path: Path) -> None
     assert explained.causes(shipped.reader()).empty
     assert explained.perturbations(shipped.reader()).empty
     assert verify(shipped.reader()).damages == []
-
-
-def test_verification_finds_what_does_not_fit_its_run(shipped: Store) -> None:
-    assert "no finished run" in run(shipped, "causes", "walkthrough")
-    writer.record_causes(shipped, 38, FOUND[:1])
-    writer.record_perturbations(shipped, 39, [Confusion(1, 0, 0, 0)])
-    said = [str(damage) for damage in verify(shipped.reader()).damages]
-    assert said == [
-        "run 38: the shares of its causes do not sum to 1",
-        "run 39: a perturbation of it was tested on another number of strings",
-    ]

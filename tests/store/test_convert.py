@@ -86,6 +86,15 @@ def test_a_server_takes_the_same(tmp_path: Path, postgres_url: str) -> None:
     assert verify(filled(of_server, name="more", model_seeds=[70, 71, 72])).damages == []
 
 
+def test_causes_of_an_older_version_count_for_nothing_and_are_left_out(tmp_path: Path) -> None:
+    path, new = Path(shutil.copy(OLD, tmp_path / "old.db")), tmp_path / "new.db"
+    before = sorted_rows(path, "cause", "*")
+    row = "0, 'dilution of a', NULL, 'a', 1.0, 3, NULL"
+    change(path, f"INSERT INTO cause VALUES ((SELECT max(id) FROM run), {row})")
+    convert(path, new)
+    assert sorted_rows(new, "cause", "*") == before
+
+
 def test_what_was_damaged_is_damaged_afterwards(tmp_path: Path) -> None:
     path = Path(shutil.copy(OLD, tmp_path / "old.db"))
     change(

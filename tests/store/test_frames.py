@@ -23,7 +23,7 @@ from sweeps.store.reads import overview, queries, sweep_queries
 from sweeps.store.reads.selection import View
 from tests.commands import refused, run_main
 from tests.conftest import ROOT
-from tests.databases import rows, spec
+from tests.databases import put_failure, rows, spec
 
 SHIPPED = ROOT / "runs.db"
 AXES: dict[str, list[Any]] = {
@@ -194,10 +194,7 @@ def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -
     before: Any = pages.members_revision(store)
     with store.change() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'x' WHERE id = 1")
-        connection.exec_driver_sql(
-            "INSERT INTO failure (run_id, attempt, at, reason) "
-            "VALUES (2, 1, '2026-01-01T00:00:00+00:00', 'it diverged')"
-        )
+    put_failure(store, [2], "it diverged")
     (row,) = pages.configurations(open_reader(any_db), View()).to_dict("records")
     counted = {name: row[name] for name in ("seeds", "unfinished", "failed", "failing")}
     assert counted == {"seeds": 0, "unfinished": 3, "failed": 1, "failing": 0}

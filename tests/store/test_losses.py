@@ -81,10 +81,6 @@ def test_results_take_the_place_of_losses_in_training(
     assert rows(store, EPOCHS) == rows(other, EPOCHS)
     assert [x[:2] for x in rows(store, EPOCHS)] == [(x, y) for x in (1, 2, 3) for y in (1, 2)]
     assert verify(store).damages == verify(other).damages == []
-    # What has results is not in training.
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'running'")
-    assert "it is running and has results" in {damage.how for damage in verify(store).damages}
 
 
 def diverged(store: Store, told: writer.Claim) -> None:
@@ -128,7 +124,6 @@ def test_losses_of_an_attempt_are_not_those_of_another(store: Store, told: write
     # As a version would give it back that knows nothing of them.
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'queued', worker_id = NULL")
-    assert [damage.how for damage in verify(store).damages] == ["it is queued and has results"] * 2
     _, again = claimed(store, 1)
     writer.record_losses(store, [(told, TOLD)])
     assert rows(store, EPOCHS) == []

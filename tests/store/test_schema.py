@@ -27,19 +27,13 @@ MEANINGLESS = [
     "UPDATE run SET errors = '[1'",
     "UPDATE test_string SET label = 2",
     "UPDATE test_string SET drawn = 'far'",
-    f"INSERT INTO shortcut VALUES (1, '{'0' * 64}', 'length', '[]', NULL, NULL)",
-    f"INSERT INTO shortcut VALUES (1, '{'0' * 64}', 'length', NULL, NULL, NULL)",
-    f"INSERT INTO shortcut VALUES (99, '{'0' * 64}', 'length', NULL, NULL, 'no labels')",
-    "INSERT INTO shortcut VALUES (1, 'none', 'length', NULL, NULL, 'no labels')",
-    *(
-        f"INSERT INTO proof VALUES (1, 1, {said}, '{{}}', '{'0' * 64}', '0.3', 'v2', NULL)"
-        for said in (
-            "'proved', 2, 0, 1.0, NULL, NULL",
-            "'refuted', 2, 0, 1.0, NULL, NULL",
-            "'not decided', 2, 0, 1.0, 'ab', 1",
-            "'unsure', 2, 0, 1.0, NULL, NULL",
-        )
-    ),
+    f"INSERT INTO shortcut VALUES (1, '{'0' * 64}', 'length', '[]', NULL, NULL, '')",
+    f"INSERT INTO shortcut VALUES (1, '{'0' * 64}', 'length', NULL, NULL, NULL, '')",
+    f"INSERT INTO shortcut VALUES (99, '{'0' * 64}', 'length', NULL, NULL, 'no labels', '')",
+    "INSERT INTO shortcut VALUES (1, 'none', 'length', NULL, NULL, 'no labels', '')",
+    "INSERT INTO finding VALUES (1, 'cause', 0, '[]', '', NULL)",
+    "INSERT INTO finding VALUES (1, 'guess', 0, '{}', '', NULL)",
+    "INSERT INTO finding VALUES (99, 'cause', 0, '{}', '', NULL)",
     "UPDATE sweep SET spec = 'no object'",
     "UPDATE sweep SET spec = '[1]'",
     "UPDATE config SET json = '[1]'",

@@ -9,9 +9,9 @@ from seqcls.config import RunConfig
 from seqcls.problem import resolve
 from sweeps.grid.grouping import PlannedRun, RunGroup, cost_of_checks
 from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.store.reads.workers import START_SECONDS
 from sweeps.work import machine
 from sweeps.work.estimate import (
-    START_SECONDS,
     Times,
     estimate,
     fewest_epochs,

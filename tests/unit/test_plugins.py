@@ -18,7 +18,6 @@ from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import Stream
 from seqcls.tasks import TASKS
 from sweeps.grid.grouping import PlannedRun
-from sweeps.statistics.differences import without_unread
 from sweeps.statistics.populations import without_unread
 from sweeps.work.jobs import GroupLostError, make_job, try_job
 from sweeps.work.machine import parameter_bytes

@@ -22,17 +22,15 @@ from seqcls.errors import (
 from sweeps import processes
 from sweeps.store.databases import postgres, sqlite
 
-SCHEMA_VERSIONS = ("0006",)
+SCHEMA_VERSIONS = ("0007",)
 """The migrations, oldest first; a test holds them against the migrations themselves."""
 
 SCHEMA_VERSION = SCHEMA_VERSIONS[-1]
 
-CONVERTED = "0005"
-"""The schema of the version before, which `seqcls db convert` reads."""
-
-OLDER = {
-    CONVERTED: "`seqcls db convert OLD NEW` writes it into a new database, and leaves it as it is"
-}
+OLDER = dict.fromkeys(
+    ("0005", "0006"),
+    "`seqcls db convert OLD NEW` writes it into a new database, and leaves it as it is",
+)
 """What is done about a database that no migration of this version begins with."""
 
 STILL_OLDER = (

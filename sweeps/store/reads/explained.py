@@ -1,31 +1,27 @@
 """Why runs fail, whether rounding decides them, what is proved of them: as found and stored."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, and_, exists, func, or_, select
+from sqlalchemy import select
 
-from seqcls.errors import SeqclsError
-from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, NOT_LEARNED, is_exact
-from seqcls.proofs.checker import digest
+from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, NOT_LEARNED
 from seqcls.results import Confusion
-from seqcls.weights import from_bytes
-from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome, ProofRecord, ProofResult
+from sweeps.results import (
+    FINDINGS,
+    LEARNED_AT,
+    RANGE_COLUMNS,
+    Outcome,
+    ProofRecord,
+    ProofResult,
+)
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
+from sweeps.store.findings import SHORT_TRIED, is_proof_with, read_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import View
-from sweeps.store.tables import (
-    CauseRow,
-    Checkpoint,
-    Config,
-    Perturbation,
-    ProofRow,
-    Run,
-    RunState,
-)
+from sweeps.store.tables import Finding, FindingKind, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,38 +29,17 @@ if TYPE_CHECKING:
 
 CELLS = Confusion._fields
 
-FORMER_NAMES = {"value mixing": "value interference"}
-"""What mechanisms were called when older rows were stored."""
-
-SHORT_TRIED = " (short strings tried)"
-"""Follows the stored name of what is no exact account: older rows without it, whose causes were
-tried on the test strings alone, are not read."""
-
 
 def causes(
     store: Store, run_ids: Sequence[int] | None = None, learned_at: float = LEARNED_AT
 ) -> "pd.DataFrame":
     """The stored causes of these runs, or of all: run_id, number and the other columns.
 
-    Without those of runs to which causes were attributed in an older way: on test strings alone, or
-    without asking whether the run had learned. They are stored as `LEARNED_AT` has it; by another
-    accuracy a run that has learned does not fail by that, and one that has not fails by nothing
-    that speaks of length.
+    They are stored as `LEARNED_AT` has it; by another accuracy a run that has learned does not fail
+    by that, and one that has not fails by nothing that speaks of length.
     """
-    stored = _read_rows(store, CauseRow, run_ids).replace({"mechanism": FORMER_NAMES})
-    older = {
-        run_id
-        for run_id, name, tokens in zip(
-            stored["run_id"], stored["mechanism"], stored["tokens"], strict=True
-        )
-        if not (name.endswith(SHORT_TRIED) or is_exact(name, tokens))
-    }
-    stored["mechanism"] = [name.removesuffix(SHORT_TRIED) for name in stored["mechanism"]]
-    asked = stored.loc[stored["mechanism"] == NOT_LEARNED, "run_id"]
-    unasked = set(stored["run_id"]) - set(asked)
-    if unasked:
-        older |= set(not_learned(store, unasked)["run_id"])
-    known = stored[~stored["run_id"].isin(older)].reset_index(drop=True)
+    known = _read_rows(store, FindingKind.CAUSE, run_ids).astype({"head": "Int64"})
+    known["mechanism"] = [name.removesuffix(SHORT_TRIED) for name in known["mechanism"]]
     return known if learned_at == LEARNED_AT else _judge(store, known, learned_at)
 
 
@@ -94,9 +69,10 @@ def not_learned(
 
 def most_explained(store: Store, view: View, most: int) -> list[int]:
     """The configurations of a view with most runs that fail and have causes, at most so many."""
+    causes = select(Finding.run_id).where(Finding.kind == FindingKind.CAUSE).distinct()
     with store.begin() as connection:
         runs = frames.runs(connection, view)
-        explained = set(connection.scalars(select(CauseRow.run_id).distinct()))
+        explained = set(connection.scalars(causes))
     found = runs[runs["picked"] & runs["failing"] & runs["run_id"].isin(explained)]
     counted = found.groupby("config_id").size().sort_values(ascending=False, kind="stable")
     return [int(config_id) for config_id in counted.index[:most]]
@@ -104,7 +80,7 @@ def most_explained(store: Store, view: View, most: int) -> list[int]:
 
 def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
     """The stored outcomes with other rounding: run_id, number, tn, fp, fn, tp (strings)."""
-    return _read_rows(store, Perturbation, run_ids)
+    return _read_rows(store, FindingKind.PERTURBATION, run_ids)
 
 
 def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
@@ -137,110 +113,35 @@ def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataF
     return summary.reset_index()
 
 
-RECORDED = [field.name for field in fields(ProofRecord)]
-
-
 def proof(store: Store, run_id: int, *, of_language: bool) -> ProofRecord | None:
     """What is stored of a run's proof by the language's automaton, or by a learned one; None where
-    nothing is, or nothing that holds of the run.
+    nothing is, or nothing that fits.
     """
+    kind, number = Finding.kind == FindingKind.PROOF, Finding.number == int(of_language)
     with store.begin() as connection:
-        found = stored_proofs(connection, [run_id]).get((run_id, int(of_language)))
-    if found is None or found[1]:
-        return None
-    return ProofRecord(**{name: found[0][name] for name in RECORDED})
+        for found in read_findings(connection, Finding.run_id == run_id, kind, number):
+            if found.fits:
+                return ProofRecord(found.number, certificate=found.certificate, **found.fields)
+    return None
 
 
 def forgettings(store: Store) -> dict[int, dict[str, Any]]:
     """What runs forget while a word repeats, as `seqcls.proofs.forgetting` found it when a string
     of that form refuted them, by their ids.
     """
-    refuted = select(ProofRow.run_id).where(ProofRow.result == ProofResult.REFUTED)
     with store.begin() as connection:
-        proofs = stored_proofs(connection, connection.scalars(refuted).all())
-    found = {
-        run_id: json.loads(row["details"]).get("forgetting")
-        for (run_id, of_language), (row, why) in proofs.items()
-        if of_language and why is None
+        refuted = list(read_findings(connection, is_proof_with(ProofResult.REFUTED)))
+    forgets = {
+        x.run_id: json.loads(x.fields["details"]).get("forgetting") for x in refuted if x.fits
     }
-    return {run_id: record for run_id, record in found.items() if record}
+    return {run_id: record for run_id, record in forgets.items() if record}
 
 
-ProofKey = tuple[int, int]
-"""A run's id, and whether its proof is by the language's own automaton."""
+def _read_rows(store: Store, kind: FindingKind, run_ids: Sequence[int] | None) -> "pd.DataFrame":
+    import pandas as pd
 
-
-def stored_proofs(
-    connection: Connection, run_ids: Collection[int] | None = None
-) -> dict[ProofKey, tuple[dict[str, Any], str | None]]:
-    """The rows of these runs' proofs, or of all, and why each does not hold of its run; None where
-    it does.
-    """
-    is_kept = and_(Checkpoint.run_id == Run.id, Checkpoint.epoch == Run.best_epoch)
-    of_run = (Config.key, Run.model_seed, Run.wrong, Checkpoint.weights.label("kept"))
-    query = (
-        select(ProofRow.__table__, *of_run)
-        .join(Run, Run.id == ProofRow.run_id)
-        .join(Config, Config.id == Run.config_id)
-        .outerjoin(Checkpoint, is_kept)
-        .order_by(ProofRow.run_id, ProofRow.of_language)
-    )
-    if run_ids is not None:
-        query = query.where(one_of(ProofRow.run_id, run_ids))
-    found: dict[ProofKey, tuple[dict[str, Any], str | None]] = {}
-    for values in connection.execute(query).mappings():
-        row = dict(values)
-        key, seed, wrong, kept = (row.pop(x) for x in ("key", "model_seed", "wrong", "kept"))
-        if row["certificate"] is not None:
-            row["certificate"] = bytes(row["certificate"])
-        record = ProofRecord(**{name: row[name] for name in RECORDED})
-        why = None
-        if record.digest(key, seed) != row["digest"]:
-            why = "its proof does not fit its digest"
-        elif _digest_of(kept) not in (None, record.weights):
-            why = "its proof is of other weights"
-        elif record.of_language and record.result == ProofResult.PROVED and wrong:
-            why = "it is proved right on every string, and got test strings wrong"
-        found[row["run_id"], row["of_language"]] = row, why
-    return found
-
-
-def _digest_of(weights: bytes | None) -> str | None:
-    """The digest of weights that can be read."""
-    try:
-        return None if weights is None else digest(from_bytes(bytes(weights)))
-    except SeqclsError:
-        return None
-
-
-def inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
-    """What does not fit the runs that it is about: what, and how that shows."""
-    for (run_id, _), (_, why) in stored_proofs(connection).items():
-        if why is not None:
-            yield f"run {run_id}", why
-    for table in (CauseRow, Perturbation, ProofRow):
-        is_done = exists().where(Run.id == table.run_id, Run.state == RunState.DONE)
-        lost = select(table.run_id).where(~is_done).distinct()
-        for run_id in connection.scalars(lost.order_by(table.run_id)):
-            yield table.__tablename__, f"it has rows of run {run_id}, which is not finished"
-    shares = select(CauseRow.run_id).group_by(CauseRow.run_id)
-    for run_id in connection.scalars(shares.having(func.abs(func.sum(CauseRow.share) - 1) > 1e-9)):
-        yield f"run {run_id}", "the shares of its causes do not sum to 1"
-    for run_id in connection.scalars(_of_other_tests()):
-        yield f"run {run_id}", "a perturbation of it was tested on another number of strings"
-
-
-def _of_other_tests() -> Select[int]:
-    positives = Perturbation.fn + Perturbation.tp != Run.fn + Run.tp
-    negatives = Perturbation.tn + Perturbation.fp != Run.tn + Run.fp
-    query = select(Perturbation.run_id).join(Run, Run.id == Perturbation.run_id)
-    return query.where(Run.state == RunState.DONE, or_(positives, negatives)).distinct()
-
-
-def _read_rows(
-    store: Store, table: type[CauseRow | Perturbation], run_ids: Sequence[int] | None
-) -> "pd.DataFrame":
-    query = select(table.__table__).order_by(table.run_id, table.number)
-    if run_ids is not None:
-        query = query.where(one_of(table.run_id, run_ids))
-    return frame(store, query)
+    of_runs = () if run_ids is None else (one_of(Finding.run_id, run_ids),)
+    with store.begin() as connection:
+        found = read_findings(connection, Finding.kind == kind, *of_runs)
+        rows = [{"run_id": x.run_id, "number": x.number, **x.fields} for x in found]
+    return pd.DataFrame(rows, columns=["run_id", "number", *FINDINGS[kind]])

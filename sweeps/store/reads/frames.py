@@ -5,6 +5,7 @@ thresholds, is computed here. The frame is kept until the database changes, so t
 asks dozens of questions reads its runs once.
 """
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,16 @@ from sweeps.results import GENERALIZING, RANGE_COLUMNS, Outcome, ProofResult
 from sweeps.store.databases.statements import one_of, read
 from sweeps.store.reads.selection import KINDS, View, in_scope
 from sweeps.store.reads.stored import tested_lengths
-from sweeps.store.tables import COUNTS, ProofRow, Revision, Run, RunState, Sweep, SweepRun
+from sweeps.store.tables import (
+    COUNTS,
+    Finding,
+    FindingKind,
+    Revision,
+    Run,
+    RunState,
+    Sweep,
+    SweepRun,
+)
 
 NUMBERS = (
     *("epochs", "best_epoch", *COUNTS, "solved_length"),
@@ -101,13 +111,15 @@ def _read(db: Connection, scope: View, also: Sequence[str]) -> pd.DataFrame:
 
 
 def _with_proofs(db: Connection, table: pd.DataFrame) -> pd.DataFrame:
-    query = select(ProofRow.run_id, ProofRow.result, ProofRow.string)
-    query = query.where(ProofRow.of_language == 1)
+    query = select(Finding.run_id, Finding.json)
+    query = query.where(Finding.kind == FindingKind.PROOF, Finding.number == 1)
     if len(table) <= FEW:
-        query = query.where(one_of(ProofRow.run_id, table["run_id"].tolist()))
-    proofs = read(db, query).set_index("run_id")
-    result = table["run_id"].map(proofs["result"]).astype("string")
-    string = table["run_id"].map(proofs["string"]).astype("string")
+        query = query.where(one_of(Finding.run_id, table["run_id"].tolist()))
+    proofs = {run_id: json.loads(text) for run_id, text in db.execute(query)}
+    result, string = (
+        table["run_id"].map({x: y[name] for x, y in proofs.items()}).astype("string")
+        for name in ("result", "string")
+    )
     # No run whose test found an error is proved, whatever is stored.
     holds = ~(result.eq(ProofResult.PROVED) & (table["wrong"].fillna(0) > 0)).fillna(False)
     return table.assign(every_length=result.where(holds), refuted_by=string.where(holds))

@@ -18,21 +18,27 @@ from sweeps.results import RECORDS, exact_type
 from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
+from sweeps.store.findings import read_findings
 from sweeps.store.reads import frames
-from sweeps.store.reads.selection import View, WrittenValue, is_value
+from sweeps.store.reads.selection import (
+    View,
+    WrittenValue,
+    is_value,
+)
 from sweeps.store.reads.stored import config_of, length_frame, read_runs
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.tables import (
     Base,
     Checkpoint,
     Config,
+    Finding,
+    FindingKind,
     Revision,
     Run,
     RunState,
     Sweep,
     SweepRun,
     TestSetRow,
-    VerdictRow,
 )
 
 if TYPE_CHECKING:
@@ -368,10 +374,11 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
 
 def verdict(store: Store, run_id: int) -> results.Verdict | None:
     """The result of a run's exhaustive check; None if none is stored."""
-    query = select(*_columns(VerdictRow)).where(VerdictRow.run_id == run_id)
+    is_verdict = Finding.kind == FindingKind.VERDICT
     with store.begin() as connection:
-        row = connection.execute(query).one_or_none()
-    return None if row is None else results.Verdict(*row[1:-1])
+        for found in read_findings(connection, Finding.run_id == run_id, is_verdict):
+            return results.Verdict(**found.fields)
+    return None
 
 
 def with_values(

@@ -14,7 +14,8 @@ from seqcls.errors import SeqclsError
 from seqcls.problem import Problem, resolve
 from seqcls.shortcuts import READERS, decided_by, training_key
 from seqcls.tasks import TASKS
-from sweeps.store.checks import read_config, unpacked_lengths
+from sweeps.records import read_rows
+from sweeps.store.checks import read_config
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
 from sweeps.store.reads.misclassified import DrawnStrings
@@ -84,8 +85,8 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     found: list[tuple[Any, ...]] = []
     for trained, ids, rows in _rows(store, config_ids, ("reader", "reason", "lengths")):
         for reader, reason, lengths in rows:
-            counted = [] if lengths is None else unpacked_lengths(lengths)
-            each: list[tuple[Any, ...]] = [(x, x in trained, *row) for x, *row in counted]
+            each: list[tuple[Any, ...]]
+            each = [(x, x in trained, *row) for x, *row in read_rows(lengths)]
             each = each or [(None, None, 0, 0)]
             found += [(config_id, reader, reason, *row) for config_id in ids for row in each]
     found.sort(key=lambda row: (row[0], _place(row[1])))
@@ -153,7 +154,7 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     """
     found: list[tuple[Any, ...]] = []
     for trained, ids, rows in _rows(store, config_ids, ("reader", "lengths")):
-        read = {reader: unpacked_lengths(lengths) for reader, lengths in rows if lengths}
+        read = {reader: read_rows(lengths) for reader, lengths in rows if lengths}
         if not read:
             continue
         best = min(read, key=lambda x: _rank(x, sum(right for *_, right in read[x])))

@@ -2,23 +2,22 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int64
-from sqlalchemy import Connection, func, inspect, select
+from sqlalchemy import Connection, func, select
 
-from seqcls import results
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError, StoreDamagedError
 from seqcls.problem import Problem, resolve
 from sweeps.records import LENGTH_COUNTS, LENGTH_FIELDS, Errors, read_errors
-from sweeps.results import run_digest, verdict_digest
-from sweeps.store.checks import key_misfit, read_config
+from sweeps.results import run_digest
+from sweeps.store.checks import read_config, read_config_of_key
 from sweeps.store.databases.statements import chunks, one_of
-from sweeps.store.tables import Checkpoint, Config, Run, RunState, TestSetRow, VerdictRow
+from sweeps.store.tables import Checkpoint, Config, Run, RunState, TestSetRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +27,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run's row, the key of its configuration, its weights and its exhaustive check."""
+    """A run's row, the key of its configuration and its weights."""
 
     key: str
     config: str | None
@@ -37,19 +36,6 @@ class StoredRun:
     """The digest of its test set."""
     run: Row
     checkpoints: dict[int, bytes]
-    verdict: Row | None
-
-    @property
-    def has_losses(self) -> bool:
-        """Whether there are losses of any epoch."""
-        return self.run["losses"] is not None
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether there are results of a test, or weights."""
-        return any(self.run[name] is not None for name in ("lengths", "errors", "digest")) or bool(
-            self.checkpoints
-        )
 
     def errors(self) -> Errors:
         """The misclassified strings."""
@@ -72,14 +58,6 @@ class StoredRun:
             return "its results do not fit its digest"
         return None
 
-    def verdict_digest(self) -> str | None:
-        """The digest that the stored check has; None where there is no check."""
-        if self.verdict is None:
-            return None
-        names = [field.name for field in fields(results.Verdict)]
-        verdict = results.Verdict(**{name: self.verdict[name] for name in names})
-        return verdict_digest(self.key, self.run["model_seed"], verdict)
-
 
 def problem_of(text: str) -> Problem | None:
     """The problem of a stored configuration; None where it cannot be resolved here."""
@@ -94,29 +72,19 @@ def _resolve_text(text: str) -> Problem:
     return resolve(read_config(text))
 
 
-def config_of(row_id: int, text: str) -> RunConfig:
+def config_of(row_id: int, text: str, key: str | None = None) -> RunConfig:
     """A row of `config` as what it says.
 
-    Raises:
-        StoreDamagedError: it says nothing that is a configuration.
-    """
-    try:
-        return read_config(text)
-    except ValueError as error:
-        raise StoreDamagedError(f"config {row_id}: {error}") from None
-
-
-def config_with_key(row_id: int, key: str | None, text: str) -> RunConfig:
-    """Reads a configuration like `config_of`, for training: its results are stored under its key,
-    which must fit.
+    Args:
+        key: the one that it must have, for training: results are stored under it.
 
     Raises:
         StoreDamagedError: it is no configuration, or has another key.
     """
-    config = config_of(row_id, text)
-    if (misfit := key_misfit(config, key)) is not None:
-        raise StoreDamagedError(f"config {row_id}: {misfit}")
-    return config
+    try:
+        return read_config(text) if key is None else read_config_of_key(text, key)
+    except ValueError as error:
+        raise StoreDamagedError(f"config {row_id}: {error}") from None
 
 
 def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[StoredRun]:
@@ -133,8 +101,6 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
         .where(one_of(Run.id, run_ids))
         .order_by(Run.id)
     )
-    checks = select(inspect(VerdictRow).local_table).where(one_of(VerdictRow.run_id, run_ids))
-    verdicts = {row["run_id"]: dict(row) for row in connection.execute(checks).mappings()}
     stored = select(Checkpoint.run_id, Checkpoint.epoch, Checkpoint.weights)
     stored = stored.where(one_of(Checkpoint.run_id, run_ids)).order_by(Checkpoint.epoch)
     weights: dict[int, dict[int, bytes]] = {}
@@ -147,7 +113,6 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
             test_set=run["test_set"],
             run=dict(run),
             checkpoints=weights.get(run["id"], {}),
-            verdict=verdicts.get(run["id"]),
         )
 
 

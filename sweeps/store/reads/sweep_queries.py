@@ -1,5 +1,6 @@
 """Reads of sweeps: what they are, how far they are, what is written about them."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from seqcls.text import nearest
 from sweeps.grid.seeds import SeedCounts
 from sweeps.grid.spec import SweepSpec
 from sweeps.records import read_rows
+from sweeps.results import FINDINGS
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import (
     HAS_UNTIL,
@@ -26,7 +28,8 @@ from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
 from sweeps.store.tables import (
     Config,
-    Failure,
+    Finding,
+    FindingKind,
     Run,
     RunState,
     Sweep,
@@ -286,14 +289,18 @@ def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
         run_id, model_seed, attempt, at (UTC), reason, state (what the run is now).
     """
     query = (
-        select(Failure.run_id, Run.model_seed, Failure.attempt, Failure.at, Failure.reason)
+        select(Finding.run_id, Run.model_seed, Finding.number.label("attempt"), Finding.json)
         .add_columns(Run.state)
-        .join(Run, Run.id == Failure.run_id)
+        .join(Run, Run.id == Finding.run_id)
         .join(SweepRun, SweepRun.run_id == Run.id)
-        .where(SweepRun.sweep_id == sweep_id)
-        .order_by(Failure.at.desc(), Failure.run_id)
+        .where(SweepRun.sweep_id == sweep_id, Finding.kind == FindingKind.FAILURE)
+        # The text begins with the time.
+        .order_by(Finding.json.desc(), Finding.run_id)
     )
-    return frame(store, query.limit(limit))
+    found = frame(store, query.limit(limit))
+    for name in FINDINGS[FindingKind.FAILURE]:
+        found[name] = [json.loads(text)[name] for text in found["json"]]
+    return found[["run_id", "model_seed", "attempt", "at", "reason", "state"]]
 
 
 # Reads of how far sweeps are: runs in each state, those that ended lately, those left alone.

@@ -1,7 +1,6 @@
 """Strings that are stored once: datasets of one's own, and the strings of test sets."""
 
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Bool
@@ -59,21 +58,6 @@ def names_of_datasets(connection: Connection) -> dict[str, str]:
         row.digest: row.name if often[row.name] == 1 else f"{row.name} ({row.digest[:12]})"
         for row in rows
     }
-
-
-def damaged_datasets(connection: Connection) -> Iterator[tuple[str, str]]:
-    """The digests of datasets whose rows or columns do not fit them, each with how."""
-    table = tables.DatasetRow
-    for digest in connection.scalars(select(table.digest).order_by(table.id)).all():
-        query = select(table.task, table.row_count).where(table.digest == digest)
-        row = connection.execute(query).one()
-        try:
-            dataset = load_dataset(connection, digest)
-        except StoreDamagedError as error:
-            yield digest, str(error)
-            continue
-        if dataset is not None and (dataset.task, len(dataset)) != tuple(row):
-            yield digest, "its task or row_count is not that of its rows"
 
 
 def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:

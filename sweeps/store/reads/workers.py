@@ -16,7 +16,7 @@ from seqcls.config import RunConfig
 from sweeps.grid.grouping import PlannedRun
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks, wanted_of
-from sweeps.store.reads.stored import config_of, config_with_key
+from sweeps.store.reads.stored import config_of
 from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, Worker, now
 
 
@@ -36,8 +36,8 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
         rows = connection.execute(query).all()
         for ids in chunks(row.id for row in rows):
             wants |= wanted_of(connection, ids)
-    stored = {(row.config_id, row.key, row.json) for row in rows}
-    configs = {config_id: config_with_key(config_id, *rest) for config_id, *rest in stored}
+    stored = {(row.config_id, row.json, row.key) for row in rows}
+    configs = {config_id: config_of(config_id, *rest) for config_id, *rest in stored}
     return [
         PlannedRun(row.id, configs[row.config_id], row.model_seed, *wants[row.id], row.failures)
         for row in rows

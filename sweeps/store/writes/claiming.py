@@ -8,12 +8,9 @@ from sqlalchemy import ColumnElement, exists, insert, select, update
 
 from sweeps.grid.grouping import RunGroup
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import (
-    inserted_id,
-    wanted_of,
-)
+from sweeps.store.databases.statements import inserted_id, wanted_of
 from sweeps.store.reads.workers import dead_workers, this_host, time_of
-from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, Worker, now
+from sweeps.store.tables import Run, RunState, Sweep, SweepRun, Worker, now
 
 
 @dataclass(frozen=True)
@@ -90,22 +87,16 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
     )
     # Where the database can, runs that another worker is just taking are passed over.
     free = (
-        select(Run.id, Run.attempt, Run.model_seed, Config.key)
-        .join(Config, Config.id == Run.config_id)
+        select(Run.id, Run.attempt)
         .where(Run.id.in_(ids), Run.state == RunState.QUEUED, goes_on)
-        .with_for_update(skip_locked=True, of=Run, key_share=True)
+        .with_for_update(skip_locked=True, key_share=True)
     )
     with store.change() as connection:
-        # An id may have been given to another run since the group was planned, and a sweep that
-        # was submitted since may want more of a run.
+        # A sweep that was submitted since the group was planned may want more of a run.
         wants = wanted_of(connection, ids)
-        planned = {run.id: (run.model_seed, run.config.key) for run in group}
         wanted = (group[0].every_epoch, group[0].verdict)
-        attempts = {
-            run_id: attempt + 1
-            for run_id, attempt, *key in connection.execute(free)
-            if tuple(key) == planned[run_id] and wants[run_id] == wanted
-        }
+        rows = connection.execute(free)
+        attempts = {run_id: x + 1 for run_id, x in rows if wants[run_id] == wanted}
         if not attempts:
             return None
         taken = {"state": RunState.RUNNING, "worker_id": worker_id, "started_at": now()}

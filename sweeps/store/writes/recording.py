@@ -5,17 +5,17 @@ from dataclasses import asdict
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Update, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Update, bindparam, select, update
 
-from seqcls import results
 from seqcls.errors import MachineError, in_short
 from seqcls.results import EpochLosses
 from sweeps.grid.grouping import MAX_FAILURES, PlannedRun
 from sweeps.records import read_rows, rows_text
-from sweeps.results import RunResult, verdict_digest
+from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import insert_rows, one_of
-from sweeps.store.tables import Checkpoint, Config, Failure, Run, RunState, VerdictRow, now
+from sweeps.store.findings import put_findings
+from sweeps.store.tables import Checkpoint, FindingKind, Run, RunState, now
 from sweeps.store.writes.claiming import Claim
 from sweeps.store.writes.test_sets import missing_test_set, store_test_set
 
@@ -97,40 +97,18 @@ def record_losses(store: Store, losses: Sequence[ClaimLosses]) -> None:
             connection.execute(update(Run).where(Run.id == run_id).values(losses=told))
 
 
-def record_verdict(store: Store, run_id: int, verdict: results.Verdict) -> None:
-    """Stores the exhaustive check of a finished run."""
-    query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
-    with store.change() as connection:
-        key, model_seed = connection.execute(query.where(Run.id == run_id)).one()
-        connection.execute(delete(VerdictRow).where(VerdictRow.run_id == run_id))
-        _insert_verdict(connection, run_id, key, model_seed, verdict)
-
-
 def _held_runs(connection: Connection, *claims: Claim) -> dict[int, int]:
     """Those runs of a worker's claims that are still its own, with the failures of each."""
-    # The id may belong to another run by now, if a sweep was deleted and another submitted.
-    planned = {
-        run.id: (run.model_seed, run.config.key) for claimed in claims for run in claimed.runs
-    }
-    attempts = {
-        run_id: attempt for claimed in claims for run_id, attempt in claimed.attempts.items()
-    }
+    attempts = {run_id: x for claimed in claims for run_id, x in claimed.attempts.items()}
     mine = (
-        select(Run.id, Run.attempt, Run.failures, Run.model_seed, Config.key)
-        .join(Config, Config.id == Run.config_id)
-        .where(
-            Run.id.in_(attempts),
-            Run.state == RunState.RUNNING,
-            Run.worker_id == claims[0].worker_id,
-        )
+        select(Run.id, Run.attempt, Run.failures)
+        .where(Run.id.in_(attempts), Run.state == RunState.RUNNING)
+        .where(Run.worker_id == claims[0].worker_id)
         .order_by(Run.id)
-        .with_for_update(of=Run, key_share=True)
+        .with_for_update(key_share=True)
     )
-    return {
-        run_id: failures
-        for run_id, attempt, failures, *key in connection.execute(mine)
-        if attempt == attempts[run_id] and tuple(key) == planned[run_id]
-    }
+    rows = connection.execute(mine)
+    return {run_id: failures for run_id, x, failures in rows if x == attempts[run_id]}
 
 
 def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunResult]]) -> None:
@@ -142,7 +120,7 @@ def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunR
         connection.execute(_update_of(tuple(changes[0])), changes)
     for run, outcome in done:
         if outcome.verdict is not None:
-            _insert_verdict(connection, run.id, run.config.key, run.model_seed, outcome.verdict)
+            put_findings(connection, run.id, FindingKind.VERDICT, {0: asdict(outcome.verdict)})
 
 
 def _done_values(run_id: int, outcome: RunResult) -> dict[str, Any]:
@@ -168,21 +146,12 @@ def _update_of(names: tuple[str, ...]) -> Update:
     return update(Run).where(Run.id == bindparam(updated_id)).values(values)
 
 
-def _insert_verdict(
-    connection: Connection, run_id: int, key: str, model_seed: int, verdict: results.Verdict
-) -> None:
-    digest = verdict_digest(key, model_seed, verdict)
-    connection.execute(insert(VerdictRow).values(run_id=run_id, digest=digest, **asdict(verdict)))
-    connection.execute(update(Run).where(Run.id == run_id).values(verdict_digest=digest))
-
-
 def _insert_failure(
     connection: Connection, claimed: Claim, run_id: int, reason: str, *, final: bool
 ) -> None:
     attempt, reason = claimed.attempts[run_id], in_short(reason)
-    connection.execute(
-        insert(Failure).values(run_id=run_id, attempt=attempt, at=now(), reason=reason)
-    )
+    failed = {attempt: {"at": now(), "reason": reason}}
+    put_findings(connection, run_id, FindingKind.FAILURE, failed)
     changed: dict[str, Any] = {"failures": Run.failures + 1, "losses": None}
     if final:
         changed |= {"state": RunState.FAILED, "finished_at": now(), "error": reason}

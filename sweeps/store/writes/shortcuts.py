@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 import numpy as np
-from sqlalchemy import Connection, select
+from jaxtyping import Bool
+from sqlalchemy import Connection, inspect, select
 
 from seqcls.evaluation import drawn_test_set
 from seqcls.fields import TestSet
 from seqcls.problem import Problem
 from seqcls.shortcuts import Shortcut, read_test, training_key
-from sweeps.store.checks import count_by_length, drawn_misfit, packed_lengths, shortcut_misfit
+from sweeps.records import rows_text
+from sweeps.results import shortcut_digest
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import insert_new
 from sweeps.store.reads.shortcuts import Unread
@@ -42,20 +44,18 @@ def store_shortcuts(
 
     What is stored already stays.
     """
-    key = training_key(problem)
-    rows = [
-        {
-            "test_set_id": test_set_id,
+    key, rows = training_key(problem), []
+    for each in shortcuts:
+        right = each.right
+        row = {
             "training": key,
             "reader": each.reader,
-            "lengths": None
-            if each.right is None
-            else packed_lengths(count_by_length(test, each.right)),
-            "correct": None if each.right is None else np.packbits(each.right).tobytes(),
+            "lengths": None if right is None else rows_text(_count_by_length(test, right)),
+            "correct": None if right is None else np.packbits(right).tobytes(),
             "reason": each.obstacle,
         }
-        for each in shortcuts
-    ]
+        digest = shortcut_digest(test.digest, row)
+        rows.append({**row, "test_set_id": test_set_id, "digest": digest})
     with store.change() as connection:
         insert_new(connection, ShortcutRow, rows)
         if test.drawn is not None:
@@ -67,22 +67,24 @@ def copy_shortcuts(source: Connection, target: Connection) -> None:
 
     What is here stays; nothing damaged is taken over.
     """
-    same = (TestSetRow.key, TestSetRow.digest, TestSetRow.id)
-    here = {(row.key, row.digest): row.id for row in target.execute(select(*same))}
-    for key, digest, their_id in source.execute(
-        select(*same).where(TestSetRow.digest.is_not(None))
-    ):
-        if (our_id := here.get((key, digest))) is None:
+    same = select(TestSetRow.key, TestSetRow.digest, TestSetRow.id)
+    here = {(row.key, row.digest): row.id for row in target.execute(same)}
+    for key, digest, their_id in source.execute(same).all():
+        if digest is None or (our_id := here.get((key, digest))) is None:
             continue
         strings = stored_test_set(source, their_id)
-        if strings.digest != digest:
-            continue
-        if strings.drawn is not None and drawn_misfit(strings) is None:
+        if strings.drawn is not None and strings.digest == digest:
             fill_drawn(target, our_id, strings.drawn)
-        theirs = select(ShortcutRow.__table__).where(ShortcutRow.test_set_id == their_id)
-        rows = [
-            {**row, "test_set_id": our_id}
-            for row in source.execute(theirs).mappings()
-            if shortcut_misfit(row["lengths"], row["correct"], strings) is None
-        ]
-        insert_new(target, ShortcutRow, rows)
+        theirs = select(inspect(ShortcutRow).local_table).where(ShortcutRow.test_set_id == their_id)
+        rows = [dict(row) for row in source.execute(theirs).mappings()]
+        whole = [row for row in rows if shortcut_digest(digest, row) == row["digest"]]
+        insert_new(target, ShortcutRow, [{**row, "test_set_id": our_id} for row in whole])
+
+
+def _count_by_length(test: TestSet, right: Bool[np.ndarray, " string"]) -> list[list[int]]:
+    """Lengths of test strings, how many each has, and how many of them a reader is right on."""
+    lengths = np.unique(test.lengths)
+    tested = np.bincount(test.lengths, test.occurrences)[lengths]
+    read = np.bincount(test.lengths, test.occurrences * right)[lengths]
+    counts: list[list[int]] = np.column_stack([lengths, tested, read]).astype(int).tolist()
+    return counts

@@ -5,6 +5,7 @@ import re
 import uuid
 from collections.abc import Collection, Sequence
 from itertools import product
+from typing import Literal
 
 from sqlalchemy import Connection, exists, insert, literal, select, update
 from sqlalchemy import delete as delete_rows
@@ -28,12 +29,9 @@ from sweeps.store.databases.statements import (
     state_of_sweep,
 )
 from sweeps.store.tables import (
-    CauseRow,
     Checkpoint,
     Config,
-    Failure,
-    Perturbation,
-    ProofRow,
+    Finding,
     Run,
     RunState,
     ShortcutRow,
@@ -42,7 +40,6 @@ from sweeps.store.tables import (
     SweepState,
     TestSetRow,
     TestString,
-    VerdictRow,
     now,
 )
 from sweeps.store.writes.test_sets import datasets_of, delete_unused, store_dataset
@@ -65,12 +62,13 @@ def write_note(store: Store, sweep_id: int, title: str, note: str, tags: Sequenc
     ):
         if len(text) > most:
             raise StoreError(f"a {what} of {len(text):,} characters: expected {most:,} at most")
-    _annotate(store, sweep_id, title=title.strip(), note=note.strip(), tags=canonical_json(kept))
+    written = {"title": title.strip(), "note": note.strip(), "tags": canonical_json(kept)}
+    _update(store, [sweep_id], "members", **written)
 
 
 def archive(store: Store, sweep_id: int, archived: bool) -> None:
     """Hides a sweep from lists, or takes that back; its runs stay as they are."""
-    _annotate(store, sweep_id, archived_at=now() if archived else None)
+    _update(store, [sweep_id], "members", archived_at=now() if archived else None)
 
 
 # What a user does with sweeps: submit, stop, resume, retry, delete. Each is one transaction.
@@ -78,9 +76,6 @@ def archive(store: Store, sweep_id: int, archived: bool) -> None:
 _AGENTS = re.compile(r"(agent|taken):([0-9]+):.+")
 """The launch token of a sweep that an agent launched, or that a person took from agents by
 submitting it again, with the models that it was granted."""
-
-RESULTS = (Checkpoint, VerdictRow, ProofRow, CauseRow, Perturbation, Failure)
-"""The tables whose rows belong to one run."""
 
 
 def submit(
@@ -261,12 +256,12 @@ def _put_sweep(
 
 def stop(store: Store, sweep_ids: Sequence[int]) -> None:
     """Has workers leave the runs of these sweeps that are not done."""
-    _stop(store, sweep_ids, now())
+    _update(store, sweep_ids, stopped_at=now())
 
 
 def resume(store: Store, sweep_ids: Sequence[int]) -> None:
     """Takes a stop back; a worker is needed to go on."""
-    _stop(store, sweep_ids, None)
+    _update(store, sweep_ids, stopped_at=None)
 
 
 def retry(store: Store, sweep_ids: Sequence[int]) -> int:
@@ -277,18 +272,10 @@ def retry(store: Store, sweep_ids: Sequence[int]) -> int:
     """
     members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
     with store.change() as connection:
-        again = connection.execute(
-            update(Run)
-            .where(Run.id.in_(members), Run.state == RunState.FAILED)
-            .values(
-                state=RunState.QUEUED,
-                failures=0,
-                error=None,
-                worker_id=None,
-                started_at=None,
-                finished_at=None,
-            )
-        ).rowcount
+        nothing = dict.fromkeys(("error", "worker_id", "started_at", "finished_at"))
+        failed = update(Run).where(Run.id.in_(members), Run.state == RunState.FAILED)
+        queued = failed.values(state=RunState.QUEUED, failures=0, **nothing)
+        again = connection.execute(queued).rowcount
         connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(stopped_at=None))
     return again
 
@@ -303,7 +290,10 @@ def delete(store: Store, sweep_id: int) -> int:
         take_turns(connection)
         members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
         doomed = connection.scalars(members.where(~in_another_sweep())).all()
-        _lock_runs(connection, doomed)
+        # Waits until no worker is storing results of these runs; SQLite has one writer anyway.
+        for ids in chunks(sorted(doomed)):
+            query = select(Run.id).where(Run.id.in_(ids)).order_by(Run.id)
+            connection.execute(query.with_for_update())
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
         delete_runs(connection, doomed)
         connection.execute(delete_rows(Sweep).where(Sweep.id == sweep_id))
@@ -313,28 +303,18 @@ def delete(store: Store, sweep_id: int) -> int:
 def _left_over(connection: Connection, run_ids: Sequence[int]) -> list[int]:
     """Those of these runs that no sweep has any longer and that have not begun."""
     left: list[int] = []
+    has_no_sweep = ~exists().where(SweepRun.run_id == Run.id)
     for ids in chunks(run_ids):
-        query = select(Run.id).where(
-            Run.id.in_(ids),
-            Run.state == RunState.QUEUED,
-            Run.attempt == 0,
-            ~exists().where(SweepRun.run_id == Run.id),
-        )
-        left += connection.scalars(query.order_by(Run.id).with_for_update())
+        query = select(Run.id).where(Run.id.in_(ids), Run.state == RunState.QUEUED, has_no_sweep)
+        query = query.where(Run.attempt == 0).order_by(Run.id)
+        left += connection.scalars(query.with_for_update())
     return left
-
-
-def _lock_runs(connection: Connection, run_ids: Sequence[int]) -> None:
-    """Waits until no worker is storing results of these runs; SQLite has one writer anyway."""
-    for ids in chunks(sorted(run_ids)):
-        query = select(Run.id).where(Run.id.in_(ids)).order_by(Run.id)
-        connection.execute(query.with_for_update())
 
 
 def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
     """Deletes runs with all that was stored of them, and configurations that no run has."""
     for ids in chunks(run_ids):
-        for table in RESULTS:
+        for table in (Checkpoint, Finding):
             connection.execute(delete_rows(table).where(table.run_id.in_(ids)))
         connection.execute(delete_rows(Run).where(Run.id.in_(ids)))
     if run_ids:
@@ -349,15 +329,11 @@ def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
         connection.execute(delete_rows(TestSetRow).where(TestSetRow.id.not_in(tested)))
 
 
-def _annotate(store: Store, sweep_id: int, **values: str | None) -> None:
-    with store.change("members") as connection:
-        connection.execute(update(Sweep).where(Sweep.id == sweep_id).values(**values))
-
-
-def _stop(store: Store, sweep_ids: Sequence[int], stopped_at: str | None) -> None:
-    with store.change() as connection:
-        these = update(Sweep).where(Sweep.id.in_(sweep_ids))
-        connection.execute(these.values(stopped_at=stopped_at))
+def _update(
+    store: Store, sweep_ids: Sequence[int], *what: Literal["members"], **values: str | None
+) -> None:
+    with store.change(*what) as connection:
+        connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(**values))
 
 
 def _sweep_id(connection: Connection, spec: SweepSpec, token: str | None) -> int:

@@ -1,4 +1,4 @@
-"""The first tables that this program can read: a run is one row, with what came of it as JSON."""
+"""The first tables that this program can read: runs and what was found out about them, as JSON."""
 
 from alembic import op
 from sqlalchemy import insert
@@ -6,7 +6,7 @@ from sqlalchemy import insert
 from sweeps.store.tables import Base, Revision
 from sweeps.store.views import make_views
 
-revision = "0006"
+revision = "0007"
 down_revision = None
 
 

@@ -1,0 +1,188 @@
+"""What is found out about runs: exhaustive checks, proofs, causes, other rounding, failures.
+
+All of it stands in one table, as JSON with a digest each, and has one writer and one reader. A
+finding counts for nothing where it does not fit its digest.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, inspect, select
+
+from seqcls.errors import UnknownRunError
+from seqcls.interpretability.mechanisms import is_exact
+from seqcls.results import Cause, Confusion, Verdict
+from seqcls.text import canonical_json
+from sweeps.results import ProofRecord, ProofResult, finding_digest
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import insert_rows, one_of
+from sweeps.store.tables import Config, Finding, FindingKind, Run, RunState
+
+SHORT_TRIED = " (short strings tried)"
+"""Follows the stored name of a cause that is no exact account."""
+
+ONE_BY_ONE = (FindingKind.PROOF, FindingKind.FAILURE)
+"""Kinds of which one finding of a run replaces none but that of its number; of the others all do,
+together.
+"""
+
+
+class Found(NamedTuple):
+    """A finding as it is stored, and which run it is about."""
+
+    run_id: int
+    kind: str
+    number: int
+    json: str
+    digest: str
+    certificate: bytes | None
+    config_key: str
+    model_seed: int
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Its fields: `sweeps.results.FINDINGS`."""
+        fields: dict[str, Any] = json.loads(self.json)
+        return fields
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is as it was stored."""
+        made_of = (self.config_key, self.model_seed, self.kind, self.number, self.json)
+        return finding_digest(*made_of, self.certificate) == self.digest
+
+    @property
+    def place(self) -> tuple[int, str, int]:
+        """What is the same of two of which one stands for the other."""
+        return self.run_id, self.kind, self.number if self.kind in ONE_BY_ONE else 0
+
+
+def read_findings(connection: Connection, *conditions: ColumnElement[bool]) -> Iterator[Found]:
+    """The findings of which these hold, by run, kind and number."""
+    query = (
+        select(inspect(Finding).local_table, Config.key, Run.model_seed)
+        .join(Run, Run.id == Finding.run_id)
+        .join(Config, Config.id == Run.config_id)
+        .where(*conditions)
+        .order_by(Finding.run_id, Finding.kind, Finding.number)
+    )
+    for row in connection.execute(query):
+        yield Found(*row)
+
+
+def is_proof_with(result: ProofResult) -> ColumnElement[bool]:
+    """Whether a finding is a proof by the language's own automaton that came to this result."""
+    # Quotes within texts of JSON have a backslash.
+    has_result = Finding.json.contains(f'"result":"{result}"')
+    return and_(Finding.kind == FindingKind.PROOF, Finding.number == 1, has_result)
+
+
+def put_findings(
+    connection: Connection,
+    run_id: int,
+    kind: FindingKind,
+    found: Mapping[int, Mapping[str, Any]],
+    certificate: bytes | None = None,
+) -> None:
+    """Stores findings of a run by their numbers, in place of those that they replace."""
+    of_run = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
+    key, model_seed = connection.execute(of_run.where(Run.id == run_id)).one()
+    replaced = delete(Finding).where(Finding.run_id == run_id, Finding.kind == kind)
+    if kind in ONE_BY_ONE:
+        replaced = replaced.where(Finding.number.in_(found))
+    connection.execute(replaced)
+    rows = []
+    for number, fields in found.items():
+        text = canonical_json(fields)
+        digest = finding_digest(key, model_seed, kind, number, text, certificate)
+        rows.append((run_id, kind, number, text, digest, certificate))
+    insert_rows(connection, Finding, rows)
+
+
+def copy_findings(source: Connection, target: Connection, target_ids: Mapping[int, int]) -> None:
+    """Copies findings of runs that have the same results in both databases.
+
+    Of two proofs one that decided replaces one that did not; what does not fit is not copied.
+
+    Args:
+        target: the database that is written; what it has of a run and kind stays.
+        target_ids: run ids in the target by those in the source.
+    """
+    ours = read_findings(target, one_of(Finding.run_id, target_ids.values()))
+    here = {found.place: found for found in ours}
+    new = []
+    for theirs in read_findings(source, one_of(Finding.run_id, target_ids)):
+        found = theirs._replace(run_id=target_ids[theirs.run_id])
+        known = here.get(found.place)
+        if not found.fits or (known is not None and not _decides(found, known)):
+            continue
+        if known is not None:
+            connection_of = (Finding.run_id == known.run_id, Finding.kind == known.kind)
+            target.execute(delete(Finding).where(*connection_of, Finding.number == known.number))
+        new.append(found[: len(inspect(Finding).local_table.columns)])
+    insert_rows(target, Finding, new)
+
+
+def _decides(found: Found, known: Found) -> bool:
+    """Whether a proof decided what another one did not."""
+    results = [x.fields.get("result") for x in (known, found)]
+    return results[0] == ProofResult.NOT_DECIDED != results[1]
+
+
+def _record(
+    store: Store,
+    run_id: int,
+    kind: FindingKind,
+    found: Mapping[int, Mapping[str, Any]],
+    certificate: bytes | None = None,
+) -> None:
+    state = select(Run.state).where(Run.id == run_id).with_for_update(key_share=True)
+    with store.change() as connection:
+        if connection.scalar(state) != RunState.DONE:
+            raise UnknownRunError(f"run {run_id} is no finished run; `seqcls runs` lists those")
+        put_findings(connection, run_id, kind, found, certificate)
+
+
+def record_causes(store: Store, run_id: int, causes: Sequence[Cause]) -> None:
+    """Stores the causes of a finished run's errors, in place of those that were stored.
+
+    Raises:
+        UnknownRunError: the run no longer exists, or is not finished.
+    """
+    found = {number: asdict(cause) for number, cause in enumerate(causes)}
+    for fields in found.values():
+        if not is_exact(fields["mechanism"], fields["tokens"]):
+            fields["mechanism"] += SHORT_TRIED
+    _record(store, run_id, FindingKind.CAUSE, found)
+
+
+def record_perturbations(store: Store, run_id: int, perturbations: Sequence[Confusion]) -> None:
+    """Stores a finished run's results with other rounding, in place of those stored.
+
+    Raises:
+        UnknownRunError: as `record_causes`.
+    """
+    found = {number: confusion._asdict() for number, confusion in enumerate(perturbations)}
+    _record(store, run_id, FindingKind.PERTURBATION, found)
+
+
+def record_proof(store: Store, run_id: int, proof: ProofRecord) -> None:
+    """Stores what is proved of a finished run, in place of what was of the same kind of automaton.
+
+    Raises:
+        UnknownRunError: as `record_causes`.
+    """
+    fields = asdict(proof)
+    number, certificate = fields.pop("of_language"), fields.pop("certificate")
+    _record(store, run_id, FindingKind.PROOF, {number: fields}, certificate)
+
+
+def record_verdict(store: Store, run_id: int, verdict: Verdict) -> None:
+    """Stores the exhaustive check of a finished run, in place of one that was stored.
+
+    Raises:
+        UnknownRunError: as `record_causes`.
+    """
+    _record(store, run_id, FindingKind.VERDICT, {0: asdict(verdict)})
