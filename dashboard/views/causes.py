@@ -24,9 +24,9 @@ from seqcls.interpretability.mechanisms import FORM, NOT_LEARNED, SAMPLE, forget
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
-from sweeps.access import control
 from sweeps.api import failures, open_reader
 from sweeps.api.failures import CauseSearch
+from sweeps.api.old_pages.database import control
 from sweeps.api.presentation import display_of
 from sweeps.api.reading import NO_WEIGHTS, View, why_no_weights
 

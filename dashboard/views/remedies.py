@@ -13,9 +13,9 @@ from dashboard.text import verbatim
 from seqcls.config import ABOUT, RunConfig
 from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.problem import obstacle_of
-from sweeps.access import control
 from sweeps.api import open_reader, reading
 from sweeps.api import trials as remedy_trials
+from sweeps.api.old_pages.database import control
 from sweeps.api.reading import View
 from sweeps.api.trials import RemedyTrial
 from sweeps.grid.spec import SweepSpec

@@ -8,8 +8,8 @@ from dashboard import actions, data, links
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.text import count
-from sweeps.access import control
 from sweeps.api import Store, open_reader, reading
+from sweeps.api.old_pages.database import control
 from sweeps.api.reading import SweepState
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.terminal import format_duration

@@ -285,7 +285,7 @@ def compare(
         below=checked_threshold("below", below),
         learned_at=checked_threshold("learned_at", learned_at),
     )
-    store, names = store.reader(), (str(a), str(b))
+    names = (str(a), str(b))
     first, second = (
         config_named(store, each)
         if isinstance(each, str)
@@ -541,7 +541,6 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     Raises:
         UnknownRunError: there is no such run, or it is not finished.
     """
-    store = store.reader()
     view = replace(thresholds or View(), run_ids=(a, b))
     frame = queries.runs(store, view)
     longer = longer_lengths(store, set(frame["config_id"].tolist()))

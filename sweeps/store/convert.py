@@ -13,9 +13,9 @@ from seqcls.text import canonical_json
 from sweeps.processes import OnProgress
 from sweeps.records import LENGTH_FIELDS, rows_text, texts_of_floats
 from sweeps.results import RANGE_COLUMNS, run_digest
-from sweeps.store.databases.engine import CONVERTED, Store
+from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks, insert_rows
-from sweeps.store.opening import locate, open_as_it_is, open_writer
+from sweeps.store.opening import CONVERTED, locate, open_as_it_is, open_writer
 from sweeps.store.tables import Base, Run, Sweep, now
 
 SAME = ("worker", "dataset", "test_set", "test_string", "shortcut", "config")

@@ -23,7 +23,6 @@ from sweeps.store.checks import (
     read_spec,
     shortcut_misfit,
 )
-from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks
 from sweeps.store.reads.explained import inconsistencies
@@ -182,7 +181,7 @@ def _check_parts(
 
 
 def _check_runs_of_file(name: str, path: Path, run_ids: list[int]) -> list[Damage]:
-    return _check_runs(Store(name, sqlite.connect(path, mode="ro"), path), run_ids)
+    return _check_runs(Store(name, path), run_ids)
 
 
 def _check_runs(store: Store, run_ids: list[int]) -> list[Damage]:

@@ -79,14 +79,14 @@ def fit_when_idle(store: Store, sweep_ids: Collection[int] | None = None) -> Cal
     """What a worker that waits for runs calls again and again: it fits the readers of one test."""
     tests: Iterator[Unread] = iter(())
     seen, tried = -1, set[tuple[int, str]]()
-    reader, fitted = store.reader(), FittedReaders()
+    fitted = FittedReaders()
 
     def fit_next() -> None:
         nonlocal tests, seen
         test = next(tests, None)
-        if test is None and (now := revision(reader)) != seen:
+        if test is None and (now := revision(store)) != seen:
             # Only where something was written are there tests that were not there before.
-            seen, tests = now, iter(unread_tests(reader, sweep_ids))
+            seen, tests = now, iter(unread_tests(store, sweep_ids))
             test = next(tests, None)
         if test is not None and (key := (test.test_set_id, test.training)) not in tried:
             _fit(store, test, fitted)

@@ -9,8 +9,7 @@ import pytest
 
 from seqcls.errors import ConfigError, StoreDamagedError
 from sweeps.api.exports import _without_formulas, export, without_formulas
-from sweeps.store import verification, writer
-from sweeps.store.databases import statements
+from sweeps.store import statements, verification, writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries, string_queries

@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
+from sqlalchemy import make_url
 
 from seqcls.errors import StoreError
 from sweeps.grid.spec import read_spec
@@ -72,7 +73,7 @@ def pid_of(store: Store) -> int:
 
 
 def test_logs_of_a_servers_database_stand_in_the_users_folder(queued: Store) -> None:
-    server = Store("postgresql://u:***@host/db", queued.engine, None)
+    server = Store("postgresql://u:***@host/db", make_url("postgresql://u:p@host/db"))
     assert background_worker.log_folder(server) != background_worker.log_folder(queued)
     assert "***" not in str(background_worker.log_folder(server))
 
