@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial, wraps
@@ -27,7 +27,8 @@ from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.comparisons import why_unpaired
 from sweeps.api.old_pages import judging_importance, judging_medians, judging_remedies, reading
-from sweeps.api.old_pages.reading import View, as_of_now, one_moment
+from sweeps.api.old_pages.database import as_of_now, is_of_one_moment, one_moment
+from sweeps.api.old_pages.reading import View
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import retry_lost
@@ -88,9 +89,11 @@ def at_one_revision() -> Iterator[None]:
         return
     before = _revisions.set({})
     try:
-        with one_moment():
+        with ExitStack() as moment:
             with suppress(SeqclsError):
                 store = reader()
+                moment.enter_context(reading_from(store))
+                moment.enter_context(one_moment(store))
                 revision(store)
                 revision(store, which_file)
             yield
@@ -193,7 +196,7 @@ def _of_one_revision(of: Callable[[Store], Any], make: Callable[[], Answer]) -> 
         StoreBusyError: it did, and so the answer is not of the revision that the page shows.
     """
     answer, store = make(), reader()
-    if not store.is_of_one_moment and of(store) != revision(store, of):
+    if not is_of_one_moment(store) and of(store) != revision(store, of):
         raise StoreBusyError(f"{store.name!r}: it was written while it was read; try again")
     return answer
 

@@ -23,8 +23,9 @@ from seqcls.tasks import TASKS, LanguageTask
 from seqcls.tasks.files import OfRows
 from seqcls.theory.classes import RegularClass, Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, theory_of
-from sweeps.access import control, refuse_writes
+from sweeps.access import refuse_writes
 from sweeps.api import existing
+from sweeps.api.old_pages.database import control
 from sweeps.api.old_pages.reading import stored_datasets
 from sweeps.datasets import read_content
 from sweeps.datasets.summary import Summary, summary_of

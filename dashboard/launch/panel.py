@@ -13,9 +13,10 @@ from dashboard.launch import custom, starting_point, strings, variants
 from dashboard.server import visitors
 from dashboard.text import error_text, verbatim
 from seqcls.errors import SeqclsError, VisitorError
-from sweeps.access import control, is_read_only
+from sweeps.access import is_read_only
 from sweeps.api import existing, open_reader, overlaps, sweeping
 from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.database import control
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
 from sweeps.terminal import format_duration
 from sweeps.work.estimate import Estimate, known_times

@@ -17,8 +17,9 @@ from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.strings.datasets import dataset_of
 from seqcls.text import canonical_json
-from sweeps.api import open_reader, why_unreadable
+from sweeps.api import open_reader
 from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.database import why_unreadable
 from sweeps.grid.bases import on_base
 from sweeps.grid.spec import spec_as_written
 from sweeps.grid.written_spec import MAX_NAME

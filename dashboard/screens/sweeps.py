@@ -13,10 +13,10 @@ from dashboard.views import annotating, budgets, losses, running, shortcuts
 from dashboard.words import measures, names
 from dashboard.words.outcomes import headline
 from seqcls.interpretability.wording import percent
-from sweeps.access import control
 from sweeps.api import open_reader
 from sweeps.api.budgets import seed_sentences
 from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.database import control
 from sweeps.api.old_pages.reading import Note, SweepOutcome, View
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import OutcomeCounts

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard import elements
 from dashboard.actions import write
-from sweeps.access import control
+from sweeps.api.old_pages.database import control
 from sweeps.api.old_pages.reading import Note
 from sweeps.store import writer
 

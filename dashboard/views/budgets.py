@@ -16,9 +16,9 @@ from dashboard.charts.scales import configuration_color, share_axis, title_param
 from dashboard.text import verbatim
 from dashboard.words import names
 from seqcls.interpretability.wording import percent
-from sweeps.access import control
 from sweeps.api import open_reader
 from sweeps.api.budgets import more_training
+from sweeps.api.old_pages.database import control
 from sweeps.api.old_pages.reading import View
 from sweeps.statistics.intervals import wilson
 from sweeps.work.progress import SweepProgress

@@ -24,8 +24,8 @@ from seqcls.interpretability.mechanisms import FORM, NOT_LEARNED, SAMPLE, forget
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
-from sweeps.access import control
 from sweeps.api import failures, open_reader
+from sweeps.api.old_pages.database import control
 from sweeps.api.old_pages.failures import CauseSearch, start_cause_search
 from sweeps.api.old_pages.reading import NO_WEIGHTS, View, why_no_weights
 from sweeps.api.presentation import display_of

@@ -23,7 +23,8 @@ from seqcls.pictures.user_pictures import (
     picture_of_png,
     picture_of_text,
 )
-from sweeps.access import control, refuse_writes
+from sweeps.access import refuse_writes
+from sweeps.api.old_pages.database import control
 
 SECONDS = 0.8
 """Between two characters, as it plays."""

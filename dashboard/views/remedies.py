@@ -13,10 +13,10 @@ from dashboard.text import verbatim
 from seqcls.config import ABOUT, RunConfig
 from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.problem import obstacle_of
-from sweeps.access import control
 from sweeps.api import open_reader
 from sweeps.api import trials as remedy_trials
 from sweeps.api.old_pages import judging_remedies, reading
+from sweeps.api.old_pages.database import control
 from sweeps.api.old_pages.reading import View
 from sweeps.api.trials import RemedyTrial
 from sweeps.grid.spec import SweepSpec

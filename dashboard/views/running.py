@@ -8,9 +8,9 @@ from dashboard import actions, data, links
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.text import count
-from sweeps.access import control
 from sweeps.api import Store, open_reader
 from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.database import control
 from sweeps.api.old_pages.reading import SweepState
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.terminal import format_duration

@@ -71,12 +71,10 @@ if TYPE_CHECKING:
     )
     from sweeps.api.task_theory import theory
     from sweeps.datasets.summary import summary as data
-    from sweeps.store.databases.engine import Store as Store
-    from sweeps.store.databases.engine import schema_version as schema_version
+    from sweeps.store.database import Store as Store
     from sweeps.store.opening import existing as existing
     from sweeps.store.opening import open_reader as open_reader
     from sweeps.store.opening import open_writer as open_writer
-    from sweeps.store.opening import why_unreadable as why_unreadable
     from sweeps.store.reads.overview import shortest_tested as shortest_tested
     from sweeps.store.reads.queries import configs as configs
     from sweeps.store.reads.queries import find_run as find_run
@@ -119,8 +117,8 @@ _NAMES = {
     "sweeps.api.strings": "draw shortcuts",
     "sweeps.api.task_theory": "theory",
     # For commands and pages; notebooks have `open_store`, `config` and `runs`.
-    "sweeps.store.databases.engine": "Store schema_version",
-    "sweeps.store.opening": "existing open_reader open_writer why_unreadable",
+    "sweeps.store.database": "Store",
+    "sweeps.store.opening": "existing open_reader open_writer",
     "sweeps.store.reads.overview": "shortest_tested",
     "sweeps.store.reads.queries": "configs find_run run_config",
     "sweeps.store.tables": "RunState",

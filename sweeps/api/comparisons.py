@@ -210,7 +210,7 @@ def compare(
         below=checked_threshold("below", below),
         learned_at=checked_threshold("learned_at", learned_at),
     )
-    store, names = store.reader(), (str(a), str(b))
+    names = (str(a), str(b))
     first, second = (
         config_named(store, each)
         if isinstance(each, str)

@@ -6,9 +6,16 @@ from pathlib import Path
 from sweeps.access import READ_ONLY_VARIABLE, is_read_only
 from sweeps.processes import OnProgress
 from sweeps.store import writer
-from sweeps.store.databases import sqlite
-from sweeps.store.databases.engine import Store, schema_version
-from sweeps.store.opening import open_reader, open_writer, pack, to_write
+from sweeps.store.database import Store
+from sweeps.store.opening import (
+    network_file_system,
+    open_reader,
+    open_writer,
+    pack,
+    schema_version,
+    to_write,
+    why_not_permitted,
+)
 from sweeps.store.reads import sweep_queries
 from sweeps.store.verification import Verification
 from sweeps.store.verification import verify as verify_all
@@ -42,7 +49,7 @@ def merge(
 
 def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
     """Checks that the database still holds what was written into it; names what is damaged."""
-    return verify_all(store.reader(), on_progress)
+    return verify_all(store, on_progress)
 
 
 def convert(
@@ -71,13 +78,12 @@ def describe_database(db: str | None = None) -> Iterator[tuple[str, str]]:
     yield "schema", schema_version(store) or ""
     if store.path is not None:
         yield "size", f"{store.path.stat().st_size:,} bytes"
-        kind = sqlite.network_file_system(store.path)
+        kind = network_file_system(store.path)
         yield "disk", f"on a network file system ({kind})" if kind else "local"
-    store = open_reader(db)
     counts = sweep_queries.counts_by_state(store)
     states = ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
     yield "runs", states or "none"
     if store.path is not None:
         refused = f"{READ_ONLY_VARIABLE} is set" if is_read_only() else None
-        obstacle = refused or sqlite.why_not_writable(store.path)
+        obstacle = refused or why_not_permitted(store.path)
         yield "writable", f"no: {obstacle}" if obstacle else "yes"

@@ -23,10 +23,10 @@ from sweeps.results import (
     run_digest,
     shortcut_digest,
 )
-from sweeps.store.databases.engine import OLDER, Store
+from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks, insert_rows
 from sweeps.store.findings import SHORT_TRIED
-from sweeps.store.opening import locate, open_as_it_is, open_writer
+from sweeps.store.opening import OLDER, locate, open_as_it_is, open_writer
 from sweeps.store.tables import (
     Base,
     Checkpoint,

@@ -2,31 +2,73 @@
 
 import logging
 import os
+import re
 import shlex
+import shutil
+import sqlite3
 import stat
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlalchemy import URL, make_url
+import psutil
+from sqlalchemy import URL, inspect, make_url
 from sqlalchemy.exc import ArgumentError
 
 from seqcls.errors import (
+    ConfigError,
+    MachineError,
     StoreError,
     StoreMissingError,
     StoreUnavailableError,
+    StoreVersionError,
 )
 from seqcls.strings import datasets
 from seqcls.strings.datasets import Content
-from sweeps.access import DB_VARIABLE, DEFAULT_DB
-from sweeps.store.databases import postgres, sqlite
-from sweeps.store.databases.engine import Store, schema_version
+from sweeps.access import DB_VARIABLE, DEFAULT_DB, refuse_writes
+from sweeps.files import whole_files
+from sweeps.store.database import BUSY_SECONDS, Store, explain_error, open_file, take_turns
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+SCHEMA_VERSION = "0007"
+"""The newest of the migrations; a test holds it against them."""
+
+OLDER = dict.fromkeys(
+    ("0005", "0006"),
+    "`seqcls db convert OLD NEW` writes it into a new database, and leaves it as it is",
+)
+"""What is done about a database that no migration of this version begins with."""
+
+STILL_OLDER = (
+    'seqcls 0.3 (`pip install "seqcls<0.4"`) upgrades it to 0005 with `seqcls db upgrade`, and '
+    "`seqcls db convert` goes on from there"
+)
+
+EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
+
+PACKED_PAGE_BYTES = 2048
+"""Half of what is usual: each table and index ends in half an empty page."""
+
+NETWORK_FILE_SYSTEMS = (
+    *("9p", "afs", "beegfs", "ceph", "cifs", "fuse.sshfs", "gpfs", "lustre"),
+    *("nfs", "nfs4", "smb3", "smbfs"),
+)
+
+_LIKE_A_URL = re.compile(r"^postgres.*@|(^|//)[^/]*:.*@|pass\w*=", re.IGNORECASE | re.DOTALL)
+"""What looks like a server's URL, though it may be none: it may hold a password."""
+
+_SHOWN_OPTIONS = ("host", "port", "user", "dbname", "service", "sslmode", "connect_timeout")
 
 _log = logging.getLogger(__name__)
 
-EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
+
+# Which database.
 
 
 def locate(db: str | None) -> Path | URL:
@@ -45,7 +87,7 @@ def locate(db: str | None) -> Path | URL:
         return _postgres_url(named)
     if scheme == "sqlite" and path:
         return _file(path)
-    kind = "this kind" if postgres.is_address(named) else f"the kind {scheme!r}"
+    kind = f"the kind {scheme!r}" if scheme.isalnum() else "this kind"
     raise StoreError(
         f"cannot open a database of {kind}: expected a file, sqlite:///FILE or "
         "postgresql://USER@HOST/NAME"
@@ -54,16 +96,17 @@ def locate(db: str | None) -> Path | URL:
 
 def _file(named: str) -> Path:
     """The file of that name, which need not exist: a regular one, else opening it could hang."""
+    is_like_a_url = _LIKE_A_URL.search(named)
     try:
         named.encode()  # SQLite knows no other names of files than in UTF-8.
         mode = os.stat(named).st_mode
     except FileNotFoundError:
-        if postgres.is_address(named):
+        if is_like_a_url:
             raise StoreError(f"cannot read the database's URL: {EXPECTED_URL}") from None
         return Path(named)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        shown = "the database" if postgres.is_address(named) else repr(named[:80])
+        shown = "the database" if is_like_a_url else repr(named[:80])
         raise StoreError(f"cannot open {shown}: {reason}; name another file") from None
     if stat.S_ISDIR(mode):
         raise StoreError(f"cannot open {named!r}: it is a folder; name a file in it")
@@ -72,8 +115,39 @@ def _file(named: str) -> Path:
     return Path(named)
 
 
+def _postgres_url(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise StoreError(f"cannot read the database's URL: {EXPECTED_URL}") from None
+    if "@" in f"{url.host}{url.database}":
+        raise StoreError(
+            f"cannot read the database's URL: {EXPECTED_URL}; write an @ in the password as %40, "
+            "a / as %2F"
+        )
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _name_of(place: Path | URL) -> str:
+    """The path, or the URL without its password, wherever that stands in it.
+
+    This alone shows URLs. An option that is not known may be a password whose name has a slip.
+    """
+    if isinstance(place, Path):
+        return str(place)
+    options = {name: value for name, value in place.query.items() if name in _SHOWN_OPTIONS}
+    shown = place.set(drivername="postgresql", query=options)
+    return shown.render_as_string(hide_password=True)
+
+
+# Whether this program can work with it.
+
+last_opened: Store | None = None
+"""The database that this process opened last, to look for damage where something fails."""
+
+
 def open_reader(db: str | None = None) -> Store:
-    """The database, read-only.
+    """The database, which must be there.
 
     Args:
         db: a file or a URL; else `SEQCLS_DB`, else `runs.db`.
@@ -83,88 +157,131 @@ def open_reader(db: str | None = None) -> Store:
         StoreVersionError: it was made by another version.
         StoreError: it cannot be read.
     """
-    store = _open(locate(db), read_only=True)
-    # A page opens the database dozens of times, mostly as it was the time before.
-    before = None if store.path is None else _state_of(store.path)
-    if before is not None and _known.get(store.location) == before:
-        return store
+    store = open_as_it_is(locate(db))
     if schema_version(store) is None:
         raise _missing(f"{store.name!r} is empty", store.name)
-    _refuse_foreign(store)
-    if before is not None:
-        _known[store.location] = before
+    return _remember(store)
+
+
+def open_as_it_is(place: Path | URL) -> Store:
+    """The same of whatever version, or of another program."""
+    store = Store(_name_of(place), place)
+    if store.path is not None and not store.path.exists():
+        raise _missing(f"{store.name!r} does not exist", store.name)
     return store
 
 
 def open_writer(db: str | None = None) -> Store:
-    """The database for reading and writing; made where there is none.
+    """The database; made where there is none.
 
     Raises:
         StoreVersionError: it was made by another version.
-        StoreError: it cannot be opened or is no database of this program.
+        StoreError: it cannot be opened or written, or is no database of this program.
     """
-    store = _open(locate(db), read_only=False)
-    writable = store
-    if store.path is not None and store.path.exists():
-        if (reason := sqlite.why_not_permitted(store.path)) is not None:
-            raise StoreUnavailableError(f"{store.name!r}: {reason}")
-        # Write-ahead mode would change a file that may be another program's.
-        writable = Store(store.name, sqlite.connect(store.path, mode="rw"), store.path)
-    if schema_version(writable) is None:
-        # Imported where it is used: only a new database needs it.
-        from sweeps.store.migrate import upgrade
-
-        upgrade(store)
-    else:
-        _refuse_foreign(writable)
-    if store.path is None:
-        return store
-    file = sqlite.file_id(store.path)
-    engine = sqlite.connect(store.path, mode="again", file=file)
-    return replace(store, engine=engine, file=file)
+    place = locate(db)
+    store = Store(_name_of(place), place)
+    refuse_writes(f"writing to {store.name!r}")
+    if store.path is not None:
+        return _remember(_open_file_to_write(store, store.path))
+    if schema_version(store) is None:
+        make_tables(store)
+    return _remember(store)
 
 
-_State = tuple[tuple[int, int, int], ...]
+def _open_file_to_write(store: Store, path: Path) -> Store:
+    if not path.parent.is_dir():
+        raise StoreError(f"cannot make {str(path)!r}: the folder {str(path.parent)!r} is missing")
+    if (kind := network_file_system(path)) is not None:
+        warnings.warn(
+            f"{str(path)!r} is on a network file system ({kind}), where SQLite's locks may fail: "
+            "let one machine write to it at a time, or use PostgreSQL",
+            stacklevel=2,
+        )
+    if path.exists() and (reason := why_not_permitted(path)) is not None:
+        raise StoreUnavailableError(f"{store.name!r}: {reason}")
+    if not path.exists() or schema_version(store) is None:
+        make_tables(store)
+    # On a network file system a file's number may change by itself.
+    status = os.stat(path)
+    return store if kind is not None else replace(store, file=(status.st_dev, status.st_ino))
 
-_known: dict[str, _State] = {}
-"""Files whose version and tables are this program's, as they were when that was seen."""
+
+def _remember(store: Store) -> Store:
+    global last_opened
+    last_opened = store
+    # Configurations name datasets by their digest, wherever they are resolved.
+    datasets.add_source(store.location, partial(_dataset_in, store))
+    return store
 
 
-def _state_of(path: Path) -> _State:
-    """Which file it is, with its log: number, size and time change when something is written."""
-    state = []
-    for file in (path, path.with_name(f"{path.name}-wal")):
-        with suppress(OSError):
-            status = os.stat(file)
-            state.append((status.st_ino, status.st_size, status.st_mtime_ns))
-    return tuple(state)
+def _dataset_in(store: Store, digest: str) -> Content | None:
+    if store.path is not None and not store.path.exists():
+        return None
+    # Imported where it is used: the tables take a while to load.
+    from sweeps.store.reads.test_sets import load_dataset
+
+    with store.read() as db:
+        return load_dataset(db, digest)
 
 
-def _refuse_foreign(store: Store) -> None:
-    """Refuses a file whose tables are not those that this program makes, strict ones.
+def _missing(said: str, name: str) -> StoreMissingError:
+    """The error of a database that is missing; a server's is named without its password."""
+    named = "" if name == DEFAULT_DB or "://" in name else f" --db {shlex.quote(name)}"
+    command = f"seqcls sweep report{named}"
+    message = f"{said}; `{command}` trains the report's models into it"
+    return StoreMissingError(message, command=command)
+
+
+def schema_version(store: Store) -> str | None:
+    """The migration that the database is at; None where it has no tables.
 
     Raises:
-        StoreError: a table is missing, checks no types or has not each column.
+        StoreVersionError: this version of the program does not know it, or no longer.
+        StoreError: it is no database of this program.
     """
-    if store.path is None:
-        return
-    # Imported where it is used: the tables take a while to load.
-    from sweeps.store.tables import Base
-
-    query = (
-        "SELECT list.name, info.name FROM pragma_table_list AS list, "
-        "pragma_table_xinfo(list.name) AS info "
-        "WHERE list.schema = 'main' AND list.type = 'table' AND list.strict"
+    with store.read() as db:
+        tables = inspect(db).get_table_names()
+        if not tables:
+            return None
+        if not {"alembic_version", "run", "sweep"} <= set(tables):
+            raise StoreError(f"{store.name!r} is a database of another program; name another")
+        version = str(db.exec_driver_sql("SELECT version_num FROM alembic_version").scalar())
+    if version == SCHEMA_VERSION:
+        return version
+    # Versions have four digits, which sort as numbers do.
+    if re.fullmatch(r"[0-9]{4}", version) and version < SCHEMA_VERSION:
+        advice = OLDER.get(version, STILL_OLDER)
+        raise StoreVersionError(f"{store.name!r} is of schema {version!r}; {advice}")
+    raise StoreVersionError(
+        f"{store.name!r} was made by a newer version of seqcls (its schema is "
+        f"{version[:40]!r}, this one's {SCHEMA_VERSION!r}); upgrade seqcls"
     )
-    with store.begin() as connection:
-        there = {tuple(row) for row in connection.exec_driver_sql(query)}
-    for table in Base.metadata.sorted_tables:
-        for column in table.columns:
-            if (table.name, column.name) not in there:
-                raise StoreError(
-                    f"{store.name!r} was not made by this program: it has no strict table "
-                    f"{table.name!r} with a column {column.name!r}; name another file"
-                )
+
+
+def alembic_config() -> "Config":
+    """Alembic's configuration: where the migrations are."""
+    # Imported where it is used: only a new database needs it.
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def make_tables(store: Store) -> None:
+    """Runs every migration that the database lacks, all in one transaction.
+
+    Raises:
+        StoreError: a migration failed; the database is as before.
+    """
+    from alembic.command import upgrade
+
+    config = alembic_config()
+    with store.write(quiet=True) as db:
+        take_turns(db)
+        config.attributes["connection"] = db
+        upgrade(config, "head")
 
 
 def existing(db: str | None = None) -> Store | None:
@@ -175,17 +292,8 @@ def existing(db: str | None = None) -> Store | None:
         return None
 
 
-def why_unreadable(db: str | None = None) -> str | None:
-    """Why the database cannot be read; None where it can."""
-    try:
-        open_reader(db)
-    except StoreError as error:
-        return str(error)
-    return None
-
-
 def to_write(store: Store) -> Store:
-    """The same database, open for writing, however it is open.
+    """The same database, known to be one that may be written.
 
     Raises:
         StoreError: it may not be written.
@@ -204,12 +312,7 @@ def try_to_store(what: str) -> Iterator[None]:
         _log.warning("%s: not stored: %s", what, error)
 
 
-def _missing(said: str, name: str) -> StoreMissingError:
-    """The error of a database that is missing; a server's is named without its password."""
-    named = "" if name == DEFAULT_DB or "://" in name else f" --db {shlex.quote(name)}"
-    command = f"seqcls sweep report{named}"
-    message = f"{said}; `{command}` trains the report's models into it"
-    return StoreMissingError(message, command=command)
+# The file.
 
 
 def pack(db: Store | str | Path | None = None) -> Path:
@@ -219,64 +322,52 @@ def pack(db: Store | str | Path | None = None) -> Path:
         StoreError: it is no file, cannot be written, or another process has it open.
     """
     named = db.address if isinstance(db, Store) else None if db is None else str(db)
-    located = open_reader(named).path
-    if located is None:
+    path = open_reader(named).path
+    if path is None:
         raise StoreError("a PostgreSQL database is no file; `seqcls db merge` copies it into one")
-    store = open_writer(located.as_posix())
-    sqlite.pack(store.engine, store.name, located)
-    return located
-
-
-last_opened: Store | None = None
-"""The database that this process opened last, to look for damage where something fails."""
-
-
-def _open(located: Path | URL, *, read_only: bool) -> Store:
-    global last_opened
-    store = last_opened = open_as_it_is(located, read_only=read_only)
-    # Configurations name datasets by their digest, wherever they are resolved.
-    datasets.add_source(store.location, partial(_dataset_in, store))
-    return store
-
-
-def _dataset_in(store: Store, digest: str) -> Content | None:
-    if store.path is not None and not store.path.exists():
-        return None
-    # Imported where it is used: the tables take a while to load.
-    from sweeps.store.reads.test_sets import load_dataset
-
-    if store.path is not None and not store.engine.get_execution_options().get(sqlite.READS_ONLY):
-        # Configurations are resolved within blocks that write this file, too.
-        store = Store(store.name, sqlite.connect(store.path, mode="ro"), store.path)
-    with store.begin() as connection:
-        return load_dataset(connection, digest)
-
-
-def open_as_it_is(located: Path | URL, *, read_only: bool = True) -> Store:
-    if isinstance(located, URL):
-        return Store(
-            postgres.name_of(located), postgres.connect(located, read_only=read_only), None
-        )
-    if read_only and not located.exists():
-        raise _missing(f"{str(located)!r} does not exist", str(located))
-    if not located.parent.is_dir():
-        raise StoreError(
-            f"cannot make {str(located)!r}: the folder {str(located.parent)!r} is missing"
-        )
-    if not read_only:
-        sqlite.warn_of_network(located)
-    engine = sqlite.connect(located, mode="ro" if read_only else "rwc")
-    return Store(str(located), engine, located)
-
-
-def _postgres_url(text: str) -> URL:
+    store = open_writer(path.as_posix())
     try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        raise StoreError(f"cannot read the database's URL: {EXPECTED_URL}") from None
-    if "@" in f"{url.host}{url.database}":
-        raise StoreError(
-            f"cannot read the database's URL: {EXPECTED_URL}; write an @ in the password as %40, "
-            "a / as %2F"
+        with (
+            closing(open_file(path, "rw", BUSY_SECONDS)) as connection,
+            whole_files(path.parent) as new,
+        ):
+            # To leave write-ahead mode nobody else may have it open.
+            if connection.execute("PRAGMA journal_mode=DELETE").fetchone() != ("delete",):
+                raise StoreUnavailableError(
+                    f"cannot pack {store.name!r}: another process has it open"
+                )
+            connection.execute(f"PRAGMA page_size={PACKED_PAGE_BYTES}")
+            packed = new / f"{path.name}.packed"
+            connection.execute("VACUUM INTO ?", (str(packed),))
+            shutil.copymode(path, packed)
+            os.replace(packed, path)
+    except sqlite3.Error as error:
+        raise explain_error(store.name, error) from error
+    except (MachineError, ConfigError) as error:
+        raise StoreUnavailableError(f"cannot pack {store.name!r}: {error}") from error
+    return path
+
+
+def why_not_permitted(path: Path) -> str | None:
+    """Why this user may not write the file; None where that is allowed."""
+    folder = path.absolute().parent
+    if not os.access(path, os.W_OK):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        return f"it may not be written; check its permissions (mode {mode:04o})"
+    if not os.access(folder, os.W_OK):
+        # SQLite says nothing of it until the first write.
+        return (
+            f"its folder {str(folder)!r} may not be written, where SQLite keeps a journal; check "
+            "the folder's permissions"
         )
-    return url.set(drivername="postgresql+psycopg")
+    return None
+
+
+def network_file_system(path: Path) -> str | None:
+    """The kind of network file system that holds the path; None where its disk is local."""
+    resolved = path.absolute().resolve()
+    mounts = {Path(mount.mountpoint): mount.fstype for mount in psutil.disk_partitions(all=True)}
+    for folder in (resolved, *resolved.parents):
+        if folder in mounts:
+            return mounts[folder] if mounts[folder] in NETWORK_FILE_SYSTEMS else None
+    return None

@@ -14,7 +14,10 @@ from seqcls.errors import StoreBusyError, StoreDamagedError, StoreError
 from sweeps.processes import OnProgress
 from sweeps.results import shortcut_digest
 from sweeps.store import opening
-from sweeps.store.checks import IMPORTED_JSON, read_config_of_key
+from sweeps.store.checks import (
+    IMPORTED_JSON,
+    read_config_of_key,
+)
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks
 from sweeps.store.findings import read_findings

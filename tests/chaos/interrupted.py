@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import dashboard.cli  # noqa: F401 # adds the last of the commands
-from sweeps.store.databases import sqlite
+from sweeps.store import database
 from sweeps.store.opening import open_reader
 from tests.chaos.contents import contents
 from tests.commands import run_main
@@ -133,7 +133,7 @@ def in_fork(folder: Path, commands: Sequence[Sequence[str]], at: int = 0, how: i
         try:
             os.close(receiving)
             os.chdir(folder)
-            sqlite._engine.cache_clear()
+            database._sqlite.cache_clear()
             library = _library()
             library.arm(f"{folder}/".encode(), at, how)
             ended = [run_main(*command) for command in commands]

@@ -13,8 +13,7 @@ from sqlalchemy import Connection, make_url
 import sweeps.work.worker
 from seqcls.errors import StoreBusyError
 from sweeps import api
-from sweeps.store import writer
-from sweeps.store.databases import postgres
+from sweeps.store import database, writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.work.machine import WorkOptions
@@ -126,7 +125,9 @@ def test_what_may_have_been_kept_is_not_done_twice(
     (tmp_path / "s.toml").write_text('name = "s"\nmodel_seeds = [0, 1]\n')
     store = open_writer(postgres_url)
     moments = Moments(
-        end_backend(postgres_url), COMMIT, counts=lambda own: postgres.CHANGES in own.info
+        end_backend(postgres_url),
+        COMMIT,
+        counts=lambda own: "postgresql_readonly" not in own.get_execution_options(),
     )
     with moments.at(0):
         assert run_main("submit", "s.toml", "--db", postgres_url).returncode == 0
@@ -160,8 +161,7 @@ def test_who_waits_for_a_lock_is_told_so(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.submit(open_writer(postgres_url), swept.spec("small"))
-    monkeypatch.setattr(postgres, "LOCK_SECONDS", 0.2)
-    postgres._engine.cache_clear()
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
     psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(postgres_url, application_name="somebody's tool") as holder:
         holder.execute("LOCK TABLE run IN ACCESS EXCLUSIVE MODE")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-import sweeps.store.databases.sqlite
+import sweeps.store.database
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
@@ -82,7 +82,7 @@ def test_results_wait_longer_than_one_attempt_to_write(
     """A lock that outlasts SQLite's own patience while trained results are in hand."""
     path = tmp_path / "x.db"
     start_sweep(path)
-    monkeypatch.setattr(sweeps.store.databases.sqlite, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sweeps.store.database, "BUSY_SECONDS", 0.05)
     record = writer.record
     waits: list[int] = []
 

@@ -15,8 +15,9 @@ import pytest
 from dashboard import data, placement
 from dashboard.server.shared_answers import SharedAnswers
 from seqcls.errors import StoreBusyError, StoreError
+from sweeps.api.old_pages.database import as_of_now, one_moment
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store, as_of_now, one_moment
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import View
@@ -48,7 +49,7 @@ def test_what_is_read_is_of_one_moment(any_db: str) -> None:
     store = open_writer(any_db)
     writer.submit(store, spec(name="first"))
     reader = open_reader(any_db)
-    with one_moment():
+    with one_moment(reader):
         assert len(queries.runs(reader)) == 3
         # It holds up no writer.
         writer.submit(store, spec(name="second", model_seeds=[7]))

@@ -9,8 +9,7 @@ import pytest
 
 from dashboard import data
 from seqcls.errors import StoreError
-from sweeps.store import writer
-from sweeps.store.databases import postgres, sqlite
+from sweeps.store import database, writer
 from sweeps.store.databases.engine import Store, limit_reads
 from sweeps.store.opening import open_writer
 from tests.app import open_app, said
@@ -21,8 +20,7 @@ ADVICE = "choose one sweep, or fewer model seeds or settings, in the filters of 
 
 @pytest.fixture(autouse=True)
 def limits_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in (sqlite, postgres):
-        monkeypatch.setattr(kind, "read_seconds", None)
+    monkeypatch.setattr(database, "read_seconds", None)
 
 
 def submitted(db: str) -> Store:
@@ -35,7 +33,7 @@ def test_a_question_to_a_file_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / "x.db"
     submitted(str(path))
     # The clock is looked at once in a hundred thousand steps, more than these few rows take.
-    monkeypatch.setattr(sqlite, "STEPS", 1)
+    monkeypatch.setattr(database, "STEPS", 1)
     monkeypatch.setattr(data, "PAGE_SECONDS", 0.0)
     shown = said(open_app(monkeypatch, path))
     assert "a page's question took too long, and was ended" in shown
@@ -65,7 +63,7 @@ def test_a_question_to_a_server_is_ended(
 def test_who_trains_is_not_limited(tmp_path: Path) -> None:
     limit_reads(0.0)
     store = submitted(str(tmp_path / "x.db"))
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         counted = connection.exec_driver_sql(
             "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 200000) "
             "SELECT count(*) FROM n"

@@ -372,6 +372,6 @@ def test_a_question_to_the_database_is_interrupted_when_its_visitor_leaves(publi
     with (
         cancellation.cancelled_when(lambda: next(asked, True)),
         pytest.raises(cancellation.Cancelled),
-        store.begin() as connection,
+        store.read() as connection,
     ):
         connection.exec_driver_sql(steps)

@@ -15,7 +15,7 @@ import streamlit
 
 from benchmarks.large import make_database
 from dashboard.server import first_page
-from sweeps.access import REASON
+from sweeps.api.old_pages.database import REASON
 from tests.app import INSIDE, PAGES, open_app
 from tests.conftest import ROOT
 from tests.databases import new_database

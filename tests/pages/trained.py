@@ -112,7 +112,6 @@ def _mend(folder: Path) -> None:
     runs = queries.runs(store)
     config_id = runs.set_index("id").loc[queries.find_run(store, EXPLAINED), "config_id"]
     failures.attribute(store, runs[runs["config_id"] == config_id]["id"].tolist(), 10)
-    store.engine.dispose()
     store = open_writer(str(shutil.copy(folder / "explained.db", folder / "mended.db")))
     (loop,) = loops(store)
     (first, *_) = trials(store, loop.run_ids[0], [loop.mechanism])

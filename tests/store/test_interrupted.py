@@ -19,9 +19,8 @@ import pytest
 from seqcls.errors import ConfigError, StoreUnavailableError
 from sweeps.api.importing import import_predictions
 from sweeps.cli.app import _show_log
-from sweeps.store import writer
-from sweeps.store.databases import sqlite
-from sweeps.store.opening import open_reader, open_writer, pack
+from sweeps.store import database, writer
+from sweeps.store.opening import open_reader, open_writer, pack, why_not_permitted
 from sweeps.store.reads import queries, workers
 from sweeps.store.writes import importing
 from sweeps.work.machine import WorkOptions
@@ -144,7 +143,7 @@ def test_who_may_not_write_reads_on_or_is_told_why_not(for_all: Path) -> None:
         connection.execute("PRAGMA journal_mode=WAL")
     for_all.parent.chmod(0o555)
     as_nobody(lambda: queries.runs(open_reader(name)))
-    assert sqlite.why_not_writable(for_all) is None, "root may write anywhere"
+    assert why_not_permitted(for_all) is None, "root may write anywhere"
     for_all.parent.chmod(0o755)
 
 
@@ -232,7 +231,7 @@ def test_a_file_that_goes_away_in_mid_sweep_is_said_at_once_and_left_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_gone: Callable[[Path], None]
 ) -> None:
     # Where the file is waited for, the test takes as long as this.
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 600.0)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 600.0)
     path = tmp_path / "x.db"
     store = open_writer(str(path))
     sweep_id = writer.submit(store, spec(fixed=SHORT))

@@ -51,7 +51,7 @@ def test_losses_in_training_are_progress_raise_no_revision_and_wait_for_nobody(
 ) -> None:
     before = queries.revision(store)
     new = [EpochLosses(1, 1, 4.0, 2.0)]
-    with store.engine.begin() as connection:
+    with store.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET failures = failures")
         with pytest.raises(StoreBusyError):
             writer.record_losses(store.without_waiting(), [(told, new)])

@@ -15,9 +15,15 @@ from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
 from sweeps import api
 from sweeps.api.models import trained_model
 from sweeps.store import writer
-from sweeps.store.databases.engine import SCHEMA_VERSION, Store
-from sweeps.store.migrate import alembic_config
-from sweeps.store.opening import locate, open_reader, open_writer, pack
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import (
+    SCHEMA_VERSION,
+    alembic_config,
+    locate,
+    open_reader,
+    open_writer,
+    pack,
+)
 from sweeps.store.reads import queries
 from sweeps.store.tables import Base
 from tests.commands import run_main
@@ -32,7 +38,7 @@ def test_the_migrations_make_the_tables_of_the_version_that_is_asked_for(store: 
 
 
 def test_a_writer_uses_wal_and_foreign_keys_and_a_reader_cannot_write(store: Store) -> None:
-    with store.begin() as connection:
+    with store.write() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1
@@ -150,13 +156,3 @@ def test_a_path_with_odd_characters_is_only_a_path_and_one_that_is_no_text_is_re
     for opened in (open_reader, open_writer):
         with pytest.raises(StoreError, match=r"cannot open '\\udcff\.db': .*name another file"):
             opened("\udcff.db")
-
-
-def test_a_file_is_judged_by_the_tables_that_it_has_now(store: Store) -> None:
-    path = str(store.path)
-    lax = "UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = 'worker'"
-    # The number by which SQLite tells schemas apart stays.
-    change(Path(path), "PRAGMA writable_schema = ON", lax)
-    for opened in (open_reader, open_writer):
-        with pytest.raises(StoreError, match="it has no strict table 'worker'"):
-            opened(path)

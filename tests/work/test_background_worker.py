@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from sqlalchemy import make_url
 
 from seqcls.errors import StoreError
 from sweeps.grid.spec import parse_spec, read_spec
@@ -65,7 +66,7 @@ def test_asked_many_times_at_once_one_worker_is_started_and_after_it_was_killed_
 
 
 def test_logs_of_a_servers_database_stand_in_the_users_folder(queued: Store) -> None:
-    server = Store("postgresql://u:***@host/db", queued.engine, None)
+    server = Store("postgresql://u:***@host/db", make_url("postgresql://u:p@host/db"))
     assert background_worker.log_folder(server) != background_worker.log_folder(queued)
     assert "***" not in str(background_worker.log_folder(server))
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import psutil
 import pytest
+import sweeps.store.databases.sqlite
 from sqlalchemy import event
 
-import sweeps.store.databases.sqlite
+import sweeps.store.database
+import sweeps.work.executors
 from seqcls.engines.base import Progress
 from seqcls.engines.lanes.engine import Lanes
 from seqcls.errors import MachineError, StoreBusyError, StoreUnavailableError
@@ -143,7 +145,7 @@ def test_a_progress_report_that_fails_is_no_fault_of_the_runs(store: Store) -> N
 def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.store.databases.sqlite, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sweeps.store.database, "BUSY_SECONDS", 0.05)
     store = open_writer(str(tmp_path / "locked.db"))
     sweep_id = writer.submit(store, parse_spec(GRID))
 
@@ -188,7 +190,7 @@ def test_runs_are_listed_while_others_are_submitted(store: Store) -> None:
     reader = store.reader()
     submitted: list[str] = []
 
-    @event.listens_for(reader.engine, "after_cursor_execute")
+    @event.listens_for(reader._engine(writes=False), "after_cursor_execute")
     def submit(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if "config" in statement and not submitted:
             submitted.append(statement)

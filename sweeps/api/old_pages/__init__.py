@@ -1,1 +1,1 @@
-"""What only pages ask."""
+"""What only pages of the dashboard ask."""

@@ -35,7 +35,7 @@ from sweeps.api.old_pages.searching import (
     string_errors,
     strings_by_drawn,
 )
-from sweeps.store.databases.engine import as_of_now, limit_reads, one_moment
+from sweeps.store.database import limit_reads
 from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.explained import causes, forgettings, not_learned, sensitivity
 from sweeps.store.reads.misclassified import (
@@ -89,7 +89,7 @@ from sweeps.store.tables import SweepState
 __all__ = [
     "EVERY_ERROR", "KINDS", "NO_ANSWER", "NO_WEIGHTS", "ErrorSearch", "Measure",
     "Note", "StoredModel", "SweepOutcome", "SweepRecord", "SweepState", "View", "WrittenValue",
-    "accuracy_by_drawn", "as_of_now", "best_shortcut", "best_shortcuts", "border_accuracies",
+    "accuracy_by_drawn", "best_shortcut", "best_shortcuts", "border_accuracies",
     "breaking_strings", "budget_models", "causes", "configs", "configs_revision", "configurations",
     "count_failing_models", "count_runs", "count_string_errors", "deciding", "epochs",
     "error_kinds_by_length", "failing_models", "failures", "find_run", "first_wrong_positions",
@@ -97,7 +97,7 @@ __all__ = [
     "learned_by_budget", "length_scores", "limit_reads", "longer_lengths", "losses_in_training",
     "median_curves", "members_revision", "memberships", "model", "model_seeds", "models",
     "newest_losses", "not_learned", "notes", "of_run",
-    "one_moment", "output_shares", "predictions", "revision", "run_config", "run_status",
+    "output_shares", "predictions", "revision", "run_config", "run_status",
     "runs_named", "scores_by_length", "sensitivity", "settings", "shortcut_scores",
     "shortcut_shares", "specifications", "stored_datasets", "stored_epochs", "stored_model",
     "string_errors", "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record",

@@ -1,1 +1,1 @@
-"""SQLite and PostgreSQL: open databases, transactions, many rows at once."""
+"""Names that have moved to `sweeps.store.database`, `opening` and `statements`."""

@@ -1,0 +1,468 @@
+"""A database: one SQLite file by its path, or PostgreSQL by its URL; its transactions and errors.
+
+`with store.read() as db` is one moment: what is read in the block, and in blocks within it, fits
+together, and it can change nothing. `with store.write() as db` is one transaction, which raises the
+revision last. Both end with their connection, so that nobody who trains keeps one.
+
+The first write puts a SQLite file into write-ahead mode, where readers and the writer do not wait
+for each other; until then, and once it is packed, it is one file without any beside it. Writers
+begin IMMEDIATE: a transaction that reads first and writes later would fail at once if another
+process wrote in between, whatever the timeout.
+
+Nothing waits for ever: not for another's lock, for an answer, nor for a network that is silent.
+"""
+
+import os
+import shlex
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from seqcls import cancellation
+from seqcls.errors import (
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreLostError,
+    StoreUnavailableError,
+)
+from sweeps import processes
+from sweeps.access import is_read_only, refuse_writes
+from sweeps.files import COMPANIONS
+
+BUSY_SECONDS = 60.0
+"""How long a SQLite connection waits for another's lock."""
+
+LOCK_SECONDS = 10.0
+"""How long a statement of PostgreSQL waits for a lock that another session holds."""
+
+HURRIED_SECONDS = 0.2
+"""How long a write that is not worth a wait waits for another's lock."""
+
+STATEMENT_SECONDS = 600.0
+"""How long PostgreSQL works at one statement at most."""
+
+STEPS = 100_000
+"""Steps of SQLite's machine between two looks at the clock."""
+
+read_seconds: float | None = None
+"""How long a reader may take; None for as long as it takes. A program of pages sets it once."""
+
+TAKING_TURNS = 0x5E9C15
+"""The advisory lock of what must not happen twice at once: making tables, submitting sweeps."""
+
+KEEPALIVE = {
+    "connect_timeout": 10,
+    "fallback_application_name": "seqcls",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    # Of a connection that is lost in silence, in milliseconds.
+    "tcp_user_timeout": 30_000,
+}
+"""How the driver of PostgreSQL connects, where the URL says nothing else."""
+
+DAMAGED = "it is damaged; restore a copy (`seqcls db verify` names the runs that do not fit)"
+
+EMPTIED = (
+    "it was emptied or replaced while it was open, and has no tables; put a copy of it back, or "
+    "remove it and begin anew"
+)
+
+TOO_LONG = (
+    "a page's question took too long, and was ended; choose one sweep, or fewer model seeds or "
+    "settings, in the filters of the sidebar"
+)
+
+LOST = "the connection was lost as the change was stored: see whether it is, before you repeat it"
+
+ERRORS: tuple[tuple[str, type[StoreError], str], ...] = (
+    (
+        # ROLLBACK or RECOVERY: what a killed writer left, which this process may not play back.
+        "SQLITE_READONLY_R",
+        StoreUnavailableError,
+        "a write to it was interrupted, and only who may write it and its folder can undo that: "
+        "let them run `seqcls db check --db {name}`, and delete nothing beside it",
+    ),
+    (
+        "SQLITE_READONLY",
+        StoreUnavailableError,
+        "it may not be written; check its permissions",
+    ),
+    ("SQLITE_BUSY", StoreBusyError, "another process holds it locked; try again later"),
+    ("SQLITE_INTERRUPT", StoreError, TOO_LONG),
+    (
+        "SQLITE_CANTOPEN",
+        StoreUnavailableError,
+        "it cannot be opened; check that it and its folder are there and may be written",
+    ),
+    (
+        "SQLITE_FULL",
+        StoreUnavailableError,
+        "the disk is full; free some space and run this again",
+    ),
+    (
+        "SQLITE_IOERR",
+        StoreUnavailableError,
+        "the disk cannot be written (it is full, unmounted, or limits the size of files); fix that "
+        "and run this again",
+    ),
+    ("SQLITE_NOTADB", StoreError, "it is no SQLite database; name another file"),
+    ("SQLITE_CORRUPT", StoreError, DAMAGED),
+    # What this program makes fits its tables; what it copies is as good as where it is from.
+    ("SQLITE_CONSTRAINT", StoreDamagedError, "{cause}"),
+    ("no such table", StoreUnavailableError, EMPTIED),
+    ("decode", StoreDamagedError, f"a text in it is no UTF-8; {DAMAGED}"),
+    (
+        "lock timeout",
+        StoreBusyError,
+        f"waited {LOCK_SECONDS:.0f} s for a lock that another session holds (`SELECT * FROM "
+        "pg_stat_activity` names it); end what it does, or try again later",
+    ),
+    (
+        "statement timeout",
+        StoreBusyError,
+        f"the server worked at a statement for more than {STATEMENT_SECONDS:.0f} s; see what keeps "
+        "it busy, and try again",
+    ),
+    ("psycopg OperationalError", StoreBusyError, "{cause}"),
+    ("psycopg InterfaceError", StoreBusyError, "{cause}"),
+)
+"""What an error is called or says, and what it means for the user; others say it themselves."""
+
+FAILURES = (SQLAlchemyError, sqlite3.Error, UnicodeDecodeError)
+"""What drivers raise: of a damaged schema not even the words of the error need be text."""
+
+FileId = tuple[int, int]
+"""The device and the number of a file, by which it is known apart from one put in its place."""
+
+moments: ContextVar[Mapping[str, Connection]] = ContextVar("moments", default=MappingProxyType({}))
+"""The databases in whose block of `Store.read` this thread is, by location."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """A database that is known to be this program's.
+
+    Args:
+        name: what to call it in a message; the password of a URL is left out.
+        place: the file, or the URL of a server's database.
+        file: which file may be written, so that none is that is put in its place; None for any,
+            or a new one.
+        is_hurried: whether it waits for no lock that others hold.
+    """
+
+    name: str
+    place: Path | URL
+    file: FileId | None = None
+    is_hurried: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Store {self.name}>"
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None where the database is a server's."""
+        return self.place if isinstance(self.place, Path) else None
+
+    @property
+    def location(self) -> str:
+        """Which database this is, wherever the program was started."""
+        return self.name if self.path is None else str(self.path.absolute())
+
+    @property
+    def address(self) -> str:
+        """What opens it anew; of a server's with the password, so for no message and no log."""
+        if isinstance(self.place, Path):
+            return str(self.place)
+        return self.place.render_as_string(hide_password=False)
+
+    def without_waiting(self) -> "Store":
+        """The same database for writes that are not worth a wait for others' locks."""
+        return replace(self, is_hurried=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One moment of the database, which holds up no writer of one that was written before.
+
+        Within such a block another one is a part of it, until one fails.
+
+        Raises:
+            StoreLostError: a server ended the connection.
+            StoreError: the database cannot be read.
+        """
+        cancellation.check()
+        before = moments.get()
+        held = before.get(self.location)
+        try:
+            with self._engine(writes=False).connect() if held is None else nullcontext(held) as db:
+                _limit(db)
+                moments.set({**before, self.location: db})
+                yield db
+        except FAILURES as error:
+            # Of a transaction that failed, PostgreSQL answers nothing more.
+            before = {name: other for name, other in before.items() if other is not held}
+            raise explain_error(self.name, error) from error
+        finally:
+            moments.set(before)
+
+    @contextmanager
+    def write(
+        self, *also: Literal["configs", "members"], quiet: bool = False
+    ) -> Iterator[Connection]:
+        """One transaction: kept at the end of the block, taken back on an error.
+
+        Within it, read by its connection: another block sees nothing of what this one writes, and
+        one that writes waits for it in vain.
+
+        Args:
+            also: what changes beside runs.
+            quiet: whether the revision stays, by which readers know that theirs is old: of
+                heartbeats, and losses of runs in training.
+
+        Raises:
+            StoreLostError: a server ended the connection; nothing of the block is kept.
+            StoreError: nothing of the block is kept, unless it says that this is not known.
+        """
+        cancellation.check()
+        refuse_writes(f"writing to {self.name!r}")
+        may_be_kept = False
+        try:
+            with self._engine(writes=True).begin() as db:
+                yield db
+                if not quiet:
+                    # Last, so that other writers wait for this row only briefly.
+                    raised = ", ".join(f"{name} = {name} + 1" for name in ("runs", *also))
+                    db.exec_driver_sql(f"UPDATE revision SET {raised}")
+                # From here on it may be kept, even if no answer says so.
+                may_be_kept = True
+                processes.note_lasting()
+        except FAILURES as error:
+            raise explain_error(self.name, error, may_be_kept=may_be_kept) from error
+
+    # Until all callers say which of the two it is.
+
+    def reader(self) -> "Store":
+        return self
+
+    @property
+    def is_of_one_moment(self) -> bool:
+        return self.location in moments.get()
+
+    @contextmanager
+    def change(self, *also: Literal["configs", "members"]) -> Iterator[Connection]:
+        with self.write(*also) as db:
+            yield db
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        if is_read_only() or (self.path is not None and self.file is None):
+            with self.read() as db:
+                yield db
+            return
+        try:
+            with self._engine(writes=True, wal=False).begin() as db:
+                yield db
+        except FAILURES as error:
+            raise explain_error(self.name, error) from error
+
+    # So far.
+
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """A block of many transactions, none of whose connections is the last to a file.
+
+        Closing the last connection moves all writes from the log into the file and waits for the
+        disk twice, which takes longer than storing a group's results.
+
+        Raises:
+            StoreError: the database cannot be opened.
+        """
+        if self.path is None:
+            yield
+            return
+        try:
+            connection = self._engine(writes=True).connect()
+        except FAILURES as error:
+            raise explain_error(self.name, error) from error
+        with closing(connection):
+            yield
+
+    def _engine(self, *, writes: bool, wal: bool = True) -> Engine:
+        if isinstance(self.place, Path):
+            seconds = HURRIED_SECONDS if self.is_hurried else BUSY_SECONDS
+            return _sqlite(self.place.absolute(), writes, seconds, self.file, wal)
+        lock_seconds = HURRIED_SECONDS if self.is_hurried else LOCK_SECONDS
+        seconds = STATEMENT_SECONDS if writes or read_seconds is None else read_seconds
+        return _postgresql(self.place, writes, lock_seconds, seconds)
+
+
+# An engine remembers how each statement is written out; a page opens its database dozens of times.
+# NullPool: a connection that idles in a pool would keep its file open for nothing.
+@lru_cache(maxsize=16)
+def _sqlite(
+    path: Path, writes: bool, busy_seconds: float, file: FileId | None, wal: bool
+) -> Engine:
+    connect = partial(_write_file, file=file, wal=wal) if writes else _read_file
+    engine = create_engine(
+        "sqlite://", creator=partial(connect, path, busy_seconds), poolclass=NullPool
+    )
+
+    @event.listens_for(engine, "begin")
+    def begin(db: Connection) -> None:
+        db.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def open_file(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
+    """A connection to a file as it is, which waits for others' locks for so long."""
+    # isolation_level=None leaves transactions to the events of the engine.
+    return sqlite3.connect(
+        f"file:{quote(str(path.absolute()))}?mode={mode}",
+        uri=True,
+        timeout=busy_seconds,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _read_file(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    mode = "ro"
+    if not is_read_only() and _holds_something(f"{path}-journal"):
+        # What a killed writer left half-written is rolled back by whoever opens the file and may
+        # write it; who may not is told so by the reader's own error.
+        with suppress(sqlite3.Error), closing(open_file(path, "rw", busy_seconds)) as writer:
+            writer.execute("SELECT count(*) FROM sqlite_master")
+    makes_no_files = is_read_only() or not os.access(path.parent, os.W_OK)
+    if makes_no_files and not any(_holds_something(f"{path}{end}") for end in COMPANIONS):
+        # Nobody writes it just now: then SQLite needs none.
+        mode += "&immutable=1"
+    connection = open_file(path, mode, busy_seconds)
+    # What a file says of its own schema calls no function that does more than compute.
+    connection.execute("PRAGMA trusted_schema=OFF")
+    return connection
+
+
+def _holds_something(path: str) -> bool:
+    """Whether there is a file of that name that is not empty."""
+    try:
+        return os.stat(path).st_size > 0
+    except OSError:
+        return False
+
+
+def _write_file(
+    path: Path, busy_seconds: float, file: FileId | None, wal: bool
+) -> sqlite3.Connection:
+    if file is not None:
+        # SQLite would wait for locks on an empty file, and fill another one.
+        _refuse_changed(path, file)
+    connection = open_file(path, "rwc" if file is None else "rw", busy_seconds)
+    connection.execute("PRAGMA foreign_keys=ON")
+    # Where somebody else writes or reads it just now, the next write does this.
+    with suppress(sqlite3.OperationalError):
+        if wal and connection.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",):
+            connection.execute("PRAGMA synchronous=NORMAL")
+    return connection
+
+
+def _refuse_changed(path: Path, file: FileId) -> None:
+    """Refuses a file that is not the one that was open before.
+
+    Raises:
+        StoreUnavailableError: it was emptied, or another one is in its place.
+    """
+    try:
+        status = os.stat(path)
+    except OSError:
+        # SQLite says that it cannot be opened.
+        return
+    if status.st_size == 0:
+        raise StoreUnavailableError(f"{str(path)!r}: {EMPTIED}")
+    if (status.st_dev, status.st_ino) != file:
+        raise StoreUnavailableError(
+            f"{str(path)!r}: it was replaced by another file while it was open, into which nothing "
+            "is written; put the first one back, or run this again to go on with the other"
+        )
+
+
+def limit_reads(seconds: float) -> None:
+    """Ends whatever this process reads of a database after so many seconds."""
+    global read_seconds
+    read_seconds = seconds
+
+
+def _limit(db: Connection) -> None:
+    """Gives a reader's next statements as long as a reader may take; a server has its own clock."""
+    driver = db.connection.driver_connection
+    if read_seconds is not None and isinstance(driver, sqlite3.Connection):
+        end = time.monotonic() + read_seconds
+        driver.set_progress_handler(
+            lambda: time.monotonic() > end or cancellation.is_cancelled(), STEPS
+        )
+
+
+@lru_cache(maxsize=16)
+def _postgresql(url: URL, writes: bool, lock_seconds: float, statement_seconds: float) -> Engine:
+    timeouts = {
+        "statement_timeout": statement_seconds,
+        "lock_timeout": lock_seconds,
+        # Of a program that went away within a transaction, whose locks others wait for.
+        "idle_in_transaction_session_timeout": 10 * STATEMENT_SECONDS,
+    }
+    # Zero would mean no limit.
+    options = [f"{name}={max(1, round(1e3 * seconds))}ms" for name, seconds in timeouts.items()]
+    arguments: dict[str, object] = {x: y for x, y in KEEPALIVE.items() if x not in url.query}
+    arguments["options"] = " -c ".join([str(url.query.get("options", "")), *options])
+    try:
+        engine = create_engine(url, poolclass=NullPool, connect_args=arguments)
+    except ModuleNotFoundError:
+        raise StoreError(
+            "PostgreSQL needs the driver psycopg; install it with: pip install 'seqcls[postgres]'"
+        ) from None
+    if writes:
+        return engine
+    # What a reader reads in one transaction is of one moment, as in SQLite.
+    return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+
+def take_turns(db: Connection) -> None:
+    """Waits until no other process submits; does nothing on SQLite, which has one writer anyway."""
+    if db.dialect.name == "postgresql":
+        db.execute(select(func.pg_advisory_xact_lock(TAKING_TURNS)))
+
+
+def explain_error(name: str, error: Exception, *, may_be_kept: bool = False) -> StoreError:
+    """What an error of a database means for the one who uses it, in one line.
+
+    Args:
+        may_be_kept: whether the transaction that failed had been told to end.
+    """
+    # It was interrupted because nobody waits for it.
+    cancellation.check()
+    original = getattr(error, "orig", None) or error
+    lines = str(original).strip().splitlines()
+    cause = lines[0] if lines else type(original).__name__
+    driver = type(original).__module__.partition(".")[0]
+    code = getattr(original, "sqlite_errorname", "")
+    words = f"{driver} {type(error).__name__} {code} {cause}"
+    meanings = ((kind, sentence) for part, kind, sentence in ERRORS if part in words)
+    kind, sentence = next(meanings, (StoreError, "{cause}"))
+    if "statement timeout" in words and read_seconds is not None:
+        kind, sentence = StoreError, TOO_LONG
+    told = f"{name!r}: {sentence.format(name=shlex.quote(name), cause=cause)}"
+    if not getattr(error, "connection_invalidated", False):
+        return kind(told)
+    return StoreBusyError(f"{told}; {LOST}") if may_be_kept else StoreLostError(told)
