@@ -12,7 +12,7 @@ from sweeps.grid.grouping import make_groups
 from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.workers import queued_runs
 from sweeps.work.jobs import make_job, run_job
@@ -55,7 +55,7 @@ def main() -> None:
 def _cost(store: Store, runs: int, outcome: RunResult) -> Cost:
     spec = parse_spec({"name": "bench", "model_seeds": f"0..{runs - 1}"})
     submit, sweep_id = _timed(partial(writer.submit, store, spec))
-    plan, queued = _timed(partial(queued_runs, store.reader(), [sweep_id]))
+    plan, queued = _timed(partial(queued_runs, store, [sweep_id]))
     worker_id = writer.register_worker(store)
     claim = record = 0.0
     for group in make_groups(queued):
@@ -65,7 +65,7 @@ def _cost(store: Store, runs: int, outcome: RunResult) -> Cost:
         sealed = [outcome.seal(run.config.key, run.model_seed) for run in group]
         seconds, _ = _timed(partial(writer.record, store, claimed, sealed))
         record += seconds
-    status, _ = _timed(partial(progress, store.reader()))
+    status, _ = _timed(partial(progress, store))
     return Cost(submit, plan, claim, record, status)
 
 

@@ -24,7 +24,7 @@ from sweeps.api import lengths, open_store, runs
 from sweeps.grid.spec import load_specs
 from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.statistics.populations import BORDER, RANDOM, language_shares
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.shortcuts import shortcuts_by_drawn
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -604,7 +604,7 @@ def sampled_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
     every = [finished_runs(store, name).assign(fresh=name != sweeps[0]) for name in sweeps]
     found = pd.concat(every, ignore_index=True)
     found["model"] = list(map(name_model, found.to_dict("records")))
-    read = shortcuts_by_drawn(store.reader(), found["config_id"].unique().tolist())
+    read = shortcuts_by_drawn(store, found["config_id"].unique().tolist())
     read = read[read["reader"] == "bigrams"]
     for name, ways in (("random", RANDOM), ("border", BORDER)):
         sums = read[read["drawn"].isin(ways)].groupby("config_id")[["tested", "right"]].sum()

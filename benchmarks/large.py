@@ -15,7 +15,7 @@ from seqcls.strings.tokenizer import Tokenizer
 from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.stored import problem_of
 from sweeps.store.tables import Config, Run, now
@@ -67,7 +67,7 @@ def make_database(
     spec = {"name": "large", "model_seeds": f"0..{seeds - 1}", "axes": dict(axes), "fixed": fixed}
     writer.submit(store, parse_spec(spec))
     drawn = (DrawnOutputs if outputs else Drawn)(generator, errors)
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         store_test_set(connection, drawn.config, drawn.test_set)
         runs = connection.execute(
             select(Run.id, Run.model_seed, Config.key, Config.json).join(Config).order_by(Run.id)
@@ -87,7 +87,7 @@ def _finish(store: Store, runs: Sequence[Any], drawn: "Drawn") -> None:
         done.append({"own_id": run_id, **times, **state, **results})
     columns: dict[str, Any] = {name: bindparam(name) for name in done[0] if name != "own_id"}
     statement = update(Run).where(Run.id == bindparam("own_id")).values(columns)
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.execute(statement, done)
 
 

@@ -29,7 +29,7 @@ from sweeps.grid.grouping import make_groups
 from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult, run_digest
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.stored import problem_of
 from sweeps.store.reads.workers import queued_runs
@@ -56,7 +56,7 @@ def make(url: str) -> None:
     with _timed("make 100,000 runs"):
         store = make_database(url)
     _vacuum(store)
-    with store.begin() as connection:
+    with store.read() as connection:
         first = _runs_of(connection, 1)
     firsts = [first]
     for number in range(1, SWEEPS):
@@ -68,16 +68,16 @@ def make(url: str) -> None:
         }
         with _timed(f"submit {len(first):,} runs beside {number * len(first):,}"):
             sweep_id = writer.submit(store, parse_spec(spec))
-        with store.begin() as connection:
+        with store.read() as connection:
             firsts.append(_runs_of(connection, sweep_id))
     with _timed("seal them"):
         _seal(store, firsts)
     for copy in firsts[1:]:
-        with _timed(f"copy the results of {len(first):,} runs"), store.change() as connection:
+        with _timed(f"copy the results of {len(first):,} runs"), store.write() as connection:
             # What is copied refers to what is there; to look that up takes most of the time.
             connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
             _copy(connection, first, copy)
-    with store.change() as connection:
+    with store.write() as connection:
         connection.exec_driver_sql("DROP TABLE drawn")
     _vacuum(store)
 
@@ -99,7 +99,7 @@ def _runs_of(connection: Connection, sweep_id: int) -> Sequence[Any]:
 def _seal(store: Store, sweeps: Sequence[Sequence[Any]]) -> None:
     """Draws the results again, for the digests that they have in the other sweeps."""
     drawn = Drawn(np.random.default_rng(0), ERRORS)
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("CREATE TABLE drawn (run_id integer, digest text)")
         driver: Any = connection.connection.driver_connection
         with driver.cursor() as cursor, cursor.copy("COPY drawn FROM STDIN") as copy:
@@ -153,7 +153,7 @@ def claim(url: str) -> None:
     store = open_writer(url)
     sweep_id = writer.submit(store, parse_spec(MORE))
     with _timed("read what is queued, and make groups of it"):
-        groups = make_groups(queued_runs(store.reader(), [sweep_id]))
+        groups = make_groups(queued_runs(store, [sweep_id]))
     with get_context("spawn").Pool(CLAIMERS) as pool:
         # Once before it counts: the processes begin.
         pool.map(partial(_claims, url, sweep_id, seconds=1.0), range(CLAIMERS), chunksize=1)
@@ -173,7 +173,7 @@ def _claims(
     """Claims groups and gives each back: claims, runs, processor seconds, and seconds."""
     store = open_writer(url)
     worker_id = writer.register_worker(store)
-    groups = make_groups(queued_runs(store.reader(), [sweep_id]))
+    groups = make_groups(queued_runs(store, [sweep_id]))
     begun = len(groups) * place // CLAIMERS
     claims = runs = 0
     started, processor = time.perf_counter(), time.process_time()
@@ -196,7 +196,7 @@ def record(url: str) -> None:
     worker_id = writer.register_worker(store)
     drawn = Drawn(np.random.default_rng(1), ERRORS)
     runs = seconds = 0.0
-    for group in make_groups(queued_runs(store.reader(), [sweep_id])):
+    for group in make_groups(queued_runs(store, [sweep_id])):
         claimed = writer.claim(store, worker_id, group)
         assert claimed is not None
         outcomes = [drawn.outcome(x.id, x.problem).seal(x.config.key, x.model_seed) for x in group]

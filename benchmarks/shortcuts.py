@@ -27,7 +27,7 @@ from seqcls.tasks import TASKS
 from seqcls.tasks.base import texts
 from sweeps.api import causes, config, errors_of_run, open_store, runs
 from sweeps.api.strings import are_within
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 
 LONGEST_TRAINED = 20
 STRINGS: dict[str, Any] = {

@@ -187,7 +187,7 @@ class Questions:
 
     def sweeps(self, first: First = 0) -> Any:
         """List the sweeps: how many models each has, and the shares that learned and generalize."""
-        outcomes = sweep_outcomes(self.store.reader())
+        outcomes = sweep_outcomes(self.store)
         listed = []
         for sweep in api.status(self.store):
             found = outcomes.get(sweep.id)
@@ -239,19 +239,18 @@ class Questions:
 
     def lengths(self, run: Run, first: First = 0) -> Any:
         """Give how many test strings of each length a run was tested on and gets wrong."""
-        run_id = api.find_run(self.store.reader(), run)
+        run_id = api.find_run(self.store, run)
         return self._rows(rows_of(api.lengths(self.store, run_id)), first, MOST_ROWS)
 
     def causes(self, run: Run, learned_at: Threshold = LEARNED_AT) -> Any:
         """Say why a run fails: mechanisms, each with its share of the errors looked at."""
         from sweeps.api.failures import causes_of_run
 
-        reader = self.store.reader()
-        run_id = api.find_run(reader, run)
-        found = rows_of(causes_of_run(reader, run_id, learned_at))
+        run_id = api.find_run(self.store, run)
+        found = rows_of(causes_of_run(self.store, run_id, learned_at))
         n = sum(row["strings"] for row in found)
         rows = [{**row, "share": share(row["strings"], n)} for row in found]
-        forgets = {"forgetting": x} if (x := forgettings(reader).get(run_id)) else {}
+        forgets = {"forgetting": x} if (x := forgettings(self.store).get(run_id)) else {}
         return {**self._rows(rows, 0, MOST_ROWS), **forgets}
 
     def remedies(self, run: Run, learned_at: Threshold = LEARNED_AT, below: Threshold = 1.0) -> Any:

@@ -21,7 +21,7 @@ from sqlalchemy import make_url
 from sweeps.api import load_weights
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.findings import put_findings
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.stored import read_runs
@@ -199,7 +199,7 @@ def shared_db(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def reseal(store: Store) -> None:
     """Gives the runs of a database the digests that their rows have, after a test changed some."""
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         ids = [run_id for (run_id,) in connection.exec_driver_sql("SELECT id FROM run")]
         for stored in read_runs(connection, ids):
             digest = f"UPDATE run SET digest = '{stored.digest()}' WHERE id = {stored.run['id']}"
@@ -208,7 +208,7 @@ def reseal(store: Store) -> None:
 
 def put_finding(store: Store, run_id: int, kind: str, number: int = 0, **fields: Any) -> None:
     """Stores something that was found out about a run."""
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         put_findings(connection, run_id, FindingKind(kind), {number: fields})
 
 
@@ -233,7 +233,7 @@ def rows(where: Store | Path, sql: str) -> list[Any]:
         # This program's own readers trust no views.
         where = where.path
     if isinstance(where, Store):
-        with where.begin() as connection:
+        with where.read() as connection:
             return [tuple(row) for row in connection.exec_driver_sql(sql)]
     with closing(sqlite3.connect(where)) as connection:
         return connection.execute(sql).fetchall()
@@ -242,7 +242,7 @@ def rows(where: Store | Path, sql: str) -> list[Any]:
 def change(where: Store | Path, *statements: str) -> None:
     """Does statements in one transaction, without this program's own writes."""
     if isinstance(where, Store):
-        with where.begin() as connection:
+        with where.write(quiet=True) as connection:
             for statement in statements:
                 connection.exec_driver_sql(statement)
     else:

@@ -11,7 +11,7 @@ from seqcls.results import Evaluation, StringErrors
 from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import workers
 from tests.databases import spec
 

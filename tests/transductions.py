@@ -14,7 +14,7 @@ from sweeps.grid.grouping import PlannedRun, make_groups
 from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import workers
 
 ERRORS = 6

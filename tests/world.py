@@ -22,7 +22,7 @@ from sweeps.api import log_results, open_store, submit, work
 from sweeps.grid.grouping import PlannedRun, make_groups
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import workers
 from tests.conftest import ASSETS

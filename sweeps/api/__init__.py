@@ -158,7 +158,7 @@ def figures(
 
     if not (drawn := as_list(strings)):
         return []
-    charts: list[Any] = _of_the_dashboard("figures")(store.reader(), run, drawn, epoch)
+    charts: list[Any] = _of_the_dashboard("figures")(store, run, drawn, epoch)
     return charts
 
 
@@ -178,7 +178,7 @@ def report(store: "Store", sweep: str | Sequence[str], *more: str, **chosen: Any
     """
     from sweeps.store.reads.selection import as_list
 
-    page: str = _of_the_dashboard("report")(store.reader(), *as_list(sweep), *more, **chosen)
+    page: str = _of_the_dashboard("report")(store, *as_list(sweep), *more, **chosen)
     return page
 
 

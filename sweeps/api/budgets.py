@@ -27,7 +27,7 @@ from sweeps.grid.spec import SweepSpec, parse_spec, spec_as_written
 from sweeps.grid.written_spec import MAX_RUNS
 from sweeps.results import LEARNED_AT
 from sweeps.statistics.intervals import PairTable
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import budgets, queries, sweep_queries
 from sweeps.store.reads.selection import View
 from sweeps.work.more_seeds import counts_of, pairs_of
@@ -104,17 +104,16 @@ def more_training(
     budget below this one. Asked, and refused, like `more`.
     """
     learned_at = checked_threshold("learned_at", learned_at)
-    reader = store.reader()
-    sweep_id = sweep_queries.find_sweep(reader, sweep)
+    sweep_id = sweep_queries.find_sweep(store, sweep)
     factor, epochs = _parse_budget(budget)
-    seeds = budgets.seeds_of_sweep(reader, sweep, learned_at)
+    seeds = budgets.seeds_of_sweep(store, sweep, learned_at)
     waiting = seeds[(seeds["judged"] == 1) & (seeds["learned"] == 0)]
-    configs = queries.configs(reader, [int(x) for x in waiting["config_id"].unique()])
+    configs = queries.configs(store, [int(x) for x in waiting["config_id"].unique()])
     changed = {
         config_id: _larger(budget, config, epochs or math.ceil(factor * config.max_num_epochs))
         for config_id, config in configs.items()
     }
-    since = _learned_since(reader, waiting, changed, learned_at)
+    since = _learned_since(store, waiting, changed, learned_at)
     # Those of several budgets become the same with a larger one.
     members: dict[RunConfig, set[int]] = {}
     ended_early = 0
@@ -126,10 +125,10 @@ def more_training(
             ended_early += int(used < configs[config_id].max_num_epochs)
     spec = None
     if members:
-        record = sweep_queries.sweep_record(reader, sweep_id)
+        record = sweep_queries.sweep_record(store, sweep_id)
         sorted_members = [(config, tuple(sorted(some))) for config, some in members.items()]
         spec = _spec(record, name or f"{sweep}-{budget}", budget, sorted_members)
-        _refuse_another(reader, spec)
+        _refuse_another(store, spec)
     done = int(seeds["done"].sum())
     # What is proved has learned, though no test judges it.
     not_known = (seeds["done"] == 1) & (seeds["judged"] == 0) & (seeds["learned"] == 0)
@@ -198,9 +197,8 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
             package that is not installed here.
         SpecError: there is nothing that one could wait for like this.
     """
-    reader = store.reader()
-    sweep_id = sweep_queries.find_sweep(reader, sweep)
-    asked = json.loads(sweep_queries.sweep_record(reader, sweep_id).spec)
+    sweep_id = sweep_queries.find_sweep(store, sweep)
+    asked = json.loads(sweep_queries.sweep_record(store, sweep_id).spec)
     if are_imported(asked.get("fixed", {})) or "model_seeds" not in asked:
         raise ConfigError(
             f"sweep {sweep!r} has no seeds to train: its results are imported; expected a sweep "
@@ -209,8 +207,8 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
     if not until.strip():
         # Of a specification it says that there is nothing to wait for.
         raise SpecError(f"sweep {sweep!r}: until={until!r}: expected {EXPECTED}")
-    trained = budgets.seeds_of_sweep(reader, sweep, LEARNED_AT)["config_id"].unique().tolist()
-    for config in queries.configs(reader, trained).values():
+    trained = budgets.seeds_of_sweep(store, sweep, LEARNED_AT)["config_id"].unique().tolist()
+    for config in queries.configs(store, trained).values():
         if (reason := missing_plugin(config)) is not None:
             raise PluginMissingError(f"sweep {sweep!r}: {reason}")
     said = {"until": until, **({} if most is None else {"most_seeds": most})}
@@ -221,14 +219,13 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
 
 def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list[str]:
     """What is known of the shares for which sweeps get as many seeds as it takes, a line each."""
-    reader = store.reader()
     said: list[str] = []
-    for sweep_id, submitted in sweep_queries.sweeps_to_grow(reader, sweep_ids).items():
+    for sweep_id, submitted in sweep_queries.sweeps_to_grow(store, sweep_ids).items():
         spec = spec_as_written(json.loads(submitted))
         if spec.until:
-            counts = counts_of(reader, sweep_id, spec)
+            counts = counts_of(store, sweep_id, spec)
             try:
-                pairs = pairs_of(reader, sweep_id, spec)
+                pairs = pairs_of(store, sweep_id, spec)
             except ConfigError:
                 # What a seed starts is not known on a machine that lacks a package.
                 continue

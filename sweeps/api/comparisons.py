@@ -40,7 +40,7 @@ from sweeps.statistics.differences import (
 from sweeps.statistics.intervals import (
     FEWEST,
 )
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import misclassified, queries
 from sweeps.store.reads.misclassified import border_accuracies
 from sweeps.store.reads.overview import judge_on, longer_lengths

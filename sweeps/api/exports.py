@@ -16,13 +16,13 @@ from sweeps.api.selecting import view_of
 from sweeps.files import refuse_taken, whole_files
 from sweeps.processes import OnProgress
 from sweeps.results import exact_type
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import chunks
+from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.export import LENGTHS, answers_of, results_of
 from sweeps.store.reads.misclassified import ERRORS, TestStrings, with_border
 from sweeps.store.reads.selection import View, as_list
 from sweeps.store.reads.shortcuts import shortcut_scores, with_shortcuts
+from sweeps.store.statements import chunks
 from sweeps.store.tables import RunState
 
 JSONL = "jsonl"
@@ -78,7 +78,6 @@ def export(
         ConfigError: the kind is unknown, or there is a file of that name.
         MachineError: the disk is full.
     """
-    store = store.reader()
     folder, wanted = Path(folder), view_of(store, as_list(sweeps), **chosen)
     if spreadsheet and kind != "csv":
         raise ConfigError(

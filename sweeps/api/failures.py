@@ -23,7 +23,7 @@ from sweeps.access import is_read_only
 from sweeps.results import LEARNED_AT, RANGE_COLUMNS
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import to_write, try_to_store
 from sweeps.store.reads import explained, misclassified, queries
 from sweeps.store.reads.selection import View
@@ -44,7 +44,7 @@ def in_both_precisions(store: Store) -> pd.DataFrame:
         and sensitive, true where any of these differ. Of tasks that are no languages there are no
         cells.
     """
-    done = queries.runs(store.reader())
+    done = queries.runs(store)
     done = done[done["state"] == RunState.DONE]
     single, double = (done[done["precision"] == x] for x in ("float32", "float64"))
     alike = [*(name for name in default_fields() if name != "precision"), "model_seed"]
@@ -77,20 +77,19 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
         UnknownRunError: one is not finished.
         ConfigError: the task of one is no language.
     """
-    reader = store.reader()
-    runs = queries.runs(reader, View(run_ids=tuple(run_ids)))
+    runs = queries.runs(store, View(run_ids=tuple(run_ids)))
     known = {run["id"]: run for run in runs.to_dict("records")}
     for run_id in run_ids:
         if known[run_id]["state"] != RunState.DONE:
             raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
-        resolve(queries.run_config(reader, run_id)).require_language(
+        resolve(queries.run_config(store, run_id)).require_language(
             f"run {run_id}: of each training the confusion matrix is kept",
             "; `seqcls sweep SPEC --precision float64` trains the same runs in double precision, "
             "and `seqcls model sensitive` then lists those with another number of errors",
         )
     for run_id in run_ids:
         seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
-        config = queries.run_config(reader, run_id)
+        config = queries.run_config(store, run_id)
         outcomes = train_perturbed(config, int(seed), times, engine=str(engine))
         writer.record_perturbations(store, run_id, outcomes)
 
@@ -159,10 +158,9 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
     Raises:
         ConfigError: the tasks of all of them are neither.
     """
-    reader = store.reader()
-    waiting = list(_runs_without_causes(reader, _with_causes(reader, run_ids), sample))
+    waiting = list(_runs_without_causes(store, _with_causes(store, run_ids), sample))
     for run_id, wrong in waiting:
-        writer.record_causes(store, run_id, causes_of(reader, run_id, wrong, sample))
+        writer.record_causes(store, run_id, causes_of(store, run_id, wrong, sample))
     return len(waiting)
 
 
@@ -175,18 +173,17 @@ def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> 
     Raises:
         UnknownRunError: it has no model.
     """
-    reader = store.reader()
     # A run without a model says so here, before anything is attributed.
-    queries.weights(reader, run_id)
-    stored = explained.causes(reader, [run_id])
-    if len(stored) or misclassified.string_errors(reader, run_id).empty:
-        return causes_judged(reader, [run_id], learned_at)
+    queries.weights(store, run_id)
+    stored = explained.causes(store, [run_id])
+    if len(stored) or misclassified.string_errors(store, run_id).empty:
+        return causes_judged(store, [run_id], learned_at)
     if not is_read_only():
         with try_to_store("causes"):
             attribute(to_write(store), [run_id])
-            return causes_judged(reader, [run_id], learned_at)
-    waiting = _runs_without_causes(reader, _with_causes(reader, [run_id]), SAMPLE)
-    found = [row for run, _ in waiting for row in _find(reader, run, SAMPLE, learned_at)]
+            return causes_judged(store, [run_id], learned_at)
+    waiting = _runs_without_causes(store, _with_causes(store, [run_id]), SAMPLE)
+    found = [row for run, _ in waiting for row in _find(store, run, SAMPLE, learned_at)]
     return pd.DataFrame(found, columns=stored.columns)
 
 

@@ -25,7 +25,7 @@ from seqcls.weights import to_bytes
 from sweeps.api.models import trained_model
 from sweeps.files import refuse_taken, whole_files
 from sweeps.grid.written_spec import toml_of
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries
 

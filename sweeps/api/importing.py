@@ -27,7 +27,7 @@ from sweeps.datasets.summary import Summary, summary_of
 from sweeps.datasets.tables import refused_in
 from sweeps.grid.written_spec import with_digests
 from sweeps.results import RunResult
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer, to_write
 from sweeps.store.reads.queries import configs_since, has_run
 from sweeps.store.writes.importing import (

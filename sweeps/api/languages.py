@@ -25,7 +25,7 @@ from sweeps.statistics.populations import (
     settings_apart,
     without_unread,
 )
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import frames, overview, queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
 from sweeps.store.reads.selection import View, as_list
@@ -108,13 +108,13 @@ def populations(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such setting in which its configurations differ.
     """
-    view = view_of(store.reader(), [] if sweep is None else as_list(sweep), **chosen)
-    return populations_of(store.reader(), view, tuple(as_list(by)))
+    view = view_of(store, [] if sweep is None else as_list(sweep), **chosen)
+    return populations_of(store, view, tuple(as_list(by)))
 
 
 def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Populations:
     """Sums up the models of a view, like `populations`."""
-    with store.begin() as connection:
+    with store.read() as connection:
         runs = frames.runs(connection, replace(view, failing=False, outcomes=(), kind=None))
     models = runs[runs["state"] == RunState.DONE].sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]

@@ -19,7 +19,7 @@ from seqcls.weights import shape_mismatch, to_bytes
 from sweeps.api.importing import tested_fields, writer_of
 from sweeps.datasets.predictions import seed_of
 from sweeps.results import RunResult
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.writes.importing import (
     ImportedRun,
     check_new,

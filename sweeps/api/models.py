@@ -21,7 +21,7 @@ from seqcls.results import Verdict
 from seqcls.weights import weights_of
 from sweeps.access import is_read_only
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import to_write, try_to_store
 from sweeps.store.reads import queries
 from sweeps.store.reads.export import answers_of

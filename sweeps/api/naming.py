@@ -17,7 +17,7 @@ from seqcls.config import ABOUT, IMPORTED, RunConfig, default_fields
 from seqcls.errors import SeqclsError
 from seqcls.fields import fields_unread
 from seqcls.imported import MODEL, PREFIX, fields_known, in_columns
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.queries import configs
 

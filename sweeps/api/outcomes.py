@@ -8,7 +8,7 @@ import pandas as pd
 from sweeps.api.naming import names_of
 from sweeps.api.selecting import view_of
 from sweeps.statistics.intervals import median_intervals, wilson
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.overview import settings
 from sweeps.store.reads.selection import as_list
@@ -41,9 +41,8 @@ def configurations(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such field, or a seed is no seed.
     """
-    reader = store.reader()
-    view = view_of(reader, [] if sweep is None else as_list(sweep), **chosen)
-    with reader.begin() as connection:
+    view = view_of(store, [] if sweep is None else as_list(sweep), **chosen)
+    with store.read() as connection:
         runs = frames.runs(connection, view)
     runs = runs[runs["picked"]]
     table = frames.configurations(runs)
@@ -56,7 +55,7 @@ def configurations(
     for name, of in (("accuracy_beyond", "median"), ("beyond_low", "low"), ("beyond_high", "high")):
         table[name] = table["config_id"].map(medians[of]).astype(float)
     ids = table["config_id"].tolist()
-    table["name"] = table["config_id"].map(names_of(reader, ids))
+    table["name"] = table["config_id"].map(names_of(store, ids))
     share = table["generalize"] / table["judged_beyond"].where(table["judged_beyond"] > 0)
     table = table.assign(share=share.fillna(-1.0))
     table = table.sort_values(["share", "learned", "config_id"], ascending=[False, False, True])
@@ -65,6 +64,6 @@ def configurations(
         *("judged_beyond", "generalize", "generalize_low", "generalize_high"),
         *("accuracy_beyond", "beyond_low", "beyond_high", "config_id"),
     ]
-    of_them = settings(reader).reindex(ids)
+    of_them = settings(store).reindex(ids)
     differ = of_them.loc[:, of_them.astype(str).nunique() > 1]
     return table[shown].join(differ, on="config_id").reset_index(drop=True)

@@ -14,7 +14,7 @@ from seqcls.sampling.balanced import BalancedStrings
 from seqcls.tasks.files import OfRows
 from seqcls.text import count
 from sweeps.results import rows_of
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.selection import View

@@ -20,7 +20,7 @@ from sweeps.access import is_read_only
 from sweeps.api.models import trained_model
 from sweeps.results import ProofRecord
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import to_write, try_to_store
 from sweeps.store.reads import explained, queries
 

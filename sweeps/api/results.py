@@ -28,7 +28,7 @@ from sweeps.api.selecting import (
 )
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, misclassified, queries, sweep_queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, with_border
@@ -67,9 +67,8 @@ def stored_runs(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such column, or a seed is no seed.
     """
-    reader = store.reader()
     view = view_of(
-        reader,
+        store,
         sweeps,
         model_seeds,
         failing=failing,
@@ -81,7 +80,7 @@ def stored_runs(
     results: list[tuple[str, Any, str | Parameter]] = []
     wanted: list[tuple[str, Any, str | Parameter]] = [
         *((name, value, f"{name}={value!r:.60}") for name, value in (fields or {}).items()),
-        *(_condition(reader, text) for text in conditions),
+        *(_condition(store, text) for text in conditions),
     ]
     for name, value, said in wanted:
         if not is_setting(name):
@@ -90,8 +89,8 @@ def stored_runs(
             raise ConfigError(said, f": {name} has another value before; leave one of them out")
         elif not isinstance(value, WrittenValue):
             settings[name] = checked_value(name, value)
-    frame = with_shortcuts(reader, _with_predictions(queries.runs(reader, view, settings)))
-    frame = with_border(reader, frame, view)
+    frame = with_shortcuts(store, _with_predictions(queries.runs(store, view, settings)))
+    frame = with_border(store, frame, view)
     for name, value, said in results:
         # Of no row, it is no mask of rows before it is one of booleans.
         frame = frame[_has_value(frame, name, value, said).astype(bool)]
@@ -228,8 +227,7 @@ def lengths(store: Store, run_ids: Runs) -> pd.DataFrame:
 
     Of transductions right_length_given (strings), edits and target_tokens besides.
     """
-    reader = store.reader()
-    return queries.length_scores(reader, _run_ids(reader, run_ids))
+    return queries.length_scores(store, _run_ids(store, run_ids))
 
 
 def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
@@ -239,8 +237,7 @@ def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
     log_probability (of the target, in nats) and error_kind. And drawn, where it is known: how the
     string was drawn, one of `seqcls.results.DRAWN`.
     """
-    reader = store.reader()
-    return misclassified.errors_of(reader, _run_ids(reader, run_ids))
+    return misclassified.errors_of(store, _run_ids(store, run_ids))
 
 
 def by_drawn(store: Store, run_ids: Runs) -> pd.DataFrame:
@@ -249,8 +246,7 @@ def by_drawn(store: Store, run_ids: Runs) -> pd.DataFrame:
     `drawn` is `positive`, or how a negative string was drawn: `uniform`, `edited` or `near`; or
     `border`, of border pairs. Of runs of whose test strings that is not known, there is no row.
     """
-    reader = store.reader()
-    found = accuracy_by_drawn(reader, _run_ids(reader, run_ids))
+    found = accuracy_by_drawn(store, _run_ids(store, run_ids))
     return found.assign(accuracy=1 - found["wrong"] / found["tested"])
 
 
@@ -293,11 +289,11 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    view = view_of(store.reader(), (sweep,), **{**chosen, "failing": True})
-    ids = [int(run_id) for run_id in queries.runs(store.reader(), view)["id"]]
+    view = view_of(store, (sweep,), **{**chosen, "failing": True})
+    ids = [int(run_id) for run_id in queries.runs(store, view)["id"]]
     if ids:
         attribute(to_write(store), ids, sample)
-    return causes_judged(store.reader(), ids, view.learned_at, sample)
+    return causes_judged(store, ids, view.learned_at, sample)
 
 
 class Remedies(NamedTuple):
@@ -348,16 +344,15 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     Raises:
         UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
     """
-    reader = store.reader()
     named = as_list(runs)
     if not named:
-        return explained.sensitivity(reader)
-    ids = list(dict.fromkeys(run_id for each in named for run_id in _finished_runs(reader, each)))
+        return explained.sensitivity(store)
+    ids = list(dict.fromkeys(run_id for each in named for run_id in _finished_runs(store, each)))
     for run_id in ids:
-        if reason := queries.why_no_weights(queries.run_config(reader, run_id)):
+        if reason := queries.why_no_weights(queries.run_config(store, run_id)):
             raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
-    known = explained.perturbations(reader, ids).groupby("run_id").size()
-    precision = queries.runs(reader, View(run_ids=tuple(ids))).set_index("id")["precision"]
+    known = explained.perturbations(store, ids).groupby("run_id").size()
+    precision = queries.runs(store, View(run_ids=tuple(ids))).set_index("id")["precision"]
     waiting = [
         run_id
         for run_id in ids
@@ -366,7 +361,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     ]
     if waiting:
         failures.perturb(to_write(store), waiting, times)
-    return explained.sensitivity(reader, ids)
+    return explained.sensitivity(store, ids)
 
 
 def _finished_runs(store: Store, reference: int | str) -> Iterator[int]:

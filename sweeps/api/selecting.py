@@ -15,7 +15,7 @@ from seqcls.errors import ConfigError, Parameter, UnknownRunError
 from seqcls.imported import PREFIX, fields_known
 from seqcls.text import expectation, nearest
 from sweeps.results import LEARNED_AT, Outcome, differing_fields
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.selection import View, WrittenValue, as_list
 

@@ -17,7 +17,7 @@ from sweeps.grid.spec import SweepSpec, at_precision, load_specs, parse_spec
 from sweeps.processes import OnProgress
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import frames, sweep_queries, workers
 from sweeps.store.reads.selection import View, as_list
@@ -262,7 +262,7 @@ def describe_outcomes(
     else:
         names, which = sweep_queries.sweep_names(store), " runs"
         view = view_of(store, [names[x] for x in sweep_ids(store, trained or ())], **chosen)
-    with store.begin() as connection:
+    with store.read() as connection:
         counts = OutcomeCounts.of(frames.configurations(frames.runs(connection, view)))
     return describe_counts(counts, which) if counts.models else ""
 
@@ -281,7 +281,7 @@ def fit_after_training(
         return False
     bar = bar_of("fitting shortcut readers", "tests") if progress_bar else nullcontext()
     try:
-        ids = None if sweeps is None else sweep_ids(store.reader(), sweeps)
+        ids = None if sweeps is None else sweep_ids(store, sweeps)
         with bar as on_progress:
             return fit_readers(store, ids, on_progress, until_queued=True).is_queued
     except KeyboardInterrupt:
@@ -308,7 +308,7 @@ def fit_shortcuts(
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = None if sweeps is None else sweep_ids(store.reader(), sweeps)
+    ids = None if sweeps is None else sweep_ids(store, sweeps)
     return fit_readers(to_write(store), ids, on_progress)
 
 
@@ -318,9 +318,8 @@ def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    reader = store.reader()
-    ids = sweep_ids(reader, sweeps or ()) or None
-    return progress(reader, counts(reader, ids))
+    ids = sweep_ids(store, sweeps or ()) or None
+    return progress(store, counts(store, ids))
 
 
 def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
@@ -329,9 +328,8 @@ def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    reader = store.reader()
-    ids = None if sweeps is None else sweep_ids(reader, sweeps)
-    return sweep_queries.counts_by_state(reader, ids)
+    ids = None if sweeps is None else sweep_ids(store, sweeps)
+    return sweep_queries.counts_by_state(store, ids)
 
 
 def stop(store: Store, sweeps: Sweeps) -> None:
@@ -340,7 +338,7 @@ def stop(store: Store, sweeps: Sweeps) -> None:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = sweep_ids(store.reader(), sweeps)
+    ids = sweep_ids(store, sweeps)
     writer.stop(to_write(store), ids)
 
 
@@ -350,7 +348,7 @@ def resume(store: Store, sweeps: Sweeps) -> None:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = sweep_ids(store.reader(), sweeps)
+    ids = sweep_ids(store, sweeps)
     writer.resume(to_write(store), ids)
 
 
@@ -360,7 +358,7 @@ def retry(store: Store, sweeps: Sweeps) -> int:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = sweep_ids(store.reader(), sweeps)
+    ids = sweep_ids(store, sweeps)
     return writer.retry(to_write(store), ids)
 
 
@@ -370,8 +368,7 @@ def runs_of_no_other(store: Store, sweep: str) -> int:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    reader = store.reader()
-    return sweep_queries.runs_of_one_sweep_only(reader, sweep_queries.find_sweep(reader, sweep))
+    return sweep_queries.runs_of_one_sweep_only(store, sweep_queries.find_sweep(store, sweep))
 
 
 def delete(store: Store, sweep: str | int) -> int:
@@ -382,7 +379,7 @@ def delete(store: Store, sweep: str | int) -> int:
     """
     if isinstance(sweep, Iterable) and not isinstance(sweep, str):
         raise UnknownRunError(f"{sweep!r:.60}: expected the name of one sweep to delete")
-    (sweep_id,) = sweep_ids(store.reader(), sweep)
+    (sweep_id,) = sweep_ids(store, sweep)
     return writer.delete(to_write(store), sweep_id)
 
 

@@ -30,7 +30,7 @@ from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.results import GENERALIZING, Outcome, describe_longer
 from sweeps.statistics.chance import Difference, compare_shares
 from sweeps.statistics.differences import Outcomes
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import explained, queries
 from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.overview import judge_on, longer_lengths

@@ -201,7 +201,7 @@ def errors(
             shares = zip(ways["drawn"], ways["accuracy"], strict=True)
             told = ", ".join(f"{way} {share_text(share)}" for way, share in shares)
             yield f"accuracy by how strings were drawn: {told}"
-        if said := border_sentence(border_accuracies(store.reader(), View(run_ids=(run_id,)))):
+        if said := border_sentence(border_accuracies(store, View(run_ids=(run_id,)))):
             yield said
 
     return Answer(frame, parts())
@@ -334,7 +334,7 @@ def _find_forgetting(
     from sweeps.api.presentation import display_of
     from sweeps.api.results import stored_runs
 
-    if not (found := forgettings(store.reader())):
+    if not (found := forgettings(store)):
         return
     runs = stored_runs(store, (sweep,), **{**chosen, "failing": False})
     runs = runs[runs["id"].isin(found)]

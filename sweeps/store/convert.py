@@ -23,10 +23,10 @@ from sweeps.results import (
     run_digest,
     shortcut_digest,
 )
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import chunks, insert_rows
+from sweeps.store.database import Store
 from sweeps.store.findings import SHORT_TRIED
 from sweeps.store.opening import OLDER, locate, open_as_it_is, open_writer
+from sweeps.store.statements import chunks, insert_rows
 from sweeps.store.tables import (
     Base,
     Checkpoint,
@@ -61,10 +61,10 @@ def convert(old: str, new: str, on_progress: OnProgress | None = None) -> tuple[
         StoreError: the new one is there already, or either cannot be opened.
     """
     source = open_as_it_is(locate(old))
-    with source.begin() as theirs:
+    with source.read() as theirs:
         version = _read_version(source.name, theirs)
         target = open_writer(new)
-        with target.change("configs", "members") as ours:
+        with target.write("configs", "members") as ours:
             if ours.scalar(text("SELECT count(*) FROM sweep")):
                 raise StoreError(f"{target.name!r} has sweeps already; name a new database")
             for table in (Worker, DatasetRow, TestSetRow, TestString, Config):

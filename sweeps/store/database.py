@@ -251,34 +251,6 @@ class Store:
         except FAILURES as error:
             raise explain_error(self.name, error, may_be_kept=may_be_kept) from error
 
-    # Until all callers say which of the two it is.
-
-    def reader(self) -> "Store":
-        return self
-
-    @property
-    def is_of_one_moment(self) -> bool:
-        return self.location in moments.get()
-
-    @contextmanager
-    def change(self, *also: Literal["configs", "members"]) -> Iterator[Connection]:
-        with self.write(*also) as db:
-            yield db
-
-    @contextmanager
-    def begin(self) -> Iterator[Connection]:
-        if is_read_only() or (self.path is not None and self.file is None):
-            with self.read() as db:
-                yield db
-            return
-        try:
-            with self._engine(writes=True, wal=False).begin() as db:
-                yield db
-        except FAILURES as error:
-            raise explain_error(self.name, error) from error
-
-    # So far.
-
     @contextmanager
     def kept_open(self) -> Iterator[None]:
         """A block of many transactions, none of whose connections is the last to a file.
@@ -299,10 +271,10 @@ class Store:
         with closing(connection):
             yield
 
-    def _engine(self, *, writes: bool, wal: bool = True) -> Engine:
+    def _engine(self, *, writes: bool) -> Engine:
         if isinstance(self.place, Path):
             seconds = HURRIED_SECONDS if self.is_hurried else BUSY_SECONDS
-            return _sqlite(self.place.absolute(), writes, seconds, self.file, wal)
+            return _sqlite(self.place.absolute(), writes, seconds, self.file)
         lock_seconds = HURRIED_SECONDS if self.is_hurried else LOCK_SECONDS
         seconds = STATEMENT_SECONDS if writes or read_seconds is None else read_seconds
         return _postgresql(self.place, writes, lock_seconds, seconds)
@@ -311,10 +283,8 @@ class Store:
 # An engine remembers how each statement is written out; a page opens its database dozens of times.
 # NullPool: a connection that idles in a pool would keep its file open for nothing.
 @lru_cache(maxsize=16)
-def _sqlite(
-    path: Path, writes: bool, busy_seconds: float, file: FileId | None, wal: bool
-) -> Engine:
-    connect = partial(_write_file, file=file, wal=wal) if writes else _read_file
+def _sqlite(path: Path, writes: bool, busy_seconds: float, file: FileId | None) -> Engine:
+    connect = partial(_write_file, file=file) if writes else _read_file
     engine = create_engine(
         "sqlite://", creator=partial(connect, path, busy_seconds), poolclass=NullPool
     )
@@ -363,9 +333,7 @@ def _holds_something(path: str) -> bool:
         return False
 
 
-def _write_file(
-    path: Path, busy_seconds: float, file: FileId | None, wal: bool
-) -> sqlite3.Connection:
+def _write_file(path: Path, busy_seconds: float, file: FileId | None) -> sqlite3.Connection:
     if file is not None:
         # SQLite would wait for locks on an empty file, and fill another one.
         _refuse_changed(path, file)
@@ -373,7 +341,7 @@ def _write_file(
     connection.execute("PRAGMA foreign_keys=ON")
     # Where somebody else writes or reads it just now, the next write does this.
     with suppress(sqlite3.OperationalError):
-        if wal and connection.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",):
+        if connection.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",):
             connection.execute("PRAGMA synchronous=NORMAL")
     return connection
 

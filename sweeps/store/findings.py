@@ -16,8 +16,8 @@ from seqcls.interpretability.mechanisms import is_exact
 from seqcls.results import Cause, Confusion, Verdict
 from seqcls.text import canonical_json
 from sweeps.results import ProofRecord, ProofResult, finding_digest
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import insert_rows, one_of
+from sweeps.store.database import Store
+from sweeps.store.statements import insert_rows, one_of
 from sweeps.store.tables import Config, Finding, FindingKind, Run, RunState
 
 SHORT_TRIED = " (short strings tried)"
@@ -139,7 +139,7 @@ def _record(
     certificate: bytes | None = None,
 ) -> None:
     state = select(Run.state).where(Run.id == run_id).with_for_update(key_share=True)
-    with store.change() as connection:
+    with store.write() as connection:
         if connection.scalar(state) != RunState.DONE:
             raise UnknownRunError(f"run {run_id} is no finished run; `seqcls runs` lists those")
         put_findings(connection, run_id, kind, found, certificate)

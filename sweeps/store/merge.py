@@ -13,9 +13,11 @@ from seqcls.text import canonical_json
 from sweeps.processes import OnProgress
 from sweeps.results import RANGE_COLUMNS
 from sweeps.store.checks import read_config_of_key, read_spec
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.postgres import take_turns
-from sweeps.store.databases.statements import (
+from sweeps.store.database import Store, take_turns
+from sweeps.store.findings import copy_findings
+from sweeps.store.reads.stored import StoredRun, read_runs
+from sweeps.store.reads.test_sets import stored_test_set
+from sweeps.store.statements import (
     ConfigText,
     chunks,
     insert_new,
@@ -25,9 +27,6 @@ from sweeps.store.databases.statements import (
     put_configs,
     queue_runs,
 )
-from sweeps.store.findings import copy_findings
-from sweeps.store.reads.stored import StoredRun, read_runs
-from sweeps.store.reads.test_sets import stored_test_set
 from sweeps.store.tables import (
     COUNTS,
     Checkpoint,
@@ -87,7 +86,7 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
     """
     merged = Merged()
     label = Path(other.name).stem if other.path is None else other.path.stem
-    with other.begin() as source, store.change("configs", "members") as target:
+    with other.read() as source, store.write("configs", "members") as target:
         take_turns(target)
         copy_datasets(source, target)
         config_ids = _merge_configs(source, target)

@@ -61,7 +61,7 @@ def fetch(
 
 def frame(store: Store, query: Select[*tuple[Any, ...]]) -> "pd.DataFrame":
     """All rows of a query, in a transaction of its own."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return read(connection, query)
 
 

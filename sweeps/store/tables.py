@@ -107,7 +107,7 @@ class Revision(Base):
 class Sweep(Base):
     """A named grid, and what people write about it, which decides nothing that is trained.
 
-    Its state follows from those of its runs: `sweeps.store.databases.statements.state_of_sweep`.
+    Its state follows from those of its runs: `sweeps.store.statements.state_of_sweep`.
     """
 
     __tablename__ = "sweep"

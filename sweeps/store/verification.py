@@ -18,11 +18,11 @@ from sweeps.store.checks import (
     IMPORTED_JSON,
     read_config_of_key,
 )
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import chunks
+from sweeps.store.database import Store
 from sweeps.store.findings import read_findings
 from sweeps.store.reads.stored import read_runs
 from sweeps.store.reads.test_sets import load_dataset, stored_test_set
+from sweeps.store.statements import chunks
 from sweeps.store.tables import Config, DatasetRow, Run, RunState, ShortcutRow, TestSetRow
 
 
@@ -64,7 +64,7 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         damages += _make(store, what, check)
     runs: list[int] = []
     imported = 0
-    with store.begin() as connection:
+    with store.read() as connection:
         try:
             runs = list(connection.scalars(select(Run.id).order_by(Run.id)))
             of_imported = select(func.count()).select_from(Run).join(Config)
@@ -84,7 +84,7 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
 def _make(store: Store, what: str, check: Callable[[Connection], Iterator[Damage]]) -> list[Damage]:
     """All that a check finds, in a transaction of its own."""
     try:
-        with store.begin() as connection:
+        with store.read() as connection:
             return list(check(connection))
     except StoreBusyError:
         raise
@@ -169,7 +169,7 @@ def damage_of_last_opened() -> str | None:
     if (store := opening.last_opened) is None:
         return None
     try:
-        found = verify(store.reader()).damages
+        found = verify(store).damages
     except StoreError as error:
         return str(error)
     if not found:

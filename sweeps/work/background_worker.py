@@ -20,7 +20,7 @@ import psutil
 from seqcls.errors import StoreError
 from sweeps.access import refuse_writes
 from sweeps.processes import environment_of, python
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.sweep_queries import sweep_names
 from sweeps.store.reads.workers import pids_here
 
@@ -82,9 +82,8 @@ def has_worker(store: Store, sweep_id: int) -> bool:
     alive = [own for process, own in list(_started.items()) if process.poll() is None]
     if any(address == store.address and sweep_id in ids for address, ids in alive):
         return True
-    reader = store.reader()
-    name = sweep_names(reader).get(sweep_id)
-    return name is not None and any(_works_on(pid, name) for pid in pids_here(reader))
+    name = sweep_names(store).get(sweep_id)
+    return name is not None and any(_works_on(pid, name) for pid in pids_here(store))
 
 
 def _works_on(pid: int, sweep: str) -> bool:

@@ -32,7 +32,7 @@ from sweeps.grid.grouping import (
     make_groups,
 )
 from sweeps.grid.spec import SweepSpec
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.workers import START_SECONDS, finished_runs, timings
 from sweeps.work.jobs import on_one_thread
 from sweeps.work.machine import shortage

@@ -11,7 +11,7 @@ from sweeps.grid.seeds import SeedCounts, Until
 from sweeps.grid.spec import SweepSpec, spec_as_written
 from sweeps.statistics.intervals import PairTable
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import sweep_queries
 
 _log = logging.getLogger(__name__)

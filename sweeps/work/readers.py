@@ -13,7 +13,7 @@ from seqcls.errors import SeqclsError, StoreUnavailableError
 from sweeps.access import is_off
 from sweeps.grid.grouping import split_by_packages
 from sweeps.processes import OnProgress
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.queries import revision
 from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.reads.workers import queued_runs
@@ -61,13 +61,12 @@ def fit_readers(
         StoreUnavailableError: the database cannot be read or written any longer.
     """
     fitted = FittedReaders()
-    reader = store.reader()
-    unread = [test for test in unread_tests(reader, sweep_ids) if test.test_set_id not in but]
+    unread = [test for test in unread_tests(store, sweep_ids) if test.test_set_id not in but]
     # Workers that end at the same time begin at different tests.
     first = os.getpid() % max(1, len(unread))
     for number, test in enumerate(unread[first:] + unread[:first]):
         if until_queued:
-            queued = queued_runs(reader, None if sweep_ids is None else [*sweep_ids])
+            queued = queued_runs(store, None if sweep_ids is None else [*sweep_ids])
             fitted.is_queued = bool(split_by_packages(queued)[0])
             if fitted.is_queued:
                 break
@@ -92,12 +91,11 @@ def fit_when_idle(store: Store, sweep_ids: Collection[int] | None = None) -> Cal
     some.
     """
     seen, skipped = -1, set[int]()
-    reader = store.reader()
 
     def fit() -> None:
         nonlocal seen
         # Only where something was written are there tests that were not there before.
-        if (now := revision(reader)) != seen:
+        if (now := revision(store)) != seen:
             fitted = fit_readers(store, sweep_ids, until_queued=True, but=skipped)
             skipped.update(fitted.skipped)
             seen = seen if fitted.is_queued else now

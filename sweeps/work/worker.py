@@ -29,7 +29,7 @@ from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups, split_by_pac
 from sweeps.processes import Interruption, OnProgress, gentle_interruption
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.workers import queued_runs, runs_that_go_on
 from sweeps.work import executors
 from sweeps.work.executors import Executor, Results, lost_cluster
@@ -142,7 +142,7 @@ class _Worker:
     when_idle: Callable[[], None] | None
 
     def __post_init__(self) -> None:
-        self._reader = self.store.reader()
+        self._store = self.store
         self._thread = threading.get_ident()
         self._news = SimpleQueue[tuple[Job, float, Sequence[EpochLosses]]]()
         self._waiting: list[RunGroup] = []
@@ -234,7 +234,7 @@ class _Worker:
     def _plan(self) -> None:
         self._planned = time.monotonic()
         self._patiently(partial(writer.release_dead, self.store, self._worker_id))
-        list_queued = partial(queued_runs, self._reader, self.sweep_ids)
+        list_queued = partial(queued_runs, self._store, self.sweep_ids)
         queued = self._patiently(list_queued)
         if not (queued or self._held) and self._patiently(
             partial(grow, self.store, self.sweep_ids)
@@ -338,7 +338,7 @@ class _Worker:
         self._looked = now
         ids = [run.id for held in self._held.values() for run in held.claim.runs]
         try:
-            going_on = set[int]() if is_ending else runs_that_go_on(self._reader, ids)
+            going_on = set[int]() if is_ending else runs_that_go_on(self._store, ids)
         except StoreBusyError:
             # Whether anything is stopped can wait until the database answers.
             return

@@ -22,7 +22,7 @@ from dashboard.server.first_page import PAGES
 from dashboard.text import UNSEEN
 from sweeps import api
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from tests.browser.server import AT_REST, PATIENCE_MS, new_page, no_traceback
 from tests.browser.test_site import watched
 from tests.commands import run_main
@@ -104,7 +104,7 @@ def _fail(store: Store) -> None:
     """Ends what is queued with a hostile error, as the first attempts of runs that are done."""
     said = {"said": LONG}
     put_failure(store, [id_ for (id_,) in rows(store, "SELECT id FROM run WHERE id > 4")], LONG)
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         failed = (
             "UPDATE run SET state = 'failed', attempt = 1, error = :said WHERE state = 'queued'"
         )

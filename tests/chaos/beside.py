@@ -13,7 +13,7 @@ from sweeps.api.old_pages import breaking_strings, curves
 from sweeps.api.old_pages import overview as pages
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.selection import View
@@ -98,12 +98,11 @@ def _delete(store: Store) -> None:
 
 
 def _read_pages(store: Store) -> None:
-    reader = store.reader()
-    found = pages.configurations(reader, View())
-    pages.failing_models(reader, View(), 10)
-    breaking_strings.breaking_strings(reader, View(), 10)
-    sweep_queries.sweep_outcomes(reader)
-    curves.median_curves(reader, View(), tuple(found["config_id"]), 10, "accuracy")
+    found = pages.configurations(store, View())
+    pages.failing_models(store, View(), 10)
+    breaking_strings.breaking_strings(store, View(), 10)
+    sweep_queries.sweep_outcomes(store)
+    curves.median_curves(store, View(), tuple(found["config_id"]), 10, "accuracy")
 
 
 def _ids(store: Store, name: str | None = None) -> list[int]:

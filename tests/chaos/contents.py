@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from tests.databases import rows
 
 _RUN = (

@@ -69,7 +69,7 @@ def make(folder: Path) -> None:
     weights = digest(from_bytes(queries.weights(store, 1)))
     found = ("refuted", 2, 0, 1.5, "ab", 1, '{"budget": {}, "attempts": []}', weights, "0.3", None)
     writer.record_proof(store, 1, ProofRecord(1, *found))
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE test_string SET drawn = 'positive' WHERE label = 1")
         store_dataset(connection, dataset())
         first = "(SELECT min(id) FROM run WHERE model_seed = 7)"

@@ -13,7 +13,7 @@ from sweeps import api
 from sweeps.api.importing import prediction_rows
 from sweeps.grid.grouping import make_groups
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.workers import queued_runs

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from sweeps.work.machine import WorkOptions
@@ -37,7 +37,7 @@ def change(store: Store, over: threading.Event, changes: list[str], seed: int) -
     generator = random.Random(seed)
     numbers = count(10)
     while not over.wait(0.3):
-        known = stored_sweeps(store.reader())["id"].tolist()
+        known = stored_sweeps(store)["id"].tolist()
         if len(known) > 1 and generator.random() < 0.6:
             writer.delete(store, generator.choice(known))
             changes.append("deleted")

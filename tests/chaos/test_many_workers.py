@@ -8,7 +8,7 @@ import pytest
 
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
 from tests.conftest import LONG, ROOT, SHORT

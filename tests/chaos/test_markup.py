@@ -24,7 +24,7 @@ def test_nothing_that_commands_print_steers_the_terminal(tmp_path: Path) -> None
     writer.submit(store, spec(name=MARKUP))
     for command in (["status"], ["runs"]):
         assert "[red]y[/red]" in run_main(*command, *database).stdout.replace("\n", "")
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.execute(text("UPDATE sweep SET name = :name"), {"name": STEERING})
         connection.execute(text("UPDATE run SET error = :name"), {"name": STEERING})
     for command in (["status"], ["runs", "--wide"], ["stop", STEERING], ["resume", STEERING]):

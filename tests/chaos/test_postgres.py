@@ -148,7 +148,7 @@ def test_a_page_whose_backend_is_terminated_is_drawn_anew(
     moments = Moments(end_backend(postgres_url))
     generator, shown = random.Random(seed), ""
     for fatal in (0, 1, 2):
-        with store.change():
+        with store.write():
             pass  # Nothing that was read before is remembered.
         with moments.at(fatal and generator.randint(1, moments.seen)):
             app = open_app(monkeypatch, postgres_url)

@@ -13,7 +13,7 @@ import pytest
 
 import sweeps.work.worker
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
 from sweeps.work.machine import WorkOptions
@@ -98,7 +98,7 @@ def test_what_the_server_could_not_order_is_tried_again(
     monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.01)
     store = open_writer(postgres_url)
     writer.submit(store, spec(fixed=SHORT, axes={"hidden_size": [2, 3]}))
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         for statement in _REFUSING:
             connection.exec_driver_sql(statement)
     assert work(store, None, WorkOptions(0)).recorded == 6

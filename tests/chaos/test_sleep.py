@@ -10,7 +10,7 @@ from dashboard.views import running
 from seqcls.engines.base import Progress
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import workers
 from sweeps.store.verification import verify
@@ -35,7 +35,7 @@ def queued(path: Path) -> Store:
 
 
 def falls_silent(store: Store) -> None:
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.execute(text(f"UPDATE worker SET heartbeat_at = '{LONG_AGO}'"))
 
 
@@ -67,15 +67,15 @@ def test_late_results_of_runs_that_others_were_given_are_refused(
 def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere: bool) -> None:
     store = queued(tmp_path / "x.db")
     worker = writer.register_worker(store)
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.execute(text(f"UPDATE run SET state = 'running', worker_id = {worker}"))
-    ((own,),) = [progress(store.reader())]
+    ((own,),) = [progress(store)]
     assert own.orphaned == 0
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         # A process that is no more; or one of another machine that says nothing any longer.
         change = f"host = 'elsewhere', heartbeat_at = '{LONG_AGO}'" if elsewhere else "pid = 0"
         connection.execute(text(f"UPDATE worker SET {change}"))
-    (seen,) = progress(store.reader())
+    (seen,) = progress(store)
     assert (seen.running, seen.orphaned) == (6, 6)
     assert "the worker of 6 died" in running.describe_progress(seen, attended=False)
     path = str(tmp_path / "x.db")
@@ -93,7 +93,7 @@ def test_a_server_tells_the_time_by_which_workers_live(
     monkeypatch.setattr(workers, "now", lambda *_: LONG_AGO)
     monkeypatch.setattr(socket, "gethostname", lambda: "with a wrong clock")
     worker = writer.register_worker(store)
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.execute(text(f"UPDATE run SET state = 'running', worker_id = {worker}"))
     monkeypatch.setattr(socket, "gethostname", lambda: "another")
     assert workers.dead_workers(store) == []

@@ -15,7 +15,7 @@ from seqcls.errors import MachineError
 from sweeps.grid.grouping import make_groups
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.workers import queued_runs
 from sweeps.work import jobs

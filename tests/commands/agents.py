@@ -9,7 +9,7 @@ from mcp import Client
 from mcp.server import MCPServer
 
 from sweeps.mcp_server import server_of
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 
 
 def wait(talk: Callable[[], Awaitable[None]]) -> None:

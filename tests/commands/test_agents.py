@@ -19,7 +19,7 @@ from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.api.sweeping import launch_for_agent
 from sweeps.mcp_server import MOST_CHARACTERS, server_of
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from tests.commands import run_main
 from tests.commands.agents import converse, wait
 from tests.conftest import ROOT

@@ -30,7 +30,7 @@ from sweeps.cli.app import app
 from sweeps.datasets import read_dataset
 from sweeps.datasets.summary import summary
 from sweeps.grid.spec import parse_spec
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.merge import merge
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.test_sets import stored_datasets

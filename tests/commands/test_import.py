@@ -25,7 +25,7 @@ from seqcls.problem import resolve
 from sweeps import api
 from sweeps.api.importing import ResultLog
 from sweeps.api.protocols import protocol
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from tests.app import open_app, said
 from tests.commands import printed, refused, told

@@ -17,7 +17,7 @@ from sweeps.api.budgets import more_training
 from sweeps.api.old_pages.budgets import learned_by_budget, trained_further
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.selection import View
@@ -108,7 +108,7 @@ def finish(store: Store, sweep: str, learned: set[int], among: set[int] | None =
             done = {"state": "done", "epochs": run["max_num_epochs"], "attempt": 1}
             counts = {"tested": 200, "tested_within": 100, "tested_beyond": 100}
             false = {"wrong": wrong, "wrong_within": wrong, "wrong_beyond": 0}
-            with store.change() as connection:
+            with store.write() as connection:
                 this = update(Run).where(Run.id == run["id"])
                 connection.execute(this.values(**done, **counts, **false))
 
@@ -166,7 +166,7 @@ def test_each_configuration_is_trained_with_its_own_seeds(store: Store) -> None:
     finish(store, "two", {0, 1, 2, 3, 4})
     runs = queries.runs(store, View(("two",))).set_index(["hidden_size", "model_seed"])["id"]
     left = [runs[4, 2], runs[8, 1], runs[8, 2]]
-    with store.change() as connection:
+    with store.write() as connection:
         connection.execute(update(Run).where(Run.id.in_(map(int, left))).values(wrong_within=9))
     assert api.more(store, "two", 30) == "two-30"
     trained = queries.runs(store, View(("two-30",)))
@@ -197,7 +197,7 @@ def test_runs_that_are_not_known_or_not_trained_are_said_and_left(store: Store) 
     submit(store, "t", 12, {"hidden_size": 4})
     finish(store, "t", {0}, among={0, 1, 2})
     runs = queries.runs(store, View(("t",))).set_index("model_seed")["id"]
-    with store.change() as connection:
+    with store.write() as connection:
         unknown = {"tested_within": None, "wrong_within": None, "epochs": 7}
         connection.execute(update(Run).where(Run.id == int(runs[1])).values(**unknown))
         connection.execute(update(Run).where(Run.id == int(runs[2])).values(epochs=7))

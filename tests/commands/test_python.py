@@ -12,7 +12,7 @@ import pytest
 import seqcls
 from seqcls.errors import PluginError
 from sweeps import api
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from tests.commands import told
 from tests.conftest import ROOT, SHORT
 

@@ -21,7 +21,7 @@ from seqcls.text import with_nulls
 from sweeps import api
 from sweeps.results import rows_of
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from tests.commands import printed, run_main, told
 from tests.commands.agents import answers
@@ -323,10 +323,10 @@ def test_the_exhaustive_check_of_a_shipped_run_is_shown_and_of_another_is_kept(
     assert "of 1,373,700 multisets up to length 200" in shown
     assert "(190 false positives" in shown
     assert "the shortest is ab{66}" in shown
-    with shipped.begin() as connection:
+    with shipped.write(quiet=True) as connection:
         connection.exec_driver_sql("DELETE FROM finding WHERE run_id = 3")
     # What is asked of a database that is only read may still be stored.
-    verdict = api.verdict(shipped.reader(), 3)
+    verdict = api.verdict(shipped, 3)
     assert rows(shipped, "SELECT inputs FROM verdict WHERE run_id = 3") == [(verdict.inputs,)]
     one, other = common(data(shipped, "verdict", "3")[0], plain(verdict))
     assert one == other

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from benchmarks.large import make_database
 from sweeps.grid.grouping import make_groups
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import workers
 from tests.conftest import ASSETS, ROOT
@@ -63,7 +63,7 @@ def _versioned(path: Path, version: str) -> None:
 def _make_hostile(store: Store) -> None:
     """Writes the text into everything that somebody else may have written."""
     writer.submit(store, spec(name=HOSTILE, description=HOSTILE))
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         for change in (
             "UPDATE sweep SET description = :said",
             "UPDATE sweep SET name = name || :said WHERE id = 1",

@@ -25,7 +25,7 @@ from sweeps.api.trials import trial_sentence, trials
 from sweeps.grid.spec import parse_spec
 from sweeps.results import Outcome
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained as stored_causes
 from sweeps.store.reads import queries
@@ -328,7 +328,7 @@ def test_a_model_trained_for_too_short_fails_by_that_and_longer_training_mends_i
     told = run_main("remedies", "1", "--db", store.location).stdout
     assert f"trained: {2 - len(learned)} of 2 seeds have not learned, against 2 of 2" in told
     # It is judged by trained lengths alone, whatever becomes of longer strings.
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET wrong_within = 0 WHERE id > 2")
     (mended,) = loops(store)
     assert mended.best is not None
@@ -340,7 +340,7 @@ def test_a_model_trained_for_too_short_fails_by_that_and_longer_training_mends_i
         ("id = 3", (1, 1), (1, 0), "trained: 0 of 1 seed have not learned, against 2 of 2"),
         ("id > 2", None, None, "trained, and no seeds to compare: 2 with it left out"),
     ):
-        with store.begin() as connection:
+        with store.write(quiet=True) as connection:
             connection.exec_driver_sql(f"UPDATE run SET {unknown} WHERE {which}")
         if mends is not None:
             (one,) = loops(store)
@@ -363,7 +363,7 @@ def submit(store: Store, config: RunConfig, seeds: str, name: str) -> None:
 
 def set_done(store: Store, where: str) -> None:
     """Runs as they are once they are trained: their only error is longer than in training."""
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql(
             "UPDATE run SET state = 'done', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10, "
             "wrong = 1, tested_within = 5, wrong_within = 0, within_from = 'test', "
@@ -387,7 +387,7 @@ def looked_at(store: Store) -> Store:
 
 
 def cards(store: Store, view: View | None = None) -> list[str]:
-    found = loops(store.reader(), view)
+    found = loops(store, view)
     return [story_sentence(loop).replace("\\", "") for loop in found]
 
 
@@ -403,20 +403,20 @@ def test_a_card_knows_every_trial_that_the_page_knows(looked_at: Store) -> None:
     (sentence,) = cards(looked_at)
     assert sentence.endswith("positions=none: in training: none of 5 seeds is done yet")
     set_done(looked_at, "id > 6")
-    with looked_at.begin() as connection:
+    with looked_at.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET fp = 0, tn = 6, wrong = 0 WHERE id > 6")
         connection.exec_driver_sql("UPDATE run SET wrong_beyond = 0 WHERE id > 6")
     (sentence,) = cards(looked_at)
     assert sentence.endswith("→ architecture=lstm, positions=none → **0 of 5 seeds fail with it**")
-    (trial,) = remedy_trials.trials(looked_at.reader(), 1, ["simple rule"])
+    (trial,) = remedy_trials.trials(looked_at, 1, ["simple rule"])
     assert trial_sentence(trial).startswith("trained: 0 of 5 seeds fail, against 6")
-    (loop,) = loops(looked_at.reader())
+    (loop,) = loops(looked_at)
     assert loop.best is not None
     assert loop.best.record() == trial.record()
     # Of another configuration of the same failure it is said that this was elsewhere.
     submit(looked_at, configuration({**BLIND, "hidden_size": 4}), "0..1", "wider")
     set_done(looked_at, "id > 11")
-    other = remedy_trials.trials(looked_at.reader(), 12, ["simple rule"])
+    other = remedy_trials.trials(looked_at, 12, ["simple rule"])
     said_of_it = {x.suggestion.field: remedy_trials.sentences(x) for x in other}
     assert said_of_it["architecture"] == [
         "not tried on this configuration",
@@ -439,7 +439,7 @@ def test_cards_obey_filters_and_thresholds(looked_at: Store) -> None:
     assert cards(looked_at, View(below=0.9)) == []
     assert len(cards(looked_at, View(below=0.91))) == 2
     # By another accuracy on trained lengths, they have not learned.
-    with looked_at.begin() as connection:
+    with looked_at.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET tested_within = 1000, wrong_within = 5")
     (card,) = cards(looked_at, View(("parity",), learned_at=0.999))
     assert card.startswith("*not learned* in 2 of 2")

@@ -220,7 +220,7 @@ def test_a_clicked_cell_of_a_map_is_compared_with_the_models_that_it_has(
     writer.submit(store, parse_spec({**spec, "fixed": {"hidden_size": 4}}))
     recurrent = {"architecture": "lstm", "readout": "last", "weight_decay": 1}
     writer.submit(store, parse_spec({"name": "b", "model_seeds": [0], "fixed": recurrent}))
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql(
             "UPDATE run SET state = 'done', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10, wrong = 1,"
             " tested_within = 5, wrong_within = 0, within_from = 'test', tested_beyond = 5,"

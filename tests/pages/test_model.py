@@ -185,7 +185,7 @@ def test_a_link_of_nonsense_is_named(
 def test_a_run_without_a_model_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     store = open_writer(str(tmp_path / "failed.db"))
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
     page = shown(open_app(monkeypatch, file_of(store), "model", run="1"))
     assert "run 1 is failed and has no model to look into: diverged *here*" in page.errors[0]

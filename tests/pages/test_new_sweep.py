@@ -12,7 +12,7 @@ from dashboard.launch import fields, starting_point, strings
 from seqcls.problem import configuration
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.work import background_worker

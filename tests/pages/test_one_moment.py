@@ -17,7 +17,7 @@ from dashboard.server.shared_answers import SharedAnswers
 from seqcls.errors import StoreBusyError, StoreError
 from sweeps.api.old_pages.database import as_of_now, one_moment
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import View
@@ -57,7 +57,7 @@ def test_what_is_read_is_of_one_moment(any_db: str) -> None:
         assert len(queries.runs(open_reader(any_db))) == 3
         with as_of_now():
             assert len(queries.runs(reader)) == 4
-        with pytest.raises(StoreError), reader.begin() as connection:
+        with pytest.raises(StoreError), reader.read() as connection:
             connection.exec_driver_sql("SELECT 1 FROM nowhere")
         assert len(queries.runs(reader)) == 4, "an error ends the moment"
     assert len(queries.runs(reader)) == 4
@@ -72,7 +72,7 @@ def test_a_page_that_is_drawn_while_results_change_agrees_with_itself(
 
     def storing(self: SharedAnswers, key: Any, make: Any) -> Any:
         if "count" in str(key[0]) or "failing" in str(key[0]):
-            with store.change() as connection:
+            with store.write() as connection:
                 written = connection.exec_driver_sql(
                     "UPDATE run SET wrong = 1, wrong_beyond = 1, fn = 1, tp = tp - 1 WHERE id = "
                     "(SELECT min(id) FROM run WHERE wrong = 0)"
@@ -132,7 +132,7 @@ def test_a_page_holds_up_no_writer_of_a_packed_file(asked: Store) -> None:
 
 def test_a_change_makes_an_answer_old_but_not_within_a_page(asked: Store) -> None:
     def sweeps_seen(store: Store) -> int:
-        with store.begin() as connection:
+        with store.read() as connection:
             return int(connection.exec_driver_sql("SELECT count(*) FROM sweep").scalar() or 0)
 
     remembered, calls = data.cached(sweeps_seen), list[int]()

@@ -17,7 +17,7 @@ from sweeps import api
 from sweeps.api.old_pages.failures import start_cause_search
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer, pack, to_write
 from sweeps.store.reads import queries
 from sweeps.work import background_worker
@@ -143,14 +143,14 @@ def test_a_file_in_write_ahead_mode_is_read_without_files_beside_it(
 ) -> None:
     file = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
     store = open_writer(str(file))
-    with store.change():
+    with store.write():
         pass
     assert file.read_bytes()[18:20] == b"\2\2", "in write-ahead mode"
     assert [x.name for x in tmp_path.iterdir()] == ["runs.db"]
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
     made: list[str] = []
     reader = open_reader(str(file))
-    with reader.begin() as connection:
+    with reader.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM run").scalar() == 43
         made += [x.name for x in tmp_path.iterdir()]
     assert made == ["runs.db"]
@@ -162,12 +162,12 @@ def test_what_a_sweep_writes_meanwhile_is_seen(
     file = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
     store = open_writer(str(file))
     with store.kept_open():
-        with store.change():
+        with store.write():
             pass
         monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
         first = queries.revision(open_reader(str(file)))
         monkeypatch.delenv("SEQCLS_READ_ONLY")
-        with store.change():
+        with store.write():
             pass
         monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
         assert queries.revision(open_reader(str(file))) != first

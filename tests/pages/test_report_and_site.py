@@ -152,7 +152,7 @@ def test_what_people_wrote_is_text_whatever_it_holds_in_reports_and_sites(tmp_pa
     store = open_writer(db)
     for name in list(sweep_queries.specifications(store))[2:-1]:
         delete(store, name)
-    with store.change() as connection:
+    with store.write() as connection:
         change = "UPDATE sweep SET name = ?, description = ? WHERE id = 2"
         connection.exec_driver_sql(change, (MARKUP, MARKUP))
         change = "UPDATE test_string SET string = ? || string WHERE string LIKE 'a{100}b%'"

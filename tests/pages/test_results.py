@@ -21,7 +21,7 @@ from sweeps.api.old_pages.judging_runs import compare_runs
 from sweeps.cli.results import comparison_sentences
 from sweeps.statistics.differences import string_differences
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import misclassified, overview, queries
 from sweeps.store.reads.selection import View

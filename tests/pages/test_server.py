@@ -61,7 +61,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("db") / FOLDER
     folder.mkdir()
     copied = Path(shutil.copy(ROOT / "runs.db", folder / "runs.db"))
-    with open_writer(str(copied)).change():
+    with open_writer(str(copied)).write():
         pass
     assert copied.read_bytes()[18:20] == b"\2\2"
     return copied

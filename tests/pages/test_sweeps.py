@@ -21,7 +21,7 @@ from sweeps.api.old_pages.overview import Note
 from sweeps.grid.grouping import make_groups
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.workers import queued_runs
@@ -177,7 +177,7 @@ def test_why_training_failed_is_on_the_page_of_sweeps(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
     put_failure(store, [1], "diverged *here*")
     app = open_app(monkeypatch, file_of(store))
@@ -194,7 +194,7 @@ def test_loss_curves_of_models_in_training_grow_though_no_revision_tells_of_it(
     del kinds
     store = open_writer(str(copy_of("kinds", "kinds.db", tmp_path)))
     sweep_id = sweep_of(store, "counted")
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql(
             "UPDATE run SET state = 'queued' WHERE id = (SELECT max(run_id) FROM sweep_run "
             f"WHERE sweep_id = {sweep_id})"
@@ -217,7 +217,7 @@ def test_loss_curves_of_models_in_training_grow_though_no_revision_tells_of_it(
     for epoch in (1, 2):
         writer.record_losses(store, [(claim, [EpochLosses(0, epoch, 4.0, 2.0)])])
         assert drawn() == {"finished": 3, "in training": epoch}
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE worker SET heartbeat_at = '2001-01-01T00:00:00+00:00'")
     assert drawn() == {"finished": 3, "worker died": 2}
     assert "The worker of 1 model" in said(app)
@@ -262,7 +262,7 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_resumed_stopped_and_d
     app.button("resume sidebar 1").click()
     rerun(app)
     assert len(started) == 1
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'running' WHERE id = 1")
     app = open_app(monkeypatch, db)
     app.button("stop sidebar 1").click()
@@ -270,7 +270,7 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_resumed_stopped_and_d
     assert rows(store, "SELECT state FROM sweep_state WHERE sweep_id = 1") == [("stopped",)]
     assert "0 of 3 models · 1 in training · stopped" in said(app)
     assert "resume sidebar 1" in [button.key for button in app.button]
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'queued'")
     app = open_app(monkeypatch, db, "sweeps", sweep_id="1")
     assert app.button("delete 1").label == "Delete these 3 models"
@@ -293,7 +293,7 @@ def test_a_deletion_spares_another_file_in_the_place_of_the_database(
     monkeypatch.setenv("SEQCLS_DB", str(file_of(store)))
     writer.submit(store, parse_spec(OWN))
     app = open_app(monkeypatch, file_of(store), "sweeps", sweep_id="1")
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE sweep SET name = 'of another file'")
     app.button("delete 1").click()
     rerun(app)

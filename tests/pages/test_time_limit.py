@@ -10,7 +10,7 @@ import pytest
 from dashboard import data
 from seqcls.errors import StoreError
 from sweeps.store import database, writer
-from sweeps.store.databases.engine import Store, limit_reads
+from sweeps.store.database import Store, limit_reads
 from sweeps.store.opening import open_writer
 from tests.app import open_app, said
 from tests.databases import spec
@@ -41,10 +41,10 @@ def test_a_question_to_a_file_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_long_question_to_a_file_is_ended_in_its_midst(tmp_path: Path) -> None:
-    reader = submitted(str(tmp_path / "x.db")).reader()
+    reader = submitted(str(tmp_path / "x.db"))
     limit_reads(0.2)
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
-    with pytest.raises(StoreError, match=ADVICE), reader.begin() as connection:
+    with pytest.raises(StoreError, match=ADVICE), reader.read() as connection:
         connection.exec_driver_sql(endless)
 
 

@@ -26,7 +26,7 @@ from seqcls.interpretability.ablation import ablate, backend_of
 from seqcls.interpretability.certification import certify, errors_up_to
 from seqcls.interpretability.trained_model import TrainedModel
 from sweeps.grid.spec import parse_spec
-from sweeps.store.databases.engine import limit_reads
+from sweeps.store.database import limit_reads
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.selection import View
 from tests.app import open_app, rerun, said

@@ -13,7 +13,7 @@ from seqcls.interpretability.states_by_counts import activations
 from seqcls.prediction import predict
 from seqcls.problem import resolve
 from seqcls.weights import from_bytes
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import misclassified, queries
 from tests.commands import run_main

@@ -14,7 +14,7 @@ from seqcls.interpretability.family import parse_family
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.sentences import explanation_text
 from seqcls.problem import resolve
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import misclassified, queries
 from tests.conftest import LONG, ROOT

@@ -19,7 +19,7 @@ from sweeps.api.models import trained_model
 from sweeps.api.trials import mechanisms_of
 from sweeps.cli.app import app
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained, misclassified, queries, sweep_queries
 from sweeps.store.reads.selection import View
@@ -44,7 +44,7 @@ def run(store: Store, *arguments: str) -> str:
 
 
 def wrong_of(store: Store, run_id: int) -> list[str]:
-    return [str(x) for x in misclassified.string_errors(store.reader(), run_id)["string"]]
+    return [str(x) for x in misclassified.string_errors(store, run_id)["string"]]
 
 
 def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
@@ -73,13 +73,13 @@ def test_the_command_stores_causes_and_says_them_by_configuration(shipped: Store
     assert [number for *_, number in stored] == [10] * 6
     for share, strings in rows(shipped, "SELECT share, strings FROM cause"):
         assert share == pytest.approx(strings / 10)
-    before = queries.revision(shipped.reader())
+    before = queries.revision(shipped)
     record = json.loads(run(shipped, *sweep, "--sample", "10", "--json"))
-    assert queries.revision(shipped.reader()) == before, "what is stored is not found again"
+    assert queries.revision(shipped) == before, "what is stored is not found again"
     assert record["failing"] == 6
     leading = {own["mechanism"]: own["seeds"] for own in record["by_configuration"]}
     assert leading == {"dilution": 5, "not learned": 1}
-    assert verify(shipped.reader()).damages == []
+    assert verify(shipped).damages == []
 
 
 def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> None:
@@ -106,16 +106,16 @@ def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> Non
 def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
     shipped: Store,
 ) -> None:
-    found = failures.causes_of(shipped.reader(), 38, wrong_of(shipped, 38), 10)
+    found = failures.causes_of(shipped, 38, wrong_of(shipped, 38), 10)
     assert [own.mechanism for own in found] == ["not learned", "two heads on one letter"]
     assert found[0].tokens == (
         "wrong on 75 of 508 test strings of trained lengths; training loss was no longer falling "
         "at the end; 30 epochs, epoch 30 kept"
     )
     writer.record_causes(shipped, 39, [replace(FOUND[0], share=1.0)])
-    assert set(explained.causes(shipped.reader())["run_id"]) == {39}
+    assert set(explained.causes(shipped)["run_id"]) == {39}
     assert failures.attribute(shipped, [38, 39], 3) == 1, "of 39 as many were looked at before"
-    assert set(explained.causes(shipped.reader())["run_id"]) == {38, 39}
+    assert set(explained.causes(shipped)["run_id"]) == {38, 39}
     assert failures.attribute(shipped, [38, 39], 3) == 0
     said = run(shipped, "remedies", "38")
     assert "run 38 has not learned the trained lengths: wrong on 75 of 508 test strings" in said
@@ -126,15 +126,15 @@ def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
 def test_by_another_accuracy_it_fails_by_what_is_then_found(shipped: Store) -> None:
     assert failures.attribute(shipped, [38, 39]) == 2
     before = rows(shipped, "SELECT * FROM cause")
-    lower = failures.causes_judged(shipped.reader(), [38, 39], 0.8)
+    lower = failures.causes_judged(shipped, [38, 39], 0.8)
     assert "not learned" not in set(lower["mechanism"])
     for run_id in (38, 39):
         own = failures.causes_of_run(shipped, run_id, 0.8)
         assert own["share"].sum() == pytest.approx(1.0)
         assert own.to_dict("records") == lower[lower["run_id"] == run_id].to_dict("records")
-        errors = misclassified.string_errors(shipped.reader(), run_id)
+        errors = misclassified.string_errors(shipped, run_id)
         wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
-        found = failures.causes_of(shipped.reader(), run_id, wrong, SAMPLE, 0.8)
+        found = failures.causes_of(shipped, run_id, wrong, SAMPLE, 0.8)
         assert own["mechanism"].tolist() == [x.mechanism for x in found]
     assert rows(shipped, "SELECT * FROM cause") == before, "nothing of it is stored"
     said = run(shipped, "remedies", "38", "--learned-at", "0.8")
@@ -151,25 +151,25 @@ def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:
     assert not by_run[8]["sensitive"]
     assert (by_run[9]["least"], by_run[9]["most"]) == (972, 973)
     assert len(rows(shipped, "SELECT * FROM perturbation")) == 3 * 9
-    before = queries.revision(shipped.reader())
+    before = queries.revision(shipped)
     run(shipped, "sensitive", *meant)
-    assert queries.revision(shipped.reader()) == before, "what is stored is not trained again"
+    assert queries.revision(shipped) == before, "what is stored is not trained again"
     assert "lower_magnitude_initializations" in run(shipped, "sensitive")
 
 
 def test_what_is_found_goes_with_its_run(shipped: Store, tmp_path: Path) -> None:
-    before = queries.revision(shipped.reader())
+    before = queries.revision(shipped)
     writer.record_causes(shipped, 39, FOUND)
     writer.record_perturbations(shipped, 39, [Confusion(2886, 1443, 0, 5655)] * 2)
-    assert queries.revision(shipped.reader()) > before
+    assert queries.revision(shipped) > before
     fresh = open_writer(str(tmp_path / "other.db"))
-    writer.merge(fresh, shipped.reader())
-    writer.merge(fresh, shipped.reader())
-    merged = explained.causes(fresh.reader())
+    writer.merge(fresh, shipped)
+    writer.merge(fresh, shipped)
+    merged = explained.causes(fresh)
     assert merged["mechanism"].tolist() == [own.mechanism for own in FOUND]
-    assert len(explained.perturbations(fresh.reader())) == 2
-    sweep = sweep_queries.find_sweep(shipped.reader(), "lower_magnitude_initializations")
+    assert len(explained.perturbations(fresh)) == 2
+    sweep = sweep_queries.find_sweep(shipped, "lower_magnitude_initializations")
     writer.delete(shipped, sweep)
-    assert explained.causes(shipped.reader()).empty
-    assert explained.perturbations(shipped.reader()).empty
-    assert verify(shipped.reader()).damages == []
+    assert explained.causes(shipped).empty
+    assert explained.perturbations(shipped).empty
+    assert verify(shipped).damages == []

@@ -12,7 +12,7 @@ from dashboard.views.scores import points
 from sweeps.api.old_pages import overview as pages
 from sweeps.api.old_pages.curves import Measure, median_curves
 from sweeps.statistics.intervals import median_intervals
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.selection import View
 
 AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}

@@ -16,7 +16,7 @@ from sweeps import api
 from sweeps.api.old_pages import overview as pages
 from sweeps.api.old_pages import reading
 from sweeps.results import BORDER_SHARES
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import overview
 from sweeps.store.reads.selection import View

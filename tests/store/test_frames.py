@@ -17,7 +17,7 @@ from sweeps.api.old_pages import overview as pages
 from sweeps.api.old_pages.searching import ErrorSearch
 from sweeps.results import Outcome
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import overview, queries, sweep_queries
 from sweeps.store.reads.selection import View
@@ -39,7 +39,7 @@ def small(shared_db: str) -> Store:
     """Four configurations of five seeds, of which some fail, and another sweep of two seeds."""
     store = make_database(shared_db, AXES, seeds=5, errors=8)
     writer.submit(store, spec(name="part", model_seeds="0..1", axes=AXES))
-    with store.change() as connection:
+    with store.write() as connection:
         # Of one configuration the shortest string is the empty one.
         connection.exec_driver_sql(
             "UPDATE run SET lengths = replace(lengths, '[[1,', '[[0,') WHERE config_id = 1"
@@ -192,7 +192,7 @@ def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -
     store = open_writer(any_db)
     writer.submit(store, spec(name="first", model_seeds="0..3", description="what it is for"))
     before: Any = pages.members_revision(store)
-    with store.change() as connection:
+    with store.write() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'x' WHERE id = 1")
     put_failure(store, [2], "it diverged")
     (row,) = pages.configurations(open_reader(any_db), View()).to_dict("records")
@@ -242,7 +242,7 @@ def ranged(any_db: str) -> Store:
     names = ("tested_within", "wrong_within", "tested_beyond", "wrong_beyond")
     changed = ", ".join(f"{name} = :{name}" for name in names)
     done = "state = 'done', within_from = 'test', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10"
-    with store.change() as connection:
+    with store.write() as connection:
         for run_id, counts in enumerate(COUNTS, 1):
             connection.execute(
                 text(f"UPDATE run SET {done}, wrong = 1, {changed} WHERE id = {run_id}"),
@@ -281,7 +281,7 @@ def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store)
         threshold = links.as_share(percentage)
         assert threshold == right / tested == float(f"{percentage}e-2")
         wrong = f"{tested - right} + CASE id WHEN 1 THEN 1 ELSE 0 END"
-        with ranged.change() as connection:
+        with ranged.write() as connection:
             connection.execute(
                 text(
                     f"UPDATE run SET tested = {tested}, wrong = {wrong}, tested_within = {tested}, "

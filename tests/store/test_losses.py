@@ -11,7 +11,7 @@ from seqcls.errors import StoreBusyError
 from seqcls.results import EpochLosses
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from sweeps.store.verification import verify
@@ -51,7 +51,7 @@ def test_losses_in_training_are_progress_raise_no_revision_and_wait_for_nobody(
 ) -> None:
     before = queries.revision(store)
     new = [EpochLosses(1, 1, 4.0, 2.0)]
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET failures = failures")
         with pytest.raises(StoreBusyError):
             writer.record_losses(store.without_waiting(), [(told, new)])
@@ -93,7 +93,7 @@ def died(store: Store, told: writer.Claim) -> None:
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql(f"UPDATE worker SET pid = {child}")
     assert writer.release_dead(store) == len(told.runs)
 
@@ -122,7 +122,7 @@ def test_nothing_is_left_of_a_run_that_is_no_longer_trained(
 
 def test_losses_of_an_attempt_are_not_those_of_another(store: Store, told: writer.Claim) -> None:
     # As a version would give it back that knows nothing of them.
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'queued', worker_id = NULL")
     _, again = claimed(store, 1)
     writer.record_losses(store, [(told, TOLD)])

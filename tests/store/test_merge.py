@@ -10,7 +10,7 @@ import pytest
 from seqcls.errors import ConfigError, StoreDamagedError
 from sweeps.api.exports import _without_formulas, export, without_formulas
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import misclassified, queries
 from sweeps.store.verification import verify

@@ -21,7 +21,7 @@ from sweeps.api.sweeping import status, sweep_ids
 from sweeps.cli.asking import theory
 from sweeps.cli.printing import named_columns
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.selection import View, WrittenValue

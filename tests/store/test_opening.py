@@ -15,7 +15,7 @@ from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
 from sweeps import api
 from sweeps.api.models import trained_model
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import (
     SCHEMA_VERSION,
     alembic_config,
@@ -32,7 +32,7 @@ from tests.databases import change, file_of, rows, spec
 
 
 def test_the_migrations_make_the_tables_of_the_version_that_is_asked_for(store: Store) -> None:
-    with store.begin() as connection:
+    with store.read() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
     assert ScriptDirectory.from_config(alembic_config()).get_current_head() == SCHEMA_VERSION
 
@@ -42,10 +42,10 @@ def test_a_writer_uses_wal_and_foreign_keys_and_a_reader_cannot_write(store: Sto
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1
-    with pytest.raises(StoreError, match="FOREIGN KEY"), store.begin() as connection:
+    with pytest.raises(StoreError, match="FOREIGN KEY"), store.write(quiet=True) as connection:
         connection.exec_driver_sql("INSERT INTO sweep_run VALUES (99, 99)")
     reader = open_reader(str(store.path))
-    with pytest.raises(StoreError, match="it may not be written"), reader.begin() as connection:
+    with pytest.raises(StoreError, match="it may not be written"), reader.read() as connection:
         connection.exec_driver_sql("DELETE FROM sweep")
 
 

@@ -23,7 +23,7 @@ from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wron
 from sweeps.records import read_errors
 from sweeps.results import OUTPUT_COUNTS, RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.reads import misclassified, queries, sweep_queries
 from sweeps.store.reads.selection import View

@@ -33,7 +33,7 @@ from sweeps.api.presentation import describe_proofs
 from sweeps.api.proving import stored_proof
 from sweeps.results import ProofRecord
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained, queries
 from sweeps.store.verification import verify
@@ -110,7 +110,7 @@ def test_a_proof_that_was_changed_is_damage_and_is_not_merged_and_no_test_contra
         change(store, statement)
         assert found() == ["its proof does not fit its digest"]
     empty = open_writer(str(tmp_path / "new.db"))
-    assert writer.merge(empty, store.reader()).results == 1
+    assert writer.merge(empty, store).results == 1
     assert kept(empty) is None
     writer.record_proof(store, 1, record_of(store, **PROVED))
     change(store, "UPDATE run SET wrong = 1")
@@ -140,10 +140,10 @@ def test_merging_takes_over_proofs_and_prefers_those_that_decided(
         if ours is not None:
             writer.record_proof(store, 1, record_of(store, **ours))
         writer.record_proof(source, 1, record_of(source, **theirs))
-        writer.merge(store, source.reader())
+        writer.merge(store, source)
         assert kept(store) == record_of(store, **merged), number
         empty = open_writer(str(shutil.copy(made_file, tmp_path / f"empty{number}")))
-        writer.merge(empty, source.reader())
+        writer.merge(empty, source)
         assert kept(empty) == record_of(source, **theirs), number
         assert verify(empty).damages == verify(store).damages == []
 
@@ -272,9 +272,9 @@ def test_a_certificate_of_a_former_format_is_proved_anew(
     former = zlib.decompress(record.certificate).replace(b"certificate 2", b"certificate 1")
     decided = kept_proof(proved)
     writer.record_proof(proved, 1, replace(record, certificate=zlib.compress(former)))
-    assert stored_proof(proved.reader(), trained_model(proved.reader(), 1)) is None
+    assert stored_proof(proved, trained_model(proved, 1)) is None
     monkeypatch.setattr(prover, "prove", lambda *_: decided)
-    assert api.prove(proved.reader(), 1).outcome == "proved"
+    assert api.prove(proved, 1).outcome == "proved"
     now = kept_proof(proved)
     assert checker.check(now.certificate or {}) == now.regions
 
@@ -293,20 +293,19 @@ def test_what_is_proved_is_kept_with_its_certificate(
     proved: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prover, "prove", never)
-    store = proved.reader()
-    for found in (api.prove(store, "hand/0"), api.prove(store, 1, seconds=999.0)):
+    for found in (api.prove(proved, "hand/0"), api.prove(proved, 1, seconds=999.0)):
         assert (found.outcome, found.of_language, len(found.automaton.table)) == ("proved", True, 2)
         assert checker.check(found.certificate or {}) == found.regions > 0
-    assert verify(store).damages == []
+    assert verify(proved).damages == []
     path = tmp_path / "proof.json"
     asked(file_of(proved), "prove", "hand/0", "--certificate", str(path))
     assert path.read_text() == to_text(found.certificate or {})
     told = json.loads(asked(file_of(proved), "verdict", "hand/0", "--every-length", "--json"))
     assert told["seconds"] == found.seconds
     with pytest.raises(AssertionError, match="proved anew"):
-        api.prove(store, 1, again=True)
+        api.prove(proved, 1, again=True)
     with pytest.raises(AssertionError, match="proved anew"):
-        api.prove(store, 1, learned=True)
+        api.prove(proved, 1, learned=True)
 
 
 def test_what_was_not_decided_is_tried_again_with_a_larger_budget(
@@ -318,7 +317,7 @@ def test_what_was_not_decided_is_tried_again_with_a_larger_budget(
         patched.setattr(prover, "prove", lambda *_: vain)
         with patched.context() as reading:
             reading.setenv("SEQCLS_READ_ONLY", "1")
-            assert api.prove(store.reader(), 1, regions=1) == vain
+            assert api.prove(store, 1, regions=1) == vain
             assert kept(store) is None, "nothing is stored where nothing may be written"
         assert api.prove(store, 1, regions=1) == vain
         assert result(store) == "not decided"
@@ -336,13 +335,13 @@ def test_a_proof_of_other_weights_counts_for_nothing(
 ) -> None:
     weights = from_bytes(queries.weights(proved, 1))
     weights["classifier.bias"] = weights["classifier.bias"] + np.float32(0.01)
-    with proved.begin() as connection:
+    with proved.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE checkpoint SET weights = ?", (to_bytes(weights),))
     reseal(proved)
-    opened = trained_model(proved.reader(), 1)
-    assert stored_proof(proved.reader(), opened) is None
+    opened = trained_model(proved, 1)
+    assert stored_proof(proved, opened) is None
     monkeypatch.setattr(prover, "prove", lambda *_: undecided(proved, 5))
-    assert api.prove(proved.reader(), 1).outcome == "not decided"
+    assert api.prove(proved, 1).outcome == "not decided"
     now = kept(proved)
     assert now is not None
     assert now.weights == digest(weights)
@@ -362,7 +361,7 @@ def test_all_strings_shows_what_is_stored_and_keeps_what_is_proved(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the page: it asks before it proves, then keeps it, and proves nothing that is kept."""
-    assert "every_length" not in api.runs(store.reader())
+    assert "every_length" not in api.runs(store)
     page = open_app(monkeypatch, file_of(store), "model", run="1", view="All strings")
     assert "Proved" not in plain(page)
     page.toggle(key="every_string").set_value(True)

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, Engine, event, make_url
 
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.store.verification import verify
@@ -57,7 +57,7 @@ def test_no_statement_goes_through_all_runs_for_every_run(cramped: Store) -> Non
 
 def test_a_commit_reads_no_run_but_its_own(cramped: Store) -> None:
     """However many are done, and however many wait in other sweeps."""
-    with cramped.begin() as connection:
+    with cramped.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'done' WHERE id <= 5000")
         connection.exec_driver_sql("ANALYZE")
     sweep_id = writer.submit(cramped, spec(name="last", fixed=SHORT))

@@ -40,7 +40,7 @@ def test_what_is_written_is_read_back_and_read_by_plain_sql(any_db: str, kind: s
     assert back.numbers.tolist() == [*numbers]
     np.testing.assert_array_equal(back.logits.astype(logits.dtype), logits)
     store = open_writer(any_db)
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         for statement, values in (
             ("INSERT INTO test_set VALUES (1, 'k', '{}', NULL)", [{}]),
             ("INSERT INTO config VALUES (1, 'k', '{}', 1)", [{}]),

@@ -5,7 +5,7 @@ import pytest
 from dashboard import data
 from seqcls.errors import StoreError
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries
 from sweeps.store.verification import verify

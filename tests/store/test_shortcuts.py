@@ -19,7 +19,7 @@ from seqcls.shortcuts import READERS
 from sweeps import api
 from sweeps.api.old_pages import reading
 from sweeps.api.presentation import display_strings
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.verification import verify
@@ -284,7 +284,7 @@ def test_pages_and_reports_say_what_can_be_reached_without_the_language(
     assert set(app.dataframe[0].value["shortcut"].str.strip()) == expected
     # Two epochs teach nothing.
     assert "No better than a shortcut: 2 of 2 configurations" in [x.label for x in app.expander]
-    told = written(store.reader(), "forms")
+    told = written(store, "forms")
     assert "<th>shortcut</th>" in told
     for page in (said(app), told):
         assert "no better than a linear reader of the" in page

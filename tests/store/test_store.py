@@ -18,7 +18,7 @@ from sweeps.api.old_pages.searching import ErrorSearch
 from sweeps.processes import environment_of
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer, to_write
 from sweeps.store.reads import queries, sweep_queries, workers
 from sweeps.store.reads.stored import read_runs
@@ -161,7 +161,7 @@ def test_a_run_whose_worker_is_lost_is_tried_three_times(store: Store) -> None:
 
 def digests(store: Store) -> Iterator[tuple[str, str]]:
     """Every run's stored digest, and the one that its stored rows have."""
-    with store.begin() as connection:
+    with store.read() as connection:
         ids = [run_id for (run_id,) in connection.exec_driver_sql("SELECT id FROM run").all()]
         for stored in read_runs(connection, ids):
             yield stored.run["digest"], stored.digest()
@@ -226,7 +226,7 @@ def test_a_configuration_comes_back_as_it_was(store: Store) -> None:
     ((key, text),) = rows(store, "SELECT key, json FROM config")
     assert (key, json.loads(text)["hidden_size"]) == (config.key, 16)
     # A field that it predates has its default.
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         old = json.dumps({"hidden_size": 2})
         connection.exec_driver_sql(f"UPDATE config SET json = '{old}'")
     assert queries.run_config(store, 1) == RunConfig()
@@ -236,12 +236,11 @@ def test_a_configuration_comes_back_as_it_was(store: Store) -> None:
 def test_what_is_open_for_reading_can_be_opened_for_writing_and_by_another_process(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading = store.reader()
-    writer.submit(to_write(reading), spec(name="again"))
-    assert sweep_queries.find_sweep(reading, "again")
+    writer.submit(to_write(store), spec(name="again"))
+    assert sweep_queries.find_sweep(store, "again")
     # As for a process that is started: the environment names it, its password too.
-    monkeypatch.setenv("SEQCLS_DB", environment_of(reading.address)["SEQCLS_DB"])
-    assert open_reader().location == reading.location
+    monkeypatch.setenv("SEQCLS_DB", environment_of(store.address)["SEQCLS_DB"])
+    assert open_reader().location == store.location
 
 
 def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
@@ -249,7 +248,7 @@ def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
 ) -> None:
     filled(store)
     long = "".join("ab"[n % 2] for n in range(10_000))
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.exec_driver_sql(
             f"INSERT INTO test_string VALUES (1, 16000000, '{long}', 10000, 1, 1, NULL, NULL)"
         )

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries, sweep_queries, workers
 from sweeps.store.reads.workers import is_alive
@@ -141,7 +141,7 @@ def test_progress_counts_and_gives_a_rate_while_runs_are_trained(store: Store) -
 
 def _take_no_time_beside_training(store: Store) -> None:
     """As if storing them had taken no time, however busy this machine is."""
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.execute(update(Run).values(finished_at=Run.started_at))
 
 
@@ -202,7 +202,7 @@ def test_submitting_and_deleting_beside_workers_ends_in_no_deadlock(any_db: str)
     def work_for_a_while(_: int) -> int:
         own = open_writer(any_db)
         worker_id, recorded = writer.register_worker(own), 0
-        for group in groups(own.reader()) * 3:
+        for group in groups(own) * 3:
             claim = writer.claim(own, worker_id, group)
             if claim is not None:
                 recorded += writer.record(own, claim, [outcome(0)] * len(claim.runs))

@@ -15,7 +15,7 @@ from sqlalchemy import make_url
 from seqcls.errors import StoreError
 from sweeps.grid.spec import parse_spec, read_spec
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.work import background_worker

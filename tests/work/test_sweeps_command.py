@@ -20,7 +20,7 @@ from sweeps.cli.parameters import RUNS_FAILED, RUNS_LEFT
 from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.work import jobs

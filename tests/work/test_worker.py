@@ -24,7 +24,7 @@ from seqcls.errors import MachineError, StoreBusyError, StoreUnavailableError
 from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.work import jobs
@@ -187,19 +187,18 @@ def test_a_machine_that_draws_other_test_strings_stops_and_charges_no_run(
 
 def test_runs_are_listed_while_others_are_submitted(store: Store) -> None:
     writer.submit(store, parse_spec(GRID))
-    reader = store.reader()
     submitted: list[str] = []
 
-    @event.listens_for(reader._engine(writes=False), "after_cursor_execute")
+    @event.listens_for(store._engine(writes=False), "after_cursor_execute")
     def submit(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if "config" in statement and not submitted:
             submitted.append(statement)
             more = GRID | {"name": "more", "axes": {"hidden_size": [5]}}
             writer.submit(open_writer(str(store.path)), parse_spec(more))
 
-    assert len(queries.runs(reader)) == 6
+    assert len(queries.runs(store)) == 6
     assert len(submitted) == 1
-    assert len(queries.runs(reader)) == 8
+    assert len(queries.runs(store)) == 8
 
 
 def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db: str) -> None:

@@ -13,13 +13,13 @@ from sqlalchemy import Connection, select
 
 from seqcls.fields import language_of
 from sweeps.records import error_numbers
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import one_of
+from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.misclassified import TestStrings, kinds_of_errors
 from sweeps.store.reads.selection import KINDS, View
 from sweeps.store.reads.stored import tested_lengths
 from sweeps.store.reads.test_sets import names_of_datasets
+from sweeps.store.statements import one_of
 from sweeps.store.tables import Config, Run, TestSetRow, TestString
 
 RUNS_AT_ONCE = 1_000
@@ -53,7 +53,7 @@ def breaking_strings(store: Store, view: View, limit: int) -> BreakingStrings:
     Args:
         limit: how many strings of each language.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         runs = frames.runs(connection, view)
         failing = runs[runs["picked"] & runs["failing"]]
         every = max(1, -(-int(failing["wrong"].sum()) // MOST_ERRORS))

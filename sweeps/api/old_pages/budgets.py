@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.budgets import Seeds, budget_models, seeds_judged
 from sweeps.store.reads.selection import View
@@ -61,7 +61,7 @@ def trained_further(
     stored = budget_models(store) if models is None else models
     ids = [config_id for model in stored for config_id in model.values()]
     runs: dict[int, dict[int, int]] = {}
-    with store.begin() as connection:
+    with store.read() as connection:
         found = frames.runs(connection, frames.of_configurations(view, ids))
     done = found.loc[found["state"] == RunState.DONE, ["run_id", "config_id", "model_seed"]]
     for run_id, config_id, seed in done.itertuples(index=False):

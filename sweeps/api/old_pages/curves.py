@@ -10,12 +10,12 @@ from sqlalchemy import ColumnElement, Connection, Select, select
 
 from sweeps.records import LENGTH_FIELDS, read_rows
 from sweeps.statistics.intervals import intervals_of
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import one_of, read
+from sweeps.store.database import Store
 from sweeps.store.reads import frames, overview
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.stored import length_rows, tested_lengths, texts_of
 from sweeps.store.reads.workers import dead_workers
+from sweeps.store.statements import one_of, read
 from sweeps.store.tables import Run, RunState, SweepRun
 
 Measure = Literal[
@@ -55,7 +55,7 @@ def median_curves(
         config_id, first_length, last_length, n (seeds), median, and low and high of its interval
         (missing where there is none); no row where there is no string to take a share of.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         runs = frames.runs(connection, replace(view, config_ids=config_ids))
         models = runs[runs["state"] == RunState.DONE]
         tested = tested_lengths(connection, config_ids)
@@ -144,7 +144,7 @@ def newest_losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.
         .order_by(Run.finished_at.desc(), Run.id.desc())
         .limit(LOOKED_AT)
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         losses = _first_models(read(connection, newest), configs, models)
         return _with_losses(connection, losses)
 
@@ -167,7 +167,7 @@ def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -
         .limit(LOOKED_AT)
     )
     dead = dead_workers(store)
-    with store.begin() as connection:
+    with store.read() as connection:
         runs = _first_models(read(connection, training), configs, models)
         orphaned = select(Run.id).where(Run.worker_id.in_(dead), one_of(Run.id, runs["run_id"]))
         left = set(connection.scalars(orphaned)) if dead else set()

@@ -15,7 +15,7 @@ from seqcls.errors import SeqclsError
 from sweeps.access import refuse_writes
 from sweeps.api.failures import attribute
 from sweeps.processes import environment_of, python
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.terminal import say
 

@@ -16,7 +16,7 @@ from sweeps.api.trials import (
     tables_of,
 )
 from sweeps.grid.spec import SweepSpec, parse_spec
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
 

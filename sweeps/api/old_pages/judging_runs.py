@@ -17,7 +17,7 @@ from sweeps.statistics.intervals import (
     newcombe,
     paired_newcombe,
 )
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import misclassified, queries
 from sweeps.store.reads.overview import judge_on, longer_lengths
 from sweeps.store.reads.selection import View
@@ -63,7 +63,6 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     Raises:
         UnknownRunError: there is no such run, or it is not finished.
     """
-    store = store.reader()
     view = replace(thresholds or View(), run_ids=(a, b))
     frame = queries.runs(store, view)
     longer = longer_lengths(store, set(frame["config_id"].tolist()))

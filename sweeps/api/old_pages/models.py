@@ -2,7 +2,7 @@
 
 from seqcls.problem import resolve
 from seqcls.questions import RunModel
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.queries import stored_model
 
 

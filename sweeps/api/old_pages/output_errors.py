@@ -5,7 +5,7 @@ from typing import get_args
 import pandas as pd
 
 from seqcls.results import ErrorKind
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.misclassified import errors_of_runs
 from sweeps.store.reads.overview import last_lengths
 
@@ -39,7 +39,7 @@ def first_wrong_positions(store: Store, run_id: int, width: int) -> pd.DataFrame
 
 def _sum_errors(store: Store, run_id: int, width: int, what: str) -> pd.DataFrame:
     """The test strings that a run got wrong, by length and what their outputs say."""
-    with store.begin() as connection:
+    with store.read() as connection:
         errors = errors_of_runs(connection, [run_id])
     # Of no transduction there is nothing to count.
     errors = errors if what in errors else errors.head(0).assign(**{what: None})

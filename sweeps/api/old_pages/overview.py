@@ -11,13 +11,13 @@ from seqcls.errors import UnknownRunError
 from seqcls.theory.predictions import TheoryPrediction, theory_of
 from sweeps.records import LENGTH_COUNTS, OUTPUT_COUNTS
 from sweeps.results import RANGE_COLUMNS, Outcome, solved_or_none
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import frame, read
+from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.overview import first_lengths, last_lengths
 from sweeps.store.reads.queries import config_texts, run_config, why_no_weights, with_outputs
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.stored import length_frame
+from sweeps.store.statements import frame, read
 from sweeps.store.tables import Checkpoint, Revision, Run, RunState, Sweep, SweepRun
 
 _COLUMNS = {"wrong": "errors", "fp": "false_positives", "fn": "false_negatives"}
@@ -25,13 +25,13 @@ _COLUMNS = {"wrong": "errors", "fp": "false_positives", "fn": "false_negatives"}
 
 def configs_revision(store: Store) -> int:
     """A number that is raised whenever configurations are added or deleted."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return connection.scalars(select(Revision.configs)).one()
 
 
 def predictions(store: Store, config_ids: Sequence[int]) -> dict[int, TheoryPrediction]:
     """What theory predicts of each of these configurations, by config_id."""
-    with store.begin() as connection:
+    with store.read() as connection:
         texts = config_texts(connection, config_ids)
     return {key: theory_of(json.loads(text)).first for key, text in texts.items()}
 
@@ -39,19 +39,19 @@ def predictions(store: Store, config_ids: Sequence[int]) -> dict[int, TheoryPred
 def model_seeds(store: Store) -> list[int]:
     """The model seeds that there are, in order."""
     query = select(Run.model_seed).distinct().order_by(Run.model_seed)
-    with store.begin() as connection:
+    with store.read() as connection:
         return list(connection.scalars(query))
 
 
 def count_runs(store: Store, view: View) -> int:
     """How many runs a view leaves."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return int(frames.runs(connection, view)["picked"].sum())
 
 
 def configurations(store: Store, view: View) -> pd.DataFrame:
     """One row a configuration, as `frames.configurations`."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return frames.configurations(frames.runs(connection, view))
 
 
@@ -67,7 +67,7 @@ def models(store: Store, view: View) -> pd.DataFrame:
         not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
         and on longer lengths; every_length and refuted_by, where a proof is stored.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         found = frames.runs(connection, view)
     done = found[found["state"] == RunState.DONE]
     return _for_pages(store, done.sort_values(["config_id", "model_seed"]))
@@ -83,7 +83,7 @@ def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.
 
 def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
     """Finished runs that the view picks, as `models`, the least accurate first."""
-    with store.begin() as connection:
+    with store.read() as connection:
         found = frames.worst_first(frames.runs(connection, view), view)
     return _for_pages(store, found[found["picked"]].head(limit))
 
@@ -94,7 +94,7 @@ def count_failing_models(store: Store, view: View) -> int:
 
 
 def _failing(store: Store, view: View) -> pd.DataFrame:
-    with store.begin() as connection:
+    with store.read() as connection:
         found = frames.worst_first(frames.runs(connection, view), view)
     return found[found["picked"] & found["failing"]]
 
@@ -111,7 +111,7 @@ def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
     of_run = replace(
         chosen, sweeps=(), without=(), model_seeds=(), config_ids=None, run_ids=(run_id,)
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         found = frames.runs(connection, of_run)
     return _for_pages(store, found[found["state"] == RunState.DONE], RANGE_COLUMNS)
 
@@ -122,7 +122,7 @@ def _for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> p
 
     Up to the length that is stored then there is no test string at all.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         shortest = frames.shortest_tested(connection, set(found["config_id"].tolist()))
     least = found["config_id"].map(shortest).fillna(-1)
     solved = found["solved_length"]
@@ -156,7 +156,7 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
         right_length_given (strings), edits and target_tokens, where any of the runs is of a
         transduction.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         scores = length_frame(connection, run_ids)
     scores["first_length"] = first_lengths(scores["length"].to_numpy(), width)
     groups = scores.groupby(["run_id", "first_length"])[list(LENGTH_COUNTS)]
@@ -172,7 +172,7 @@ def output_shares(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
         run_id, right_length_given (the share whose output is the target where the target's length
         is imposed) and token_error_rate; missing where a run is not of a transduction.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         scores = length_frame(connection, run_ids)
     sums = scores.groupby("run_id")[["tested", *OUTPUT_COUNTS]].sum(min_count=1).reset_index()
     sums = sums.astype(float).astype({"run_id": int})
@@ -193,7 +193,7 @@ def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
     """
     stored = select(Checkpoint.epoch, Run.best_epoch).join(Run, Run.id == Checkpoint.run_id)
     query = stored.where(Checkpoint.run_id == run_id).order_by(Checkpoint.epoch)
-    with store.begin() as connection:
+    with store.read() as connection:
         rows = connection.execute(query).all()
     kept = rows[0].best_epoch if rows else None
     if kept is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
@@ -205,7 +205,7 @@ def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
 
 def sweeps_with_models(store: Store, view: View) -> set[int]:
     """The sweeps that have a run of those that a view leaves."""
-    with store.begin() as connection:
+    with store.read() as connection:
         runs = frames.runs(connection, view)
         members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
     picked = runs.loc[runs["picked"], "run_id"]
@@ -214,7 +214,7 @@ def sweeps_with_models(store: Store, view: View) -> set[int]:
 
 def members_revision(store: Store) -> int:
     """A number that is raised whenever a sweep, or what runs it has, changes."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return connection.scalars(select(Revision.members)).one()
 
 
@@ -242,7 +242,7 @@ def sweeps_of_run(store: Store, run_id: int) -> list[str]:
         .where(SweepRun.run_id == run_id)
         .order_by(Sweep.id)
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         return list(connection.scalars(query))
 
 
@@ -260,7 +260,7 @@ class Note:
 def notes(store: Store) -> dict[int, Note]:
     """The note of each sweep that has one, by its id."""
     columns = (Sweep.id, Sweep.title, Sweep.note, Sweep.tags, Sweep.archived_at)
-    with store.begin() as connection:
+    with store.read() as connection:
         rows = connection.execute(select(*columns).order_by(Sweep.id)).all()
     every = {row.id: Note(row.title, row.note, tuple(json.loads(row.tags)), row[4]) for row in rows}
     return {sweep_id: note for sweep_id, note in every.items() if note != Note()}

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from seqcls.errors import InvalidStringError
 from seqcls.problem import tokenizer_of
 from seqcls.results import DRAWN
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import misclassified, queries
 from sweeps.store.reads.misclassified import errors_of_runs
 from sweeps.store.reads.selection import KINDS, Kind
@@ -87,7 +87,7 @@ def strings_by_drawn(store: Store, run_id: int, each: int) -> pd.DataFrame:
         it is not known how they were drawn.
     """
     query = select(Config.id, Config.test_set_id).join(Run, Run.config_id == Config.id)
-    with store.begin() as connection:
+    with store.read() as connection:
         config_id, test_set_id = connection.execute(query.where(Run.id == run_id)).one()
         test = stored_test_set(connection, test_set_id or 0)
         wrong = errors_of_runs(connection, [run_id])["number"].to_numpy(dtype=np.int64)

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from sweeps.grid.budgets import models_by_budget
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.queries import config_texts
 from sweeps.store.reads.selection import View
@@ -20,14 +20,14 @@ Seeds = dict[int, bool]
 
 def budget_models(store: Store) -> list[dict[int, int]]:
     """The models with several budgets: as `sweeps.grid.budgets.models_by_budget`."""
-    with store.begin() as connection:
+    with store.read() as connection:
         texts = config_texts(connection)
     return models_by_budget({key: json.loads(text) for key, text in texts.items()})
 
 
 def seeds_judged(store: Store, view: View, config_ids: Collection[int]) -> dict[int, Seeds]:
     """What finished seeds in scope of these configurations have come to on trained lengths."""
-    with store.begin() as connection:
+    with store.read() as connection:
         runs = frames.runs(connection, frames.of_configurations(view, config_ids))
     judged = runs[(runs["state"] == RunState.DONE) & (runs["tested_within"].fillna(0) > 0)]
     found: dict[int, Seeds] = {}
@@ -44,7 +44,7 @@ def seeds_of_sweep(store: Store, sweep: str, learned_at: float) -> "pd.DataFrame
         config_id, model_seed, done, judged and learned (0 or 1), epochs (missing where not done);
         in the order of configurations and seeds.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         runs = frames.runs(connection, View((sweep,), learned_at=learned_at))
     done = runs["state"] == RunState.DONE
     counts = {

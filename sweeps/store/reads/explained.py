@@ -16,11 +16,11 @@ from sweeps.results import (
     ProofRecord,
     ProofResult,
 )
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import frame, one_of
+from sweeps.store.database import Store
 from sweeps.store.findings import SHORT_TRIED, is_proof_with, read_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import View
+from sweeps.store.statements import frame, one_of
 from sweeps.store.tables import Finding, FindingKind, Run
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def not_learned(
     store: Store, run_ids: Collection[int], learned_at: float = LEARNED_AT
 ) -> "pd.DataFrame":
     """Those of these runs that have not learned: run_id, best_epoch and `RANGE_COLUMNS`."""
-    with store.begin() as connection:
+    with store.read() as connection:
         runs = frames.runs(connection, View(run_ids=tuple(run_ids), learned_at=learned_at))
     found = runs[runs["outcome"] == Outcome.NOT_LEARNED]
     return frames.whole(found)[["run_id", "best_epoch", *RANGE_COLUMNS]].reset_index(drop=True)
@@ -70,7 +70,7 @@ def not_learned(
 def most_explained(store: Store, view: View, most: int) -> list[int]:
     """The configurations of a view with most runs that fail and have causes, at most so many."""
     causes = select(Finding.run_id).where(Finding.kind == FindingKind.CAUSE).distinct()
-    with store.begin() as connection:
+    with store.read() as connection:
         runs = frames.runs(connection, view)
         explained = set(connection.scalars(causes))
     found = runs[runs["picked"] & runs["failing"] & runs["run_id"].isin(explained)]
@@ -118,7 +118,7 @@ def proof(store: Store, run_id: int, *, of_language: bool) -> ProofRecord | None
     nothing is, or nothing that fits.
     """
     kind, number = Finding.kind == FindingKind.PROOF, Finding.number == int(of_language)
-    with store.begin() as connection:
+    with store.read() as connection:
         for found in read_findings(connection, Finding.run_id == run_id, kind, number):
             if found.fits:
                 return ProofRecord(found.number, certificate=found.certificate, **found.fields)
@@ -129,7 +129,7 @@ def forgettings(store: Store) -> dict[int, dict[str, Any]]:
     """What runs forget while a word repeats, as `seqcls.proofs.forgetting` found it when a string
     of that form refuted them, by their ids.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         refuted = list(read_findings(connection, is_proof_with(ProofResult.REFUTED)))
     forgets = {
         x.run_id: json.loads(x.fields["details"]).get("forgetting") for x in refuted if x.fits
@@ -141,7 +141,7 @@ def _read_rows(store: Store, kind: FindingKind, run_ids: Sequence[int] | None) -
     import pandas as pd
 
     of_runs = () if run_ids is None else (one_of(Finding.run_id, run_ids),)
-    with store.begin() as connection:
+    with store.read() as connection:
         found = read_findings(connection, Finding.kind == kind, *of_runs)
         rows = [{"run_id": x.run_id, "number": x.number, **x.fields} for x in found]
     return pd.DataFrame(rows, columns=["run_id", "number", *FINDINGS[kind]])

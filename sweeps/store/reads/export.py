@@ -11,7 +11,7 @@ from sqlalchemy import select
 from seqcls.fields import TestSet
 from sweeps.records import LENGTH_COUNTS
 from sweeps.store import tables
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads.misclassified import ERRORS, TestStrings, errors_table
 from sweeps.store.reads.queries import run_config
 from sweeps.store.reads.stored import StoredRun, length_frame, read_runs
@@ -29,7 +29,7 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
     query = (
         select(tables.TestSetRow.id).join(Config, of_config).join(Run, Run.config_id == Config.id)
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         test = stored_test_set(connection, connection.scalars(query.where(Run.id == run_id)).one())
         (run,) = read_runs(connection, [run_id])
     errors = run.errors()
@@ -84,7 +84,7 @@ def results_of(store: Store, run_ids: Sequence[int], strings: TestStrings) -> di
     Args:
         strings: what is kept of the test sets that were read before.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         return {
             "lengths": pa.Table.from_pandas(
                 length_frame(connection, run_ids), schema=LENGTHS, preserve_index=False

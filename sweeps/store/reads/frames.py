@@ -16,9 +16,9 @@ import pandas as pd
 from sqlalchemy import Connection, Engine, select
 
 from sweeps.results import GENERALIZING, RANGE_COLUMNS, Outcome, ProofResult
-from sweeps.store.databases.statements import one_of, read
 from sweeps.store.reads.selection import KINDS, View, in_scope
 from sweeps.store.reads.stored import tested_lengths
+from sweeps.store.statements import one_of, read
 from sweeps.store.tables import (
     COUNTS,
     Finding,

@@ -15,12 +15,12 @@ from seqcls.errors import StoreDamagedError
 from seqcls.results import DRAWN, ErrorKind
 from sweeps.records import Errors, error_numbers, read_errors
 from sweeps.results import BORDER_SHARES
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import fetch, one_of
+from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import View, in_scope
 from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
+from sweeps.store.statements import fetch, one_of
 from sweeps.store.tables import Config, Run, RunState, TestString
 
 ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
@@ -252,7 +252,7 @@ def _drawn_of_runs(
         .where(*conditions, Run.state == RunState.DONE)
         .order_by(Config.test_set_id, Run.id)
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         rows = connection.execute(query).all()
         tested = tested_lengths(connection, {row.config_id for row in rows})
         for test_set_id, of_set in groupby(rows, lambda row: row.test_set_id):
@@ -314,7 +314,7 @@ def string_errors(store: Store, run_id: int) -> pd.DataFrame:
         the language), logit, occurrences (in the test set); drawn, where it is known how; of other
         tasks target, and of transductions `OUTPUT_COLUMNS`.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         errors = errors_of_runs(connection, [run_id])
     # Numbers sort strings as text, in every database alike.
     errors = errors.sort_values(["length", "number"], ignore_index=True)
@@ -337,7 +337,7 @@ def kinds_of_errors(labels: "pd.Series[int]") -> list[str]:
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified strings of these runs, as `errors_of_runs` but for their numbers."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return errors_of_runs(connection, run_ids).drop(columns="number")
 
 
@@ -345,6 +345,6 @@ def tested_strings(store: Store, config_id: int) -> set[str]:
     """The different strings that a configuration's models are tested on: those they can read."""
     config = queries.configs(store, (config_id,))[config_id]
     query = select(Config.test_set_id).where(Config.id == config_id)
-    with store.begin() as connection:
+    with store.read() as connection:
         test = stored_test_set(connection, connection.scalars(query).one() or 0)
     return set(compress(test.texts, are_tested(config, test)))

@@ -11,7 +11,7 @@ from seqcls.config import default_fields
 from seqcls.fields import language_of
 from seqcls.imported import PREFIX, fields_known, in_columns
 from sweeps.results import Outcome, differing_fields, exact_type
-from sweeps.store.databases.engine import Store
+from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.queries import config_texts
 from sweeps.store.reads.stored import config_of, length_frame, problem_of
@@ -55,19 +55,19 @@ def languages(store: Store) -> dict[int, str]:
 
 def dataset_names(store: Store) -> dict[str, str]:
     """What datasets are called, by their digests: no two the same."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return names_of_datasets(connection)
 
 
 def _texts(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, str]:
     """The stored fields of these configurations, or of all, as JSON, by config_id."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return config_texts(connection, config_ids)
 
 
 def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
     """The length of the shortest test string of each of these configurations that is tested."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return frames.shortest_tested(connection, config_ids)
 
 
@@ -83,7 +83,7 @@ def longer_lengths(store: Store, config_ids: Collection[int]) -> range | None:
     Returns:
         None where the longer strings of each are those of the same lengths.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         texts = config_texts(connection, list(config_ids))
     known = [x for x in map(problem_of, texts.values()) if x is not None]
     own = {
@@ -108,7 +108,7 @@ def judge_on(
     """
     if longer is None:
         return models
-    with store.begin() as connection:
+    with store.read() as connection:
         scores = length_frame(connection, models[run_id])
     of = scores[(scores["length"] >= longer.start) & (scores["length"] < longer.stop)]
     sums = of.groupby("run_id")[["tested", "wrong"]].sum()

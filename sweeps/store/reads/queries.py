@@ -16,8 +16,7 @@ from seqcls.problem import unread_fields
 from sweeps.records import LOSS_FIELDS, OUTPUT_COUNTS, read_rows
 from sweeps.results import RECORDS, exact_type
 from sweeps.store.checks import IMPORTED_JSON
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import one_of
+from sweeps.store.database import Store
 from sweeps.store.findings import read_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import (
@@ -27,6 +26,7 @@ from sweeps.store.reads.selection import (
 )
 from sweeps.store.reads.stored import config_of, length_frame, read_runs
 from sweeps.store.reads.sweep_queries import find_sweep
+from sweeps.store.statements import one_of
 from sweeps.store.tables import (
     Base,
     Checkpoint,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 def revision(store: Store) -> int:
     """A number that every write raises, but heartbeats and losses of runs in training."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return connection.scalars(select(Revision.runs)).one()
 
 
@@ -78,7 +78,7 @@ def runs(
     import pandas as pd
 
     chosen = view or View()
-    with store.begin() as connection:
+    with store.read() as connection:
         found = frames.runs(connection, chosen, _OF_RUNS)
         found = found[found["picked"]]
         asked = None if chosen == View() else found["config_id"].unique().tolist()
@@ -119,7 +119,7 @@ def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
 
     And right_length_given, edits and target_tokens, where any of the runs is of a transduction.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         return with_outputs(length_frame(connection, run_ids))
 
 
@@ -138,7 +138,7 @@ def epochs(store: Store, run_id: int) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    with store.begin() as connection:
+    with store.read() as connection:
         rows = read_rows(connection.scalar(select(Run.losses).where(Run.id == run_id)))
     table = pd.DataFrame(rows, columns=list(LOSS_FIELDS))
     return table.astype({"epoch": int, "train_loss": float, "validation_loss": float})
@@ -157,7 +157,7 @@ def runs_named(store: Store, reference: str) -> list[int]:
             .join(Sweep, Sweep.id == SweepRun.sweep_id)
             .where(Sweep.name == sweep, Run.model_seed == int(seed))
         )
-    with store.begin() as connection:
+    with store.read() as connection:
         return list(connection.scalars(query))
 
 
@@ -200,7 +200,7 @@ def refuse_misfit(store: Store, run_id: int) -> None:
     Raises:
         StoreDamagedError: they are not as they were written.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         for stored in read_runs(connection, [run_id]):
             done = stored.run["state"] == RunState.DONE
             if done and (misfit := stored.misfit()) is not None:
@@ -216,8 +216,7 @@ def open_run(store: Store, run: int | str) -> tuple[Store, int]:
     Raises:
         UnknownRunError: there is no such run, or several.
     """
-    reader = store.reader()
-    return reader, find_run(reader, str(run))
+    return store, find_run(store, str(run))
 
 
 def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
@@ -243,14 +242,14 @@ class RunStatus:
 def run_status(store: Store, run_id: int) -> RunStatus:
     """The status of a run that exists."""
     query = select(Run.state, Run.best_epoch, Run.error, Run.engine_reason)
-    with store.begin() as connection:
+    with store.read() as connection:
         return RunStatus(*connection.execute(query.where(Run.id == run_id)).one())
 
 
 def test_digest(store: Store, config_id: int) -> str | None:
     """The digest of the strings that a configuration is tested on; None before any result."""
     query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
-    with store.begin() as connection:
+    with store.read() as connection:
         return connection.scalar(query.where(Config.id == config_id))
 
 
@@ -270,7 +269,7 @@ def check_done(run_id: int, state: str, error: str | None, lacks: str) -> None:
 
 def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
     """These configurations, or all, by their id; a field that one predates has its default."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return _configs(connection, config_ids)
 
 
@@ -284,7 +283,7 @@ def _configs(
 def foreign_settings(store: Store) -> set[str]:
     """The names of all settings of models trained elsewhere, as `config.d_model`."""
     query = select(Config.id, Config.json).where(Config.json.contains(IMPORTED_JSON))
-    with store.begin() as connection:
+    with store.read() as connection:
         configs = [config_of(*row) for row in connection.execute(query)]
     return {name for config in configs for name in fields_known(config) if name.startswith(PREFIX)}
 
@@ -294,7 +293,7 @@ def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
     query = select(Config.id, Config.json).where(Config.id > config_id)
     query = query.where(Config.json.contains(IMPORTED_JSON)).order_by(Config.id)
     configs = {}
-    with store.begin() as connection:
+    with store.read() as connection:
         for known, text in connection.execute(query):
             # What is damaged is nobody's equal; `seqcls db verify` names it.
             with suppress(StoreDamagedError):
@@ -304,7 +303,7 @@ def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
 
 def has_run(store: Store, config: RunConfig, model_seed: int) -> bool:
     """Whether there is a run of this configuration and seed."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return connection.scalar(same_run(config, model_seed)) is not None
 
 
@@ -325,7 +324,7 @@ def config_texts(connection: Connection, config_ids: Sequence[int] | None = None
 def run_config(store: Store, run_id: int) -> RunConfig:
     """The configuration of a run that exists."""
     query = select(Config.id, Config.json).join(Run, Run.config_id == Config.id)
-    with store.begin() as connection:
+    with store.read() as connection:
         return config_of(*connection.execute(query.where(Run.id == run_id)).one())
 
 
@@ -343,7 +342,7 @@ def why_no_weights(config: RunConfig) -> str | None:
 def test_set_digests(store: Store, config_ids: Sequence[int]) -> set[str | None]:
     """The digests of the strings that configurations are tested on: one where they are the same."""
     query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
-    with store.begin() as connection:
+    with store.read() as connection:
         return set(connection.scalars(query.where(one_of(Config.id, config_ids))))
 
 
@@ -359,7 +358,7 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
         raise UnknownRunError(f"run {run_id}: {absent}")
     wanted = status.best_epoch if epoch is None else epoch
     of_run = Checkpoint.run_id == run_id
-    with store.begin() as connection:
+    with store.read() as connection:
         stored = connection.scalars(
             select(Checkpoint.epoch).where(of_run).order_by(Checkpoint.epoch)
         ).all()
@@ -375,7 +374,7 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
 def verdict(store: Store, run_id: int) -> results.Verdict | None:
     """The result of a run's exhaustive check; None if none is stored."""
     is_verdict = Finding.kind == FindingKind.VERDICT
-    with store.begin() as connection:
+    with store.read() as connection:
         for found in read_findings(connection, Finding.run_id == run_id, is_verdict):
             return results.Verdict(**found.fields)
     return None
@@ -408,20 +407,20 @@ def with_value(
 
 def seeds_of(store: Store, config_ids: Collection[int], view: View) -> "pd.DataFrame":
     """The runs of these configurations in the scope of a view, as `frames.runs`."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return frames.runs(connection, frames.of_configurations(view, config_ids))
 
 
 def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
     """The configurations that a sweep has runs of."""
     query = select(Run.config_id).join(SweepRun, SweepRun.run_id == Run.id).distinct()
-    with store.begin() as connection:
+    with store.read() as connection:
         return sorted(connection.scalars(query.where(SweepRun.sweep_id == sweep_id)))
 
 
 def config_id_of(store: Store, run_id: int) -> int:
     """The configuration of a run that exists."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return connection.scalars(select(Run.config_id).where(Run.id == run_id)).one()
 
 
@@ -468,7 +467,7 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
     of_config = of_run.add_columns(Config.id.label("config_id"), Config.json)
     query = of_config.join(Config, Config.id == Run.config_id).where(Run.id == run_id)
     stored = select(Checkpoint.epoch, Checkpoint.weights).where(Checkpoint.run_id == run_id)
-    with store.begin() as connection:
+    with store.read() as connection:
         row = connection.execute(query).one_or_none()
         weights = dict(connection.execute(stored.order_by(Checkpoint.epoch)).all())
         config = None if row is None else config_of(row.config_id, row.json)

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, and_, or_, select, true
 
 from seqcls.text import canonical_json
 from sweeps.results import LEARNED_AT, Outcome
-from sweeps.store.databases.statements import one_of
+from sweeps.store.statements import one_of
 from sweeps.store.tables import Run, Sweep, SweepRun
 
 Kind = Literal["false positives", "false negatives"]

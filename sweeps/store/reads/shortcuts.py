@@ -16,11 +16,11 @@ from seqcls.shortcuts import READERS, decided_by, training_key
 from seqcls.tasks import TASKS
 from sweeps.records import read_rows
 from sweeps.store.checks import read_config
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import one_of
+from sweeps.store.database import Store
 from sweeps.store.reads.misclassified import DrawnStrings
 from sweeps.store.reads.overview import languages
 from sweeps.store.reads.stored import problem_of
+from sweeps.store.statements import one_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow
 
 
@@ -59,7 +59,7 @@ def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list
         .order_by(Config.id)
     )
     known = select(ShortcutRow.test_set_id, ShortcutRow.training).distinct()
-    with store.begin() as connection:
+    with store.read() as connection:
         rows = connection.execute(query).all()
         read = {(row.test_set_id, row.training) for row in connection.execute(known)}
     unread: dict[tuple[int, str], Unread] = {}
@@ -166,7 +166,7 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     types = {"config_id": int, "reader": str, "within": float, "beyond": float, "whole": float}
     best_of_each = pd.DataFrame(found, columns=[*types, "tested"]).astype({**types, "tested": int})
     query = select(Run.config_id, func.max(Run.tested)).group_by(Run.config_id)
-    with store.begin() as connection:
+    with store.read() as connection:
         read_of = one_of(Run.config_id, [row[0] for row in found])
         tested = {row[0]: row[1] for row in connection.execute(query.where(read_of))}
     all_read = np.array([tested.get(row[0]) == row[-1] for row in found], dtype=bool)
@@ -179,7 +179,7 @@ def deciding(store: Store, config_ids: Collection[int]) -> dict[int, str | None]
     # One configuration of each language tells.
     first = {every[config_id]: config_id for config_id in config_ids}
     query = select(Config.id, Config.json).where(one_of(Config.id, first.values()))
-    with store.begin() as connection:
+    with store.read() as connection:
         problems = {every[row[0]]: problem_of(row[1]) for row in connection.execute(query)}
     by = {x: None if problem is None else decided_by(problem) for x, problem in problems.items()}
     return {config_id: by[every[config_id]] for config_id in config_ids}
@@ -194,7 +194,7 @@ def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFram
     """
     found: list[tuple[Any, ...]] = []
     every = list(_rows(store, config_ids, ("test_set_id", "reader", "correct")))
-    with store.begin() as connection:
+    with store.read() as connection:
         for _, ids, rows in every:
             strings = DrawnStrings.read(connection, rows[0].test_set_id) if rows else None
             for _, reader, correct in rows:
@@ -230,7 +230,7 @@ def _rows(
     Each with the lengths of the training strings and the ids of its configurations.
     """
     columns = [getattr(ShortcutRow, name) for name in names]
-    with store.begin() as connection:
+    with store.read() as connection:
         known = set(connection.scalars(select(ShortcutRow.test_set_id).distinct()))
         if not known:
             return

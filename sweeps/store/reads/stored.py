@@ -16,7 +16,7 @@ from seqcls.problem import Problem, resolve
 from sweeps.records import LENGTH_COUNTS, LENGTH_FIELDS, Errors, read_errors
 from sweeps.results import run_digest
 from sweeps.store.checks import read_config, read_config_of_key
-from sweeps.store.databases.statements import chunks, one_of
+from sweeps.store.statements import chunks, one_of
 from sweeps.store.tables import Checkpoint, Config, Run, RunState, TestSetRow
 
 if TYPE_CHECKING:

@@ -13,19 +13,12 @@ from sweeps.grid.seeds import SeedCounts
 from sweeps.grid.spec import SweepSpec
 from sweeps.records import read_rows
 from sweeps.results import FINDINGS
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import (
-    HAS_UNTIL,
-    frame,
-    in_another_sweep,
-    one_of,
-    read,
-    state_of_sweep,
-)
+from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
+from sweeps.store.statements import HAS_UNTIL, frame, in_another_sweep, one_of, read, state_of_sweep
 from sweeps.store.tables import (
     Config,
     Finding,
@@ -50,7 +43,7 @@ def find_sweep(store: Store, name: str) -> int:
     """
     if not isinstance(name, str):
         raise UnknownRunError(f"no sweep {name!r:.60}: expected the name of a sweep")
-    with store.begin() as connection:
+    with store.read() as connection:
         sweep_id = connection.scalar(select(Sweep.id).where(Sweep.name == name))
         if sweep_id is None:
             known = list(connection.scalars(select(Sweep.name).order_by(Sweep.id)))
@@ -62,7 +55,7 @@ def sweeps_that_begin(store: Store, text: str) -> list[str]:
     """The names of the sweeps that a text is, or that stand in it before a colon."""
     # Few texts have a colon: each name is looked up, and not all are read.
     heads = [text, *(text[:place] for place, sign in enumerate(text) if sign == ":")]
-    with store.begin() as connection:
+    with store.read() as connection:
         return list(connection.scalars(select(Sweep.name).where(Sweep.name.in_(heads))))
 
 
@@ -72,7 +65,7 @@ def check_sweep_id(store: Store, sweep_id: int) -> int:
     Raises:
         UnknownRunError: there is none.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         if connection.scalar(select(Sweep.id).where(Sweep.id == sweep_id)) is None:
             raise UnknownRunError(f"no sweep with the id {sweep_id} in {store.name!r}")
     return sweep_id
@@ -98,7 +91,7 @@ def leaving_runs(store: Store, spec: SweepSpec) -> list[LeavingRun]:
         .where(Sweep.name == spec.name, Sweep.spec != spec.submitted)
         .order_by(Run.id)
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         rows = connection.execute(members).all()
     if not rows:
         return []
@@ -116,7 +109,7 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
     """How many runs of these sweeps are not done; None where a sweep is not stored like this."""
     left = 0
     for spec in specs:
-        with store.begin() as connection:
+        with store.read() as connection:
             stored = connection.execute(
                 select(Sweep.id, Sweep.spec, Sweep.description).where(Sweep.name == spec.name)
             ).one_or_none()
@@ -136,7 +129,7 @@ def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict
     query = select(Sweep.id, Sweep.spec).where(state_of_sweep() == SweepState.DONE, HAS_UNTIL)
     if sweep_ids is not None:
         query = query.where(Sweep.id.in_(sweep_ids))
-    with store.begin() as connection:
+    with store.read() as connection:
         return dict(connection.execute(query.order_by(Sweep.id)).all())
 
 
@@ -157,7 +150,7 @@ def counts_of_seeds(store: Store, sweep_id: int) -> dict[str, dict[int, SeedCoun
 
 def _seed_counts(store: Store, sweep_id: int, *by: str) -> "pd.DataFrame":
     """Keys in the place of configurations, and the counts of `SeedCounts`."""
-    with store.begin() as connection:
+    with store.read() as connection:
         name = connection.scalars(select(Sweep.name).where(Sweep.id == sweep_id)).one()
         runs = frames.runs(connection, View((name,)))
         keys = dict(connection.execute(select(Config.id, Config.key)).all())
@@ -174,7 +167,7 @@ def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
         .select_from(SweepRun)
         .where(SweepRun.sweep_id == sweep_id, ~in_another_sweep())
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         return connection.scalars(query).one()
 
 
@@ -184,19 +177,19 @@ def counts_by_state(store: Store, sweep_ids: Sequence[int] | None = None) -> dic
     if sweep_ids is not None:
         members = members.where(SweepRun.sweep_id.in_(sweep_ids))
     query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
-    with store.begin() as connection:
+    with store.read() as connection:
         return dict(connection.execute(query).all())
 
 
 def specifications(store: Store) -> dict[str, str]:
     """Every sweep's specification as it was submitted, as JSON, by the sweep's name."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return dict(connection.execute(select(Sweep.name, Sweep.spec)).all())
 
 
 def sweep_names(store: Store) -> dict[int, str]:
     """What each sweep is called, by its id."""
-    with store.begin() as connection:
+    with store.read() as connection:
         return dict(connection.execute(select(Sweep.id, Sweep.name)).all())
 
 
@@ -236,7 +229,7 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
         .where(Sweep.id == sweep_id)
         .group_by(Sweep.id)
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         return SweepRecord(*connection.execute(query).one())
 
 
@@ -266,7 +259,7 @@ def sweep_outcomes(store: Store, view: View | None = None) -> dict[int, SweepOut
         view: says what fails and what has learned, if not as is usual; no more than that.
     """
     chosen = View() if view is None else View(below=view.below, learned_at=view.learned_at)
-    with store.begin() as connection:
+    with store.read() as connection:
         runs = frames.runs(connection, chosen)
         members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
     done = members.merge(runs[runs["state"] == RunState.DONE], on="run_id")
@@ -332,7 +325,7 @@ def states(
     if sweep_ids is not None:
         query = query.where(one_of(SweepRun.sweep_id, sweep_ids))
         sweeps = sweeps.where(one_of(Sweep.id, sweep_ids))
-    with store.begin() as connection:
+    with store.read() as connection:
         named = connection.execute(sweeps).all()
         counted = {row.sweep_id: row._asdict() for row in connection.execute(query)}
     return [
@@ -353,7 +346,7 @@ def recent(store: Store, seconds: float) -> dict[int, Recent]:
         .distinct()
     )
     trained: dict[int, list[tuple[str, str | None]]] = {}
-    with store.begin() as connection:
+    with store.read() as connection:
         counted = dict(connection.execute(ended).all())
         for sweep_id, started, finished in connection.execute(times):
             trained.setdefault(sweep_id, []).append((str(started), finished))
@@ -374,7 +367,7 @@ def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:
         .join(Config, Config.id == Run.config_id)
         .where(Run.state == RunState.RUNNING, Run.losses.is_not(None))
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         return [
             (row.sweep_id, rows[-1][0], config_of(row.id, row.json).max_num_epochs)
             for row in connection.execute(query)
@@ -393,5 +386,5 @@ def count_orphaned(store: Store) -> dict[int, int]:
         .where(Run.state == RunState.RUNNING, Run.worker_id.in_(dead))
         .group_by(SweepRun.sweep_id)
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         return dict(connection.execute(query).all())

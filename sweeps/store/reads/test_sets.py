@@ -14,8 +14,8 @@ from seqcls.problem import resolve, tokenizer_of
 from seqcls.strings.automata import StoredAutomaton
 from seqcls.strings.datasets import Content, unpack
 from sweeps.store import tables
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import fetch
+from sweeps.store.database import Store
+from sweeps.store.statements import fetch
 
 
 def load_dataset(connection: Connection, digest: str) -> Content | None:
@@ -42,7 +42,7 @@ def stored_datasets(store: Store) -> dict[str, str]:
     """The digests of all datasets, newest first, each with its name, task and size."""
     table = tables.DatasetRow
     columns = (table.digest, table.name, table.task, table.row_count)
-    with store.begin() as connection:
+    with store.read() as connection:
         rows = connection.execute(select(*columns).order_by(table.id.desc())).all()
     what = {StoredAutomaton.task: "states"}
     sizes = {row.digest: f"{row.row_count:,} {what.get(row.task, 'rows')}" for row in rows}

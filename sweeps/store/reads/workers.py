@@ -14,9 +14,9 @@ from sqlalchemy import Connection, Select, exists, select, text
 
 from seqcls.config import RunConfig
 from sweeps.grid.grouping import PlannedRun
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import chunks, wanted_of
+from sweeps.store.database import Store
 from sweeps.store.reads.stored import config_of
+from sweeps.store.statements import chunks, wanted_of
 from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, Worker, now
 
 
@@ -32,7 +32,7 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
         .order_by(Run.id)
     )
     wants: dict[int, tuple[bool, bool]] = {}
-    with store.begin() as connection:
+    with store.read() as connection:
         rows = connection.execute(query).all()
         for ids in chunks(row.id for row in rows):
             wants |= wanted_of(connection, ids)
@@ -47,7 +47,7 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
 def pids_here(store: Store) -> list[int]:
     """The processes of this machine that registered as workers lately and are still there."""
     query = select(Worker.pid, Worker.started_at).where(Worker.host == this_host())
-    with store.begin() as connection:
+    with store.read() as connection:
         rows = connection.execute(query.order_by(Worker.id.desc()).limit(LATELY)).all()
     return [row.pid for row in rows if is_alive(row.pid, row.started_at)]
 
@@ -55,13 +55,13 @@ def pids_here(store: Store) -> list[int]:
 def trained_runs(store: Store, worker_id: int) -> list[int]:
     """The finished runs that a worker trained."""
     query = select(Run.id).where(Run.worker_id == worker_id, Run.state == RunState.DONE)
-    with store.begin() as connection:
+    with store.read() as connection:
         return list(connection.scalars(query))
 
 
 def runs_that_go_on(store: Store, run_ids: Sequence[int]) -> set[int]:
     """Those of these runs that belong to a sweep that is not stopped."""
-    with store.begin() as connection:
+    with store.read() as connection:
         members = _members_that_go_on().where(SweepRun.run_id.in_(run_ids))
         return set(connection.scalars(members))
 
@@ -115,7 +115,7 @@ def dead_workers(store: Store) -> list[int]:
     """The dead workers that have runs in training; see `release_dead`."""
     busy = exists().where(Run.worker_id == Worker.id, Run.state == RunState.RUNNING)
     columns = (Worker.id, Worker.host, Worker.pid, Worker.started_at, Worker.heartbeat_at)
-    with store.begin() as connection:
+    with store.read() as connection:
         workers = connection.execute(select(*columns).where(busy)).all()
         silent = time_of(connection, GRACE_SECONDS)
     here = this_host()
@@ -157,7 +157,7 @@ def finished_runs(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
     """Finished runs of these configurations, by the configuration's key and the model seed."""
     known: set[tuple[str, int]] = set()
     query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
-    with store.begin() as connection:
+    with store.read() as connection:
         for some in chunks(sorted(keys)):
             done = query.where(Config.key.in_(some), Run.state == RunState.DONE)
             known |= {(key, seed) for key, seed in connection.execute(done)}
@@ -194,7 +194,7 @@ def timings(store: Store) -> list[Timing]:
         .order_by(Run.id.desc())
         .limit(NEWEST)
     )
-    with store.begin() as connection:
+    with store.read() as connection:
         rows = connection.execute(query).all()
     configs = {key: config_of(key, text) for key, text in {(row.id, row.json) for row in rows}}
     members = Counter((row.worker_id, row.started_at) for row in rows)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, exists, insert, select, update
 
 from sweeps.grid.grouping import RunGroup
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import inserted_id, wanted_of
+from sweeps.store.database import Store
 from sweeps.store.reads.workers import dead_workers, this_host, time_of
+from sweeps.store.statements import inserted_id, wanted_of
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun, Worker, now
 
 
@@ -30,14 +30,14 @@ def register_worker(store: Store) -> int:
     """
     # By this machine's clock, as what its system says of its processes.
     values = {"host": this_host(), "pid": os.getpid(), "started_at": now()}
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         values["heartbeat_at"] = time_of(connection)
         return inserted_id(connection, insert(Worker).values(**values))
 
 
 def beat(store: Store, worker_id: int) -> None:
     """Says that this worker is alive."""
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         alive = {"heartbeat_at": time_of(connection)}
         connection.execute(update(Worker).where(Worker.id == worker_id).values(alive))
 
@@ -69,7 +69,7 @@ def release(store: Store, worker_id: int, run_ids: Sequence[int] | None = None) 
 def end_worker(store: Store, worker_id: int) -> None:
     """Queues this worker's unfinished runs again and says that it has ended."""
     release(store, worker_id)
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         connection.execute(update(Worker).where(Worker.id == worker_id).values(ended_at=now()))
 
 
@@ -91,7 +91,7 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
         .where(Run.id.in_(ids), Run.state == RunState.QUEUED, goes_on)
         .with_for_update(skip_locked=True, key_share=True)
     )
-    with store.change() as connection:
+    with store.write() as connection:
         # A sweep that was submitted since the group was planned may want more of a run.
         wants = wanted_of(connection, ids)
         wanted = (group[0].every_epoch, group[0].verdict)
@@ -107,7 +107,7 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
 
 def _queue_again(store: Store, whose: ColumnElement[bool]) -> int:
     lost = select(Run.id).where(whose, Run.state == RunState.RUNNING)
-    with store.change() as connection:
+    with store.write() as connection:
         connection.execute(lost.order_by(Run.id).with_for_update(key_share=True))
         return connection.execute(
             update(Run)

@@ -14,10 +14,9 @@ from seqcls.text import canonical_json
 from sweeps.grid.grouping import PlannedRun
 from sweeps.grid.spec import spec_as_written
 from sweeps.results import RunResult
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.postgres import take_turns
-from sweeps.store.databases.statements import insert_new, insert_sweep
+from sweeps.store.database import Store, take_turns
 from sweeps.store.reads.queries import same_run
+from sweeps.store.statements import insert_new, insert_sweep
 from sweeps.store.tables import Sweep, SweepRun
 from sweeps.store.writes.recording import insert_results
 from sweeps.store.writes.sweep_actions import config_ids_of, delete_runs, insert_runs
@@ -33,13 +32,13 @@ def check_sweep(store: Store, name: str) -> None:
         ConfigError: it is one of these.
     """
     spec_as_written(json.loads(_spec(name)))
-    with store.begin() as connection:
+    with store.read() as connection:
         _known_sweep(connection, name)
 
 
 def record_strings(store: Store, content: Content) -> None:
     """Stores strings or an automaton, unless they are there."""
-    with store.change("configs") as connection:
+    with store.write("configs") as connection:
         store_dataset(connection, content)
 
 
@@ -49,7 +48,7 @@ def check_new(store: Store, config: RunConfig, model_seed: int) -> None:
     Raises:
         ConfigError: it is.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         if (known := connection.scalar(same_run(config, model_seed))) is not None:
             raise _already_stored(config, model_seed, known)
 
@@ -86,7 +85,7 @@ def record_imported(
     Raises:
         ConfigError: a run is there already, and is not to be replaced.
     """
-    with store.change("configs", "members") as connection:
+    with store.write("configs", "members") as connection:
         take_turns(connection)
         sweep_id = _known_sweep(connection, sweep)
         if sweep_id is None:

@@ -12,9 +12,9 @@ from seqcls.results import EpochLosses
 from sweeps.grid.grouping import MAX_FAILURES, PlannedRun
 from sweeps.records import read_rows, rows_text
 from sweeps.results import RunResult
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import insert_rows, one_of
+from sweeps.store.database import Store
 from sweeps.store.findings import put_findings
+from sweeps.store.statements import insert_rows, one_of
 from sweeps.store.tables import Checkpoint, FindingKind, Run, RunState, now
 from sweeps.store.writes.claiming import Claim
 from sweeps.store.writes.test_sets import missing_test_set, store_test_set
@@ -38,7 +38,7 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
     config = claimed.runs[0].config
     tested = [outcome for outcome in outcomes if outcome.evaluation is not None]
     drawn = missing_test_set(store, config) if tested else None
-    with store.change() as connection:
+    with store.write() as connection:
         held = _held_runs(connection, claimed)
         if tested and held:
             _check_test_sets(tested, store_test_set(connection, config, drawn))
@@ -69,7 +69,7 @@ def _check_test_sets(tested: Sequence[RunResult], stored: str | None) -> None:
 
 def record_lost(store: Store, claimed: Claim, reason: str) -> None:
     """Stores that an attempt ended without a result; queues its runs again, but not for ever."""
-    with store.change() as connection:
+    with store.write() as connection:
         held = _held_runs(connection, claimed)
         for run_id, failures in held.items():
             final = failures + 1 >= MAX_FAILURES
@@ -87,7 +87,7 @@ def record_losses(store: Store, losses: Sequence[ClaimLosses]) -> None:
         for epoch in epochs:
             of_run = new.setdefault(claimed.runs[epoch.member].id, {})
             of_run[epoch.epoch] = (epoch.train_loss, epoch.validation_loss)
-    with store.begin() as connection:
+    with store.write(quiet=True) as connection:
         held = _held_runs(connection, *(claimed for claimed, _ in losses)).keys() & new.keys()
         known = select(Run.id, Run.losses).where(one_of(Run.id, held))
         for run_id, text in connection.execute(known).all():

@@ -12,10 +12,10 @@ from seqcls.problem import Problem
 from seqcls.shortcuts import Shortcut, read_test, training_key
 from sweeps.records import rows_text
 from sweeps.results import shortcut_digest
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import insert_new
+from sweeps.store.database import Store
 from sweeps.store.reads.shortcuts import Unread
 from sweeps.store.reads.test_sets import stored_test_set
+from sweeps.store.statements import insert_new
 from sweeps.store.tables import ShortcutRow, TestSetRow
 from sweeps.store.writes.test_sets import fill_drawn
 
@@ -56,7 +56,7 @@ def store_shortcuts(
         }
         digest = shortcut_digest(test.digest, row)
         rows.append({**row, "test_set_id": test_set_id, "digest": digest})
-    with store.change() as connection:
+    with store.write() as connection:
         insert_new(connection, ShortcutRow, rows)
         if test.drawn is not None:
             fill_drawn(connection, test_set_id, test.drawn)

@@ -17,9 +17,8 @@ from seqcls.strings.datasets import dataset_of
 from seqcls.text import canonical_json, count
 from sweeps.grid.spec import SweepSpec, spec_as_written
 from sweeps.grid.written_spec import MAX_RUNS, Seeds
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.postgres import take_turns
-from sweeps.store.databases.statements import (
+from sweeps.store.database import Store, take_turns
+from sweeps.store.statements import (
     ConfigText,
     chunks,
     in_another_sweep,
@@ -100,7 +99,7 @@ def submit(
         ConfigError: a sweep of that name holds imported results.
     """
     members = list(spec.members())
-    with store.change("configs", "members") as connection:
+    with store.write("configs", "members") as connection:
         take_turns(connection)
         if launch_token is not None:
             taken = Sweep.launch_token.endswith(f":{launch_token}", autoescape=True)
@@ -146,7 +145,7 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
             f"the specification may grow to {every:,} models, expected at most {MAX_RUNS:,}; lower "
             "most_seeds"
         )
-    with store.change("configs", "members") as connection:
+    with store.write("configs", "members") as connection:
         take_turns(connection)
         rows = connection.execute(select(Sweep.name, Sweep.launch_token, Sweep.spec)).all()
         counted_in = {name: _AGENTS.fullmatch(token) for name, token, _ in rows}
@@ -271,7 +270,7 @@ def retry(store: Store, sweep_ids: Sequence[int]) -> int:
         How many runs that were.
     """
     members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
-    with store.change() as connection:
+    with store.write() as connection:
         nothing = dict.fromkeys(("error", "worker_id", "started_at", "finished_at"))
         failed = update(Run).where(Run.id.in_(members), Run.state == RunState.FAILED)
         queued = failed.values(state=RunState.QUEUED, failures=0, **nothing)
@@ -286,7 +285,7 @@ def delete(store: Store, sweep_id: int) -> int:
     Returns:
         How many runs that were.
     """
-    with store.change("configs", "members") as connection:
+    with store.write("configs", "members") as connection:
         take_turns(connection)
         members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
         doomed = connection.scalars(members.where(~in_another_sweep())).all()
@@ -332,7 +331,7 @@ def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
 def _update(
     store: Store, sweep_ids: Sequence[int], *what: Literal["members"], **values: str | None
 ) -> None:
-    with store.change(*what) as connection:
+    with store.write(*what) as connection:
         connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(**values))
 
 

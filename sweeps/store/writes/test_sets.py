@@ -10,9 +10,9 @@ from seqcls.fields import TestSet, test_set_key
 from seqcls.problem import resolve
 from seqcls.strings.datasets import Content
 from sweeps.store import tables
-from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import insert_new, insert_rows
+from sweeps.store.database import Store
 from sweeps.store.reads.test_sets import load_dataset
+from sweeps.store.statements import insert_new, insert_rows
 from sweeps.store.tables import now
 
 
@@ -72,7 +72,7 @@ def missing_test_set(store: Store, config: RunConfig) -> TestSet | None:
 
     To be asked for before a transaction, which would hold up others while they are drawn.
     """
-    with store.begin() as connection:
+    with store.read() as connection:
         if _digest(connection, config) is not None:
             return None
     # Imported where it is used: a process that only hands out groups tests nothing.

@@ -1,1 +1,0 @@
-"""Names that have moved to `sweeps.store.database`, `opening` and `statements`."""
