@@ -96,7 +96,7 @@ class RemedyTrial:
             }
         return {
             **asdict(self.suggestion),
-            "mended": dict(zip(("seeds", "of"), self.mended, strict=True)),
+            "mended": {"seeds": self.mended[0], "of": self.mended[1]},
             "left_out": list(self.left_out),
             "sweep": self.spec.name,
             "trained": trained,

@@ -257,7 +257,7 @@ def sensitive(
     from sweeps.api.results import stored_runs
 
     again = api.sensitive(store, references or (), times)
-    pairs = api.in_both_precisions(store)
+    pairs = again if references else api.in_both_precisions(store)
 
     def parts() -> Iterator[str | Table]:
         if len(again):
@@ -281,4 +281,4 @@ def sensitive(
             changing = f"{len(shown)} of {count(len(pairs), 'run')}"
             yield Table(shown, f"{changing} in both precisions have other confusion matrices")
 
-    return Answer(again if references else pairs, parts())
+    return Answer(pairs, parts())

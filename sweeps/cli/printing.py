@@ -154,11 +154,6 @@ def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
     return frame
 
 
-def fit_sentence(text: str, look: TableOptions) -> str:
-    """A sentence beside a table, in lines of a terminal where the table is fitted to one."""
-    return fill(text, FITTED) if is_fitted(look) else text
-
-
 def is_fitted(look: TableOptions) -> bool:
     """Whether a table must fit the terminal; lines in a file may have any length."""
     from rich.console import Console

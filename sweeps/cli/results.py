@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,10 +12,10 @@ from seqcls.text import count
 from sweeps import api
 from sweeps.cli.parameters import LEARNED_AT, Panel
 from sweeps.cli.printing import (
+    FITTED,
     Answer,
     Table,
     TableOptions,
-    fit_sentence,
     is_fitted,
     readable,
     share_text,
@@ -125,7 +126,7 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
     yield Table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
     if len(config_ids) <= MOST_ASKED:
         for line in _deciding_sentences(store, frame):
-            yield fit_sentence(line, look)
+            yield fill(line, FITTED) if fits else line
         if said := trained_on(api.configs(store, config_ids).values()):
             yield said
 
