@@ -160,7 +160,7 @@ def theory(task: str, settings: list[str] | None = None) -> Answer:
         if value == text:
             name, value = condition(text, f"--set {text}")
         if name == "task" or fields.setdefault(name, value) != value:
-            raise ConfigError(f"--set {text}: {name} has a value before; leave one of them out")
+            raise ConfigError(f"--set {text}: {name} has another value before; leave one out")
     found = api.theory(task, **fields)
     return Answer(found.record(), found.describe())
 
