@@ -66,10 +66,8 @@ def _is_quick(config: Any) -> bool:
 
 
 def _of(store: Store, run_id: int, learned_at: float) -> list[dict[str, Any]]:
-    errors = data.string_errors(run_id, ErrorSearch())
     try:
-        wrong = failures.wrong_strings(errors)
-        each = failures.causes_of(store, run_id, wrong, SAMPLE, learned_at)
+        each = failures.causes_of(store, run_id, SAMPLE, learned_at)
     except SeqclsError:  # Its weights are gone or damaged: it stays without causes.
         return []
     return [

@@ -316,7 +316,7 @@ def _row(proof: SupportProof) -> dict[str, object]:
 
 
 def _prove(model: RunModel, epoch: int | None) -> "Proof":
-    return proving.prove_model(open_reader(), model, epoch)
+    return proving.prove(open_reader(), model, epoch)
 
 
 def _read_proof(model: RunModel, epoch: int | None) -> "Proof | None":

@@ -24,23 +24,21 @@ def sentence_of(name: str, found: Difference, sides: tuple[str, str] = SIDES) ->
     Args:
         name: that of the question in `QUESTIONS`.
     """
-    of_shares = found.counts is not None
-    shown = shown_values(found)
-    both = f"{QUESTIONS[name]}: {'' if of_shares else 'mean '}{shown[0]} and {shown[1]}"
+    both = f"{'' if found.counts else 'mean '}{' and '.join(shown_values(found))}"
     if found.p_value is None:
         lacking = " and ".join(x for x, n in zip(sides, found.seeds, strict=True) if not n)
-        return f"{both}; {lacking} has no such seed, so that nothing can be compared"
-    interval = found.interval
+        told = f"{lacking} has no such seed, so that nothing can be compared"
+        return f"{QUESTIONS[name]}: {both}; {told}"
+    interval, table, unlike = found.interval, found.table, ""
     limits = "no 95% interval"
     if interval.low == interval.low:
         limits = f"95%: {percents(interval.low, interval.high, 2)}"
-    unlike = ""
-    if found.table is not None:
-        table = found.table
+    if table is not None:
         unlike = f", {table.only_first} only in {sides[0]}, {table.only_second} only in {sides[1]}"
     return (
-        f"{both}; difference {percent(interval.value)} ({limits}; {seeds_text(found)}{unlike}; "
-        f"{found.method}, {p_value_text(found.p_value)}): {chance_of(found)}"
+        f"{QUESTIONS[name]}: {both}; difference {percent(interval.value)} ({limits}; "
+        f"{seeds_text(found)}{unlike}; {found.method}, {p_value_text(found.p_value)}): "
+        f"{chance_of(found)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Two stored configurations compared, and two models on the strings that both are tested on."""
+"""Two stored configurations compared: seed by seed, by length and on every string of both tests."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -9,12 +9,16 @@ import pandas as pd
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.imported import PREFIX
+from seqcls.interpretability.wording import percent
 from seqcls.problem import differing_starts, obstacle_of, resolve
+from seqcls.shortcuts import READERS
 from seqcls.text import with_nulls
-from sweeps.api.comparison_text import QUESTIONS, SHARES
+from sweeps.api.comparison_text import QUESTIONS, SHARES, sentence_of
 from sweeps.api.naming import names_of, settings_of
+from sweeps.api.presentation import display_strings, words_of
 from sweeps.api.selecting import checked_threshold, config_named
 from sweeps.results import (
+    BORDER_MEDIANS,
     BORDER_SHARES,
     GENERALIZING,
     JUDGED_BEYOND,
@@ -24,12 +28,7 @@ from sweeps.results import (
     of_learned,
     rows_of,
 )
-from sweeps.statistics.chance import (
-    Difference,
-    compare_shares,
-    compare_values,
-    number_of_pairs,
-)
+from sweeps.statistics.chance import Difference, compare_shares, compare_values, number_of_pairs
 from sweeps.statistics.differences import (
     FEWEST_OF_A_MEAN,
     SIDES,
@@ -37,24 +36,20 @@ from sweeps.statistics.differences import (
     by_length,
     string_differences,
 )
-from sweeps.statistics.intervals import (
-    FEWEST,
-)
+from sweeps.statistics.intervals import FEWEST
 from sweeps.store.database import Store
 from sweeps.store.reads import misclassified, queries
 from sweeps.store.reads.misclassified import border_accuracies
 from sweeps.store.reads.overview import judge_on, longer_lengths
 from sweeps.store.reads.selection import View
-from sweeps.store.reads.shortcuts import (
-    best_shortcut,
-    deciding,
-    shortcut_scores,
-    shortcut_shares,
-)
+from sweeps.store.reads.shortcuts import best_shortcut, deciding, shortcut_scores, shortcut_shares
 from sweeps.store.tables import RunState
 
 FEWEST_LEARNED = 2
 """Seeds of each that learned, of fewer of which no accuracy on longer strings is compared."""
+
+SHOWN = 10
+"""Strings that a description names; the record has them all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +96,12 @@ class Compared:
     @property
     def pairing(self) -> str:
         """Whether seeds are paired, and why, as a sentence."""
-        if self.unpaired is None:
-            return (
-                "Seeds are paired: the same seed starts both from the same weights, and training "
-                "strings are drawn by the same seed."
-            )
-        return f"Seeds are not paired: {self.unpaired}."
+        if self.unpaired is not None:
+            return f"Seeds are not paired: {self.unpaired}."
+        return (
+            "Seeds are paired: the same seed starts both from the same weights, and training "
+            "strings are drawn by the same seed."
+        )
 
     @property
     def longer_strings(self) -> str:
@@ -129,25 +124,15 @@ class Compared:
             return f"More than chance explains: {'; '.join(more)}."
         if asked and all(found.is_nothing for found in asked.values()):
             return "No difference: all that is compared is the same."
-        if not any(found.can_decide for found in asked.values()):
-            enough = max((found.enough for found in self.questions.values()), default=0)
-            few = " and ".join(f"{n}" for n in self.runs)
-            return f"Too few seeds to tell: {few}. At least {enough} of each can show a difference."
-        wanted = [(x.to_decide, name) for name, x in asked.items() if x.to_decide is not None]
-        if not wanted:
+        if any(found.can_decide for found in asked.values()):
             return "Chance alone may explain what differs."
-        told = "; ".join(f"{seeds:,} for {QUESTIONS[name]}" for seeds, name in sorted(wanted))
-        return (
-            "Chance alone may explain what differs. Seeds of each that would decide, if more come "
-            f"out as these: about {told}."
-        )
-
-    def shortcut_of(self, config_id: int) -> pd.DataFrame:
-        """What the best reader of a configuration's test reaches; no row where none was asked."""
-        return self.shortcuts[self.shortcuts["config_id"] == config_id].drop(columns="config_id")
+        enough = max(found.enough for found in self.questions.values())
+        few = " and ".join(map(str, self.runs))
+        return f"Too few seeds to tell: {few}. At least {enough} of each can show a difference."
 
     def record(self) -> dict[str, Any]:
         """What programs read of it."""
+        bests = [self.shortcuts[self.shortcuts["config_id"] == x] for x in self.config_ids]
         return {
             "a": self.names[0],
             "b": self.names[1],
@@ -158,7 +143,10 @@ class Compared:
             "pairing": self.pairing,
             "longer_lengths": [self.longer[0], self.longer[-1]] if self.longer else None,
             "longer_strings": self.longer_strings,
-            "questions": {name: _record(found) for name, found in self.questions.items()},
+            "questions": {
+                name: with_nulls(asdict(found)) | {"is_decided": found.is_decided}
+                for name, found in self.questions.items()
+            },
             "absent": self.absent,
             "lengths_seeds": "beyond the trained lengths of a configuration, those that learned",
             "lengths_interval": (
@@ -170,20 +158,52 @@ class Compared:
             "strings": None if self.strings is None else rows_of(self.strings),
             "border": with_nulls(self.border),
             "shortcuts": [
-                next(iter(rows_of(self.shortcut_of(config_id))), None)
-                for config_id in self.config_ids
+                next(iter(rows_of(best.drop(columns="config_id"))), None) for best in bests
             ],
         }
 
+    def describe(self, *configs: RunConfig) -> list[str]:
+        """The difference in a few lines.
 
-def _record(found: Difference) -> dict[str, Any]:
-    values = asdict(found)
-    return {
-        **with_nulls({name: x for name, x in values.items() if name not in ("interval", "values")}),
-        "values": [None if x != x else x for x in found.values],
-        "interval": with_nulls(values["interval"]),
-        "is_decided": found.is_decided,
-    }
+        Args:
+            configs: both configurations, which know how strings are shown and errors called.
+        """
+        words, sides = words_of(*configs), zip(SIDES, self.called, self.names, strict=True)
+        said = [f"{side}: {called} ({asked})" for side, called, asked in sides]
+        for name, values in self.fields.items():
+            a, b = ("not set" if value is None else value for value in values)
+            said.append(f"{name}: {a} in a, {b} in b")
+        said += [self.verdict(), self.pairing, *filter(None, [self.longer_strings])]
+        said += [sentence_of(name, found) for name, found in self.questions.items()]
+        said += [f"{QUESTIONS[name]}: {why}" for name, why in self.absent.items()]
+        if "learned" not in self.questions:
+            said.append("whether they learned is not known of both, so the whole test is compared")
+        for name, shares in self.border.items():
+            medians = " and ".join("none" if x != x else percent(x) for x in shares)
+            said.append(f"median accuracy, {BORDER_MEDIANS[name]}: {medians}")
+        said += self._describe_shortcuts()
+        if self.strings is None:
+            return [*said, "tested on different strings, so no string is compared"]
+        strings = f"{len(self.strings):,} {words.plural('test')}"
+        said.append(f"{strings} are {words.missed} by more runs of one than of the other")
+        for row in display_strings(self.strings.head(SHOWN), *configs).to_dict("records"):
+            string, wrong = row["string"] or "the empty string", f"{row['wrong_a']} of a"
+            said.append(f"  {string}: by {wrong}, {row['wrong_b']} of b")
+        return said
+
+    def _describe_shortcuts(self) -> list[str]:
+        """What the best shortcut reader of each side's test reaches."""
+        said = {}
+        for best in self.shortcuts.to_dict("records"):
+            shares = [f"{percent(best[x])} {x}" for x in ("within", "beyond") if pd.notna(best[x])]
+            reader = READERS.get(best["reader"], best["reader"])
+            text = f"{reader}; accuracy {' and '.join(shares)} trained lengths"
+            if best["decided_by"] is not None:
+                text += f"; no shortcut, as the task is decided by {best['decided_by']}"
+            said[SIDES[best["config_id"] != self.config_ids[0]]] = text
+        if len(said) == 2 and said["a"] == said["b"]:
+            return [f"best shortcut on their tests: {said['a']}"]
+        return [f"best shortcut on the test of {x}: {said[x]}" for x in sorted(said)]
 
 
 def compare(
@@ -210,14 +230,13 @@ def compare(
         below=checked_threshold("below", below),
         learned_at=checked_threshold("learned_at", learned_at),
     )
-    names = (str(a), str(b))
     first, second = (
         config_named(store, each)
         if isinstance(each, str)
         else queries.config_id_of(store, queries.find_run(store, str(each)))
         for each in (a, b)
     )
-    return compare_configs(store, (first, second), names, view)
+    return compare_configs(store, (first, second), (str(a), str(b)), view)
 
 
 def compare_configs(
@@ -232,29 +251,31 @@ def compare_configs(
         UnknownRunError: no run of one is finished.
     """
     view = replace(thresholds or View(), config_ids=ids)
-    frame = queries.runs(store, view)
-    longer = longer_lengths(store, ids)
+    frame, longer = queries.runs(store, view), longer_lengths(store, ids)
     frame = judge_on(store, frame[frame["state"] == RunState.DONE], longer, view.below, "id")
     sides = [frame[frame["config_id"] == config_id] for config_id in ids]
     for name, runs in zip(names, sides, strict=True):
         if runs.empty:
             raise UnknownRunError(f"{name!r}: none of its runs is finished; nothing to compare yet")
-    known = queries.configs(store, ids)
+    known, called = queries.configs(store, ids), names_of(store, ids)
     unpaired = why_unpaired(known[ids[0]], known[ids[1]])
-    seeds = frame.set_index("id")["model_seed"]
-    scores = [_length_scores(store, known[i], runs) for i, runs in zip(ids, sides, strict=True)]
-    lengths = [each.assign(model_seed=each["run_id"].map(seeds)) for each in scores]
-    same_strings = len(queries.test_set_digests(store, ids)) == 1
-    strings = None
-    if same_strings:
+    if unpaired is None and not number_of_pairs(*(set(runs["model_seed"]) for runs in sides)):
+        unpaired = f"fewer than {FEWEST} seeds are in both, and others in one alone"
+    paired, strings = unpaired is None, None
+    if len(queries.test_set_digests(store, ids)) == 1:
         # What only one of them has places for, the other was never asked.
         both = set.intersection(*(misclassified.tested_strings(store, each) for each in ids))
-        errors = [misclassified.errors_of(store, _ids(runs)) for runs in sides]
+        errors = [misclassified.errors_of(store, runs["id"].tolist()) for runs in sides]
         strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
-    common = number_of_pairs(*(set(runs["model_seed"]) for runs in sides))
-    if unpaired is None and not common:
-        unpaired = f"fewer than {FEWEST} seeds are in both, and others in one alone"
-    called = names_of(store, ids)
+    questions, absent = ask(sides, view.below, paired=paired), dict[str, str]()
+    are_longer = all(runs["accuracy_beyond"].notna().any() for runs in sides)
+    if are_longer and "learned" in questions and "beyond" not in questions:
+        first, second = (f"{some:,} of {n:,}" for some, n in questions["learned"].counts or ())
+        absent["beyond"] = (
+            f"not compared, since {first} and {second} seeds learned, and it takes "
+            f"{FEWEST_LEARNED} of each"
+        )
+    lengths = [_length_scores(store, known[x], runs) for x, runs in zip(ids, sides, strict=True)]
     return Compared(
         names=names,
         called=(called[ids[0]], called[ids[1]]),
@@ -262,24 +283,25 @@ def compare_configs(
         fields=fields_apart(store, ids),
         runs=(len(sides[0]), len(sides[1])),
         unpaired=unpaired,
-        questions=ask(sides, view.below, paired=unpaired is None),
-        lengths=by_length(*lengths, paired=unpaired is None),
+        questions=questions,
+        lengths=by_length(*lengths, paired=paired),
         strings=strings,
         shortcuts=_shortcuts(store, ids, longer),
         border=border_medians(store, view, "config_id", ids, frame, longer),
         longer=longer,
-        absent=why_absent(sides),
+        absent=absent,
     )
 
 
 def _length_scores(store: Store, config: RunConfig, runs: pd.DataFrame) -> pd.DataFrame:
-    """The scores of a configuration's runs by length; of longer strings than it was trained on,
-    those of runs that learned.
+    """The scores of a configuration's runs by length, with their model seeds; of longer strings
+    than it was trained on, those of runs that learned.
     """
-    scores = queries.length_scores(store, _ids(runs))
-    unlearned = runs.loc[runs["outcome"] == Outcome.NOT_LEARNED, "id"]
-    if unlearned.empty or obstacle_of(config) is not None:
+    scores = queries.length_scores(store, runs["id"].tolist())
+    scores["model_seed"] = scores["run_id"].map(runs.set_index("id")["model_seed"])
+    if obstacle_of(config) is not None:
         return scores
+    unlearned = runs.loc[runs["outcome"] == Outcome.NOT_LEARNED, "id"]
     longer = scores["length"] >= resolve(config).trained_lengths.stop
     return scores[~(longer & scores["run_id"].isin(unlearned))]
 
@@ -309,14 +331,15 @@ def ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[st
         sides: the finished runs of each.
     """
     first, second = (_outcomes_of(runs, below) for runs in sides)
+    seeds = {name: (len(first[name].seeds), len(second[name].seeds)) for name in first}
     asked = ["accuracy", "fails"]
-    if first["learned"].seeds and second["learned"].seeds:
-        asked = ["learned", "generalizes", "beyond", "within"]
-        if not first["generalizes"].seeds and not second["generalizes"].seeds:
-            # None has a test string that is longer than those of training, or none learned.
-            asked.remove("generalizes")
-        if min(len(each["beyond"].seeds) for each in (first, second)) < FEWEST_LEARNED:
-            asked.remove("beyond")
+    if all(seeds["learned"]):
+        # Of none that learned, or where no test string is longer, there is nothing else to ask.
+        longer = {
+            "generalizes": any(seeds["generalizes"]),
+            "beyond": min(seeds["beyond"]) >= FEWEST_LEARNED,
+        }
+        asked = ["learned", *(x for x, is_asked in longer.items() if is_asked), "within"]
     return {
         name: (compare_shares if name in SHARES else compare_values)(
             first[name], second[name], paired=paired
@@ -343,36 +366,17 @@ def _outcomes_of(runs: pd.DataFrame, below: float) -> dict[str, Outcomes]:
     return {name: Outcomes.of(frame[frame[name].notna()], name) for name in columns}
 
 
-def why_absent(sides: Sequence[pd.DataFrame]) -> dict[str, str]:
-    """Why no accuracy on longer strings is compared, though both are tested on some, as a clause.
-
-    Args:
-        sides: as `ask` takes them.
-    """
-    found = [_outcomes_of(runs, 1.0) for runs in sides]
-    counts = [(len(each["beyond"].seeds), len(each["learned"].seeds)) for each in found]
-    tested = all(runs["accuracy_beyond"].notna().any() for runs in sides)
-    if not tested or not all(n for _, n in counts) or min(counts)[0] >= FEWEST_LEARNED:
-        return {}
-    first, second = (f"{count:,} of {n:,}" for count, n in counts)
-    return {
-        "beyond": f"not compared, since {first} and {second} seeds learned, and it takes "
-        f"{FEWEST_LEARNED} of each"
-    }
-
-
 def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.DataFrame:
     """What the best reader of each test reaches, beyond trained lengths on those of `longer`, and
     what decides its language.
     """
-    best = best_shortcut(shortcut_scores(store, ids))
+    best, by = best_shortcut(shortcut_scores(store, ids)), deciding(store, ids)
     shares = shortcut_shares(best)
-    decided = [deciding(store, ids).get(x) for x in shares["config_id"]]
-    shares = shares.assign(decided_by=pd.Series(decided, dtype=object))
-    if longer is None:
-        return shares
-    alike = shortcut_shares(best[best["within"].astype(bool) | best["length"].isin(longer)])
-    return shares.assign(beyond=shares["config_id"].map(alike.set_index("config_id")["beyond"]))
+    shares["decided_by"] = pd.Series([by[x] for x in shares["config_id"]], dtype=object)
+    if longer is not None:
+        alike = shortcut_shares(best[best["within"].astype(bool) | best["length"].isin(longer)])
+        shares["beyond"] = shares["config_id"].map(alike.set_index("config_id")["beyond"])
+    return shares
 
 
 def border_medians(
@@ -390,12 +394,8 @@ def border_medians(
     """
     found = border_accuracies(store, view, longer)
     found = of_learned(found, runs.set_index("id")["outcome"])
-    medians = found.groupby(by)[list(BORDER_SHARES)].median().reindex(ids)
-    return {
-        name: (float(medians[name].iloc[0]), float(medians[name].iloc[1]))
-        for name in BORDER_SHARES
-        if medians[name].notna().any()
-    }
+    medians = found.groupby(by)[list(BORDER_SHARES)].median().reindex(ids).dropna(axis=1, how="all")
+    return {str(name): (float(x.iloc[0]), float(x.iloc[1])) for name, x in medians.items()}
 
 
 def fields_apart(store: Store, ids: tuple[int, int]) -> dict[str, tuple[object, object]]:
@@ -406,7 +406,3 @@ def fields_apart(store: Store, ids: tuple[int, int]) -> dict[str, tuple[object, 
     a, b = (known[config_id] for config_id in ids)
     apart = (x for x in dict.fromkeys([*a, *b]) if a.get(x) != b.get(x))
     return {x: (a.get(x), b.get(x)) for x in apart if (x in a and x in b) or x.startswith(PREFIX)}
-
-
-def _ids(runs: pd.DataFrame) -> list[int]:
-    return [int(run_id) for run_id in runs["id"]]

@@ -6,7 +6,7 @@ on rounding: nothing that the configuration says decides what comes of it, and a
 engine may make something else of it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple
 from typing import Any
@@ -46,25 +46,21 @@ def in_both_precisions(store: Store) -> pd.DataFrame:
     """
     done = queries.runs(store)
     done = done[done["state"] == RunState.DONE]
-    single, double = (done[done["precision"] == x] for x in ("float32", "float64"))
     alike = [*(name for name in default_fields() if name != "precision"), "model_seed"]
-    kept = ["id", "tn", "fp", "fn", "tp", "wrong"]
-    pairs = single[[*alike, *kept, "sweeps"]].merge(
-        double[[*alike, *kept]], on=alike, suffixes=("_float32", "_float64")
+    cells = ["tn", "fp", "fn", "tp", "wrong"]
+    single, double = (
+        done.loc[done["precision"] == x, [*alike, "sweeps", "id", *cells]].rename(
+            columns={"id": f"run_id_{x}"} | {cell: f"{cell}_{x}" for cell in cells}
+        )
+        for x in ("float32", DOUBLE)
     )
-    pairs["sensitive"] = [
-        any(_differ(pair[f"{cell}_float32"], pair[f"{cell}_float64"]) for cell in kept[1:])
-        for pair in pairs.to_dict("records")
-    ]
-    pairs = pairs.rename(columns={f"id_{x}": f"run_id_{x}" for x in ("float32", "float64")})
+    pairs = single.merge(double.drop(columns="sweeps"), on=alike)
+    both = [[f"{cell}_{x}" for cell in cells] for x in ("float32", DOUBLE)]
+    first, second = (pairs[names].to_numpy(dtype=float) for names in both)
+    # Of tasks that are no languages there are no cells, and of none there is nothing to differ.
+    differ = (first != second) & ~(np.isnan(first) & np.isnan(second))
     ids = ["run_id_float32", "run_id_float64", "model_seed", "sweeps"]
-    cells = [f"{cell}_{x}" for x in ("float32", "float64") for cell in kept[1:]]
-    return pairs[[*ids, *cells, "sensitive"]]
-
-
-def _differ(first: Any, second: Any) -> bool:
-    """Whether two numbers differ; of none there is nothing to differ."""
-    return not (pd.isna(first) and pd.isna(second)) and bool(first != second)
+    return pairs[[*ids, *both[0], *both[1]]].assign(sensitive=differ.any(axis=1))
 
 
 def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
@@ -77,11 +73,10 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
         UnknownRunError: one is not finished.
         ConfigError: the task of one is no language.
     """
-    runs = queries.runs(store, View(run_ids=tuple(run_ids)))
-    known = {run["id"]: run for run in runs.to_dict("records")}
+    known = queries.runs(store, View(run_ids=tuple(run_ids))).set_index("id").to_dict("index")
     for run_id in run_ids:
-        if known[run_id]["state"] != RunState.DONE:
-            raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
+        if (state := known[run_id]["state"]) != RunState.DONE:
+            raise UnknownRunError(f"run {run_id} is {state}, not finished")
         resolve(queries.run_config(store, run_id)).require_language(
             f"run {run_id}: of each training the confusion matrix is kept",
             "; `seqcls sweep SPEC --precision float64` trains the same runs in double precision, "
@@ -106,31 +101,25 @@ def train_perturbed(
     Args:
         engine: the one that trained the run.
     """
-    # Imported where it is used: PyTorch takes a second or two to load.
+    # Imported where they are used: PyTorch takes a second or two to load.
     from seqcls.engines.member import draw_initial
-
-    (initial,) = draw_initial([(resolve(config), model_seed)])
-    moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
-    trained = _train_and_test(config, model_seed, moved, engine)
-    if config.precision != DOUBLE:
-        double = config.model_copy(update={"precision": DOUBLE})
-        unmoved = {name: values.astype(DOUBLE) for name, values in initial.items()}
-        trained += _train_and_test(double, model_seed, [unmoved], "auto")
-    return trained
-
-
-def _train_and_test(
-    config: RunConfig, model_seed: int, initial: Sequence[Weights], engine: str
-) -> list[Confusion]:
     from seqcls.evaluation import evaluate
     from seqcls.training import train_group
 
-    problem = resolve(config)
-    trained = train_group([(problem, model_seed)] * len(initial), engine=engine, initial=initial)
-    kept = [member.kept_weights for member in trained if member.failure is None]
-    if not kept:
-        return []
-    return [tested.confusion for tested in evaluate(problem, kept, engine=engine)]
+    (initial,) = draw_initial([(resolve(config), model_seed)])
+    moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
+    groups = [(config, moved, engine)]
+    if config.precision != DOUBLE:
+        unmoved = {name: values.astype(DOUBLE) for name, values in initial.items()}
+        groups.append((config.model_copy(update={"precision": DOUBLE}), [unmoved], "auto"))
+    found: list[Confusion] = []
+    for own, values, on in groups:
+        problem = resolve(own)
+        group = [(problem, model_seed)] * len(values)
+        trained = train_group(group, engine=on, initial=values)
+        if kept := [member.kept_weights for member in trained if member.failure is None]:
+            found += [tested.confusion for tested in evaluate(problem, kept, engine=on)]
+    return found
 
 
 def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:
@@ -158,10 +147,15 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
     Raises:
         ConfigError: the tasks of all of them are neither.
     """
-    waiting = list(_runs_without_causes(store, _with_causes(store, run_ids), sample))
-    for run_id, wrong in waiting:
-        writer.record_causes(store, run_id, causes_of(store, run_id, wrong, sample))
-    return len(waiting)
+    known = explained.causes(store, run_ids).groupby("run_id")["strings"].sum()
+    number = 0
+    for run_id in _with_causes(store, run_ids):
+        done = queries.run_status(store, run_id).state == RunState.DONE
+        wrong = int(misclassified.string_errors(store, run_id)["occurrences"].sum()) if done else 0
+        if int(known.get(run_id, 0)) != min(sample, wrong):
+            writer.record_causes(store, run_id, causes_of(store, run_id, sample))
+            number += 1
+    return number
 
 
 def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> pd.DataFrame:
@@ -182,8 +176,7 @@ def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> 
         with try_to_store("causes"):
             attribute(to_write(store), [run_id])
             return causes_judged(store, [run_id], learned_at)
-    waiting = _runs_without_causes(store, _with_causes(store, [run_id]), SAMPLE)
-    found = [row for run, _ in waiting for row in _find(store, run, SAMPLE, learned_at)]
+    found = [row for x in _with_causes(store, [run_id]) for row in _find(store, x, learned_at)]
     return pd.DataFrame(found, columns=stored.columns)
 
 
@@ -208,7 +201,7 @@ def causes_judged(
     for run_id in again:
         # Its weights may be gone since.
         with suppress(SeqclsError):
-            found += _find(store, run_id, sample, learned_at)
+            found += _find(store, run_id, learned_at, sample)
     if not found:
         return known
     rows = [known[~known["run_id"].isin(again)], pd.DataFrame(found, columns=known.columns)]
@@ -216,38 +209,29 @@ def causes_judged(
     return both.sort_values(["run_id", "number"], ignore_index=True)
 
 
-def _find(store: Store, run_id: int, sample: int, learned_at: float) -> list[dict[str, Any]]:
+def _find(
+    store: Store, run_id: int, learned_at: float, sample: int = SAMPLE
+) -> list[dict[str, Any]]:
     """The rows of a run's causes, found now."""
-    wrong = wrong_strings(misclassified.string_errors(store, run_id))
-    found = causes_of(store, run_id, wrong, sample, learned_at)
+    found = causes_of(store, run_id, sample, learned_at)
     return [{"run_id": run_id, "number": n, **asdict(cause)} for n, cause in enumerate(found)]
 
 
-def wrong_strings(errors: pd.DataFrame) -> list[str]:
-    """Misclassified strings, each as often as it occurs in the test set, as wherever errors are
-    counted.
-
-    Args:
-        errors: as `sweeps.store.reads.misclassified.string_errors`, in its order.
-    """
-    strings: list[str] = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
-    return strings
-
-
 def causes_of(
-    store: Store, run_id: int, wrong: Sequence[str], sample: int, learned_at: float = LEARNED_AT
+    store: Store, run_id: int, sample: int = SAMPLE, learned_at: float = LEARNED_AT
 ) -> list[Cause]:
     """The causes of a run's errors, the most frequent first.
 
     Args:
-        wrong: its misclassified test strings, the shortest first, each as often as it occurs.
+        sample: errors that are looked at; strings count as often as they occur in the test set.
         learned_at: the accuracy on trained lengths from which on a run has learned.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability.causes import attributions, summed_up
     from sweeps.api.models import trained_model
 
-    model = trained_model(store, run_id)
+    model, errors = trained_model(store, run_id), misclassified.string_errors(store, run_id)
+    wrong: list[str] = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
     not_learned = why_not_learned(store, run_id, learned_at)
     return summed_up(attributions(model, wrong, sample, not_learned=not_learned))
 
@@ -284,17 +268,14 @@ def leading_causes(causes: pd.DataFrame) -> pd.DataFrame:
     Returns:
         run_id, mechanism, share (of the run's errors that were looked at), strings (looked at).
     """
-    summed = causes.groupby(["run_id", "mechanism"], sort=False)[["share", "strings"]].sum()
-    # A stable sort: of equals the first stays, which is that of the most frequent cause.
-    ranked = summed.reset_index().sort_values("share", ascending=False, kind="stable")
-    ranked = ranked.sort_values("mechanism", key=_lead, kind="stable")
-    first = ranked.drop_duplicates("run_id").sort_values("run_id", ignore_index=True)
+    groups = causes.groupby(["run_id", "mechanism"], sort=False, as_index=False)
+    summed = groups[["share", "strings"]].sum()
+    summed["lead"] = summed["mechanism"].map(LEAD).fillna(len(LEAD))
+    # Of equals the first stays, which is that of the most frequent cause.
+    ranked = summed.sort_values(["run_id", "lead", "share"], ascending=[True, True, False])
+    first = ranked.drop(columns="lead").drop_duplicates("run_id", ignore_index=True)
     looked_at = causes.groupby("run_id")["strings"].sum()
     return first.assign(strings=first["run_id"].map(looked_at).astype(int))
-
-
-def _lead(mechanisms: "pd.Series[str]") -> "pd.Series[int]":
-    return mechanisms.map(lambda name: LEAD.get(name, len(LEAD)))
 
 
 def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
@@ -308,17 +289,15 @@ def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.Data
         config_id, mechanism, seeds (whose errors it causes most), failing (attributed seeds of
         the configuration), share, low, high (Wilson interval), in [0, 1].
     """
-    attributed = leading_causes(causes).merge(
-        runs[["id", "config_id"]], left_on="run_id", right_on="id"
-    )
-    failing = attributed.groupby("config_id").size()
-    counted = attributed.groupby(["config_id", "mechanism"]).size().rename("seeds").reset_index()
-    counted["failing"] = counted["config_id"].map(failing)
-    pairs = zip(counted["seeds"], counted["failing"], strict=True)
+    causing = leading_causes(causes).set_index("run_id")["mechanism"]
+    leading = runs.set_index("id")[["config_id"]].join(causing, how="inner")
+    counted = leading.value_counts().rename("seeds").reset_index()
+    counted["failing"] = counted["config_id"].map(leading["config_id"].value_counts())
+    pairs = counted[["seeds", "failing"]].itertuples(index=False)
     shares = [astuple(wilson(int(seeds), int(n))) for seeds, n in pairs]
-    columns = ["share", "low", "high"]
-    counted = counted.join(pd.DataFrame(shares, columns=columns, dtype=float))
-    return counted.sort_values(["config_id", "seeds"], ascending=[True, False], ignore_index=True)
+    counted[["share", "low", "high"]] = np.array(shares, dtype=float).reshape(-1, 3)
+    order = ["config_id", "seeds", "mechanism"]
+    return counted.sort_values(order, ascending=[True, False, True], ignore_index=True)
 
 
 def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
@@ -327,33 +306,18 @@ def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
     Raises:
         ConfigError: there are some, and none of them is.
     """
-    left = {run: queries.run_config(store, run) for run in run_ids}
+    obstacles = {run: _obstacle(queries.run_config(store, run)) for run in run_ids}
+    if obstacles and None not in obstacles.values():
+        raise next(filter(None, obstacles.values()))
+    return [run for run, obstacle in obstacles.items() if obstacle is None]
+
+
+def _obstacle(config: RunConfig) -> ConfigError | PluginMissingError | None:
     asked = "causes are found by asking models"
-    why_not: list[tuple[Callable[[RunConfig], str | None], type[ConfigError], str]] = [
-        (queries.why_no_weights, ConfigError, f"{asked}, and of each "),
-        (missing_plugin, PluginMissingError, f"{asked}: "),
-        (
-            lambda config: resolve(config).lacks("causes"),
-            ConfigError,
-            "causes are found for languages and transductions, and ",
-        ),
-    ]
-    for why, error, said in why_not:
-        reasons = {run: why(config) for run, config in left.items()}
-        if reasons and None not in reasons.values():
-            raise error(f"{said}{next(iter(reasons.values()))}")
-        left = {run: left[run] for run, reason in reasons.items() if reason is None}
-    return list(left)
-
-
-def _runs_without_causes(
-    store: Store, run_ids: Sequence[int], sample: int
-) -> Iterator[tuple[int, list[str]]]:
-    """Runs without causes of so many errors, with their errors, the shortest first."""
-    known = explained.causes(store, run_ids).groupby("run_id")["strings"].sum()
-    for run_id in run_ids:
-        if queries.run_status(store, run_id).state != RunState.DONE:
-            continue
-        wrong = wrong_strings(misclassified.string_errors(store, run_id))
-        if wrong and int(known.get(run_id, 0)) != min(sample, len(wrong)):
-            yield run_id, wrong
+    if why := queries.why_no_weights(config):
+        return ConfigError(f"{asked}, and of each {why}")
+    if why := missing_plugin(config):
+        return PluginMissingError(f"{asked}: {why}")
+    if why := resolve(config).lacks("causes"):
+        return ConfigError(f"causes are found for languages and transductions, and {why}")
+    return None

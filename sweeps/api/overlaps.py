@@ -27,13 +27,17 @@ LEAST_NAMED, MOST_NAMED = 0.05, 4
 MOST_UNPAIRED = 8
 """Lengths without border pairs that are named; the shortest ones."""
 
+LEAST_SAID = 0.6
+"""The share of longer test strings from which on the majority answer by length is said."""
+
+MOST_TOKENS = 2**22
+"""Tokens of the tests that are drawn for it."""
+
 _NOT_OF_STRINGS = set(NetworkConfig.model_fields) - {"num_letters"} | {
     *("learning_rate", "final_learning_rate_factor", "learning_rate_schedule"),
     *("learning_rate_interval", "warm_up_steps", "weight_decay", "decay", "gradient_clip"),
     "embeddings_init_strategy",
 }
-
-AT_ANY_COST = "`seqcls estimate SPEC --overlap`"
 
 
 def trained_on(
@@ -54,25 +58,21 @@ def trained_on(
     Returns:
         None where there is nothing to be said.
     """
-    effort = Effort(UNLIMITED) if exact else Effort()
-    distinct = _distinct(configs)
+    effort, distinct = Effort(UNLIMITED) if exact else Effort(), _distinct(configs)
     if len(distinct) > MOST_TESTS:
         return None
-    problems: dict[tuple[object, ...], Problem] = {}
-    for problem in _problems(distinct):
-        if not problem.config.imported:
-            asked = problem.train, problem.test, problem.config.max_num_epochs
-            problems.setdefault(asked, problem)
+    problems = [x for x in _problems(distinct) if not x.config.imported]
+    asked = {(x.train, x.test, x.config.max_num_epochs): x for x in problems}
     found = []
     # Of a test that cannot be drawn, others say what is wrong.
     with suppress(SeqclsError):
-        found = [(x, overlap(x, effort, epochs)) for x in check_each(problems.values())]
+        found = [(x, overlap(x, effort, epochs)) for x in check_each(asked.values())]
     if not found:
         return None
-    one = len(found) == 1
-    said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
-    sentences = (said, without_pairs(distinct), majority(distinct), contradictions(distinct))
-    return " ".join(filter(None, sentences)) or None
+    said = _of_one(*found[0], epochs) if len(found) == 1 else _of_several([x for _, x in found])
+    return " ".join(
+        filter(None, (said, without_pairs(distinct), majority(distinct), contradictions(distinct)))
+    )
 
 
 def _distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:
@@ -92,43 +92,64 @@ def _problems(configs: Iterable[RunConfig]) -> Iterator[Problem]:
 
 
 def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
-    strings = problem.kind.words.plural("test")
-    if problem.config.disjoint:
-        return f"No test {problem.kind.words.string} is trained on (disjoint)."
+    config, train, words = problem.config, problem.train, problem.kind.words
+    if config.disjoint:
+        return f"No test {words.string} is trained on (disjoint)."
     if found is not None and not len(found.lengths):
-        return f"No test {problem.kind.words.string} is of a length that is trained on."
+        return f"No test {words.string} is of a length that is trained on."
     if found is None or found.share is None:
-        repeated = 1 if problem.train.repeats else epochs or problem.config.max_num_epochs
-        number = problem.train.epoch_size * repeated
-        return (
-            f"How many of the {strings} of trained lengths were trained on is not known: that "
-            f"takes drawing {number:,} training strings anew; {AT_ANY_COST} does."
-        )
-    least = "" if found.is_exact else "At least "
-    looked = "" if found.is_exact else f" (the first {count(found.seen, 'epoch')} searched)"
-    where = (
-        "the training set"
-        if problem.train.repeats
-        else count(found.epochs, "epoch") + " of training"
-    )
-    # The last epoch may have ended early.
-    most = epochs is None or problem.config.check_every > 0
-    up_to = "up to " if most and not problem.train.repeats else ""
-    if len(found.lengths) == 1:
-        only = f"The only test {problem.kind.words.string} of a trained length"
-        occurs = "also occurs" if found.share else "does not occur"
-        return f"{only} {occurs} in {up_to}{where}{looked}."
+        number = train.epoch_size * (1 if train.repeats else epochs or config.max_num_epochs)
+        return _not_known(words.plural("test"), "", f"{number:,} training strings")
+    where = "the training set"
+    if not train.repeats:
+        # The last epoch may have ended early.
+        may_be_fewer = epochs is None or config.check_every > 0
+        where = f"{'up to ' * may_be_fewer}{count(found.epochs, 'epoch')} of training"
+    if not found.is_exact:
+        where += f" (the first {count(found.seen, 'epoch')} searched)"
+    shares = {length: known / tested for length, (tested, known) in found.by_length.items()}
+    whole = list(takewhile(lambda length: shares[length] == 1, shares))
+    named = [x for x, share in shares.items() if share >= LEAST_NAMED and x not in whole]
+    lengths = [f"all of up to length {whole[-1]}"] if whole else []
+    lengths += [f"{shares[x]:.0%} of length {x}" for x in named[:MOST_NAMED]]
+    by_length = f": {', '.join(lengths)}" if lengths and found.share not in (0, 1) else ""
     return (
-        f"{least}{_percent(found)} of the {len(found.lengths):,} {strings} of trained lengths "
-        f"also occur in {up_to}{where}{looked}{_by_length(found)}."
+        f"{'' if found.is_exact else 'At least '}{_percent(found)} of the {len(found.lengths):,} "
+        f"{words.plural('test')} of trained lengths also occur in {where}{by_length}."
     )
 
 
-LEAST_SAID = 0.6
-"""The share of longer test strings from which on the majority answer by length is said."""
+def _of_several(found: list[Overlap | None]) -> str:
+    known = [x for x in found if x is not None and x.share is not None]
+    unknown = sum(x is None or (x.share is None and len(x.lengths) > 0) for x in found)
+    tests = count(unknown, "test set")
+    if not known:
+        if unknown:
+            return _not_known("test strings", f" of these {tests}", "the training strings")
+        return "No test string is of a length that is trained on."
+    least = "" if all(x.is_exact for x in known) else "at least "
+    ends = (min(known, key=lambda x: x.share or 0), max(known, key=lambda x: x.share or 0))
+    shares = " to ".join(dict.fromkeys(map(_percent, ends)))
+    missing = f"; of {tests} more it is not known" if unknown else ""
+    return (
+        f"In {count(len(known), 'test set')}, {least}{shares} of the strings of trained lengths "
+        f"also occur in training{missing}."
+    )
 
-MOST_TOKENS = 2**22
-"""Tokens of the tests that are drawn for it."""
+
+def _not_known(strings: str, where: str, drawn: str) -> str:
+    return (
+        f"How many of the {strings} of trained lengths were trained on is not known{where}: that "
+        f"takes drawing {drawn} anew; `seqcls estimate SPEC --overlap` does."
+    )
+
+
+def _percent(found: Overlap) -> str:
+    """A share that is 0% or 100% only where it is none or all."""
+    text = f"{(share := found.share or 0.0):.1%}"
+    if share not in (0, 1) and text in ("0.0%", "100.0%"):
+        return "under 0.1%" if share < 0.5 else "over 99.9%"
+    return text.replace(".0%", "%")
 
 
 def majority(configs: Iterable[RunConfig]) -> str:
@@ -137,25 +158,25 @@ def majority(configs: Iterable[RunConfig]) -> str:
     """
     asked = {(x.train, x.test): x for x in _problems(configs) if not x.is_imported}
     shares: list[tuple[float, float, float]] = []
-    left, problems = MOST_TOKENS, list[Problem]()
+    left, looked_at = MOST_TOKENS, list[Problem]()
     for problem in asked.values():
         tokens = problem.test.epoch_size * max(1, problem.test.lengths[-1])
         if tokens <= left:
             left -= tokens
-            problems.append(problem)
+            looked_at.append(problem)
             with suppress(SeqclsError):
-                shares += [] if problem.lacks("labels") else _majority_of(problem)
+                shares += _majority_of(problem)
     if not shares or max(shares)[0] < LEAST_SAID:
         return ""
-    by_length = "The more frequent answer of each length"
+    said = "The more frequent answer of each length"
     if len(asked) > 1:
         ends = " to ".join(dict.fromkeys(f"{x[0]:.0%}" for x in (min(shares), max(shares))))
-        is_all = len(problems) == len(asked)
-        where = "" if is_all else f", in {len(problems):,} of {count(len(asked), 'test set')}"
-        return f"{by_length} is right on {ends} of longer test strings{where}."
-    (share, constant, short), problem = shares[0], problems[0]
-    is_constant = abs(constant) > share - 0.01
-    said = f"Always answering {'yes' if constant > 0 else 'no'}" if is_constant else by_length
+        tests = f", in {len(looked_at):,} of {count(len(asked), 'test set')}"
+        where = "" if len(looked_at) == len(asked) else tests
+        return f"{said} is right on {ends} of longer test strings{where}."
+    (share, constant, short), problem = shares[0], looked_at[0]
+    if abs(constant) > share - 0.01:
+        said = f"Always answering {'yes' if constant > 0 else 'no'}"
     said += f" is right on {share:.0%} of longer test strings"
     if constant < LEAST_SAID or getattr(problem.test, "negative_lengths", None) != "redrawn":
         return f"{said}."
@@ -168,7 +189,10 @@ def majority(configs: Iterable[RunConfig]) -> str:
 def _majority_of(problem: Problem) -> list[tuple[float, float, float]]:
     """Shares of longer test strings: those right by the majority answer of their length; by one
     answer to all, below 0 where it is no; and the share of all negatives that are not longer.
+    Nothing where there are none, or no labels.
     """
+    if problem.lacks("labels"):
+        return []
     drawn = stream(problem.test).epoch(0)
     lengths, yes = drawn.strings.lengths, drawn.labels
     longer = lengths > problem.trained_lengths[-1]
@@ -183,36 +207,30 @@ def _majority_of(problem: Problem) -> list[tuple[float, float, float]]:
 
 def contradictions(configs: Iterable[RunConfig]) -> str:
     """Which files have rows that contradict others, in sentences; none where none has."""
-    said = dict[str, None]()
+    said = []
     for digest in {config.dataset: None for config in configs if config.dataset}:
         with suppress(SeqclsError):
             content = dataset_of(digest)
             if isinstance(content, Dataset) and (wrong := content.contradictions[1]):
-                rows = int(content.contradicted.sum())
-                says, are = ("contradicts", "is") if rows == 1 else ("contradict", "are")
-                said[
-                    f"In {content.name} {count(rows, 'row')} {says} others of the same string "
-                    f"(seqcls data lists them), and {are} trained on but not tested; a perfect "
-                    f"model could be right on {percent(1 - wrong / len(content), 1)} of all "
-                    f"{len(content):,}."
-                ] = None
-    return " ".join(said)
+                said.append(
+                    f"In {content.name} {count(int(content.contradicted.sum()), 'row')} contradict "
+                    "others of the same string (seqcls data lists them), and are trained on but "
+                    f"not tested; a perfect model could be right on "
+                    f"{percent(1 - wrong / len(content), 1)} of all {len(content):,}."
+                )
+    return " ".join(dict.fromkeys(said))
 
 
 def without_pairs(configs: Iterable[RunConfig]) -> str:
     """At which lengths tests that ask for border pairs have none, in a sentence or none."""
     tests = {problem.test: None for problem in _problems(configs) if not problem.is_imported}
-    lacking = [
-        lengths
-        for test in tests
-        if isinstance(test, BalancedStrings) and len(lengths := test.unpaired_lengths)
-    ]
+    lacking = [x.unpaired_lengths.tolist() for x in tests if isinstance(x, BalancedStrings)]
+    lacking = [lengths for lengths in lacking if lengths]
     if not lacking:
         return ""
     if len(tests) > 1:
-        has = "has" if len(lacking) == 1 else "have"
-        return f"At some lengths {count(len(lacking), 'test set')} {has} no border pairs."
-    named, more = lacking[0][:MOST_UNPAIRED].tolist(), len(lacking[0]) - MOST_UNPAIRED
+        return f"At some lengths there are no border pairs in {count(len(lacking), 'test set')}."
+    named, more = lacking[0][:MOST_UNPAIRED], len(lacking[0]) - MOST_UNPAIRED
     others = f" and {more:,} other lengths" if more > 0 else ""
     return f"No positive string of a border pair has {', '.join(map(str, named))} tokens{others}."
 
@@ -223,8 +241,7 @@ def near_obstacle(problem: Problem) -> str | None:
     Raises:
         SeqclsError: a task from outside fails.
     """
-    parts = ("test",) if problem.is_imported else PARTS
-    samplers = (problem.sampler(part) for part in parts)
+    samplers = map(problem.sampler, ("test",) if problem.is_imported else PARTS)
     asked = [x for x in samplers if isinstance(x, BalancedStrings) and x.negatives == "near"]
     with TASKS.wrap_errors(problem.config.task):
         return next((said for x in asked if (said := x.near_obstacle) is not None), None)
@@ -239,45 +256,3 @@ def without_near(configs: Iterable[RunConfig]) -> str:
                 reasons[f"{problem.config.task}: {said}"] = None
     more = f" (and {len(reasons) - 1:,} more)" if len(reasons) > 1 else ""
     return f"{next(iter(reasons))}{more}." if reasons else ""
-
-
-def _by_length(found: Overlap) -> str:
-    if found.share in (0, 1):
-        return ""
-    shares = {length: known / tested for length, (tested, known) in found.by_length.items()}
-    whole = list(takewhile(lambda length: shares[length] == 1, shares))
-    listed = [f"all of up to length {whole[-1]}"] if whole else []
-    named = [x for x, share in shares.items() if share >= LEAST_NAMED and x not in whole]
-    listed += [f"{shares[x]:.0%} of length {x}" for x in named[:MOST_NAMED]]
-    return f": {', '.join(listed)}" if listed else ""
-
-
-def _of_several(found: list[Overlap | None]) -> str:
-    some = sorted(
-        (x for x in found if x is not None and x.share is not None), key=lambda x: x.share or 0
-    )
-    unknown = sum(x is None or (x.share is None and len(x.lengths) > 0) for x in found)
-    tests = count(unknown, "test set")
-    if not some:
-        return (
-            f"How many of the test strings of trained lengths were trained on is not known of "
-            f"these {tests}: that takes drawing the training strings anew; {AT_ANY_COST} does."
-            if unknown
-            else "No test string is of a length that is trained on."
-        )
-    least = "" if all(x.is_exact for x in some) else "at least "
-    shares = " to ".join(dict.fromkeys([_percent(some[0]), _percent(some[-1])]))
-    missing = f"; of {tests} more it is not known" if unknown else ""
-    return (
-        f"In {count(len(some), 'test set')}, {least}{shares} of the strings of trained lengths "
-        f"also occur in training{missing}."
-    )
-
-
-def _percent(found: Overlap) -> str:
-    """A share that is 0% or 100% only where it is none or all."""
-    share = found.share or 0.0
-    text = f"{share:.1%}"
-    if text == "0.0%":
-        return "under 0.1%" if share else "0%"
-    return "over 99.9%" if text == "100.0%" and share < 1 else text.replace(".0%", "%")

@@ -56,13 +56,12 @@ def describe_proofs(runs: pd.DataFrame, configs: Mapping[int, RunConfig]) -> lis
     if "every_length" not in runs:
         return [""] * len(runs)
     said = []
-    for row in runs[["config_id", "every_length", "refuted_by"]].to_dict("records"):
-        result, string = row["every_length"], row["refuted_by"]
+    for config_id, result, string in runs[["config_id", "every_length", "refuted_by"]].to_numpy():
+        refuted = ""
         if isinstance(string, str):
-            known = configs.get(row["config_id"])
-            shown = string if known is None else display_of(known)(string)
-            result = f"{result} by {shown or 'the empty string'}"
-        said.append(result if isinstance(result, str) else "")
+            shown = display_of(configs[config_id])(string) if config_id in configs else string
+            refuted = f" by {shown or 'the empty string'}"
+        said.append(f"{result}{refuted}" if isinstance(result, str) else "")
     return said
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqcls import __version__
-from seqcls.errors import ConfigError
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.proofs.checker import digest
 from seqcls.questions import RunModel, within
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 def prove(
     store: Store,
-    run: int | str,
+    run: int | str | RunModel,
     epoch: int | None = None,
     *,
     learned: bool = False,
@@ -45,6 +44,7 @@ def prove(
     within a smaller budget, that is tried anew.
 
     Args:
+        run: its id, its sweep and model seed, as `heads/2`, or its model after the epoch.
         learned: hold it against the automaton that is learned of its answers, not the language's.
         seconds: after which it is not decided; this and what follows as the `ProofBudget` has it,
             if not named.
@@ -56,41 +56,25 @@ def prove(
         UnknownRunError: there is no such run, or it has no such weights.
         ConfigError: nothing can be proved of such a model, or no automaton is known of it.
     """
-    reader, run_id = queries.open_run(store, run)
-    opened = trained_model(reader, run_id, epoch)
-    how: dict[str, Any] = {"learned": learned, "seconds": seconds, "regions": regions}
-    return prove_model(reader, opened, epoch, again=again, on_progress=on_progress, **how)
-
-
-def prove_model(
-    store: Store,
-    opened: RunModel,
-    epoch: int | None,
-    *,
-    learned: bool = False,
-    again: bool = False,
-    seconds: float | None = None,
-    regions: int | None = None,
-    on_progress: Callable[[str], None] | None = None,
-) -> "Proof":
-    """Does what `prove` does, for a run's model that is open already."""
     from seqcls.proofs.prover import ProofBudget
 
+    reader, opened = store, run
+    if not isinstance(opened, RunModel):
+        reader, run_id = queries.open_run(store, opened)
+        opened = trained_model(reader, run_id, epoch)
     budget = within(ProofBudget(), seconds=seconds, regions=regions)
-    before = stored_proof(store, opened, epoch, learned=learned)
+    before = stored_proof(reader, opened, epoch, learned=learned)
     if before is not None and not again:
-        was = before.budget
-        larger = budget.seconds > was.seconds or budget.regions > was.regions
+        larger = budget.seconds > before.budget.seconds or budget.regions > before.budget.regions
         if before.outcome != "not decided" or not larger:
             return before
-    bounds = asdict(budget)
-    proof = opened.prove(learned=learned, on_progress=on_progress, **bounds)
+    proof = opened.prove(learned=learned, on_progress=on_progress, **asdict(budget))
     # What was decided stays so, however long it was tried anew.
     stays = before is not None and before.outcome != "not decided"
     is_news = not stays or proof.outcome != "not decided"
-    if is_news and _is_kept(store, opened, epoch) and not is_read_only():
+    if is_news and _is_kept(reader, opened, epoch) and not is_read_only():
         with try_to_store("the proof"):
-            writer.record_proof(to_write(store), cast(int, opened.run), _record_of(proof, opened))
+            writer.record_proof(to_write(reader), cast(int, opened.run), _record_of(proof, opened))
     return proof
 
 
@@ -111,8 +95,8 @@ def stored_proof(
 
 
 def _is_kept(store: Store, opened: RunModel, epoch: int | None) -> bool:
-    kept = epoch is None or epoch == queries.run_status(store, cast(int, opened.run)).best_epoch
-    return opened.run is not None and kept
+    run = opened.run
+    return run is not None and epoch in (None, queries.run_status(store, run).best_epoch)
 
 
 # A proof as it is stored.
@@ -122,36 +106,33 @@ def _record_of(proof: "Proof", opened: TrainedModel) -> ProofRecord:
     from seqcls.proofs.certificate import to_text
     from seqcls.proofs.forgetting import find_forgetting
 
-    made, automaton, forgets, said = proof.certificate, proof.automaton, None, None
+    automaton, string, forgets = proof.automaton, proof.string, None
+    learned = {
+        "start": int(automaton.start),
+        "accepting": automaton.accepting.nonzero()[0].tolist(),
+        "transitions": automaton.table.tolist(),
+    }
+    if string is not None and proof.of_language:
+        forgets = find_forgetting(opened, automaton, string)
     details: dict[str, Any] = {
         "budget": asdict(proof.budget),
         "attempts": list(map(asdict, proof.attempts)),
-        "automaton": None
-        if proof.of_language
-        else {
-            "start": int(automaton.start),
-            "accepting": automaton.accepting.nonzero()[0].tolist(),
-            "transitions": automaton.table.tolist(),
-        },
+        "automaton": None if proof.of_language else learned,
+        "forgetting": None if forgets is None else forgets.record(),
     }
-    if proof.string is not None and proof.of_language:
-        forgets = find_forgetting(opened, automaton, proof.string)
-    details["forgetting"] = None if forgets is None else forgets.record()
-    if proof.string is not None:
+    if string is not None:
         # The column says what is not right; that there is no answer stands in the details.
-        details["unanswered"], said = proof.said is None, int(not proof.wanted)
-    text = json.dumps(
-        with_nulls(details), ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
+        details["unanswered"] = proof.said is None
+    made = proof.certificate
     return ProofRecord(
         of_language=int(proof.of_language),
         result=proof.outcome,
         states=len(automaton.table),
         regions=proof.regions,
         seconds=proof.seconds,
-        string=proof.string,
-        said=said,
-        details=text,
+        string=string,
+        said=None if string is None else int(not proof.wanted),
+        details=json.dumps(with_nulls(details), ensure_ascii=False, separators=(",", ":")),
         weights=digest(opened.weights),
         version=__version__,
         certificate=None if made is None else zlib.compress(to_text(made).encode(), 9),
@@ -163,31 +144,24 @@ def _proof_of(record: ProofRecord, opened: TrainedModel) -> "Proof | None":
     from seqcls.proofs.certificate import FORMAT
     from seqcls.proofs.prover import Attempt, Proof, ProofBudget
 
-    details, packed = json.loads(record.details), record.certificate
+    details, automaton = json.loads(record.details), language_automaton(opened.task)
+    packed = record.certificate
     certificate = None if packed is None else json.loads(zlib.decompress(packed))
-    if certificate is not None and certificate["format"] != FORMAT:
-        return None
-    automaton = language_automaton(opened.task)
-    if (learned := details.get("automaton")) is not None:
+    if (learned := details["automaton"]) is not None:
         table = np.array(learned["transitions"])
         accepting = np.isin(np.arange(len(table)), learned["accepting"])
         automaton = Automaton(table, accepting, learned["start"])
-    if automaton is None:
-        return None
-    try:
-        budget = ProofBudget(**details["budget"])
-        attempts = tuple(Attempt(**each) for each in details["attempts"])
-    except (TypeError, ConfigError):
+    if automaton is None or (certificate and certificate["format"] != FORMAT):
         return None
     return Proof(
         outcome=cast(ProofOutcome, record.result),
         automaton=automaton,
         of_language=bool(record.of_language),
-        budget=budget,
+        budget=ProofBudget(**details["budget"]),
         certificate=certificate,
         string=record.string,
         said=None if record.said is None or details.get("unanswered") else bool(record.said),
         wanted=record.said == 0,
-        attempts=attempts,
+        attempts=tuple(Attempt(**each) for each in details["attempts"]),
         seconds=record.seconds,
     )

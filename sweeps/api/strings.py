@@ -1,7 +1,7 @@
 """What a specification's models are trained and tested on, looked at before any is trained."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -17,12 +17,10 @@ from seqcls.kinds import kind_name
 from seqcls.kinds.base import Examples
 from seqcls.problem import Problem, resolve
 from seqcls.results import DRAWN
-from seqcls.sampling import Sampler
 from seqcls.sampling.balanced import BalancedStrings
-from seqcls.sampling.streams import AnsweredAgain, stream
-from seqcls.shortcuts import READERS, Shortcut, decided_by, read_test
+from seqcls.sampling.streams import stream
+from seqcls.shortcuts import READERS, decided_by, read_test
 from seqcls.strings.token_strings import NO_LETTER
-from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.base import LanguageTask
 from sweeps.api.selecting import condition
 from sweeps.api.sweeping import Spec, read_specs
@@ -32,10 +30,6 @@ Label = Literal["positive", "negative"]
 
 TEMPTING = 0.9
 """A test of which a shortcut reader gets more right than this is worth a word of warning."""
-
-
-MOST_TOKENS = 2**21
-"""Tokens of an epoch that is drawn as it is to be looked at; a larger one takes long to draw."""
 
 
 @dataclass(frozen=True)
@@ -100,20 +94,16 @@ def distinct_tests(configs: Iterable[RunConfig]) -> list[tuple[RunConfig, dict[s
 
 def measure_readers(problem: Problem, fields: Mapping[str, Any]) -> TestReached:
     """What each reader reaches on the test of a problem, of these fields."""
-    test = distinct_test_strings(problem.test).test_set
+    test, found = distinct_test_strings(problem.test).test_set, []
     within = are_within(problem, test.lengths)
-
-    def share(shortcut: Shortcut, chosen: np.ndarray) -> float | None:
-        times = test.occurrences * chosen
-        if shortcut.right is None or not times.any():
-            return None
-        return float((times * shortcut.right).sum() / times.sum())
-
-    readers = [
-        Reached(x.reader, share(x, within), share(x, ~within), x.obstacle)
-        for x in read_test(problem)
-    ]
-    return TestReached(problem.config.task, fields, readers, *_advice(problem, readers))
+    for each in read_test(problem):
+        shares: dict[str, float | None] = {"within": None, "beyond": None}
+        for name, chosen in (("within", within), ("beyond", ~within)):
+            times = test.occurrences * chosen
+            if each.right is not None and times.any():
+                shares[name] = float((times * each.right).sum() / times.sum())
+        found.append(Reached(each.reader, **shares, reason=each.obstacle))
+    return TestReached(problem.config.task, fields, found, *_advise(problem, found))
 
 
 def are_within(problem: Problem, lengths: np.ndarray) -> np.ndarray:
@@ -122,44 +112,36 @@ def are_within(problem: Problem, lengths: np.ndarray) -> np.ndarray:
     return np.asarray((lengths >= trained[0]) & (lengths <= trained[-1]))
 
 
-def _share(each: Reached) -> float | None:
-    """What counts of what a reader reaches: beyond trained lengths, where there are others."""
-    return each.within if each.beyond is None else each.beyond
-
-
-def _advice(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dict[str, Any]]:
+def _advise(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dict[str, Any]]:
     """A sentence about the best reader, and the fields that it says to set."""
-    decided = decided_sentence(problem)
-    best = max(found, key=lambda x: _share(x) or 0.0, default=None)
-    if best is None or (_share(best) or 0.0) < TEMPTING:
+    is_language, decided = isinstance(problem.task, LanguageTask), decided_by(problem)
+    said = f"this {'language' if is_language else 'task'} is decided by {decided}"
+    # What counts is beyond trained lengths, where there are others.
+    shares = [(x.within if x.beyond is None else x.beyond, x) for x in found]
+    share, best = max(shares, key=lambda x: x[0] or 0.0, default=(None, None))
+    where = "within" if best is None or best.beyond is None else "beyond"
+    if (share or 0.0) < TEMPTING:
         # Within trained lengths letter counts tell much that they do not tell beyond; which tokens
         # stand next to each other is what near negatives are made for.
         best = next((x for x in found if x.reader == "bigrams"), None)
-        if best is None or (best.within or 0.0) < TEMPTING:
-            return decided and f"{decided[:1].upper()}{decided[1:]}", {}
-        best = replace(best, beyond=None)
-    where = "within trained lengths" if best.beyond is None else "beyond trained lengths"
-    said = f"{percent(_share(best) or 0.0, 1)} {where} can be reached by {READERS[best.reader]}"
+        share, where = None if best is None else best.within, "within"
+    if best is None or (share or 0.0) < TEMPTING:
+        return decided and f"{said[:1].upper()}{said[1:]}", {}
+    told = f"{percent(share or 0.0, 1)} {where} trained lengths can be reached by "
+    told += READERS[best.reader]
     if decided is not None:
-        return f"{said}: {decided}", {}
+        return f"{told}: {said}", {}
+    if is_language and problem.unknown_labels is None:
+        told += ", without knowing the language"
     test = problem.test
-    if isinstance(problem.task, LanguageTask) and problem.unknown_labels is None:
-        said += ", without knowing the language"
     if not isinstance(test, BalancedStrings) or test.test_strings != "random":
-        return said, {}
+        return told, {}
     if test.negatives in ("near", "border") or test.near_obstacle:
-        return said, {}
+        return told, {}
     own = problem.config.test_negatives != AS_TRAINED
     remedy = {"negatives": "near"} | ({"test_negatives": AS_TRAINED} if own else {})
-    values = [f'{name} = "{value}"' for name, value in remedy.items()]
-    return f"{said}: take {' and '.join(values)}", remedy
-
-
-def decided_sentence(problem: Problem) -> str | None:
-    """That readers know all that decides the labels, or the outputs; None where none does."""
-    by = decided_by(problem)
-    what = "language" if isinstance(problem.task, LanguageTask) else "task"
-    return None if by is None else f"this {what} is decided by {by}"
+    values = " and ".join(f'{name} = "{value}"' for name, value in remedy.items())
+    return f"{told}: take {values}", remedy
 
 
 def draw(
@@ -192,10 +174,12 @@ def draw(
         SpecError, ConfigError: the specification is refused; the configurations are drawn from in
             several ways; the task has no labels.
     """
-    if part not in PARTS:
-        raise ConfigError(Parameter("part", part), f": expected one of {', '.join(PARTS)}")
-    if label is not None and label not in get_args(Label):
-        raise ConfigError(Parameter("label", label), ": expected positive or negative")
+    known: dict[str, tuple[object, Sequence[object]]]
+    known = {"part": (part, PARTS), "label": (label, (None, *get_args(Label)))}
+    for name, (value, values) in known.items():
+        if value not in values:
+            expected = ", ".join(map(str, filter(None, values)))
+            raise ConfigError(Parameter(name, value), f": expected one of {expected}")
     if number is not None and number < 1:
         raise ConfigError(Parameter("number", number), ": expected at least 1")
     problem = _one_way(choose(spec, conditions), part)
@@ -219,15 +203,6 @@ def drawn_strings(
     return write_rows(problem, examples.take(slice(0, number)), in_notation)
 
 
-def first_epoch(problem: Problem, part: str) -> Examples:
-    """Draws strings of a part as its first epoch does.
-
-    Where an epoch is too large to be looked at they are fewer, and none is kept out because it was
-    trained on.
-    """
-    return stream(make_smaller(problem.sampler(part))).epoch(0)
-
-
 def negatives_sentence(numbers: Mapping[str, int]) -> str:
     """Which share of the negative strings was drawn in each way; empty where that is not known.
 
@@ -241,52 +216,30 @@ def negatives_sentence(numbers: Mapping[str, int]) -> str:
     return f"{total:,} negative strings were drawn: {said}" if said else ""
 
 
-def make_smaller(sampler: Sampler) -> Sampler:
-    """A sampler of fewer strings, where drawing an epoch takes long and none was drawn before."""
-    if isinstance(sampler, AnsweredAgain):
-        return replace(sampler, sampler=make_smaller(sampler.sampler))
-    longest = max(1, sampler.lengths[-1])
-    is_small = sampler.epoch_size * longest <= MOST_TOKENS
-    of_lengths: Any = sampler
-    knows_trained = getattr(of_lengths, "trained", None) is not None
-    if (is_small and not knows_trained) or stream(sampler).is_kept(0):
-        return sampler
-    changes = {"trained": None} if knows_trained else {}
-    if not is_small and hasattr(of_lengths, "size"):
-        changes["size"] = max(MOST_TOKENS // longest, of_lengths.batch_size)
-    smaller: Sampler = replace(of_lengths, **changes)
-    return smaller
-
-
 def write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
     """A row a string, as `draw` gives them."""
     strings, tokenizer = examples.strings, problem.tokenizer
-    columns: dict[str, Any] = {
-        "string": [tokenizer.display(text) for text in texts_of(tokenizer, strings)]
-        if in_notation
-        else _spell_out(tokenizer, strings.letters)
-    }
     targets = problem.kind.texts(problem.task, examples.targets)
+
+    def show(texts: Sequence[str]) -> list[str]:
+        return [tokenizer.display(text) for text in texts]
+
+    def spell_out(letters: np.ndarray) -> list[str]:
+        """Rows of tokens as other programs read them: nothing is counted or escaped."""
+        rows = [[tokenizer.alphabet[x] for x in row if x != NO_LETTER] for row in letters.tolist()]
+        return [tokenizer.separator.join(row) for row in rows]
+
+    texts = show(texts_of(tokenizer, strings)) if in_notation else spell_out(strings.letters)
+    answers: dict[str, Any]
     if targets is None:
-        columns["label"] = examples.labels.astype(int)
+        answers = {"label": examples.labels.astype(int)}
     elif in_notation or kind_name(problem.task) != "transduction":
         # What answers of a package's own kind are made of is not known.
-        columns["target"] = [tokenizer.display(text) for text in targets]
+        answers = {"target": show(targets)}
     else:
-        columns["target"] = _spell_out(tokenizer, examples.targets)
-    columns["length"] = strings.lengths
-    if targets is None:
-        columns["kind"] = kinds_of(problem, examples)
-    return pd.DataFrame(columns)
-
-
-def _spell_out(tokenizer: Tokenizer, letters: np.ndarray) -> list[str]:
-    """Rows of tokens as other programs read them: nothing in them is counted or escaped."""
-    tokens, lengths = tokenizer.alphabet, (letters != NO_LETTER).sum(axis=1).tolist()
-    return [
-        tokenizer.separator.join([tokens[letter] for letter in row[:length]])
-        for row, length in zip(letters.tolist(), lengths, strict=True)
-    ]
+        answers = {"target": spell_out(examples.targets)}
+    drawn = {"kind": kinds_of(problem, examples)} if targets is None else {}
+    return pd.DataFrame({"string": texts, **answers, "length": strings.lengths, **drawn})
 
 
 def kinds_of(problem: Problem, examples: Examples) -> list[str]:
@@ -313,24 +266,19 @@ def choose(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
 
 def _find_varied(configs: Sequence[RunConfig]) -> list[str]:
     """The fields in which configurations differ."""
-    first = configs[0]
-    names = {name for config in configs for name in config.changed} | set(first.changed)
-    return sorted(
-        name for name in names if any(getattr(x, name) != getattr(first, name) for x in configs)
-    )
+    names = {name for config in configs for name in config.changed}
+    return sorted(x for x in names if len({getattr(config, x) for config in configs}) > 1)
 
 
 def _one_way(configs: Sequence[RunConfig], part: str) -> Problem:
     """The problem of configurations whose strings are drawn in one way."""
-    problems = {resolve(config).sampler(part): config for config in configs}
-    if len(problems) == 1:
+    if (ways := len({resolve(config).sampler(part) for config in configs})) == 1:
         return resolve(configs[0])
     read = {name for config in configs for name in strings_read(config, part)}
     varied = [name for name in _find_varied(configs) if name in read]
-    name = varied[0]
-    values = sorted({str(getattr(config, name)) for config in configs})
+    value = min(str(getattr(config, varied[0])) for config in configs)
     raise ConfigError(
         Parameter("conditions", None),
-        f": strings are drawn in {len(problems):,} ways, which differ in {', '.join(varied)}; name "
-        f"one, as in {name}={values[0]}",
+        f": strings are drawn in {ways:,} ways, which differ in {', '.join(varied)}; name one, as "
+        f"in {varied[0]}={value}",
     )

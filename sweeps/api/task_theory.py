@@ -19,8 +19,6 @@ from sweeps.grid.written_spec import with_digests
 
 READOUTS = ("first", "last", "mean")
 
-_CAUSAL = {"attention_mask": "causal", "readout": "last"}
-
 
 @dataclass(frozen=True)
 class PredictedNetwork:
@@ -119,70 +117,58 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
     for field, registry in (("architecture", MODELS), ("positions", POSITIONS)):
         if (value := getattr(config, field)) not in registry:
             raise ConfigError(f"{field}={value!r}: {nearest(value, list(registry))}")
-    described = language(task, dict(config)).describe()
-    chosen: dict[str, Any] = {x: fields[x] for x in fields if x in NETWORK_FIELDS}
     decided = theory_of(settings).language
-    networks = _networks_by_readout(chosen) if chosen else []
-    if not chosen and not isinstance(decided, Undecided):
-        networks = _networks()
-    said = [PredictedNetwork(x, theory_of(settings | x).predictions) for x in networks]
-    classes, witnesses = _classes(decided) if isinstance(decided, RegularClass) else ((), ())
-    return TheoryOfTask(described, decided.describe(), classes, witnesses, tuple(said))
+    classes: list[ClassOfTask] = []
+    witnesses: list[WitnessOfTask] = []
+    if isinstance(decided, RegularClass):
+        # Tokens and strings are spelled out.
+        alphabet, spell = decided.alphabet, Tokenizer(decided.alphabet).spell
+        for each in decided.smallest:
+            tier = None if each.tier is None else tuple(alphabet[x] for x in each.tier)
+            named = each.name, each.describe(alphabet), each.k, each.t, tier
+            about = CLASSES[each.name]
+            classes.append(ClassOfTask(*named, about.definition, about.test, about.source))
+        for shown in decided.witnesses():
+            inside, outside = (tuple(map(spell, x)) for x in (shown.inside, shown.outside))
+            because = shown.describe(alphabet)
+            witnesses.append(WitnessOfTask(shown.name, shown.k, inside, outside, because))
+    chosen: dict[str, Any] = {x: fields[x] for x in fields if x in NETWORK_FIELDS}
+    networks = _networks(chosen) if chosen or not isinstance(decided, Undecided) else []
+    return TheoryOfTask(
+        task=language(task, dict(config)).describe(),
+        language=decided.describe(),
+        classes=tuple(classes),
+        witnesses=tuple(witnesses),
+        networks=tuple(PredictedNetwork(x, theory_of(settings | x).predictions) for x in networks),
+    )
 
 
-def _classes(
-    decided: RegularClass,
-) -> tuple[tuple[ClassOfTask, ...], tuple[WitnessOfTask, ...]]:
-    """Tokens and strings spelled out."""
-    alphabet, spell = decided.alphabet, Tokenizer(decided.alphabet).spell
-    classes = []
-    for found in decided.smallest:
-        tier = None if found.tier is None else tuple(alphabet[x] for x in found.tier)
-        known = CLASSES[found.name]
-        told = (known.definition, known.test, known.source)
-        named = (found.name, found.describe(alphabet), found.k, found.t, tier)
-        classes.append(ClassOfTask(*named, *told))
-    witnesses = [
-        WitnessOfTask(
-            *(x.name, x.k, tuple(map(spell, x.inside)), tuple(map(spell, x.outside))),
-            because=x.describe(alphabet),
-        )
-        for x in decided.witnesses()
-    ]
-    return tuple(classes), tuple(witnesses)
-
-
-def _networks_by_readout(network: dict[str, Any]) -> list[dict[str, Any]]:
-    """A network with the readout that is named, or with each that it can have if `CLS` is none.
+def _networks(network: dict[str, Any]) -> list[dict[str, Any]]:
+    """A network with the readout that is named, or with each that it can have if `CLS` is none; one
+    of each kind that recognizes languages where none is named.
 
     Raises:
         ConfigError: it cannot have the one that is named.
     """
-    readouts = {x: _no_readout({**network, "readout": x}) for x in READOUTS}
-    if None not in readouts.values():
-        # It is something else that it lacks, such as heads; no readout changes that.
-        return [network]
-    if (reason := readouts[network.get("readout", READOUTS[0])]) is None:
+    if not network:
+        # Those that read at the end or all, and have no positions.
+        ends = [x for x in MODELS if {"readout", "positions"} & MODELS[x].reads == {"readout"}]
+        causal: dict[str, Any] = {"architecture": "transformer", "attention_mask": "causal"}
+        sinusoidal = {"positions": "sinusoidal"}
+        return [
+            {"architecture": "transformer"},
+            {"architecture": "transformer", **sinusoidal},
+            {**causal, "readout": "last"},
+            {"architecture": "transformer", **sinusoidal, **causal, "readout": "last"},
+            {**causal, "readout": "mean"},
+            *({"architecture": x, "readout": y} for x in ends for y in ("last", "mean")),
+        ]
+    of_each = [(x, NetworkConfig(**{**network, "readout": x})) for x in READOUTS]
+    reasons = {x: MODELS[made.architecture].obstacle(made) for x, made in of_each}
+    reason = reasons[network.get("readout", READOUTS[0])]
+    # Where none can be read, it is something else that it lacks, such as heads.
+    if reason is None or None not in reasons.values():
         return [network]
     if "readout" in network:
         raise ConfigError(reason)
-    return [{**network, "readout": x} for x, reason in readouts.items() if reason is None]
-
-
-def _no_readout(network: dict[str, Any]) -> str | None:
-    made = NetworkConfig(**network)
-    return MODELS[made.architecture].obstacle(made)
-
-
-def _networks() -> list[dict[str, Any]]:
-    """One network of each kind that recognizes languages."""
-    # Those that read at the end or all, and have no positions: of a Transformer there are variants.
-    recurrent = [x for x in MODELS if {"readout", "positions"} & MODELS[x].reads == {"readout"}]
-    return [
-        {"architecture": "transformer"},
-        {"architecture": "transformer", "positions": "sinusoidal"},
-        {"architecture": "transformer", **_CAUSAL},
-        {"architecture": "transformer", "positions": "sinusoidal", **_CAUSAL},
-        {"architecture": "transformer", "attention_mask": "causal", "readout": "mean"},
-        *({"architecture": x, "readout": y} for x in recurrent for y in ("last", "mean")),
-    ]
+    return [{**network, "readout": x} for x, reason in reasons.items() if reason is None]

@@ -74,27 +74,32 @@ class RemedyTrial:
     """In how many of how many seeds of this database the remedy mended this cause."""
 
     @property
+    def remedy(self) -> "Remedy":
+        """What is changed against what, and why."""
+        return self.suggestion.mechanism, self.suggestion.field, self.suggestion.reason
+
+    @property
     def is_begun(self) -> bool:
         """Whether any of it is trained, or will be."""
         return self.comparison is not None or self.waiting > 0 or self.left_out[0] > 0
 
     def record(self) -> dict[str, Any]:
         """What programs read of it."""
-        comparison = self.comparison
-        return {
-            **asdict(self.suggestion),
-            "mended": dict(zip(("seeds", "of"), self.mended, strict=True)),
-            "left_out": list(self.left_out),
-            "sweep": self.spec.name,
-            "trained": None
-            if comparison is None
-            else {
+        trained, comparison = None, self.comparison
+        if comparison is not None:
+            trained = {
                 "failing": [list(counts) for counts in comparison.counts or ()],
-                "pairs": None if comparison.table is None else asdict(comparison.table),
+                "pairs": comparison.table and asdict(comparison.table),
                 "method": comparison.method,
                 "p_value": comparison.p_value,
                 "medians": list(self.medians or ()),
-            },
+            }
+        return {
+            **asdict(self.suggestion),
+            "mended": {"seeds": self.mended[0], "of": self.mended[1]},
+            "left_out": list(self.left_out),
+            "sweep": self.spec.name,
+            "trained": trained,
         }
 
 
@@ -130,14 +135,12 @@ Results = Mapping[Remedy, Mapping[tuple[int, int], bool]]
 
 def known_results(store: Store, view: View) -> Results:
     """What came of every remedy that was trained, anywhere in this database."""
-    asker = Asker.of_most_explained(store, judging(view))
-    first = first_budgets(store)
-    tried = [
-        (asker.configs[config_id], first.get(config_id, config_id), trial)
-        for config_id, mechanism, _ in asker.causes()
-        for trial in asker.ask(config_id, [mechanism])
-    ]
-    return results_of(tried)
+    asker, first = Asker(store, judging(view)), first_budgets(store)
+    return results_of(
+        (asker.configs[x], first.get(x, x), trial)
+        for x, mechanism, _ in asker.causes()
+        for trial in asker.ask(x, [mechanism])
+    )
 
 
 def first_budgets(store: Store) -> dict[int, int]:
@@ -154,29 +157,26 @@ def results_of(tried: Iterable[tuple[RunConfig, int, RemedyTrial]]) -> Results:
     """
     found: dict[Remedy, dict[tuple[int, int], bool]] = {}
     for _, model, trial in sorted(tried, key=lambda each: each[0].max_num_epochs):
-        seeds = found.setdefault(_remedy(trial.suggestion), {})
+        seeds = found.setdefault(trial.remedy, {})
         seeds |= {(model, seed): mended for seed, mended in trial.results.items()}
     return found
 
 
-def _remedy(suggestion: Suggestion) -> Remedy:
-    return suggestion.mechanism, suggestion.field, suggestion.reason
-
-
 def rank(tried: Sequence[RemedyTrial], known: Results) -> tuple[RemedyTrial, ...]:
     """Trials with their records, those first that mended most; untried ones count as half."""
-    seeds = [known.get(_remedy(each.suggestion), {}) for each in tried]
-    told = [
-        replace(each, mended=(sum(own.values()), len(own)))
-        for each, own in zip(tried, seeds, strict=True)
-    ]
+    seeds = [known.get(each.remedy, {}).values() for each in tried]
+    told = [replace(x, mended=(sum(y), len(y))) for x, y in zip(tried, seeds, strict=True)]
     return tuple(sorted(told, key=lambda each: -(each.mended[0] + 1) / (each.mended[1] + 2)))
 
 
 class Asker:
-    """What came of the remedies of some configurations, read once for all of them."""
+    """What came of the remedies of some configurations, read once for all of them; of those with
+    most explained seeds where none are named.
+    """
 
-    def __init__(self, store: Store, view: View, config_ids: Sequence[int]) -> None:
+    def __init__(self, store: Store, view: View, config_ids: Sequence[int] | None = None) -> None:
+        if config_ids is None:
+            config_ids = explained.most_explained(store, view, MOST_CONFIGURATIONS)
         self._store = store
         # What is tried is another configuration, often of another sweep.
         self._anywhere = replace(view, sweeps=(), config_ids=None, run_ids=None)
@@ -193,11 +193,6 @@ class Asker:
         for config_id, config in every.items():
             self._alike.setdefault(_meaning(config), []).append(config_id)
 
-    @classmethod
-    def of_most_explained(cls, store: Store, view: View) -> "Asker":
-        """The configurations with most explained seeds."""
-        return cls(store, view, explained.most_explained(store, view, MOST_CONFIGURATIONS))
-
     def causes(self) -> Iterator[tuple[int, str, tuple[int, ...]]]:
         """The main causes of the picked seeds of each configuration, with the runs that have it."""
         for (config_id, mechanism), alike in self.runs.groupby(["config_id", "mechanism"]):
@@ -213,57 +208,50 @@ class Asker:
         others = [change_fields(config, each.fields) for each in suggested]
         ids = [self._alike.get(_meaning(other), []) for other in others]
         every = queries.seeds_of(self._store, {x for some in ids for x in some}, self._anywhere)
-        found = []
-        for suggestion, other, some in zip(suggested, others, ids, strict=True):
-            longer = longer_lengths(self._store, [config_id, *some]) if some else None
-            tried, without = (
-                judge_on(self._store, runs, longer, self._anywhere.below)
-                for runs in (every[every["config_id"].isin(some)], before)
-            )
-            paired = why_unpaired(other, config) is None
-            trial = _trial(suggestion, other, tried, without, paired=paired)
-            found.append(replace(trial, longer=longer))
-        return tuple(found)
+        return tuple(
+            self._try(each, other, every[every["config_id"].isin(some)], before)
+            for each, other, some in zip(suggested, others, ids, strict=True)
+        )
 
-
-def _trial(
-    suggestion: Suggestion,
-    other: RunConfig,
-    tried: pd.DataFrame,
-    before: pd.DataFrame,
-    *,
-    paired: bool,
-) -> RemedyTrial:
-    """What came of a suggestion: the seeds of the configuration with the change against those
-    without, by how many lack what is to be mended.
-    """
-    mechanism, states = suggestion.mechanism, tried["state"].value_counts()
-    done = [
-        _judge(mechanism, x[x["state"] == RunState.DONE].drop_duplicates("model_seed"))
-        for x in (tried, before)
-    ]
-    judged = [each[each["judged"]] for each in done]
-    comparison = medians = None
-    if all(map(len, judged)):
-        lacking = [Outcomes.of(each, "lacks") for each in judged]
-        comparison = compare_shares(*lacking, paired=paired)
-        on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
-        medians = (float(judged[0][on].median()), float(judged[1][on].median()))
-    after = judged[0].set_index("model_seed")["lacks"]
-    without = judged[1].set_index("model_seed").join(after.rename("lacks_after"), how="inner")
-    by_cause = without[without["mechanism"] == mechanism]["lacks_after"]
-    return RemedyTrial(
-        suggestion,
-        trial_spec(other, suggestion, sorted(map(int, before["model_seed"]))),
-        comparison,
-        medians,
-        waiting=int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0)),
-        lost=int(states.get(RunState.FAILED, 0)),
-        left_out=(len(done[0]) - len(judged[0]), len(done[1]) - len(judged[1])),
-        results={int(str(x)): not lacks for x, lacks in (by_cause if paired else after).items()},
-        broken=int((~without["lacks"] & without["lacks_after"]).sum()) if paired else 0,
-        run_ids=tuple(judged[0]["run_id"].astype(int)),
-    )
+    def _try(
+        self, suggestion: Suggestion, other: RunConfig, after: pd.DataFrame, before: pd.DataFrame
+    ) -> RemedyTrial:
+        """What came of a suggestion: the seeds with the change against those without, by how many
+        lack what is to be mended.
+        """
+        mechanism, states, longer = suggestion.mechanism, after["state"].value_counts(), None
+        if len(after):
+            ids = {*before["config_id"], *after["config_id"]}
+            longer = longer_lengths(self._store, ids)
+        done = []
+        for runs in (after, before):
+            judged = judge_on(self._store, runs, longer, self._anywhere.below)
+            judged = judged[judged["state"] == RunState.DONE].drop_duplicates("model_seed")
+            done.append(_judge(mechanism, judged))
+        tried, alone = (runs[runs["judged"]].set_index("model_seed") for runs in done)
+        paired = why_unpaired(other, self.configs[int(before["config_id"].iloc[0])]) is None
+        comparison = medians = None
+        if len(tried) and len(alone):
+            lacking = [Outcomes.of(x.reset_index(), "lacks") for x in (tried, alone)]
+            comparison = compare_shares(*lacking, paired=paired)
+            on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
+            medians = (float(tried[on].median()), float(alone[on].median()))
+        lacks = tried["lacks"].rename("lacks_after")
+        both = alone.join(lacks, how="inner")
+        by_cause = both.loc[both["mechanism"] == mechanism, "lacks_after"] if paired else lacks
+        return RemedyTrial(
+            suggestion,
+            trial_spec(other, suggestion, sorted(map(int, before["model_seed"]))),
+            comparison,
+            medians,
+            waiting=int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0)),
+            lost=int(states.get(RunState.FAILED, 0)),
+            left_out=(len(done[0]) - len(tried), len(done[1]) - len(alone)),
+            results={int(str(seed)): not lacks for seed, lacks in by_cause.items()},
+            broken=int((~both["lacks"] & both["lacks_after"]).sum()) if paired else 0,
+            run_ids=tuple(tried["run_id"].astype(int)),
+            longer=longer,
+        )
 
 
 def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
@@ -324,10 +312,9 @@ def tables_of(configs: Sequence[RunConfig]) -> dict[str, Any]:
         configs: at least one, all different.
     """
     fields = [named_fields(config) for config in configs]
+    first, *others = fields
     shared = {
-        name: value
-        for name, value in fields[0].items()
-        if all(name in each and each[name] == value for each in fields)
+        x: value for x, value in first.items() if all(x in y and y[x] == value for y in others)
     }
     own = [{x: value for x, value in each.items() if x not in shared} for each in fields]
     return {"fixed": shared, **({"configurations": own} if len(own) > 1 else {})}
@@ -338,23 +325,21 @@ def sentences(trial: RemedyTrial) -> list[str]:
     another.
     """
     mended, seeds = trial.mended
-    if not seeds:
-        return [trial_sentence(trial)]
     said = f"mended {trial.suggestion.mechanism} in {mended} of {count(seeds, 'seed')}"
-    where = (
-        f"{said} of this database" if trial.is_begun else f"elsewhere in this database it {said}"
-    )
-    return [trial_sentence(trial), where]
+    where = f"{said} of this database"
+    if not trial.is_begun:
+        where = f"elsewhere in this database it {said}"
+    return [trial_sentence(trial), *([where] if seeds else [])]
 
 
 def trial_sentence(trial: RemedyTrial) -> str:
     """What came of a suggestion for this configuration."""
-    comparison, mechanism = trial.comparison, trial.suggestion.mechanism
+    found, mechanism = trial.comparison, trial.suggestion.mechanism
     left_out, (changed, before) = "", trial.left_out
     if changed or before:
         without = f" and {before} without it" if before else ""
         left_out = f"{changed} with it{without} left out: {why_left_out(mechanism)}"
-    if comparison is None:
+    if found is None:
         if changed:
             return f"trained, and no seeds to compare: {left_out}"
         if trial.waiting:
@@ -362,34 +347,23 @@ def trial_sentence(trial: RemedyTrial) -> str:
         if trial.lost:
             return "training failed for every seed that was tried"
         return "not tried on this configuration" if trial.mended[1] else "not tried yet"
-    more = f"{trial.waiting} more in training" if trial.waiting else ""
+    lacks, where = "fail", ""
     # That it has learned is judged on trained lengths.
-    longer = "" if mechanism == NOT_LEARNED else describe_longer([trial.longer])
-    longer = longer[:1].lower() + longer[1:].removesuffix(".")
-    said = (_comparison_sentence(trial, comparison), longer, left_out, more)
-    return "; ".join(filter(None, said))
+    longer = describe_longer([trial.longer]).removesuffix(".")
+    if mechanism == NOT_LEARNED:
+        lacks, where, longer = "have not learned", " on trained lengths", ""
+    (first, n), (second, m) = found.counts or ((0, 0), (0, 0))
+    said = f"trained: {first} of {count(n, 'seed')} {lacks}, against {second} of {m}"
+    if (table := found.table) is not None:
+        both = count(int(table.pairs), "seed")
+        said += f"; of {both} in both it mends {table.only_second} and breaks {table.only_first}"
+    said += f" ({found.method}, {p_value_text(found.p_value or 0.0)}: {chance_of(found)})"
+    medians = f"median accuracy{where} {' against '.join(map(percent, trial.medians or ()))}"
+    more = f"{trial.waiting} more in training" if trial.waiting else ""
+    parts = (said, medians, longer[:1].lower() + longer[1:], left_out, more)
+    return "; ".join(filter(None, parts))
 
 
 def why_left_out(mechanism: str) -> str:
     """Why seeds are no measure of a remedy against this mechanism, in two or three words."""
     return "not judged on trained lengths" if mechanism == NOT_LEARNED else "not learned"
-
-
-def _comparison_sentence(trial: RemedyTrial, comparison: Difference) -> str:
-    lacks, where = "fail", ""
-    if trial.suggestion.mechanism == NOT_LEARNED:
-        lacks, where = "have not learned", " on trained lengths"
-    assert comparison.counts is not None
-    assert comparison.p_value is not None
-    (first, n), (second, m) = comparison.counts
-    said = f"trained: {first} of {count(n, 'seed')} {lacks}, against {second} of {m}"
-    if (table := comparison.table) is not None:
-        said += (
-            f"; of {count(int(table.pairs), 'seed')} in both it mends {table.only_second} and "
-            f"breaks {table.only_first}"
-        )
-    medians = " against ".join(percent(value) for value in trial.medians or ())
-    return (
-        f"{said} ({comparison.method}, {p_value_text(comparison.p_value)}: {chance_of(comparison)})"
-        f"; median accuracy{where} {medians}"
-    )

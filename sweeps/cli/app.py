@@ -58,21 +58,16 @@ OLD_WORDS = {
 }
 """What commands, and some of their options, were called until 0.3, and are called now."""
 
-FLAGS = ("--failing", "--force")
-"""Options of `site` that no value follows."""
-
 
 def in_new_words(given: Sequence[str]) -> list[str]:
     """A command line as it is written today."""
     old, rest = (given or [""])[0], list(given[1:])
     if old == "site":
-        # Its argument is a value now: the first word that is neither an option nor its value.
-        places = [x for x, word in enumerate(rest) if word.startswith("--") and word not in FLAGS]
-        values = {x + 1 for x in places if "=" not in rest[x]}
-        folder = [x for x, word in enumerate(rest) if word[:1] != "-" and x not in values]
-        if not folder:
+        # Its argument, which stands first or last, is a value now.
+        place = 0 if rest and rest[0][:1] != "-" else -1
+        if not rest or rest[place][:1] == "-":
             return ["report", *rest]
-        rest.insert(0, rest.pop(folder[0]))
+        rest.insert(0, rest.pop(place))
     for place, word in enumerate(rest):
         name, equals, value = word.partition("=")
         if new := OLD_WORDS.get(f"{old} {name}"):

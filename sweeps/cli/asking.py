@@ -57,11 +57,12 @@ def draw(
         form: how they are printed.
     """
     from seqcls.problem import resolve
+    from seqcls.sampling.streams import stream
     from sweeps.api.overlaps import without_near
-    from sweeps.api.strings import choose, first_epoch, kinds_of, negatives_sentence
+    from sweeps.api.strings import choose, kinds_of, negatives_sentence
 
-    conditions, in_notation = where or (), form == "table"
-    drawn = api.draw(spec, part, number, label, conditions, in_notation=in_notation)  # type: ignore[arg-type]
+    conditions, strings = where or (), "string" if label is None else f"{label} string"
+    drawn = api.draw(spec, part, number, label, conditions, in_notation=form == "table")  # type: ignore[arg-type]
     if form == "csv":
         say(drawn.to_csv(index=False).rstrip("\n"), data=True)
     elif form == "jsonl":
@@ -70,14 +71,13 @@ def draw(
         configs = choose(spec, conditions)
         if said := without_near(configs):
             say(said, err=True)
-        of_label = "" if label is None else f"{label} "
-        print_table(drawn, f"{count(len(drawn), f'{of_label}string')} of {part}", TableOptions())
+        print_table(drawn, f"{count(len(drawn), strings)} of {part}", TableOptions())
         problem = resolve(configs[0])
-        if said := negatives_sentence(Counter(kinds_of(problem, first_epoch(problem, part)))):
+        epoch = stream(problem.sampler(part)).epoch(0)
+        if said := negatives_sentence(Counter(kinds_of(problem, epoch))):
             say(said)
     if len(drawn) < number:
-        of_label = "such " if label is not None else ""
-        say(f"the first epoch has only {count(len(drawn), f'{of_label}string')}", err=True)
+        say(f"the first epoch has only {count(len(drawn), strings)}", err=True)
 
 
 @ask.add("shortcuts heads.toml")
@@ -89,23 +89,16 @@ def shortcuts(spec: str, where: list[str] | None = None) -> Answer:
 
     with progress_bar("fitting readers"):
         tests = api.shortcuts(spec, where or ())
-    rows = [
-        {"task": test.task, **test.fields, **asdict(each)}
-        for test in tests
-        for each in test.readers
-    ]
-
-    def parts() -> Iterator[str | Table]:
-        if not rows:
-            yield "no shortcut reader answers what these models are asked"
-            return
-        shares = {x: [share_text(row[x], 1) for row in rows] for x in ("within", "beyond")}
-        frame = pd.DataFrame(rows).assign(**shares)
-        frame = frame.assign(reader=frame["reader"].map(READERS), reason=frame["reason"].fillna(""))
-        yield Table(frame, "How often shortcut readers are right", TableOptions())
-        yield from dict.fromkeys(test.advice for test in tests if test.advice)
-
-    return Answer(pd.DataFrame(rows), parts())
+    each = [(test, reader) for test in tests for reader in test.readers]
+    rows = [{"task": test.task, **test.fields, **asdict(reader)} for test, reader in each]
+    if not rows:
+        return Answer(rows, ["no shortcut reader answers what these models are asked"])
+    shares = {x: [share_text(row[x], 1) for row in rows] for x in ("within", "beyond")}
+    frame = pd.DataFrame(rows).assign(**shares)
+    frame = frame.assign(reader=frame["reader"].map(READERS), reason=frame["reason"].fillna(""))
+    shown = Table(frame, "How often shortcut readers are right", TableOptions())
+    advice = dict.fromkeys(test.advice for test in tests if test.advice)
+    return Answer(rows, [shown, *advice])
 
 
 @ask.add("estimate heads.toml -w 8")
@@ -125,8 +118,6 @@ def estimate(
         overlap: draw all training strings to say how many test strings are among them.
         engines: say which engine trains each configuration, and why.
     """
-    import pandas as pd
-
     from sweeps.api.overlaps import trained_on
     from sweeps.api.sweeping import growth_sentence
 
@@ -142,16 +133,14 @@ def estimate(
     warn_of_memory(specs, processes)
     with progress_bar("drawing training strings"):
         told = trained_on((x for each in specs for x in each.configs()), exact=overlap)
-    takes = ""
+    runs = f"{count(judged.runs, 'run')}, {judged.there:,} there already"
     if judged.seconds:
-        takes = f", about {format_duration(judged.seconds)} for the rest with {processes} at a time"
-    runs = f"{count(judged.runs, 'run')}, {judged.there:,} there already{takes}"
-    said = [
-        f"{name_sweeps(specs)}: {runs}. {judged.basis}",
-        *(growth_sentence(each) for each in specs if each.until),
-        *([told] if told else []),
-    ]
-    return Answer(pd.DataFrame([{**asdict(judged), "trained_on": told}]), said)
+        left = format_duration(judged.seconds)
+        runs += f", about {left} for the rest with {processes} at a time"
+    said = [f"{name_sweeps(specs)}: {runs}. {judged.basis}"]
+    said += [growth_sentence(each) for each in specs if each.until]
+    said += [told] if told else []
+    return Answer([{**asdict(judged), "trained_on": told}], said)
 
 
 @ask.add("theory regular --set alphabet=ab --set pattern='(ab)*'")
@@ -167,16 +156,11 @@ def theory(task: str, settings: list[str] | None = None) -> Answer:
 
     fields: dict[str, Any] = {}
     for text in settings or []:
-        if text.startswith("path="):
-            name, value = "path", text.removeprefix("path=")
-        else:
+        name, value = "path", text.removeprefix("path=")
+        if value == text:
             name, value = condition(text, f"--set {text}")
-        if fields.setdefault(name, value) != value:
-            raise ConfigError(
-                f"--set {text}: {name} has another value before; leave one of them out"
-            )
-    if "task" in fields:
-        raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
+        if name == "task" or fields.setdefault(name, value) != value:
+            raise ConfigError(f"--set {text}: {name} has another value before; leave one out")
     found = api.theory(task, **fields)
     return Answer(found.record(), found.describe())
 

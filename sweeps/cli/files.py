@@ -1,6 +1,7 @@
 """Commands on files and whole databases: what comes in, what goes out, what is kept."""
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -56,53 +57,44 @@ def import_(
     """
     tested: dict[str, Any] = {
         "dataset": dataset,
-        "task": None if task is None else _task_fields(task),
+        "task": task and _read_json(task, task.lstrip()[:1] == "{"),
     }
     kind = api.kind_of_file(file, what, tested=bool(sweep or dataset or task))
     if kind == "strings":
         summary = api.import_strings(db, file, name=name)
-        if summary.refused:
-            return Answer(summary.record(), summary_parts(summary), BAD_INPUT)
-        where = f"stored in {api.open_reader(db).name}; a specification names it by `dataset`"
-        return Answer(summary.record(), [*summary_parts(summary), where])
+        stored = ""
+        if not summary.refused:
+            stored = f"stored in {api.open_reader(db).name}; a specification names it by `dataset`"
+        parts = chain(summary_parts(summary), filter(None, [stored]))
+        return Answer(summary.record(), parts, BAD_INPUT if summary.refused else 0)
     if kind == "predictions":
         if sweep is None:
             raise ConfigError("expected --sweep NAME: the sweep that these runs become")
         ids = api.import_predictions(db, file, sweep=sweep, model=name, replace=replace, **tested)
         into = f"{api.open_reader(db).name}, sweep {sweep!r}"
-        said = f"{file}: {count(len(ids), 'run')} imported into {into}"
-        return Answer({"runs": ids, "sweep": sweep}, [said])
-    sweep = sweep or "loaded"
-    how: dict[str, Any] = {
-        "adapter": adapter,
-        "tokens": tokens,
-        "settings": dict(map(_setting, settings or ())),
-    }
-    how |= {"model": name, "seed": seed, "replace": replace, **tested}
-    run = api.load_weights(db, file, sweep=sweep, **how)
-    said = f"{file}: loaded into {api.open_reader(db).name} as run {run}, sweep {sweep!r}"
-    return Answer({"run": int(run), "sweep": sweep, **run.reading}, [said, *run.sentences])
+        said = [f"{file}: {count(len(ids), 'run')} imported into {into}"]
+        return Answer({"runs": ids, "sweep": sweep}, said)
+    sweep, given = sweep or "loaded", {}
+    for text in settings or ():
+        setting, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {text!r:.60}: expected name=value, as heads=2")
+        given[setting] = _read_json(value.lower() if value in ("True", "False") else value)
+    how: dict[str, Any] = {"adapter": adapter, "tokens": tokens, "settings": given, "model": name}
+    run = api.load_weights(db, file, sweep=sweep, seed=seed, replace=replace, **how, **tested)
+    loaded = f"{file}: loaded into {api.open_reader(db).name} as run {run}, sweep {sweep!r}"
+    record = {"run": int(run), "sweep": sweep, **run.reading}
+    return Answer(record, [loaded, *run.sentences])
 
 
-def _task_fields(task: str) -> Any:
-    """A task's name, or the fields that JSON says."""
-    if not task.lstrip().startswith("{"):
-        return task
+def _read_json(text: str, is_json: bool = False) -> Any:
+    """What JSON says; text stays as it is."""
     try:
-        return json.loads(task)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
-
-
-def _setting(given: str) -> tuple[str, Any]:
-    """A setting as `name=value`, where the value is JSON or text."""
-    name, equals, value = given.partition("=")
-    if not equals:
-        raise ConfigError(f"--set {given!r:.60}: expected name=value, as heads=2")
-    try:
-        return name, json.loads(value.lower() if value in ("True", "False") else value)
-    except (ValueError, RecursionError):
-        return name, value
+        if is_json:
+            raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
+        return text
 
 
 @files.add("export results --format parquet")
@@ -182,9 +174,6 @@ def merge(others: list[str], db: NewDb = None) -> None:
 @db_app.add("db verify --db runs.db")
 def verify(store: "api.Store") -> Answer:
     """Check that the database still holds what was written to it, and name what is damaged."""
-    # Imported where it is used: it takes half a second.
-    import pandas as pd
-
     with progress_bar("verifying") as on_progress:
         checked = api.verify(store, on_progress)
     verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
@@ -196,8 +185,7 @@ def verify(store: "api.Store") -> Answer:
             "from what is stored; none can be trained again"
         )
     rows = [{"what": damage.what, "how": damage.how} for damage in checked.damages]
-    frame = pd.DataFrame(rows, columns=["what", "how"])
-    return Answer(frame, said, RUNS_FAILED if checked.damages else 0)
+    return Answer(rows, said, RUNS_FAILED if checked.damages else 0)
 
 
 @db_app.add("db cache --clear")

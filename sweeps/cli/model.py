@@ -4,7 +4,7 @@ Each is a question of `seqcls.questions`, which knows how its answer is told.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +17,6 @@ from sweeps.cli.printing import Answer, Table, readable
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from seqcls.interpretability.automaton import Round
     from sweeps.api import Store
 
@@ -35,14 +33,15 @@ def predict(asked: Asked, strings: list[str], beam: int | None = None) -> Answer
     """
     from sweeps.api.presentation import display_strings
 
-    frame = api.predict(asked.store, asked.run, strings, asked.epoch, partial=False, beam=beam)
-    config = api.config(asked.store, asked.run)
+    store, run = asked.store, asked.run
+    frame = api.predict(store, run, strings, asked.epoch, partial=False, beam=beam)
+    config = api.config(store, run)
     # Of a task that is no language all there is: strings with targets, answers and margins.
     if "label" in frame:
         # Of a model whose weights are not here, what it answered to strings of its test.
         shown = ["label", "predicted"] if config.is_imported else ["probability", "logit"]
         frame = frame[["string", *shown]]
-    return Answer(frame, [Table(readable(display_strings(frame, config)), f"run {asked.run}")])
+    return Answer(frame, [Table(readable(display_strings(frame, config)), f"run {run}")])
 
 
 @model.add("model explain all_initializations/2 'ab{68}'")
@@ -152,14 +151,12 @@ def automaton(
 
         learned = asked.model.automaton(**bounds, seconds=seconds, on_round=show_round)
         within = asked.model.automaton_inside(learned) if inside and not dot else None
-    record = {"run": asked.run}
     if dot:
-        return Answer({**record, "dot": learned.dot()}, [learned.dot()])
-    record |= learned.learning()
+        return Answer({"run": asked.run, "dot": learned.dot()}, [learned.dot()])
+    record, parts = {"run": asked.run, **learned.learning()}, [*learned.describe(asked.model)]
     if within is None:
-        return Answer(record, learned.describe(asked.model))
-    parts = [*learned.describe(asked.model), *inside_text(within)]
-    return Answer({**record, "inside": within.record()}, parts)
+        return Answer(record, parts)
+    return Answer({**record, "inside": within.record()}, [*parts, *inside_text(within)])
 
 
 @model.add("model verdict all_initializations/2")
@@ -172,8 +169,6 @@ def verdict(store: "Store", run: str, beyond: bool = False, every_length: bool =
         beyond: show proofs for strings of every length instead.
         every_length: prove a recurrent network, as `prove` does.
     """
-    import pandas as pd
-
     asked = Asked(store, api.find_run(store, run), None)
     if every_length:
         return asked.tell(api.prove(store, asked.run))
@@ -182,7 +177,7 @@ def verdict(store: "Store", run: str, beyond: bool = False, every_length: bool =
     checked = api.verdict(store, asked.run)
     told = asked.tell(checked)
     # Of a language it is the row of a table, as it is stored.
-    return told if hasattr(checked, "record") else replace(told, record=pd.DataFrame([checked]))
+    return told if hasattr(checked, "record") else replace(told, record=[asdict(checked)])
 
 
 @model.add("model prove 1 --certificate proof.json")
@@ -259,49 +254,31 @@ def sensitive(
             place, and in double precision; by default, list what is stored.
         times: how many times to retrain each run from perturbed values.
     """
-    if references:
-        outcomes = api.sensitive(store, references, times)
-        title = (
-            f"{outcomes['sensitive'].sum()} of {count(len(outcomes), 'run')} come to another "
-            f"confusion matrix with other rounding: {times} times from initial values moved by one "
-            "unit in the last place, and once in double precision"
-        )
-        return Answer(outcomes, [Table(_perturbed_table(store, outcomes), title)])
-    pairs = api.in_both_precisions(store)
-    return Answer(pairs, _stored_sensitive(store, pairs))
-
-
-def _stored_sensitive(store: "Store", pairs: "pd.DataFrame") -> Iterator[str | Table]:
-    """What is stored of runs that were trained again, or in both precisions."""
-    again = api.sensitive(store)
-    if len(again):
-        title = (
-            f"{again['sensitive'].sum()} of {count(len(again), 'run')} trained again with other "
-            "rounding come to another confusion matrix"
-        )
-        yield Table(_perturbed_table(store, again), title)
-    elif pairs.empty:
-        yield (
-            "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` trains "
-            "those of a sweep in double precision, `seqcls model sensitive SWEEP` trains them "
-            "again with other rounding"
-        )
-    if len(pairs):
-        different = pairs[pairs["sensitive"]].drop(columns="sensitive")
-        title = f"{len(different)} of {count(len(pairs), 'run')} in both precisions have other"
-        title += " confusion matrices"
-        different["sweeps"] = different["sweeps"].map(", ".join)
-        yield Table(different, title) if len(different) else title
-
-
-def _perturbed_table(store: "Store", outcomes: "pd.DataFrame") -> "pd.DataFrame":
-    """Sensitive runs and how many test strings they misclassify, from the least to the most."""
     from sweeps.api.results import stored_runs
 
-    runs = stored_runs(store).set_index("id")
-    changing = outcomes[outcomes["sensitive"]]
-    shown = changing[["run_id", "times", "wrong", "least", "most"]].copy()
-    for place, name in enumerate(("sweeps", "model_seed"), start=1):
-        shown.insert(place, name, [runs.loc[run_id, name] for run_id in changing["run_id"]])
-    shown["sweeps"] = shown["sweeps"].map(", ".join)
-    return shown
+    again = api.sensitive(store, references or (), times)
+    pairs = again if references else api.in_both_precisions(store)
+
+    def parts() -> Iterator[str | Table]:
+        if len(again):
+            # How many test strings they misclassify, from the least to the most.
+            shown = again[again["sensitive"]].drop(columns="sensitive")
+            runs = stored_runs(store).set_index("id").loc[shown["run_id"]]
+            shown.insert(1, "sweeps", [", ".join(names) for names in runs["sweeps"]])
+            shown.insert(2, "model_seed", runs["model_seed"].tolist())
+            changing = f"{len(shown)} of {count(len(again), 'run')}"
+            said = f"{changing} trained again with other rounding come to another confusion matrix"
+            yield Table(shown, said)
+        elif pairs.empty:
+            yield (
+                "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` "
+                "trains those of a sweep in double precision, `seqcls model sensitive SWEEP` "
+                "trains them again with other rounding"
+            )
+        if len(pairs) and not references:
+            shown = pairs[pairs["sensitive"]].drop(columns="sensitive")
+            shown["sweeps"] = shown["sweeps"].map(", ".join)
+            changing = f"{len(shown)} of {count(len(pairs), 'run')}"
+            yield Table(shown, f"{changing} in both precisions have other confusion matrices")
+
+    return Answer(pairs, parts())

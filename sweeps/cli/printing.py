@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +54,8 @@ class Table:
 class Answer:
     """What a command prints."""
 
-    record: "Mapping[str, Any] | pd.DataFrame"
-    """What `--json` prints: an object, or a list of rows."""
+    record: Any
+    """What `--json` prints: an object, or rows as a list or a frame."""
     parts: "Iterable[str | Table | wording.Table]"
     """Sentences and tables; made only where they are printed."""
     status: int = 0
@@ -67,7 +68,7 @@ def print_answer(answer: Answer, *, as_json: bool) -> int:
         from sweeps.results import rows_of
 
         record = answer.record
-        data = record if isinstance(record, Mapping) else rows_of(record)
+        data = record if isinstance(record, Mapping | list) else rows_of(record)
         say(json.dumps(with_nulls(data), indent=1, allow_nan=False), data=True)
         return answer.status
     for part in answer.parts:
@@ -153,11 +154,6 @@ def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
     return frame
 
 
-def fit_sentence(text: str, look: TableOptions) -> str:
-    """A sentence beside a table, in lines of a terminal where the table is fitted to one."""
-    return fill(text, FITTED) if is_fitted(look) else text
-
-
 def is_fitted(look: TableOptions) -> bool:
     """Whether a table must fit the terminal; lines in a file may have any length."""
     from rich.console import Console
@@ -178,34 +174,24 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
     """
     from rich.console import Console
 
-    chosen, fits = list(frame.columns), False
+    terminal, chosen = Console(file=output()), [str(name) for name in frame.columns]
+    fits = look is not None and is_fitted(look)
     if look is not None and look.columns is not None:
         chosen = named_columns(frame, look.columns)
-    elif look is not None and is_fitted(look):
-        chosen, fits = fitting_columns(frame, Console(file=output()).width), True
+    elif fits:
+        cells = [[name, *map(cell_text, frame[name])] for name in chosen]
+        ends = accumulate(max(map(len, texts)) + SPACE for texts in cells)
+        those = [x for x, end in zip(chosen, ends, strict=True) if end <= terminal.width]
+        # The first one is shown in any case.
+        chosen = those or chosen[:1]
     # A command without such options shows all columns, in cells of several lines if needed.
-    as_wide_as_the_terminal = fits or (look is None and Console(file=output()).is_terminal)
+    as_wide_as_the_terminal = fits or (look is None and terminal.is_terminal)
     note_lasting()
     console = Console(file=output(), width=None if as_wide_as_the_terminal else WIDE)
     console.print(table_of(frame[chosen], title))
     left = [str(name) for name in frame.columns if name not in chosen]
     if left and fits:
         say(fill(f"not shown: {', '.join(left)} (--wide shows all, --columns picks)", FITTED))
-
-
-def fitting_columns(frame: "pd.DataFrame", width: int) -> list[str]:
-    """The first columns of a frame that fit side by side in so many characters.
-
-    The first one is shown in any case.
-    """
-    chosen: list[str] = []
-    for name in map(str, frame.columns):
-        cells = max((len(cell_text(value)) for value in frame[name]), default=0)
-        width -= max(len(name), cells) + SPACE
-        if width < 0 and chosen:
-            break
-        chosen.append(name)
-    return chosen
 
 
 def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Commands on results: runs, their errors, configurations compared, causes and remedies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,10 +12,10 @@ from seqcls.text import count
 from sweeps import api
 from sweeps.cli.parameters import LEARNED_AT, Panel
 from sweeps.cli.printing import (
+    FITTED,
     Answer,
     Table,
     TableOptions,
-    fit_sentence,
     is_fitted,
     readable,
     share_text,
@@ -25,11 +26,7 @@ from sweeps.terminal import say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from seqcls.config import RunConfig
-    from seqcls.kinds import Words
     from sweeps.api import Store
-    from sweeps.api.comparisons import Compared
-    from sweeps.api.trials import RemedyTrial
 
 results = Panel("Results")
 
@@ -54,20 +51,14 @@ def runs(
             languages learned, with intervals over languages; a setting tells such populations
             apart, by default the fewest that do; repeatable.
     """
-    if by:
-        return _populations(store, chosen, [x for x in by if x != "class"], look)
     from sweeps.api.results import stored_runs
-
-    frame = stored_runs(store, **chosen)
-    return Answer(frame.drop(columns="config_id"), _runs_parts(store, frame, look))
-
-
-def _populations(
-    store: "Store", chosen: dict[str, Any], by: list[str], look: TableOptions
-) -> Answer:
     from sweeps.results import describe_longer
 
-    found = api.populations(store, chosen.pop("sweeps", None), by, **chosen)
+    if not by:
+        frame = stored_runs(store, **chosen)
+        return Answer(frame.drop(columns="config_id"), _runs_parts(store, frame, look))
+    settings = [name for name in by if name != "class"]
+    found = api.populations(store, chosen.pop("sweeps", None), settings, **chosen)
     shown, longer = found.texts(), describe_longer(found.longer)
     if shown.empty:
         said = "no configurations of this database differ only by the language"
@@ -113,7 +104,10 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
     shown["solved_length"] = frame["solved_length"]
     if none.any():
         shown["solved_length"] = solved.astype(object).mask(none, "none")
-    shown["sweeps"] = frame["sweeps"].map(_in_short if fits else ", ".join)
+    shown["sweeps"] = frame["sweeps"].map(", ".join)
+    if fits:
+        more = frame["sweeps"].map(lambda names: f" +{len(names) - 1}" if len(names) > 1 else "")
+        shown["sweeps"] = frame["sweeps"].map(lambda names: "".join(names[:1])) + more
     foreign = [MODEL] if MODEL in frame else []
     settings = list(dict.fromkeys([*foreign, *differing_fields(frame)]))
     shown[settings] = toml_values(frame[settings])
@@ -132,7 +126,7 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
     yield Table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
     if len(config_ids) <= MOST_ASKED:
         for line in _deciding_sentences(store, frame):
-            yield fit_sentence(line, look)
+            yield fill(line, FITTED) if fits else line
         if said := trained_on(api.configs(store, config_ids).values()):
             yield said
 
@@ -153,11 +147,6 @@ def _deciding_sentences(store: "Store", frame: "pd.DataFrame") -> Iterator[str]:
             subjects = [f"of {of.nunique():,} tasks {len(some):,} are"]
         for which in subjects:
             yield f"{which} decided by {each}: to read nothing else is no shortcut"
-
-
-def _in_short(sweeps: list[str]) -> str:
-    """The first of them, and how many more there are."""
-    return f"{sweeps[0]} +{len(sweeps) - 1}" if len(sweeps) > 1 else "".join(sweeps)
 
 
 @results.add("errors all_initializations/2 --limit 10")
@@ -218,68 +207,9 @@ def compare(
             a sweep and a run, write 2: for the sweep and SWEEP/SEED for the run.
         b: likewise.
     """
-    from sweeps.api.presentation import words_of
-
     compared = api.compare(store, a, b, learned_at=learned_at, below=below)
     configs = api.configs(store, compared.config_ids).values()
-    said = comparison_sentences(compared, words_of(*configs), *configs)
-    return Answer(compared.record(), said)
-
-
-SHOWN = 10
-"""Strings that are printed; `--json` has them all."""
-
-
-def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunConfig") -> list[str]:
-    """The difference of two configurations in a few lines; a difference is a less b."""
-    from sweeps.api.comparison_text import QUESTIONS, sentence_of
-    from sweeps.api.presentation import display_strings
-    from sweeps.results import BORDER_MEDIANS
-
-    sides = zip("ab", compared.called, compared.names, strict=True)
-    said = [f"{side}: {called} ({asked})" for side, called, asked in sides]
-    for name, values in compared.fields.items():
-        a, b = ("not set" if value is None else value for value in values)
-        said.append(f"{name}: {a} in a, {b} in b")
-    said += [compared.verdict(), compared.pairing]
-    said += filter(None, [compared.longer_strings])
-    said += [sentence_of(name, found) for name, found in compared.questions.items()]
-    said += [f"{QUESTIONS[name]}: {why}" for name, why in compared.absent.items()]
-    if "learned" not in compared.questions:
-        said.append("whether they learned is not known of both, so the whole test is compared")
-    said += [
-        f"median accuracy, {BORDER_MEDIANS[name]}: "
-        + " and ".join(share_text(share) or "none" for share in shares)
-        for name, shares in compared.border.items()
-    ]
-    said += _shortcut_sentences(compared)
-    if compared.strings is None:
-        return [*said, "tested on different strings, so no string is compared"]
-    strings = f"{len(compared.strings):,} {words.plural('test')}"
-    said.append(f"{strings} are {words.missed} by more runs of one than of the other")
-    said += [
-        f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"
-        for row in display_strings(compared.strings.head(SHOWN), *configs).to_dict("records")
-    ]
-    return said
-
-
-def _shortcut_sentences(compared: "Compared") -> list[str]:
-    """What the best shortcut reader of each side's test reaches."""
-    from seqcls.shortcuts import READERS
-
-    said = {}
-    for side, config_id in zip("ab", compared.config_ids, strict=True):
-        for best in compared.shortcut_of(config_id).to_dict("records"):
-            shares = {x: share_text(best[x]) for x in ("within", "beyond")}
-            shares_said = " and ".join(f"{text} {x}" for x, text in shares.items() if text)
-            reader = READERS.get(best["reader"], best["reader"])
-            said[side] = f"{reader}; accuracy {shares_said} trained lengths"
-            if best["decided_by"] is not None:
-                said[side] += f"; no shortcut, as the task is decided by {best['decided_by']}"
-    if len(said) == 2 and said["a"] == said["b"]:
-        return [f"best shortcut on their tests: {said['a']}"]
-    return [f"best shortcut on the test of {side}: {text}" for side, text in said.items()]
+    return Answer(compared.record(), compared.describe(*configs))
 
 
 @results.add("causes lower_magnitude_initializations")
@@ -294,80 +224,49 @@ def causes(
     Args:
         sample: errors to examine per run.
     """
+    from seqcls.interpretability.wording import percent, percents
     from sweeps.api.failures import causes_by_configuration
-    from sweeps.api.presentation import words_of
+    from sweeps.api.naming import names_of
+    from sweeps.api.old_pages.reading import forgettings
+    from sweeps.api.presentation import display_of, words_of
     from sweeps.api.results import stored_runs
     from sweeps.results import rows_of
 
+    every = stored_runs(store, (sweep,), **{**chosen, "failing": False})
     failing = stored_runs(store, (sweep,), **{**chosen, "failing": True})
     stored = api.causes(store, sweep, sample, **chosen)
+    configs = api.configs(store, every["config_id"].unique().tolist())
     table = causes_by_configuration(failing, stored)
-    forgotten = list(_find_forgetting(store, sweep, chosen))
+    # Proofs found these, of runs without a test error, too.
+    forgets, of = forgettings(store), every.set_index("id")["config_id"]
+    forgets = {run: forgets[run] for run in of.index if run in forgets}
     record = {"sweep": sweep, "failing": len(failing), "causes": rows_of(stored)}
-    record |= {"by_configuration": rows_of(table), "forgetting": [x for x, _ in forgotten]}
+    record |= {"by_configuration": rows_of(table)}
+    record |= {"forgetting": [{"run_id": run, **found} for run, found in forgets.items()]}
 
     def parts() -> Iterator[str | Table]:
         if failing.empty:
-            ids = stored_runs(store, (sweep,))["config_id"].unique().tolist()
-            words = words_of(*api.configs(store, ids).values())
+            words = words_of(*(configs[x] for x in of.unique()))
             said = words.misses.format(f"a test {words.string}")
             yield f"no finished run of sweep {sweep!r} {said if chosen['below'] >= 1 else 'fails'}"
         else:
-            title = f"{count(len(failing), 'failing run')} of {sweep}"
-            yield Table(_causes_by_configuration(store, table), title)
-            yield Table(
-                _causes_by_run(failing, stored), "by run, of the errors that were looked at"
-            )
-        yield from (sentence for _, sentence in forgotten)
+            named = names_of(store, table["config_id"].unique().tolist())
+            shown = table[["mechanism", "seeds", "failing"]].copy()
+            shown.insert(0, "configuration", table["config_id"].map(named))
+            rows = table[["share", "low", "high"]].itertuples(index=False)
+            shown["share (95%)"] = [f"{percent(x, 0)} ({percents(y, z, 0)})" for x, y, z in rows]
+            yield Table(shown, f"{count(len(failing), 'failing run')} of {sweep}")
+            shown = stored.drop(columns="number").astype({"head": "Int64"})
+            shown.insert(1, "seed", shown["run_id"].map(failing.set_index("id")["model_seed"]))
+            # It is said of the model, not of some of its errors.
+            shown["share"] = shown["share"].mask(shown["mechanism"] == NOT_LEARNED)
+            shown["share"] = [share_text(x, 1) for x in shown["share"]]
+            shown["agreement"] = [share_text(x, 1) for x in shown["agreement"]]
+            yield Table(shown, "by run, of the errors that were looked at")
+        for run, found in forgets.items():
+            yield f"run {run}: {forgetting_text(found, display_of(configs[of[run]]))}"
 
     return Answer(record, parts())
-
-
-def _find_forgetting(
-    store: "Store", sweep: str, chosen: dict[str, Any]
-) -> Iterator[tuple[dict[str, Any], str]]:
-    """What runs forget while a word repeats, where proofs found that: as JSON, and in a sentence.
-
-    Of runs without a test error, too.
-    """
-    from sweeps.api.old_pages.reading import forgettings
-    from sweeps.api.presentation import display_of
-    from sweeps.api.results import stored_runs
-
-    if not (found := forgettings(store)):
-        return
-    runs = stored_runs(store, (sweep,), **{**chosen, "failing": False})
-    runs = runs[runs["id"].isin(found)]
-    configs = api.configs(store, runs["config_id"].unique().tolist())
-    for run_id, config_id in zip(runs["id"].tolist(), runs["config_id"].tolist(), strict=True):
-        said = forgetting_text(found[run_id], display_of(configs[config_id]))
-        yield {"run_id": run_id, **found[run_id]}, f"run {run_id}: {said}"
-
-
-def _causes_by_configuration(store: "Store", table: "pd.DataFrame") -> "pd.DataFrame":
-    """Configurations by their names, with mechanisms and their shares."""
-    from seqcls.interpretability.wording import percent, percents
-    from sweeps.api.naming import names_of
-
-    shown = table[["mechanism", "seeds", "failing"]].copy()
-    shown["share (95%)"] = [
-        f"{percent(row['share'], 0)} ({percents(row['low'], row['high'], 0)})"
-        for row in table.to_dict("records")
-    ]
-    named = names_of(store, table["config_id"].unique().tolist())
-    shown.insert(0, "configuration", table["config_id"].map(named))
-    return shown
-
-
-def _causes_by_run(runs: "pd.DataFrame", stored: "pd.DataFrame") -> "pd.DataFrame":
-    shown = stored.drop(columns="number")
-    shown.insert(1, "seed", shown["run_id"].map(runs.set_index("id")["model_seed"]))
-    shown["head"] = shown["head"].astype("Int64")
-    # It is said of the model, not of some of its errors.
-    shown["share"] = shown["share"].mask(shown["mechanism"] == NOT_LEARNED)
-    for name in ("share", "agreement"):
-        shown[name] = [share_text(x, 1) for x in shown[name]]
-    return shown
 
 
 @results.add("remedies all_initializations/2")
@@ -382,12 +281,18 @@ def remedies(
     from sweeps.api.failures import why_not_learned
     from sweeps.api.presentation import words_of
     from sweeps.api.trials import sentences
+    from sweeps.files import whole_files
+    from sweeps.grid.written_spec import toml_of
 
     run_id = api.find_run(store, run)
     mechanisms, trials = api.remedies(store, run_id, **chosen)
-    suggestions = [trial.record() for trial in trials]
     if save is not None:
-        _save(save, trials, force)
+        with whole_files(save, force=force) as folder:
+            for trial in trials:
+                name = f"{trial.suggestion.field}-{trial.suggestion.value}.toml"
+                (folder / name).write_text(toml_of(trial.spec.submitted), encoding="utf-8")
+        saved = f"{count(len(trials), 'specification')} in {save}"
+        say(f"{saved}; `seqcls sweep FILE` trains one", err=True)
     words, said = words_of(api.run_config(store, run_id)), []
     if not mechanisms:
         said.append(f"run {run_id} {words.misses.format(f'no test {words.string}')}")
@@ -403,17 +308,5 @@ def remedies(
         said += [f"  {sentence}" for sentence in sentences(trial)]
     if mechanisms and not trials:
         said.append("nothing on the list of remedies applies to its configuration")
-    record = {"run": run_id, "mechanisms": mechanisms, "suggestions": suggestions}
-    return Answer(record, said)
-
-
-def _save(folder: Path, trials: "Sequence[RemedyTrial]", force: bool) -> None:
-    from sweeps.files import whole_files
-    from sweeps.grid.written_spec import toml_of
-
-    with whole_files(folder, force=force) as new:
-        for trial in trials:
-            name = f"{trial.suggestion.field}-{trial.suggestion.value}.toml"
-            (new / name).write_text(toml_of(trial.spec.submitted), encoding="utf-8")
-    said = f"{count(len(trials), 'specification')} in {folder}; `seqcls sweep FILE` trains one"
-    say(said, err=True)
+    suggestions = [trial.record() for trial in trials]
+    return Answer({"run": run_id, "mechanisms": mechanisms, "suggestions": suggestions}, said)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sweeps.api import Store
     from sweeps.grid.spec import SweepSpec
-    from sweeps.work.machine import WorkOptions, WorkSummary
+    from sweeps.work.machine import WorkOptions
     from sweeps.work.progress import SweepProgress
 
 train = Panel("Train")
@@ -86,10 +86,14 @@ def status(
     if watch and as_json:
         raise ConfigError("--watch cannot be combined with --json: leave one of them out")
     progress = api.status(store, sweeps or [])
+
+    def title() -> str:
+        return f"{count(len(progress), 'sweep')} in {store.name}"
+
     if watch:
         with Live(console=Console(file=output()), refresh_per_second=4) as live:
             while True:
-                live.update(table_of(_frame(progress), _title(store, progress)))
+                live.update(table_of(_frame(progress), title()))
                 if all(x.state in ("done", "stopped") and not x.running for x in progress):
                     break
                 time.sleep(STATUS_SECONDS)
@@ -99,7 +103,7 @@ def status(
 
     def parts() -> Iterator[str | Table]:
         if not watch:
-            yield Table(_frame(progress)[STATUS], _title(store, progress), look)
+            yield Table(_frame(progress)[STATUS], title(), look)
         names = [sweep.name for sweep in progress]
         yield from outcome_sentences(store, names, learned_at=learned_at, below=below)
         for sweep in progress if not watch else ():
@@ -109,6 +113,18 @@ def status(
 
     failed = any(sweep.failed for sweep in progress)
     return Answer(_frame(progress), parts(), RUNS_FAILED if failed else 0)
+
+
+def _frame(progress: "list[SweepProgress]") -> "pd.DataFrame":
+    import pandas as pd
+
+    names = ["name", "state", "queued", "running", "orphaned", "done", "failed"]
+    frame = pd.DataFrame([[getattr(x, name) for name in names] for x in progress], columns=names)
+    rates = [x.runs_per_second and round(x.runs_per_second, 2) for x in progress]
+    left = [x.seconds_left and round(x.seconds_left) for x in progress]
+    return frame.astype(object).assign(
+        runs_per_second=pd.Series(rates, dtype=object), seconds_left=pd.Series(left, dtype=object)
+    )
 
 
 @train.add("stop heads")
@@ -273,9 +289,16 @@ def outcome_sentences(store: "Store", sweeps: Sequence[str], **chosen: Any) -> I
 
 
 def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: str) -> None:
-    from sweeps.api.sweeping import describe_outcomes, fit_after_training
+    """Trains until nothing is left, and exits by what came of it."""
+    from sweeps.api.budgets import seed_sentences
+    from sweeps.api.sweeping import describe_outcomes, fit_after_training, runs_by_state
 
-    goes_on = True
+    def what_is_left() -> str:
+        states = runs_by_state(store, ids)
+        runs = f"{states.get(api.RunState.DONE, 0)} of {count(sum(states.values()), 'run')}"
+        return f"{runs} are done and stored; rerun the command to resume"
+
+    goes_on, status = True, 0
     while goes_on:
         started = time.perf_counter()
         try:
@@ -284,70 +307,32 @@ def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: 
                 store, ids, progress_bar=True, shortcuts=training.watch, **asdict(training)
             )
         except KeyboardInterrupt:
-            say(f"{what}: ended at once; {_what_is_left(store, ids)}", err=True)
+            say(f"{what}: ended at once; {what_is_left()}", err=True)
             raise typer.Exit(INTERRUPTED) from None
-        seconds = time.perf_counter() - started
+        trained = f"trained {count(worked.recorded, 'run')} in "
+        trained += format_duration(time.perf_counter() - started)
         came_to = retry_lost(partial(describe_outcomes, store, worked))
-        say(
-            f"{what}: trained {count(worked.recorded, 'run')} in {format_duration(seconds)}, in "
-            f"{store.name}{': ' if came_to else ''}{came_to}."
-        )
-        status = _say_what_came_of_it(store, ids, worked)
-        goes_on = worked.signal is None and fit_after_training(store, ids, progress_bar=True)
+        say(f"{what}: {trained}, in {store.name}{': ' if came_to else ''}{came_to}.")
+        for sentence in seed_sentences(store, ids):
+            say(sentence)
+        if worked.signal is not None:
+            say(f"stopped: {what_is_left()}", err=True)
+            raise typer.Exit(128 + worked.signal)
+        states = runs_by_state(store, ids)
+        for state, said in LEFT.items():
+            if number := states.get(state):
+                say(f"{count(number, 'run')} {said}.", err=True)
+        status = RUNS_FAILED if states.get(api.RunState.FAILED) else 0
+        if states.get(api.RunState.RUNNING) or states.get(api.RunState.QUEUED):
+            status = RUNS_LEFT
+        goes_on = fit_after_training(store, ids, progress_bar=True)
     raise typer.Exit(status)
 
 
-def _say_what_came_of_it(store: "Store", ids: list[int] | None, worked: "WorkSummary") -> int:
-    """Tells what else there is to know of these sweeps; the exit status that says the same."""
-    from sweeps.api.budgets import seed_sentences
-    from sweeps.api.sweeping import runs_by_state
-
-    for sentence in seed_sentences(store, ids):
-        say(sentence)
-    counts = runs_by_state(store, ids)
-    if worked.signal is not None:
-        say(f"stopped: {_what_is_left(store, ids)}", err=True)
-        return 128 + worked.signal
-    if running := counts.get(api.RunState.RUNNING):
-        say(f"{count(running, 'run')} being trained by another worker.", err=True)
-    if queued := counts.get(api.RunState.QUEUED):
-        why = "stopped elsewhere, or in need of a package that is not installed here"
-        say(f"{count(queued, 'run')} left: {why}.", err=True)
-    if failed := counts.get(api.RunState.FAILED):
-        say(
-            f"{count(failed, 'run')} failed; `seqcls runs --json` gives each one's reason, "
-            "`seqcls resume SWEEP --failed` queues them again.",
-            err=True,
-        )
-    if running or queued:
-        return RUNS_LEFT
-    return RUNS_FAILED if failed else 0
-
-
-def _what_is_left(store: "Store", ids: list[int] | None) -> str:
-    from sweeps.api.sweeping import runs_by_state
-
-    counts = runs_by_state(store, ids)
-    return (
-        f"{counts.get(api.RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
-        "stored; rerun the command to resume"
-    )
-
-
-def _frame(progress: "list[SweepProgress]") -> "pd.DataFrame":
-    import pandas as pd
-
-    names = ("name", "state", "queued", "running", "orphaned", "done", "failed")
-    rows: list[dict[str, Any]] = [
-        {
-            **{name: getattr(sweep, name) for name in names},
-            "runs_per_second": sweep.runs_per_second and round(sweep.runs_per_second, 2),
-            "seconds_left": sweep.seconds_left and round(sweep.seconds_left),
-        }
-        for sweep in progress
-    ]
-    return pd.DataFrame(rows, columns=[*names, "runs_per_second", "seconds_left"], dtype=object)
-
-
-def _title(store: "Store", progress: "list[SweepProgress]") -> str:
-    return f"{count(len(progress), 'sweep')} in {store.name}"
+LEFT = {
+    "running": "being trained by another worker",
+    "queued": "left: stopped elsewhere, or in need of a package that is not installed here",
+    "failed": "failed; `seqcls runs --json` gives each one's reason, `seqcls resume SWEEP "
+    "--failed` queues them again",
+}
+"""What is said of runs that are in these states after training."""

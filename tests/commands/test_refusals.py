@@ -105,7 +105,7 @@ COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
     (["seeds", "walktrough", "--until", "share ± 5 %"], "'walktrough'"),
     ("draw dyck.toml -n 0", "-n 0", "at least 1"),
     ("draw dyck.toml --part dev", "dev", "train, validation"),
-    ("draw dyck.toml --label right", "right", "positive or negative"),
+    ("draw dyck.toml --label right", "right", "positive, negative"),
     ("draw copy.toml --label positive", "only strings of languages have labels"),
     ("draw two.toml", "2 ways", "bracket_types=1"),
     ("draw dyck.toml --where brackets=1", "did you mean 'bracket_types'?"),

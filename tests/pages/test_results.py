@@ -11,14 +11,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.views.importance import effect_text
-from seqcls.kinds import MISCLASSIFIED
 from sweeps.api import lengths, runs
 from sweeps.api.comparison_text import QUESTIONS, shown_values
 from sweeps.api.comparisons import compare
 from sweeps.api.old_pages import overview as pages
 from sweeps.api.old_pages.judging_importance import MEASURES, importance
 from sweeps.api.old_pages.judging_runs import compare_runs
-from sweeps.cli.results import comparison_sentences
 from sweeps.statistics.differences import string_differences
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
 from sweeps.store.database import Store
@@ -176,7 +174,7 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(languages
     configs = queries.configs(store)
     pair = [i for i, own in configs.items() if own.task == "first" and own.test_size == 200]
     compared = compare(store, "first:positions=none", "first:positions=rotary")
-    told = "\n".join(comparison_sentences(compared, MISCLASSIFIED))
+    told = "\n".join(compared.describe())
     for method in ("exact paired permutation test", "exact McNemar"):
         assert method in told
     models = pages.models(store, View(config_ids=tuple(pair)))

@@ -43,10 +43,6 @@ def run(store: Store, *arguments: str) -> str:
     return result.output
 
 
-def wrong_of(store: Store, run_id: int) -> list[str]:
-    return [str(x) for x in misclassified.string_errors(store, run_id)["string"]]
-
-
 def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
     store = open_reader(str(ROOT / "runs.db"))
     failing = queries.runs(store, View(failing=True))
@@ -106,7 +102,7 @@ def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> Non
 def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
     shipped: Store,
 ) -> None:
-    found = failures.causes_of(shipped, 38, wrong_of(shipped, 38), 10)
+    found = failures.causes_of(shipped, 38, 10)
     assert [own.mechanism for own in found] == ["not learned", "two heads on one letter"]
     assert found[0].tokens == (
         "wrong on 75 of 508 test strings of trained lengths; training loss was no longer falling "
@@ -132,9 +128,7 @@ def test_by_another_accuracy_it_fails_by_what_is_then_found(shipped: Store) -> N
         own = failures.causes_of_run(shipped, run_id, 0.8)
         assert own["share"].sum() == pytest.approx(1.0)
         assert own.to_dict("records") == lower[lower["run_id"] == run_id].to_dict("records")
-        errors = misclassified.string_errors(shipped, run_id)
-        wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
-        found = failures.causes_of(shipped, run_id, wrong, SAMPLE, 0.8)
+        found = failures.causes_of(shipped, run_id, SAMPLE, 0.8)
         assert own["mechanism"].tolist() == [x.mechanism for x in found]
     assert rows(shipped, "SELECT * FROM cause") == before, "nothing of it is stored"
     said = run(shipped, "remedies", "38", "--learned-at", "0.8")

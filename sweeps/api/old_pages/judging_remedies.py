@@ -52,7 +52,7 @@ def loops(store: Store, view: View | None = None) -> tuple[Loop, ...]:
         view: whose failing seeds. What came of a remedy is told wherever it was trained.
     """
     view = view or View()
-    asker, first = Asker.of_most_explained(store, view), first_budgets(store)
+    asker, first = Asker(store, view), first_budgets(store)
     causes = [
         (*cause, asker.ask(config_id, [mechanism]))
         for cause in asker.causes()

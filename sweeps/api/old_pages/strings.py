@@ -1,7 +1,8 @@
 """Some of the strings that models are trained and tested on, by how they were drawn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,12 @@ import pandas as pd
 from seqcls.cancellation import check
 from seqcls.problem import Problem
 from seqcls.results import DRAWN
-from seqcls.sampling.streams import stream
-from sweeps.api.strings import kinds_of, make_smaller, write_rows
+from seqcls.sampling import Sampler
+from seqcls.sampling.streams import AnsweredAgain, stream
+from sweeps.api.strings import kinds_of, write_rows
+
+MOST_TOKENS = 2**21
+"""Tokens of an epoch that is drawn as it is to be looked at; a larger one takes long to draw."""
 
 
 @dataclass(frozen=True)
@@ -59,3 +64,20 @@ def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings
             first = write_rows(problem, examples.take(rows[:number]), in_notation=True)
             of_each.append(StringsOfKind(kind, by_length, first))
     return FirstStrings(of_each, span, len(examples), small != sampler)
+
+
+def make_smaller(sampler: Sampler) -> Sampler:
+    """A sampler of fewer strings, where drawing an epoch takes long and none was drawn before."""
+    if isinstance(sampler, AnsweredAgain):
+        return replace(sampler, sampler=make_smaller(sampler.sampler))
+    longest = max(1, sampler.lengths[-1])
+    is_small = sampler.epoch_size * longest <= MOST_TOKENS
+    of_lengths: Any = sampler
+    knows_trained = getattr(of_lengths, "trained", None) is not None
+    if (is_small and not knows_trained) or stream(sampler).is_kept(0):
+        return sampler
+    changes = {"trained": None} if knows_trained else {}
+    if not is_small and hasattr(of_lengths, "size"):
+        changes["size"] = max(MOST_TOKENS // longest, of_lengths.batch_size)
+    smaller: Sampler = replace(of_lengths, **changes)
+    return smaller
