@@ -20,12 +20,7 @@ from sweeps.api.importing import tested_fields, writer_of
 from sweeps.datasets.predictions import seed_of
 from sweeps.results import RunResult
 from sweeps.store.database import Store
-from sweeps.store.writes.importing import (
-    ImportedRun,
-    check_new,
-    check_sweep,
-    record_imported,
-)
+from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
 
 
 class LoadedRun(int):
@@ -114,8 +109,6 @@ def load_weights(
     store = writer_of(db)
     # What can be refused is, before the model is tested.
     check_sweep(store, sweep)
-    if not replace:
-        check_new(store, config, seed)
     reading = {**made.reading, "network": network_said(problem.network)}
     (evaluation,) = evaluate(problem, [weights])
     result = RunResult(

@@ -314,7 +314,7 @@ def pairs(tmp_path: Path) -> ResultLog:
 
 REFUSED_ROWS: list[tuple[Any, str]] = [
     ({"tokens": TOKENS, "prediction": RIGHT[1:]}, "different lengths: tokens 21, prediction 20"),
-    ({"tokens": TOKENS, "prediction": 1}, "'prediction' is 1, expected a list"),
+    ({"tokens": TOKENS, "prediction": 1}, "'prediction' is 1, of type int, expected"),
     ({"tokens": TOKENS, "prediction": {0, 1}}, "expected a list"),
     ({"tokens": TOKENS, "answer": RIGHT}, "the columns 'tokens, answer', not prediction"),
     (RIGHT, "of type list: expected columns"),
