@@ -78,13 +78,16 @@ class TestedStrings:
         are of one character, though tokens of the other one have names."""
         if isinstance(content := getattr(problem.task, "content", None), Dataset):
             splits, against = content.splits, content.contradicted
-            tested = splits == SPLITS.index("test") if splits is not None else ~(against & False)
+            tested = np.full(len(content), True)
+            if splits is not None:
+                tested = splits == SPLITS.index("test")
             keys = list(_keys(content.strings))
             self.rows = {**{keys[x]: -1 for x in np.flatnonzero(tested & against)}, **self.rows}
             if content.ids is not None:
                 self.rows_of_ids = {
                     content.ids[x]: -1 if against[x] else self.rows[keys[x]]
                     for x in np.flatnonzero(tested).tolist()
+                    if keys[x] in self.rows
                 }
             is_long = np.array([len(token) > 1 for token in self._numbers])
             for name, letters in (("tokens", content.strings.letters), ("target", content.targets)):

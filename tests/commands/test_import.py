@@ -239,7 +239,7 @@ BAD: list[tuple[str, str]] = [
 LATER: list[tuple[dict[str, Any], str]] = [
     ({"configs": 1}, "line 21: column 'configs' means nothing"),
     ({"tokens": "a"}, "expected either 'id' or 'tokens'"),
-    ({"Model": "m"}, "line 21: 'model' and 'Model' differ in "),
+    ({"Model": "m"}, "line 21: two columns are 'model': 'model' and 'Model'"),
     ({"config.v": "1.10"}, "seed 0, config {}: no prediction for 1 of 21"),
 ]
 """What the last line has besides, and what is said of it."""
