@@ -335,13 +335,13 @@ def _check_spelling(
     texts = [_text(x.answer) for x in given]
     otherwise = []
     for row, (text, answer, target) in enumerate(zip(texts, answers, targets, strict=True)):
-        spelled = "".join(target)
-        bare = known.findall(_MARKER.sub("", fold(text)))
-        is_right = bare == [*map(fold, target)] or text.zfill(len(spelled)) == spelled
-        if answer != target and is_right:
-            otherwise.append(row)
+        if answer != target:
+            spelled = "".join(target)
+            bare = known.findall(_MARKER.sub("", fold(text)))
+            if bare == [*map(fold, target)] or (text and text.zfill(len(spelled)) == spelled):
+                otherwise.append(row)
     # Numbers that lack no zeros are as they were.
-    are_numbers = all(x.isdecimal() and str(int(x)) == x for x in texts if len(x) < 4_000)
+    are_numbers = all(len(x) < 4_000 and x.isdecimal() and str(int(x)) == x for x in texts)
     right = 0 if are_numbers else sum(x == y for x, y in zip(answers, targets, strict=True))
     why = (
         f", as {len(otherwise):,} of {len(targets):,} outputs, is right but for zeros in front, "

@@ -108,7 +108,7 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
         # What is refused of the rows before it comes first.
         damage = str(error)
     tokens = Texts("tokens", [row.tokens for row in rows], raw.spaced)
-    columns, kept = {"tokens": tokens}, list[RawRow]()
+    columns, kept, known = {"tokens": tokens}, list[RawRow](), dict[str, str]()
     if "label" not in raw.columns:
         columns["target"] = target = Texts("target", [row.target for row in rows])
         # A column of nothing but `[1]` and `[]` has lists where the other one has some.
@@ -126,15 +126,15 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
             yield damage
             return
         found.read_as = [x.settle([row.place for row in kept]) for x in columns.values()]
-        yield from _obstacles(kept, columns, found.read_as)
-        if len(kept) == len(rows) and not any(x.texts[0] or any(x.texts) for x in columns.values()):
+        yield from _obstacles(kept, columns, found.read_as, known)
+        if not known and len(kept) == len(rows):
             yield "every string is empty"
 
     found = FileContent(unread=raw.unread)
     found.problems += islice(problems(), most)
     found.left_out = tuple(raw.left_out)
     if not found.problems:
-        alphabet = sorted({y for x in columns.values() for text in x.texts for y in x.split(text)})
+        alphabet = sorted(known)
         found.read_as = [*found.read_as, *filter(None, [easily_confused(alphabet)])]
         letters = {name: _letters(x, alphabet) for name, x in columns.items()}
         lengths = np.asarray((letters["tokens"] != NO_LETTER).sum(axis=1), dtype=np.int64)
@@ -189,11 +189,16 @@ def _sound(row: RawRow, names: Sequence[str], columns: dict[str, Texts], ids: se
 
 
 def _obstacles(
-    rows: Sequence[RawRow], columns: dict[str, Texts], read_as: Sequence[str]
+    rows: Sequence[RawRow],
+    columns: dict[str, Texts],
+    read_as: Sequence[str],
+    known: dict[str, str],
 ) -> Iterator[str]:
-    """What is against the tokens of texts, and of all together; they are the alphabet."""
-    known: dict[str, str] = {}
-    """The place where each token is first."""
+    """What is against the tokens of texts, and of all together; they are the alphabet.
+
+    Args:
+        known: is filled with the place where each token is first.
+    """
     for number, row in enumerate(rows):
         for name, column in columns.items():
             tokens, what = column.split(column.texts[number]), f"{row.place}: {name}"

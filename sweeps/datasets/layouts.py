@@ -130,7 +130,7 @@ def _known_columns(table: Table) -> RawRows:
     known, left_out = {*table.names}, [x for x in table.names if x not in sources.values()]
 
     def rows() -> Iterator[RawRow]:
-        for place, cells in table.rows:
+        for place, cells in table.rows([*sources.values()]):
             # Rows of JSON may have other names than the first one.
             if cells.keys() != known:
                 new = [x for x in SPELLED if x in cells and sources.get(x) != x]

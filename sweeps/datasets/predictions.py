@@ -89,7 +89,7 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
 def _rows(table: Table) -> Iterator[Row]:
     """The rows without the columns that are the index of a frame, which pandas writes beside it."""
     is_index = re.compile(r"|unnamed: \d+|__index_level_\d+__").fullmatch
-    for place, cells in table.rows:
+    for place, cells in table.rows([name for name in table.names if not is_index(name)]):
         yield place, {name: cell for name, cell in cells.items() if not is_index(name)}
 
 

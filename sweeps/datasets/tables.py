@@ -59,7 +59,8 @@ class Table(NamedTuple):
     """Where the names stand, such as `line 1`."""
     names: Sequence[str]
     """In the order of the file; of JSON those of the first row."""
-    rows: Iterator[Row]
+    rows: Callable[[Sequence[str]], Iterator[Row]]
+    """Each with its cells in these columns, or in more; once."""
 
 
 @contextmanager
@@ -228,7 +229,7 @@ def read_separated(separator: str, path: Path, names: Sequence[str] | None = Non
             if cells:
                 yield place, dict(zip(known, cells, strict=True))
 
-    return Table(heading, known, rows())
+    return Table(heading, known, lambda _: rows())
 
 
 # JSON.
@@ -281,7 +282,7 @@ def _json(path: Path) -> Table:
     found = rows()
     if (first_row := next(found, None)) is None:
         raise DatasetError("no rows")
-    return Table(first_row[0], list(first_row[1]), chain([first_row], found))
+    return Table(first_row[0], list(first_row[1]), lambda _: chain([first_row], found))
 
 
 # Parquet.
@@ -292,7 +293,7 @@ def _parquet(path: Path) -> Table:
     import pyarrow.parquet as pq
 
     @contextmanager
-    def refused(what: str) -> Iterator[None]:
+    def refusing(what: str) -> Iterator[None]:
         try:
             yield
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -300,20 +301,21 @@ def _parquet(path: Path) -> Table:
 
     packed = path.suffix.lower() in COMPRESSED
     content = pa.py_buffer(whole_content(path)) if packed else str(path)
-    with refused("no Parquet file"):
+    with refusing("no Parquet file"):
         file = pq.ParquetFile(content)
     with refused_in("the schema: "):
         known = lower_names(*file.schema_arrow.names)
 
-    def rows() -> Iterator[Row]:
-        with refused("rows cannot be read"):
-            batches = file.iter_batches(ROWS_AT_ONCE)
+    def rows(names: Sequence[str]) -> Iterator[Row]:
+        read = [file.schema_arrow.names[known.index(name)] for name in names]
+        with refusing("rows cannot be read"):
+            batches = (x.select(read) for x in file.iter_batches(ROWS_AT_ONCE, columns=read))
             columns = ([column.to_pylist() for column in batch.columns] for batch in batches)
             every = chain.from_iterable(zip(*some, strict=True) for some in columns)
             for number, row in enumerate(every, 1):
-                yield f"row {number}", dict(zip(known, row, strict=True))
+                yield f"row {number}", dict(zip(names, row, strict=True))
 
-    return Table("the schema", known, rows())
+    return Table("the schema", known, rows)
 
 
 READERS: Mapping[str, Callable[[Path], Table]] = {

@@ -117,7 +117,9 @@ def _text_of(value: Any, items: Sequence[Any]) -> str:
     Raises:
         DatasetError: one of them is none, or two side by side are read as one letter.
     """
-    for token in items:
+    # Tokens stand many times in a list.
+    is_plain = {*map(type, items)} <= {str, int}
+    for token in dict.fromkeys(items) if is_plain else items:
         is_text = isinstance(token, str) and token and not any(map(str.isspace, token))
         if not is_text and type(token) is not int:
             raise DatasetError(
