@@ -21,12 +21,6 @@ DATABASE = b"SQLite format 3\0"
 COMPANIONS = ("-wal", "-shm", "-journal")
 """Ends of SQLite's names beside a database, which another file in their place makes unreadable."""
 
-_UNFINISHED = ".seqcls-"
-"""How the hidden folder's name begins."""
-
-_ABANDONED_SECONDS = 86_400.0
-"""Whoever made a hidden folder that is so old was killed."""
-
 _NO_MISTAKE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
@@ -60,7 +54,10 @@ def _replaces(path: Path, force: bool) -> bool:
         )
     try:
         str(path).encode()
-        is_plain = stat.S_ISREG(path.lstat().st_mode) and not _is_database(path)
+        is_plain = stat.S_ISREG(path.lstat().st_mode)
+        if is_plain:
+            with path.open("rb") as file:
+                is_plain = file.read(len(DATABASE)) != DATABASE
     except FileNotFoundError:
         return False
     except (OSError, UnicodeEncodeError) as error:
@@ -74,11 +71,6 @@ def _replaces(path: Path, force: bool) -> bool:
         told = f"{str(path)!r} is there; move it or name another, or replace it with "
         raise ConfigError(told, Parameter("force", True))
     return True
-
-
-def _is_database(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(DATABASE)) == DATABASE
 
 
 @contextmanager
@@ -97,12 +89,12 @@ def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for abandoned in folder.glob(f"{_UNFINISHED}*"):
+        for abandoned in folder.glob(".seqcls-*"):
             with suppress(OSError):
-                if time.time() - abandoned.lstat().st_mtime > _ABANDONED_SECONDS:
+                if time.time() - abandoned.lstat().st_mtime > 24 * 3600:
                     shutil.rmtree(abandoned)
         # In the same folder, and so on the same disk: what is moved is never half there.
-        with tempfile.TemporaryDirectory(dir=folder, prefix=_UNFINISHED) as new:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".seqcls-") as new:
             yield Path(new)
             moves = {file: folder / file.name for file in sorted(Path(new).iterdir())}
             refuse_taken(moves.values(), force=force)

@@ -6,7 +6,8 @@ neighbors cannot be told from one that was not, but none is reordered here.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +23,13 @@ from seqcls.strings.datasets import MAX_NAME, SPLITS, Dataset, remember
 from seqcls.strings.tokenizer import FIRST_LETTER, unpack_array
 from sweeps.api.predictions import TestedStrings, evaluate_predictions
 from sweeps.datasets import read_content, read_dataset
-from sweeps.datasets.predictions import Prediction, are_predictions, read_predictions, seed_of
+from sweeps.datasets.predictions import (
+    Prediction,
+    Predictions,
+    are_predictions,
+    read_predictions,
+    seed_of,
+)
 from sweeps.datasets.summary import Summary, summary_of
 from sweeps.datasets.tables import refused_in
 from sweeps.grid.written_spec import with_digests
@@ -30,12 +37,8 @@ from sweeps.results import RunResult
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer, to_write
 from sweeps.store.reads.queries import configs_since, has_run
-from sweeps.store.writes.importing import (
-    ImportedRun,
-    check_sweep,
-    record_imported,
-    record_strings,
-)
+from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
+from sweeps.store.writes.test_sets import store_dataset
 
 KNOWN = ("id", "tokens", "prediction", "score")
 EXPECTED = (
@@ -44,8 +47,8 @@ EXPECTED = (
 )
 
 
-def prediction_rows(predictions: Any) -> tuple[bool, list[Prediction]]:
-    """The predictions, and whether they name strings by ids.
+def prediction_rows(predictions: Any) -> Predictions:
+    """The predictions as rows.
 
     Args:
         predictions: a frame of any library, columns by name, rows as mappings by name, or
@@ -58,15 +61,17 @@ def prediction_rows(predictions: Any) -> tuple[bool, list[Prediction]]:
     string = "tokens" if "tokens" in columns else "id"
     for name in (string, "prediction"):
         if name not in columns:
-            said = ", ".join(map(str, columns))[:100]
+            shown = ", ".join(map(str, columns))[:100]
             missing = "id or tokens" if name == "id" else name
-            raise DatasetError(f"predictions have the columns {said!r}, not {missing}: {EXPECTED}")
+            raise DatasetError(f"predictions have the columns {shown!r}, not {missing}: {EXPECTED}")
     given = {x: _column(x, columns[x]) for x in (string, "prediction", "score") if x in columns}
     if len({*map(len, given.values())}) > 1:
-        said = ", ".join(f"{name} {len(values):,}" for name, values in given.items())
-        raise DatasetError(f"predictions have columns of different lengths: {said}")
+        lengths = ", ".join(f"{name} {len(values):,}" for name, values in given.items())
+        raise DatasetError(f"predictions have columns of different lengths: {lengths}")
     rows = zip(*given.values(), strict=True)
-    return string == "id", [Prediction(f"row {n}", *row) for n, row in enumerate(rows, 1)]
+    return Predictions(
+        string == "id", [Prediction(f"row {n}", *row) for n, row in enumerate(rows, 1)]
+    )
 
 
 def _columns(predictions: Any) -> Mapping[str, Any]:
@@ -77,19 +82,19 @@ def _columns(predictions: Any) -> Mapping[str, Any]:
         if any(name in KNOWN and not _is_answer(x) for name, x in predictions.items()):
             return predictions
         return {"tokens": list(predictions), "prediction": list(predictions.values())}
-    if not isinstance(predictions, pd.DataFrame) and isinstance(predictions, Iterable):
-        is_array = isinstance(predictions, np.ndarray) and predictions.dtype.names
-        rows = predictions if is_array else list(predictions)
-        if is_array or (rows and all(isinstance(row, Mapping) for row in rows)):
+    if isinstance(predictions, list | tuple | np.ndarray | Iterator):
+        rows = predictions if isinstance(predictions, np.ndarray) else list(predictions)
+        if getattr(rows, "dtype", np.dtype(int)).names or isinstance([*rows, 0][0], Mapping):
             predictions = pd.DataFrame(rows, dtype=object)
     if not isinstance(predictions, pd.DataFrame):
-        raise DatasetError(
-            f"predictions are {' '.join(repr(predictions).split())[:60]}, of type "
-            f"{type(predictions).__name__}: {EXPECTED}"
-        )
+        raise DatasetError(f"predictions are {_describe(predictions)}: {EXPECTED}")
     if twice := {*predictions.columns[predictions.columns.duplicated()]} & {*KNOWN}:
         raise DatasetError(f"predictions have two columns {max(twice)!r}; remove one")
     return {str(name): predictions[name] for name in predictions.columns.drop_duplicates()}
+
+
+def _describe(value: Any) -> str:
+    return f"{' '.join(repr(value).split())[:60]}, of type {type(value).__name__}"
 
 
 def _is_answer(value: Any) -> bool:
@@ -104,14 +109,11 @@ def _column(name: str, values: Any) -> list[Any]:
         # As `frame.to_dict()` has it, by index.
         values = list(values.values())
     elif _is_answer(values) or isinstance(values, bytes | set | frozenset):
-        raise DatasetError(
-            f"column {name!r} is {' '.join(repr(values).split())[:60]}, expected a list, an array "
-            "or a series"
-        )
+        raise DatasetError(f"column {name!r} is {_describe(values)}, expected a list, or an array")
     # Numbers of NumPy, PyTorch and Arrow as Python has them.
     as_list = getattr(values, "to_pylist", None) or getattr(values, "tolist", None)
-    rows = as_list() if as_list else [unpack_array(value) for value in values]
-    return [None if value is pd.NA or value is pd.NaT else unpack_array(value) for value in rows]
+    rows = map(unpack_array, as_list() if as_list else values)
+    return [None if value is pd.NA or value is pd.NaT else value for value in rows]
 
 
 def _losses(losses: Any) -> tuple[list[float], list[float], str]:
@@ -124,20 +126,19 @@ def _losses(losses: Any) -> tuple[list[float], list[float], str]:
         if isinstance(losses, Mapping | pd.DataFrame):
             frame = pd.DataFrame(losses).rename(columns=lambda x: str(x).removesuffix("_loss"))
             losses = frame[["train", "validation"]].to_numpy()
-        pairs = np.array([[*pair] for pair in ([] if losses is None else losses)], dtype=float)
-        train, validation = pairs.reshape(-1, 2 if not pairs.size else pairs.shape[1]).T
+        pairs = np.array([(x, y) for x, y in ([] if losses is None else losses)], dtype=float)
     except (TypeError, ValueError, KeyError, OverflowError):
-        said = " ".join(repr(losses).split())[:60]
         raise ConfigError(
-            f"losses={said}: expected a pair of numbers an epoch, or columns train and validation"
+            f"losses={_describe(losses)}: expected a pair of numbers an epoch, or columns train "
+            "and validation"
         ) from None
-    finite = np.isfinite([train, validation])
-    if finite.all():
-        return train.tolist(), validation.tolist(), ""
-    end = int(finite.all(axis=0).argmin())
-    part, loss = ("validation", validation[end]) if finite[0, end] else ("train", train[end])
-    said = f"diverged in epoch {end + 1}: the {part} loss became {loss}"
-    return train[:end].tolist(), validation[:end].tolist(), said
+    train, validation = pairs.reshape(-1, 2).T.tolist()
+    for epoch, pair in enumerate(zip(train, validation, strict=True), 1):
+        for part, loss in zip(("train", "validation"), pair, strict=True):
+            if not math.isfinite(loss):
+                why = f"diverged in epoch {epoch}: the {part} loss became {loss}"
+                return train[: epoch - 1], validation[: epoch - 1], why
+    return train, validation, ""
 
 
 class ResultLog:
@@ -196,37 +197,30 @@ class ResultLog:
             DatasetError: strings are missing, unknown or stand twice, or a prediction is none.
             ConfigError: the run is there already, or its settings are no JSON.
         """
-        by_id, given = prediction_rows(predictions)
-        made = self.prepare(
-            model, seed, given, by_id=by_id, config=config, losses=losses, as_written=True
-        )
-        return self.store([made])[0]
+        given = prediction_rows(predictions)
+        return self.store([self.prepare(model, seed, given, config=config, losses=losses)])[0]
 
     def prepare(
         self,
         model: str,
         seed: int,
-        given: Iterable[Prediction],
+        given: Predictions,
         *,
-        by_id: bool,
         config: Mapping[str, Any] | None = None,
         losses: Any = None,
-        as_written: bool = False,
         source: str = "",
     ) -> ImportedRun:
         """Checks a run; nothing is written. Raises as `run`.
 
         Args:
-            source: what is said of where the predictions are from.
-            by_id: whether they name strings by ids.
-            as_written: whether a run of a seed that is there already is kept apart where the
-                settings are the same, but written otherwise: 64.0 beside 64.
+            source: what is said of the file that the predictions are from.
         """
         try:
             seed = seed_of(seed)
         except DatasetError as error:
             raise ConfigError(str(error)) from None
-        stored = self._find_stored(imported_config(self._fields, model, config), seed, as_written)
+        config_as_written = imported_config(self._fields, model, config)
+        stored = self._find_stored(config_as_written, seed, is_of_file=bool(source))
         train, validation, diverged = _losses(losses)
         result = RunResult(
             train,
@@ -235,14 +229,14 @@ class ResultLog:
             engine="imported",
             engine_reason=diverged or source,
             best_epoch=int(np.argmin(validation)) + 1 if validation else None,
-            evaluation=evaluate_predictions(self._strings, given, by_id=by_id),
+            evaluation=evaluate_predictions(self._strings, given),
         )
         return ImportedRun(stored, seed, result.seal(stored.key, seed))
 
-    def _find_stored(self, config: RunConfig, seed: int, as_written: bool) -> RunConfig:
+    def _find_stored(self, config: RunConfig, seed: int, is_of_file: bool) -> RunConfig:
         """The stored configuration that has the same settings, whether as 64 or as 64.0.
 
-        Where it has a run of this seed already, a new one is as it was written, if that is wanted.
+        Where it has a run of this seed already, a new one is as it was written, but of a file.
         """
         for config_id, known in configs_since(self.opened, self._last).items():
             self._last = config_id
@@ -251,7 +245,7 @@ class ResultLog:
         if config.key in same:
             return config
         free = (x for x in same.values() if self._replace or not has_run(self.opened, x, seed))
-        return next(free, config if as_written else next(iter(same.values()), config))
+        return next(free, next(iter(same.values()), config) if is_of_file else config)
 
     def store(self, runs: Sequence[ImportedRun]) -> list[int]:
         """Stores runs that were checked, all or none.
@@ -307,7 +301,8 @@ def import_strings(
     """
     content = read_content(path, name)
     if content.dataset is not None:
-        record_strings(writer_of(db), content.dataset)
+        with writer_of(db).write("configs") as connection:
+            store_dataset(connection, content.dataset)
     return summary_of(content, str(path))
 
 
@@ -346,25 +341,18 @@ def import_predictions(
     shown = "".join(x if x.isprintable() else "?" for x in Path(path).name)
     source = f"predictions of {shown[:MAX_NAME]}"
     with refused_in(f"{str(path)[:200]}: "):
-        by_id, runs = read_predictions(Path(path))
+        runs = read_predictions(Path(path))
         log = log_results(db, sweep=sweep, dataset=dataset, task=task, replace=replace)
-        if model is not None:
-            if (several := len({called for called, _, _ in runs})) > 1:
-                said = f": the file has {several:,} models, and only one can be named"
-                raise ConfigError(Parameter("model", model), said)
-            runs = {(model, *run[1:]): some for run, some in runs.items()}
+        if model is not None and len({called for called, _, _ in runs}) > 1:
+            raise ConfigError(Parameter("model", model), ": the file has several models")
         made = []
-        for (called, seed, settings), some in runs.items():
+        for (called, seed, settings), given in runs.items():
             # Rows of one model, one of which has another setting, are two runs.
-            several = sum(run[:2] == (called, seed) for run in runs)
-            who = (
-                f"model {called!r:.60}, seed {seed}{f', config {settings[:80]}' * (several > 1)}: "
-            )
+            several = sum(run[:2] == (called, seed) for run in runs) > 1
+            who = f"model {called!r:.60}, seed {seed}{f', config {settings[:80]}' * several}: "
             with refused_in(who * (len(runs) > 1)):
-                config = json.loads(settings)
-                made.append(
-                    log.prepare(called, seed, some, by_id=by_id, config=config, source=source)
-                )
+                config, name = json.loads(settings), called if model is None else model
+                made.append(log.prepare(name, seed, given, config=config, source=source))
     return log.store(made)
 
 
@@ -418,15 +406,11 @@ def tested_fields(
         raise ConfigError("expected either ", *either)
     if dataset is not None:
         content = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
-        content = _as_test_strings(content)
+        if content.splits is None:
+            tested = np.full(len(content), SPLITS.index("test"), dtype=np.uint8)
+            content = with_fields(content, splits=tested)
         return {"task": content.task, "dataset": remember(content)}
     given = {"task": task} if isinstance(task, str) else task
     if not isinstance(given, Mapping):
         raise ConfigError(f"task={task!r:.60}: expected a task's name, or a table of fields")
     return with_digests({"fixed": given})["fixed"]  # type: ignore[no-any-return]
-
-
-def _as_test_strings(content: Dataset) -> Dataset:
-    """A file without splits as one of test strings alone."""
-    tested = np.full(len(content), SPLITS.index("test"), dtype=np.uint8)
-    return content if content.splits is not None else with_fields(content, splits=tested)

@@ -20,12 +20,7 @@ from sweeps.api.importing import tested_fields, writer_of
 from sweeps.datasets.predictions import seed_of
 from sweeps.results import RunResult
 from sweeps.store.database import Store
-from sweeps.store.writes.importing import (
-    ImportedRun,
-    check_new,
-    check_sweep,
-    record_imported,
-)
+from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
 
 
 class LoadedRun(int):
@@ -97,7 +92,13 @@ def load_weights(
         said = plain_settings({"weights": name, **(settings or {})})
     except (DatasetError, ValueError, TypeError) as error:
         raise ConfigError(str(error)) from None
-    asked = _task_asked(fields)
+    # Of such a configuration only the task and its test strings count.
+    asked = resolve(RunConfig.from_mapping(with_samplers({**fields, "architecture": IMPORTED})))
+    if asked.network.head == "string" and asked.lacks("labels"):
+        raise ConfigError(
+            f"task={asked.config.task!r}: weights are loaded for languages and for transductions, "
+            "and its answers are of another kind"
+        )
     made = foreign.read(name, asked.task.alphabet, settings or {}, asked.network)
     trained = any(field.startswith("train_") for field in fields)
     about = {"model": called, "config": said, "trained": trained}
@@ -105,7 +106,9 @@ def load_weights(
     if made.fields.get("positions") == "learned" and not made.fields.get("position_range"):
         # Of two streams each has one of its own.
         about["places"] = next((len(x) for y, x in weights.items() if y.endswith(TABLE)), None)
-    config = _configuration(fields, made.fields, about)
+    network = {**made.fields, "imported": canonical_json(about)}
+    config = RunConfig.from_mapping(with_samplers({**fields, **network}))
+    config = config.model_copy(update={"plugins": plugins_of(config)})
     problem = resolve(config)
     _check_places(problem)
     check(config)
@@ -114,8 +117,6 @@ def load_weights(
     store = writer_of(db)
     # What can be refused is, before the model is tested.
     check_sweep(store, sweep)
-    if not replace:
-        check_new(store, config, seed)
     reading = {**made.reading, "network": network_said(problem.network)}
     (evaluation,) = evaluate(problem, [weights])
     result = RunResult(
@@ -173,31 +174,6 @@ def _task_fields(given: Mapping[str, Any]) -> dict[str, Any]:
         # Validation strings serve to judge it on trained lengths.
         return {"validation_max_length": given["train_max_length"], **given}
     return dict(given)
-
-
-def _task_asked(fields: Mapping[str, Any]) -> Problem:
-    """What a model is asked; of such a configuration only the task and its test strings count."""
-    asked = resolve(RunConfig.from_mapping(with_samplers({**fields, "architecture": IMPORTED})))
-    if asked.network.head == "string" and asked.lacks("labels"):
-        raise ConfigError(
-            f"task={asked.config.task!r}: weights are loaded for languages and for transductions, "
-            "and its answers are of another kind"
-        )
-    return asked
-
-
-def _configuration(
-    fields: Mapping[str, Any], network: Mapping[str, Any], about: Mapping[str, Any]
-) -> RunConfig:
-    """The configuration of a run with this network.
-
-    Args:
-        about: what is kept of its origin; `trained` is whether its trained lengths are known,
-            `places` the rows of a table of positions.
-    """
-    network = {**network, "imported": canonical_json(about)}
-    config = RunConfig.from_mapping(with_samplers({**fields, **network}))
-    return config.model_copy(update={"plugins": plugins_of(config)})
 
 
 def _check_places(problem: Problem) -> None:

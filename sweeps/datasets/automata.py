@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -66,18 +66,18 @@ _STATE = re.compile(r"0*([0-9]{1,18})", re.ASCII)
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?=.*"accepting").*"transitions"', re.DOTALL)
 
 
+@dataclass
 class _Arcs:
     """What a file says: from where to where each symbol leads; the empty text for ε."""
 
-    def __init__(self) -> None:
-        self.start = 0
-        self.accepting: set[int] = set()
-        self.arcs: list[tuple[int, str, int]] = []
-        self.states: dict[str, int] = {}
-        """Numbers of states by what the file calls them."""
-        self.more_symbols: Sequence[str] = ()
-        """Those that no line need have."""
-        self.read_as: list[str] = []
+    start: int = 0
+    accepting: set[int] = field(default_factory=set)
+    arcs: list[tuple[int, str, int]] = field(default_factory=list)
+    states: dict[str, int] = field(default_factory=dict)
+    """Numbers of states by what the file calls them."""
+    more_symbols: Sequence[str] = ()
+    """Those that no line need have."""
+    read_as: list[str] = field(default_factory=list)
 
     def state(self, name: str) -> int:
         """The number of a state, which is new or known."""
@@ -240,36 +240,24 @@ def _name_symbols(found: _Arcs, path: Path) -> None:
         DatasetError: the table has one of them neither as a name nor as a number, or is none.
     """
     symbols = [x for x in dict.fromkeys(symbol for _, symbol, _ in found.arcs) if _plain(x)]
-    if not (tables := [(table, _read_table(table)) for table in _tables_beside(path)]):
+    if (table := next(_tables_beside(path), None)) is None:
         if "0" in symbols and all(map(str.isdecimal, symbols)):
             found.read_as.append("'0' is a symbol, and not ε, since no table is beside the file")
         return
-    (table, numbers), *others = tables
-    if other := next((x for x, y in others if y != numbers), None):
-        raise DatasetError(
-            f"tables {table.name!r:.60} and {other.name!r:.60} beside the file differ; keep the "
-            "one that is of it"
-        )
-    named = {str(number): name for name, number in numbers.items()}
-    names = (
-        {x: x for x in symbols}
-        if {*symbols} <= numbers.keys()
-        else {x: named[x] for x in symbols if x in named}
-    )
-    if unknown := sorted({*symbols} - names.keys(), key=lambda x: (x in numbers, symbols.index(x))):
+    numbers = _read_table(table)
+    names, by_number = {x: x for x in numbers}, {str(number): x for x, number in numbers.items()}
+    if not {*symbols} <= names.keys() and {*symbols} <= by_number.keys():
+        names = by_number
+    if unknown := [x for x in symbols if x not in names]:
         raise DatasetError(
             f"symbol {unknown[0]!r:.40} is neither a name nor a number of the table "
             f"{table.name!r:.60} beside the file"
         )
-    both = [x for x, name in names.items() if x == name != named.get(x, x)]
     found.more_symbols = [name for name, number in numbers.items() if number]
     found.arcs = [
         (x, names[y] if numbers.get(names.get(y, "")) else "", z) for x, y, z in found.arcs
     ]
-    found.read_as.append(
-        f"symbols are those of the table {table.name} beside it"
-        + (f"; {both[0]!r} is a name there, and not its number" if both else "")
-    )
+    found.read_as.append(f"symbols are those of the table {table.name} beside it")
 
 
 def _tables_beside(path: Path) -> Iterator[Path]:
@@ -286,22 +274,17 @@ def _tables_beside(path: Path) -> Iterator[Path]:
 def _read_table(path: Path) -> dict[str, int]:
     """The number of each symbol, as OpenFst's tables have them; that of ε is 0."""
     numbers: dict[str, int] = {}
-    names: dict[int, str] = {}
-    for number, line in enumerate(lines_of(path), 1):
-        with refused_in(f"table {path.name!r:.60}, line {number}: "):
+    for place, line in enumerate(lines_of(path), 1):
+        with refused_in(f"table {path.name!r:.60}, line {place}: "):
             if not (cells := _cells(line)):
                 continue
-            if len(cells) != 2 or not _STATE.fullmatch(cells[1]) or cells[0] in numbers:
+            number = _STATE.fullmatch(cells[1]) if len(cells) == 2 else None
+            if number is None or cells[0] in numbers or int(number[1]) in numbers.values():
                 raise DatasetError(
-                    f"{line.strip()!r:.60}, expected a symbol that is not yet in it, and its number"
+                    f"{line.strip()!r:.60}, expected a symbol and its number, each of which is not "
+                    "yet in it"
                 )
-            symbol, place = cells[0], int(cells[1])
-            if (called := names.setdefault(place, symbol)) != symbol:
-                raise DatasetError(
-                    f"{symbol!r:.40} has the number {place}, which {called!r:.40} has; each symbol "
-                    "has one of its own"
-                )
-            numbers[symbol] = place
+            numbers[cells[0]] = int(number[1])
     return numbers
 
 
@@ -319,31 +302,27 @@ class _Learned(BaseModel):
 
 def _read_json(path: Path) -> _Arcs:
     try:
-        learned = _Learned.model_validate(load_json("the file", whole_content(path, MAX_BYTES)))
+        learned = _Learned.model_validate(load_json("the file", whole_content(path)))
     except ValidationError as error:
         raise DatasetError(
             f"{in_one_line(_Learned, error)[:200]}; as `seqcls model automaton --json` writes it"
         ) from None
-    found, rows, alphabet = _Arcs(), learned.transitions, learned.alphabet
+    rows, alphabet = learned.transitions, learned.alphabet
     if len({*alphabet}) < len(alphabet):
         raise DatasetError(f"alphabet is {alphabet!r:.60}, expected a list of distinct texts")
-    for number in range(len(rows)):
-        found.state(str(number))
-    for source, row in enumerate(rows):
-        if unknown := row.keys() - {*alphabet}:
-            raise DatasetError(
-                f"state {source} has the token {min(unknown)!r:.40}, no one of alphabet"
-            )
-        found.arcs += [(source, token, target) for token, target in row.items()]
-    for what, state in chain(
-        [("start", learned.start)],
-        (("a state of accepting", x) for x in learned.accepting),
-        ((f"transition {y!r:.40} of state {x}", z) for x, y, z in found.arcs),
-    ):
+    arcs = [(x, token, target) for x, row in enumerate(rows) for token, target in row.items()]
+    named = [("start", learned.start), *(("accepting", state) for state in learned.accepting)]
+    named += [(f"transition {token!r:.40} of state {x}", target) for x, token, target in arcs]
+    for what, state in named:
         if not 0 <= state < len(rows):
             raise DatasetError(f"{what} is {state!r:.40}, expected one of {len(rows):,} states")
-    found.start, found.accepting = learned.start, {*learned.accepting}
-    found.more_symbols = alphabet
+    if unknown := next((arc for arc in arcs if arc[1] not in {*alphabet}), None):
+        raise DatasetError(
+            f"state {unknown[0]} has the token {unknown[1]!r:.40}, no one of alphabet"
+        )
+    found = _Arcs(learned.start, {*learned.accepting}, arcs, more_symbols=alphabet)
+    for number in range(len(rows)):
+        found.state(str(number))
     return found
 
 

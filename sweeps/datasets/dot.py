@@ -52,7 +52,7 @@ _TOKEN = re.compile(
     # Words mean the same in capitals, and nothing of the kind in quotation marks.
     r"(?i:strict|graph|digraph|node|edge|subgraph)\b)|"
     rf"(?P<quoted>{_QUOTED}(?:\s*\+\s*{_QUOTED})*)|"
-    r"(?P<id>-?(?:\.\d+|\d+(?:\.\d*)?)(?![\w.])|[^\W\d]\w*)|(?P<other>.)",
+    r"(?P<id>-?(?:\.\d+|\d+(?:\.\d*)?)(?![\w.])|[^\W\d]\w*)|(?P<other>[^\n]{1,40})",
     re.DOTALL,
 )
 
@@ -61,12 +61,6 @@ def _tokens_of(text: str) -> Iterator[_Token]:
     line = 1
     for token in _TOKEN.finditer(text):
         kind, written = token.lastgroup or "", token[0]
-        if kind == "other":
-            rest = text[token.start() :].split("\n", 1)[0][:40]
-            raise DatasetError(
-                f"line {line}: {rest!r}, expected a graph in the language DOT"
-                + "; write the text of a label in quotation marks, not as HTML" * (written == "<")
-            )
         if kind == "quoted":
             parts = [part[1:-1] for part in re.findall(_QUOTED, written, re.DOTALL)]
             # A line goes on behind a backslash at its end.
@@ -74,7 +68,7 @@ def _tokens_of(text: str) -> Iterator[_Token]:
         elif kind != "blank":
             yield _Token(written.lower() if kind == "sign" else written, kind, line, written)
         line += written.count("\n")
-    yield _Token("", "end", line, "")
+    yield _Token("", "end", line, "the end of the file")
 
 
 class _Graph:
@@ -83,8 +77,6 @@ class _Graph:
     def __init__(self, text: str) -> None:
         self.nodes: dict[str, dict[str, str]] = {}
         self.edges: list[_Edge] = []
-        self._said: dict[tuple[str, str], str] = {}
-        """What is said of each node by itself, which is to be said once."""
         self._blocks: dict[str, dict[str, dict[str, str]]] = {}
         """The defaults in blocks that have a name, under which they may go on later."""
         self._tokens = _tokens_of(text)
@@ -111,8 +103,9 @@ class _Graph:
         return found
 
     def _refusal(self, expected: str) -> DatasetError:
-        what = f"{self._next.written!r:.60}" if self._next.written else "the end of the file"
-        return DatasetError(f"line {self._next.line}: {what}, expected {expected}")
+        hint = "; write labels in quotation marks, not as HTML" * self._next.written.startswith("<")
+        what = f"line {self._next.line}: {self._next.written!r:.60}"
+        return DatasetError(f"{what}, expected {expected}{hint}")
 
     def _id(self, expected: str) -> str:
         if self._next.kind != "id":
@@ -126,48 +119,33 @@ class _Graph:
             defaults: attributes of every `graph`, `node` and `edge` made in it, from there on.
             depth: blocks around it.
         """
-        if depth > MAX_NESTED:
-            raise self._refusal(f"at most {MAX_NESTED} blocks within blocks")
-        if not self._takes("{"):
-            raise self._refusal("'{'")
+        if depth > MAX_NESTED or not self._takes("{"):
+            raise self._refusal(f"'{{', with at most {MAX_NESTED} blocks within blocks")
         named: dict[str, None] = {}
         while not self._takes("}"):
-            named.update(dict.fromkeys(self._statement(defaults, depth)))
+            named |= dict.fromkeys(self._statement(defaults, depth))
             self._takes(";")
         return list(named)
 
     def _statement(self, defaults: dict[str, dict[str, str]], depth: int) -> list[str]:
         for word, of_word in defaults.items():
             if self._takes(word):
-                if self._next.text != "[":
-                    raise self._refusal(f"attributes of every {word}, as {word} [color=black]")
-                of_word.update(self._attributes())
+                of_word |= self._attributes()
                 return []
-        first = self._next
-        ends = [self._end(defaults, depth)]
-        if first.kind == "id" and self._takes("="):
+        line, ends = self._next.line, [self._end(defaults, depth)]
+        if self._takes("="):
             # An attribute of the graph.
             self._id("a value")
             return []
         while self._takes("->"):
             ends.append(self._end(defaults, depth))
-        attributes = self._attributes()
-        if len(ends) == 1 and attributes and first.kind != "id":
-            raise self._refusal("no attributes of a block")
-        names = [name for some in ends for name in some]
+        attributes, names = self._attributes(), [name for some in ends for name in some]
         for name in names:
-            self.nodes.setdefault(name, {**defaults["node"]})
-        for attribute, value in attributes.items() if len(ends) == 1 else ():
-            for name in names:
-                if (said := self._said.setdefault((name, attribute), value)) != value:
-                    raise DatasetError(
-                        f"line {first.line}: node {name!r:.40} has {attribute}={value!r:.40}, but "
-                        f"before {said!r:.40}; keep one"
-                    )
-                self.nodes[name][attribute] = value
+            node = self.nodes.setdefault(name, {**defaults["node"]})
+            node.update(attributes if len(ends) == 1 else {})
         made = {**defaults["edge"], **attributes}
         for sources, targets in pairwise(ends):
-            self.edges += [_Edge(a, b, made, first.line) for a in sources for b in targets]
+            self.edges += [_Edge(a, b, made, line) for a in sources for b in targets]
         return names
 
     def _end(self, defaults: dict[str, dict[str, str]], depth: int) -> list[str]:
@@ -180,7 +158,7 @@ class _Graph:
                 while self._takes(":"):
                     self._id("the place of a node at which an edge ends")
             return names
-        inner = {word: {**said} for word, said in defaults.items()}
+        inner = {word: {**own} for word, own in defaults.items()}
         if self._takes("subgraph"):
             if self._next.kind == "id":
                 inner = self._blocks.setdefault(self._advance(), inner)
@@ -229,29 +207,29 @@ def drawn_arcs(text: str) -> Drawing:
     """
     graph = _Graph(text)
     edges = [(edge, _symbols(edge)) for edge in graph.edges if not _is_invisible(edge.attributes)]
-    marks = {edge.source: edge.line for edge, symbols in edges if not symbols}
     rings = {name: _has_two_rings(name, own) for name, own in graph.nodes.items()}
-    for name, line in marks.items():
-        if rings[name] or not (rings[name] is None or name == "start"):
-            raise DatasetError(f"line {line}: an edge from {name!r:.40} has no label")
+    # Nodes that are not drawn, or called so, point to the start.
+    marks = {name for name, two in rings.items() if two is None}
+    marks |= {edge.source for edge, symbols in edges if edge.source == "start" and not symbols}
     starts: list[str] = []
     arcs: dict[tuple[str, str], list[str]] = {}
     for (source, target, _, line), symbols in edges:
-        for name in (source, target) if symbols else (target,):
-            if name in marks or rings[name] is None:
-                raise DatasetError(
-                    f"line {line}: {name!r:.40} is not drawn as a state, so no edge with a label "
-                    "leaves it, and none leads to it"
-                )
+        if target in marks or (source in marks) == bool(symbols):
+            what = "an edge" if symbols or target in marks else f"an edge from {source!r:.40}"
+            raise DatasetError(
+                f"line {line}: {what} has no label, expected one from state to state"
+                if not symbols
+                else f"line {line}: {source!r:.40} or {target!r:.40} is not drawn as a state"
+            )
         if not symbols:
             starts.append(target)
-        elif graph.is_strict and (source, target) in arcs:
+            continue
+        if graph.is_strict and (source, target) in arcs:
             raise DatasetError(
                 f"line {line}: a second edge from {source!r:.40} to {target!r:.40}, which in a "
                 "strict graph replaces the first; remove 'strict'"
             )
-        else:
-            arcs.setdefault((source, target), []).extend(symbols)
+        arcs.setdefault((source, target), []).extend(symbols)
     if len(starts) != 1:
         raise DatasetError(
             f"{len(starts)} arrows from start, expected one: an edge without a label from a node "
@@ -267,30 +245,28 @@ def _is_invisible(attributes: Attributes) -> bool:
 
 def _has_two_rings(name: str, own: Attributes) -> bool | None:
     """Whether a node is drawn as a state that accepts; None where it is not drawn as a state."""
-    shape, rings = own.get("shape", "ellipse"), own.get("peripheries")
+    shape, rings = own.get("shape", "ellipse"), own.get("peripheries", "")
     if shape in _NOT_DRAWN or _is_invisible(own):
         return None
-    is_double = shape == "doublecircle"
-    if not (is_double or shape in _ONE_RING) or rings not in (None, "1", "2")[:: 1 + is_double]:
-        said = "" if rings is None else f" and peripheries={rings!r:.40}"
+    if shape == "doublecircle" and rings in ("", "2"):
+        return True
+    if shape not in _ONE_RING or rings not in ("", "1", "2"):
         raise DatasetError(
-            f"state {name!r:.40} has shape={shape!r:.40}{said}, expected doublecircle where it "
-            "accepts, else circle"
+            f"state {name!r:.40} has shape={shape!r:.40} and peripheries={rings!r:.40}, expected "
+            "doublecircle where it accepts, else circle"
         )
-    return is_double or rings == "2"
+    return rings == "2"
 
 
 def _symbols(edge: _Edge) -> list[str]:
     """The symbols of an edge's label; none where it has no label."""
-    label = edge.attributes.get("label", "")
-    odd = {x: y for x in ("xlabel", "headlabel", "taillabel") if (y := edge.attributes.get(x))}
-    if (way := edge.attributes.get("dir", "forward")) != "forward":
-        odd["dir"] = way
     what = f"line {edge.line}: the edge from {edge.source!r:.40} to {edge.target!r:.40}"
-    for name, value in odd.items():
-        raise DatasetError(
-            f"{what} has {name}={value!r:.40}; write all its symbols in 'label', and it forward"
-        )
+    for name in ("xlabel", "headlabel", "taillabel", "dir"):
+        if value := edge.attributes.get(name, "").removeprefix("forward"):
+            raise DatasetError(
+                f"{what} has {name}={value!r:.40}; write all its symbols in 'label', and it forward"
+            )
+    label = edge.attributes.get("label", "")
     with refused_in(f"{what}: label {label!r:.60} "):
         return _symbols_of(label)
 
@@ -323,8 +299,6 @@ def _symbols_of(label: str) -> list[str]:
     for symbol in written:
         if not symbol:
             raise DatasetError("has nothing between two commas; write the symbol ',' as '\\,'")
-        if written.count(symbol) > 1:
-            raise DatasetError(f"has {symbol!r:.40} twice; keep one")
         if _JOINED.fullmatch(symbol):
             raise DatasetError(
                 f"has {symbol!r:.40}, which may stand for other symbols; write each, with commas "

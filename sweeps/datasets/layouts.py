@@ -27,14 +27,14 @@ SPLIT_NAMES = {
 }
 """What a split may be called in a file, and in the name of one."""
 
-SPELLED: Mapping[str, Sequence[Sequence[str]]] = {
-    "tokens": (("tokens",), ("input", "string"), ("sequence", "text", "source", "src")),
-    "label": (("label",),),
-    "target": (("target",), ("output", "tgt")),
-    "split": (("split",),),
-    "id": (("id",),),
+SPELLED: Mapping[str, Sequence[str]] = {
+    "tokens": ("tokens", "input", "string", "sequence", "text", "source", "src"),
+    "label": ("label",),
+    "target": ("target", "output", "tgt"),
+    "split": ("split",),
+    "id": ("id",),
 }
-"""What a file may call a column: the first names that it has count, and others mean nothing."""
+"""What a file may call a column: the first that it has counts, and others mean nothing."""
 
 FLARE = {
     ".": "train",
@@ -58,8 +58,6 @@ its strings are pairs at the language's border. Its tests are named, or numbered
 _PACKED = f"(?:{'|'.join(map(re.escape, COMPRESSED))})?"
 _PART = re.compile(rf"(.+)_({'|'.join(chain(*MLREGTEST))})\.txt{_PACKED}")
 _PAIRS = re.compile(rf"(.+)_(src|tgt)\.txt{_PACKED}")
-_SHARD = re.compile(r"-(\d+)-of-(\d+)")
-"""In the names of files that hold one split together."""
 
 
 class RawRow(NamedTuple):
@@ -92,17 +90,13 @@ class RawRows:
 
 
 class _Part(NamedTuple):
-    """The rows of one file of several, which is beside another where that has its answers."""
+    """The rows of one file of several; `answers` are in another one, where they are not in it."""
 
-    files: Sequence[Path]
+    file: Path
+    answers: Path | None
     raw: RawRows
     split: str
     border: bool | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of its file."""
-        return self.files[0].name
 
 
 def raw_rows(path: Path) -> RawRows:
@@ -114,34 +108,35 @@ def raw_rows(path: Path) -> RawRows:
     try:
         if path.is_dir():
             return _folder(path)
-        if path.is_file():
-            if (pairs := _PAIRS.fullmatch(path.name)) and pairs[2] == "src":
-                return _texts(path, _beside(path, f"{pairs[1]}_tgt.txt"), "target")
-            if (part := _PART.fullmatch(path.name)) and _has_no_names(path):
-                beside = [x for x in path.parent.iterdir() if x.name.startswith(f"{part[1]}_")]
-                return _join(path.parent, _language(path, *part.groups()), sorted(beside))
+        if path.is_file() and (part := _part_of_language(path)):
+            beside = [x for x in path.parent.iterdir() if x.name.startswith(f"{part[0]}_")]
+            return _join(path.parent, _language(path), sorted(beside))
+        return _pair_or_table(path)[1]
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
-    return _known_columns(table_of(path))
+
+
+def _pair_or_table(path: Path) -> tuple[Path | None, RawRows]:
+    """The rows of a file, and the one beside it that has their answers, where there is one."""
+    if (pairs := _PAIRS.fullmatch(path.name)) is None:
+        return None, _known_columns(table_of(path))
+    source, target = (_one_file(path.parent, f"{pairs[1]}_{x}.txt") for x in ("src", "tgt"))
+    return target, _texts(source, target, "target")
 
 
 def _known_columns(table: Table) -> RawRows:
     """The columns that mean something here, by what they are called here."""
     sources = _sources(table)
-    left_out = [name for name in table.names if name not in sources.values()]
+    known, left_out = {*table.names}, [x for x in table.names if x not in sources.values()]
 
     def rows() -> Iterator[RawRow]:
-        known = {*table.names}
         for place, cells in table.rows([*sources.values()]):
             # Rows of JSON may have other names than the first one.
             if cells.keys() != known:
-                if sources["tokens"] not in cells:
-                    raise DatasetError(f"{place} has no {sources['tokens']!r}")
-                if new := [x for x in SPELLED if x in cells and sources.get(x) != x]:
-                    raise DatasetError(
-                        f"{place} has {new[0]!r}, but {table.heading} has not; give it to every "
-                        "row, or to none"
-                    )
+                new = [x for x in SPELLED if x in cells and sources.get(x) != x]
+                if new or sources["tokens"] not in cells:
+                    what = f"{new[0]!r}, but {table.heading} has not" if new else ""
+                    raise DatasetError(f"{place} has {what or 'no ' + repr(sources['tokens'])}")
                 left_out.extend(name for name in cells if name not in known)
                 known.update(cells)
             yield RawRow(place, **{x: cells[y] for x, y in sources.items() if y in cells})
@@ -151,30 +146,21 @@ def _known_columns(table: Table) -> RawRows:
 
 def _sources(table: Table) -> dict[str, str]:
     """What the file calls each column that it has of those that are known here."""
-    sources: dict[str, str] = {}
-    for column, ranks in SPELLED.items():
-        found = ([x for x in table.names if x in rank] for rank in ranks)
-        there = next(filter(None, found), [])
-        if len(there) > 1:
-            raise DatasetError(
-                f"{table.heading}: two columns are {column!r} ({' and '.join(map(repr, there))}); "
-                f"remove one, or call the right one {column!r} and the other otherwise"
-            )
-        sources.update(dict.fromkeys([column] * len(there), *there))
+    names = {*table.names}
+    sources = {
+        column: next(x for x in spelled if x in names)
+        for column, spelled in SPELLED.items()
+        if not names.isdisjoint(spelled)
+    }
     # What is called `output` is the answer only where there is no other.
     if "label" in sources and sources.get("target") != "target":
         sources.pop("target", None)
-    shown, names = ", ".join(table.names)[:100], [", ".join(chain(*x)) for x in SPELLED.values()]
-    known = f"tokens ({names[0]}), and label or target ({names[2]}); optionally split and id"
-    if not sources:
-        raise DatasetError(
-            f"{table.heading} is {shown!r}, expected a header with the names of columns, such as "
-            f"tokens,label: known are {known}; rename them, or write such a line above"
-        )
     if "tokens" not in sources or ("label" in sources) == ("target" in sources):
         raise DatasetError(
-            f"columns {shown!r}: expected one named 'tokens', and either 'label' or 'target' "
-            f"(known are {known})"
+            f"{table.heading} is {', '.join(table.names)[:100]!r}, expected a header with names of "
+            f"columns, such as tokens,label: one named 'tokens' ({', '.join(SPELLED['tokens'])}), "
+            f"and either 'label' or 'target' ({', '.join(SPELLED['target'])}); optionally split "
+            "and id"
         )
     return sources
 
@@ -182,8 +168,12 @@ def _sources(table: Table) -> dict[str, str]:
 def _texts(path: Path, answers: Path, column: str) -> RawRows:
     """The lines of a text, and the answers in the same lines of another."""
 
+    def named_lines() -> Iterator[str]:
+        with refused_in(f"{answers.name}, "):
+            yield from lines_of(answers)
+
     def rows() -> Iterator[RawRow]:
-        for number, pair in enumerate(zip_longest(lines_of(path), _named_lines(answers)), 1):
+        for number, pair in enumerate(zip_longest(lines_of(path), named_lines()), 1):
             if None in pair:
                 short = answers if pair[1] is None else path
                 raise DatasetError(f"{short.name} ends before line {number}, which the other has")
@@ -194,15 +184,11 @@ def _texts(path: Path, answers: Path, column: str) -> RawRows:
     return RawRows(("tokens", column), rows(), spaced=True if column == "label" else None)
 
 
-def _named_lines(path: Path) -> Iterator[str]:
-    with refused_in(f"{path.name}, "):
-        yield from lines_of(path)
-
-
-def _one_file(folder: Path, *names: str) -> Path | None:
-    """The file of one of these names in a folder, packed or not; None where there is none.
+def _one_file(folder: Path, *names: str) -> Path:
+    """The file of one of these names in a folder, packed or not.
 
     Raises:
+        FileNotFoundError: there is none.
         DatasetError: there are several.
     """
     paths = (folder / f"{name}{packed}" for name in names for packed in ("", *COMPRESSED))
@@ -211,13 +197,9 @@ def _one_file(folder: Path, *names: str) -> Path | None:
         raise DatasetError(
             f"{found[0].name} and {found[1].name} are for the same rows; keep one of them"
         )
-    return found[0] if found else None
-
-
-def _beside(path: Path, name: str) -> Path:
-    if (other := _one_file(path.parent, name)) is None:
-        raise DatasetError(f"no {name!r} beside {path.name}, with the other half of its rows")
-    return other
+    if not found:
+        raise DatasetError(f"no {names[0]!r}, which has the other half of its rows")
+    return found[0]
 
 
 # Folders, as benchmarks and people lay them out.
@@ -225,38 +207,34 @@ def _beside(path: Path, name: str) -> Path:
 
 def _folder(path: Path) -> RawRows:
     files = [x for x in sorted(path.iterdir()) if not x.name.startswith(".")]
-    texts = [
-        (file, _beside(file, "labels.txt"), split)
-        for folder, split in FLARE.items()
-        if (file := _one_file(path / folder, "main.tok"))
-    ]
-    parts = [_Part((x, y), _texts(x, y, "label"), split) for x, y, split in texts]
-    return _join(path, parts or _pairs(path, files) or _language_of(path, files), files)
+    if any(x.name.startswith("main.tok") for x in files):
+        parts = []
+        for folder, split in FLARE.items():
+            if any((path / folder).glob("main.tok*")):
+                text, labels = (_one_file(path / folder, x) for x in ("main.tok", "labels.txt"))
+                parts.append(_Part(text, labels, _texts(text, labels, "label"), split))
+        return _join(path, parts, files)
+    trained = [x for x in files if (part := _part_of_language(x)) and part[1] == "Train"]
+    if len({x.name.split("_Train")[0] for x in trained}) > 1:
+        raise DatasetError(
+            f"a folder of {len(trained):,} languages: name one by its training strings, as "
+            f"path = {str(trained[0])!r}, or each as a dataset of its own, as "
+            f"path = {str(path / '*_Train.txt')!r}"
+        )
+    return _join(path, _language(trained[0]) if trained else _by_split(files), files)
 
 
-def _pairs(path: Path, files: Sequence[Path]) -> list[_Part]:
-    """Pairs of texts whose names begin with the word for a split."""
-    parts: dict[str, _Part] = {}
-    for name in dict.fromkeys(x[1] for file in files if (x := _PAIRS.fullmatch(file.name))):
-        if split := next((SPLIT_NAMES[x] for x in SPLIT_NAMES if name.startswith(x)), None):
-            source = _beside(path / f"{name}_tgt.txt", f"{name}_src.txt")
-            target = _beside(source, f"{name}_tgt.txt")
-            if split in parts:
-                raise DatasetError(
-                    f"{parts[split].name} and {source.name} are both for the split {split!r}; "
-                    "keep one of them"
-                )
-            parts[split] = _Part((source, target), _texts(source, target, "target"), split)
-    return [*parts.values()]
+def _part_of_language(path: Path) -> tuple[str, str] | None:
+    """The language and the part of it that a file is in MLRegTest: a table without names."""
+    if (part := _PART.fullmatch(path.name)) is None or not path.is_file():
+        return None
+    last = next(lines_of(path), "").rstrip("\r\n").rpartition("\t")[2]
+    return (part[1], part[2]) if last in ("TRUE", "FALSE") else None
 
 
-def _has_no_names(path: Path) -> bool:
-    """Whether a table begins with a row, and not with the names of its columns."""
-    return next(lines_of(path), "").rstrip("\r\n").rpartition("\t")[2] in ("TRUE", "FALSE")
-
-
-def _language(path: Path, name: str, part: str) -> list[_Part]:
+def _language(path: Path) -> list[_Part]:
     """All parts of the language of MLRegTest whose training strings a file has."""
+    name, part = _PART.fullmatch(path.name).groups()  # type: ignore[union-attr]
     if part != "Train":
         raise DatasetError(
             f"a part of the language {name!r:.60}: name its training strings, as "
@@ -264,23 +242,12 @@ def _language(path: Path, name: str, part: str) -> list[_Part]:
         )
     parts = []
     for spelled, (split, border) in MLREGTEST.items():
-        if file := _one_file(path.parent, *(f"{name}_{x}.txt" for x in spelled)):
+        names = [f"{name}_{x}.txt" for x in spelled]
+        if any(any(path.parent.glob(f"{x}*")) for x in names):
+            file = _one_file(path.parent, *names)
             raw = _known_columns(read_separated("\t", file, ("tokens", "label")))
-            parts.append(_Part([file], replace(raw, spaced=False), split, border))
+            parts.append(_Part(file, None, replace(raw, spaced=False), split, border))
     return parts
-
-
-def _language_of(path: Path, files: Sequence[Path]) -> list[_Part]:
-    """The parts of the one language of MLRegTest in a folder."""
-    named = {file: part.groups() for file in files if (part := _PART.fullmatch(file.name))}
-    trained = [x for x, (_, part) in named.items() if part == "Train" and _has_no_names(x)]
-    if len({named[file][0] for file in trained}) > 1:
-        raise DatasetError(
-            f"a folder of {len(trained):,} languages: name one by its training strings, as "
-            f"path = {str(trained[0])!r}, or each as a dataset of its own, as "
-            f"path = {str(path / '*_Train.txt')!r}"
-        )
-    return _language(trained[0], *named[trained[0]]) if trained else _tables(files)
 
 
 def _splits_of(file: Path) -> set[str]:
@@ -293,11 +260,15 @@ def _is_table(file: Path) -> bool:
     return kind_of(file) in READERS and file.is_file()
 
 
-def _tables(files: Sequence[Path]) -> list[_Part]:
-    """Tables whose names have the word for a split, such as `train.csv` and `mine_dev.tsv`."""
+def _by_split(files: Sequence[Path]) -> list[_Part]:
+    """Tables whose names have the word for a split, such as `train.csv` and `mine_dev.tsv`, and
+    pairs of texts, such as `train_src.txt` and `train_tgt.txt`.
+    """
     by_split: dict[str, list[Path]] = {}
     for file in filter(_is_table, files):
-        if len(splits := _splits_of(file)) == 1:
+        source = re.sub(r"_tgt\.txt.*", "_src.txt", file.name)
+        is_target = source != file.name and any(file.parent.glob(f"{source}*"))
+        if len(splits := _splits_of(file)) == 1 and not is_target:
             by_split.setdefault(splits.pop(), []).append(file)
     if not by_split:
         there = ", ".join(file.name for file in files) or "nothing"
@@ -307,7 +278,8 @@ def _tables(files: Sequence[Path]) -> list[_Part]:
         )
     parts = []
     for split, some in by_split.items():
-        shards = {x.groups() for file in some if (x := _SHARD.search(file.name))} or {("0", "1")}
+        shards = {x.groups() for x in (re.search(r"-(\d+)-of-(\d+)", y.name) for y in some) if x}
+        shards = shards or {("0", "1")}
         if len(shards) < len(some) or {int(of) for _, of in shards} != {len(some)}:
             raise DatasetError(
                 f"{count(len(some), 'file')} of the split {split!r} "
@@ -316,7 +288,7 @@ def _tables(files: Sequence[Path]) -> list[_Part]:
             )
         for file in some:
             with refused_in(f"{file.name}, "):
-                parts.append(_Part([file], _known_columns(table_of(file)), split))
+                parts.append(_Part(file, *_pair_or_table(file), split))
     return parts
 
 
@@ -328,30 +300,22 @@ def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRow
         parts: the files, one a split or several.
         files: what is beside them; of what is not read, that which may have been meant is told.
     """
-    first, read = parts[0], {file for part in parts for file in (*part.files, part.files[0].parent)}
+    first, left_out = parts[0], list[str]()
     for part in parts:
         if differ := sorted(({*part.raw.columns} ^ {*first.raw.columns}) - {"split"}):
             pair = (part, first) if differ[0] in part.raw.columns else (first, part)
-            has, lacks = (x.name for x in pair)
+            has, lacks = (x.file.name for x in pair)
             raise DatasetError(f"{lacks} has no {differ[0]!r}, which {has} has")
-    rest = [x for x in files if x not in read and (_is_table(x) or _splits_of(x))]
-    for file in filter(_is_table, rest):
-        if file.name.lower().split(".")[0] in SPLIT_NAMES:
-            raise DatasetError(
-                f"{file.name} is a table of a split, beside {first.name}, which is none; keep "
-                "what is of one form"
-            )
-    left_out: list[str] = []
 
     def rows() -> Iterator[RawRow]:
-        for (file, *_), raw, split, border in parts:
+        for file, _, raw, split, border in parts:
             name, is_empty = str(file.relative_to(folder)), True
             with refused_in(f"{name}, "):
                 for row in raw.rows:
-                    said, is_empty = row.split, False
-                    if said is not None and SPLIT_NAMES.get(str(said).strip().lower()) != split:
+                    own, is_empty = row.split, False
+                    if own is not None and SPLIT_NAMES.get(str(own).strip().lower()) != split:
                         raise DatasetError(
-                            f"{row.place}: split is {said!r:.60}, but the file is of {split!r}"
+                            f"{row.place}: split is {own!r:.60}, but the file is of {split!r}"
                         )
                     place = f"{name}, {row.place}"
                     yield row._replace(place=place, split=split, border=border)
@@ -360,5 +324,6 @@ def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRow
             left_out.extend(x for x in raw.left_out if x not in left_out)
 
     columns = tuple(dict.fromkeys((*first.raw.columns, "split")))
-    unread = tuple(file.name for file in rest)
-    return RawRows(columns, rows(), left_out, first.raw.spaced, unread)
+    read = {x for part in parts for x in (part.file, part.answers, part.file.parent)}
+    rest = (x.name for x in files if x not in read and (_is_table(x) or _splits_of(x)))
+    return RawRows(columns, rows(), left_out, first.raw.spaced, tuple(rest))

@@ -4,7 +4,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -14,12 +14,14 @@ from seqcls.config import MAX_MODEL_SEED
 from seqcls.errors import DatasetError
 from seqcls.imported import PREFIX, of_value, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
+from seqcls.strings.tokenizer import unpack_array
 from seqcls.text import TwiceError, canonical_json, each_once, nearest
 from sweeps.datasets.layouts import SPLIT_NAMES
 from sweeps.datasets.tables import Row, Table, kind_of, refused_in, table_of
 
 NEEDED = ("model", "seed", "prediction")
-COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
+_STRING = ("id", "tokens")
+COLUMNS = (*NEEDED, *_STRING, "score", "split", "config")
 
 
 class Prediction(NamedTuple):
@@ -33,58 +35,62 @@ class Prediction(NamedTuple):
     score: Any = None
 
 
+class Predictions(NamedTuple):
+    """The answers of one model."""
+
+    by_id: bool
+    """Whether they name strings by the ids of rows."""
+    rows: list[Prediction]
+
+
 Run = tuple[str, int, str]
 """The name of a model, its seed, and its settings as JSON."""
 
 
-def read_predictions(path: Path) -> tuple[bool, dict[Run, list[Prediction]]]:
-    """The predictions in a file for test strings, by run, and whether they name strings by ids.
+def read_predictions(path: Path) -> dict[Run, Predictions]:
+    """The predictions in a file for test strings, by run.
 
     Raises:
         DatasetError: it cannot be read, or a row of it is refused: with the line named.
     """
-    table = table_of(path)
-    tested: list[Row] = []
-    name, checked = "", set[tuple[str, ...]]()
-    for place, cells in _rows(table):
-        if len(tested) == MAX_ROWS:
-            raise DatasetError(f"{place}: expected at most {MAX_ROWS:,} rows")
-        with refused_in(f"{place if name else table.heading}: "):
-            if tuple(cells) not in checked:
-                # Lines of JSON need not have the names of the first.
-                _check_columns([*cells, *(x for x in (*NEEDED, name) if name and x not in cells)])
-                name = name or ("tokens" if "tokens" in cells else "id")
-                checked.add(tuple(cells))
+    table, tested, string = table_of(path), list[Row](), ""
+    names: Set[str] = set()
+    for number, (place, cells) in enumerate(_rows(table)):
+        # Lines of JSON need not have the names of the first.
+        with refused_in(f"{place if number else table.heading}: "):
+            if number == MAX_ROWS:
+                raise DatasetError(f"expected at most {MAX_ROWS:,} rows")
+            if cells.keys() != names:
+                _check_columns(cells, string)
+                names, string = cells.keys(), string or next(x for x in _STRING if x in cells)
         with refused_in(f"{place}: "):
-            if _is_tested(cells):
+            if _is_tested(cells.get("split")):
                 tested.append((place, cells))
     if not tested:
         raise DatasetError("no predictions for test strings")
     # Of these files every cell is text.
     if kind_of(path) in (".csv", ".tsv", ".txt"):
         tested = _read_numbers(tested)
-    runs: dict[Run, list[Prediction]] = {}
+    runs: dict[Run, Predictions] = {}
     for place, cells in tested:
         with refused_in(f"{place}: "):
-            for needed in (*NEEDED, name):
+            for needed in (*NEEDED, string):
                 if is_missing(cells.get(needed)):
                     empty = "; where the output is empty, say so in JSON Lines or Parquet, as ''"
                     raise DatasetError(f"no {needed!r}{empty * (needed == 'prediction')}")
-            run = _model(cells["model"]), seed_of(cells["seed"]), _settings(cells)
-        given = Prediction(place, cells[name], cells["prediction"], cells.get("score"))
-        runs.setdefault(run, []).append(given)
-    return name == "id", runs
+            if not isinstance(model := cells["model"], str) or not model.strip():
+                raise DatasetError(f"model is {model!r:.60}, expected a name")
+            run = model.strip(), seed_of(cells["seed"]), _settings(cells)
+        given = Prediction(place, cells[string], cells["prediction"], cells.get("score"))
+        runs.setdefault(run, Predictions(string == "id", [])).rows.append(given)
+    return runs
 
 
 def _rows(table: Table) -> Iterator[Row]:
-    names = [name for name in table.names if not is_index(name)]
-    for place, cells in table.rows(names):
-        yield place, {x: cell for x, cell in cells.items() if not is_index(x)}
-
-
-def is_index(name: str) -> bool:
-    """Whether a column is the index of a frame, which pandas writes beside it."""
-    return re.fullmatch(r"|unnamed: \d+|__index_level_\d+__", name) is not None
+    """The rows without the columns that are the index of a frame, which pandas writes beside it."""
+    is_index = re.compile(r"|unnamed: \d+|__index_level_\d+__").fullmatch
+    for place, cells in table.rows([name for name in table.names if not is_index(name)]):
+        yield place, {name: cell for name, cell in cells.items() if not is_index(name)}
 
 
 def are_predictions(path: Path) -> bool:
@@ -96,9 +102,8 @@ def are_predictions(path: Path) -> bool:
         return False
 
 
-def _is_tested(cells: Mapping[str, Any]) -> bool:
-    split = cells.get("split")
-    if split in (None, "") or split != split:
+def _is_tested(split: Any) -> bool:
+    if split == "" or is_missing(split):
         return True
     known = SPLIT_NAMES.get(split.strip().lower()) if isinstance(split, str) else None
     if known is None:
@@ -111,61 +116,46 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _model(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise DatasetError(f"model is {value!r:.60}, expected a name")
-    return value.strip()
-
-
 def seed_of(value: Any) -> int:
     """A seed, which a frame has as 42.0 where one of another row is missing.
 
     Raises:
         DatasetError: it is no whole number, or none that a seed can be.
     """
-    if callable(item := getattr(value, "item", None)):
-        # A number of NumPy or PyTorch.
-        value = item()
-    if isinstance(value, int) and not isinstance(value, bool) and value > MAX_MODEL_SEED:
-        raise DatasetError(f"seed is too large, expected at most {MAX_MODEL_SEED}")
-    text = str(value).strip() if isinstance(value, str | int | float) else ""
-    if not isinstance(value, bool) and (whole := _WHOLE.fullmatch(text)):
-        # A longer number need not be read.
-        if len(whole[1]) > 19 or int(whole[1]) > MAX_MODEL_SEED:
-            raise DatasetError(f"seed is {value!r:.60}, expected at most {MAX_MODEL_SEED}")
-        return int(whole[1])
-    raise DatasetError(f"seed is {value!r:.60}, expected a whole number from 0")
-
-
-_WHOLE = re.compile(r"0*([0-9]+)(?:\.0+)?", re.ASCII)
+    value = unpack_array(value)
+    is_number = isinstance(value, str | int | float) and not isinstance(value, bool)
+    with suppress(ValueError):
+        # No number of more digits is read.
+        found = re.fullmatch(r"0*([0-9]{1,19})(?:\.0+)?", str(value).strip(), re.ASCII)
+        if is_number and found and int(found[1]) <= MAX_MODEL_SEED:
+            return int(found[1])
+    raise DatasetError(
+        f"seed is {value!r:.60}, expected a whole number from 0 to {MAX_MODEL_SEED}"
+        if is_number
+        else f"seed is {value!r:.60}, expected a whole number"
+    )
 
 
 def _settings(cells: Mapping[str, Any]) -> str:
     """The settings of a model: of the column `config`, as JSON, and of columns `config.NAME`."""
-    columns: dict[str, Any] = {}
-    if not is_missing(given := cells.get("config")) and given != "":
-        if isinstance(given, str):
-            try:
-                given = json.loads(given, object_pairs_hook=each_once)
-            except TwiceError as error:
-                raise DatasetError(f"config has {error}") from None
-            except (ValueError, RecursionError) as error:
-                raise DatasetError(f"config is no JSON: {str(error)[:80]}") from None
-        if not isinstance(given, dict):
-            raise DatasetError(f'config is {given!r:.60}, expected an object as {{"d_model": 64}}')
-        columns.update(given)
-    for name, value in cells.items():
-        if name.startswith(PREFIX) and value != "" and not is_missing(value):
-            setting = name.removeprefix(PREFIX)
-            if setting in columns:
-                raise DatasetError(
-                    f"setting {setting!r:.60} stands in 'config' and in {name!r:.60}; keep one"
-                )
-            columns[setting] = value
+    given = cells.get("config")
+    settings: Any = {} if is_missing(given) or given == "" else given
     try:
+        if isinstance(settings, str):
+            settings = json.loads(settings, object_pairs_hook=each_once)
+        if not isinstance(settings, dict):
+            raise DatasetError(f'config is {given!r:.60}, expected an object as {{"d_model": 64}}')
+        columns = {
+            name.removeprefix(PREFIX): value
+            for name, value in cells.items()
+            if name.startswith(PREFIX) and value != "" and not is_missing(value)
+        }
+        if twice := settings.keys() & columns.keys():
+            both = f"'config' and in {PREFIX + min(twice)!r:.60}; keep one"
+            raise DatasetError(f"setting {min(twice)!r:.60} stands in {both}")
         # Rows of one model have one text, whether its numbers are 64 or 64.0.
-        return canonical_json(of_value(plain_settings(columns)))
-    except (ValueError, RecursionError) as error:
+        return canonical_json(of_value(plain_settings(settings | columns)))
+    except (TwiceError, ValueError, RecursionError) as error:
         raise DatasetError(f"config: {str(error)[:200]}") from None
 
 
@@ -191,26 +181,30 @@ def _read_numbers(rows: Sequence[Row]) -> list[Row]:
 def _number(text: str) -> int | float | bool | None:
     """The number that a cell is, or the truth as Python writes it; None where it is text."""
     with suppress(ValueError, SyntaxError):
-        value = ast.literal_eval(text) if _LITERAL.fullmatch(text) else None
+        is_literal = re.fullmatch(r"-?[0-9][-+.e0-9]*|True|False", text)
+        value = ast.literal_eval(text) if is_literal else None
         return value if repr(value) == text != "-0.0" else None
     return None
 
 
-_LITERAL = re.compile(r"-?[0-9][-+.e0-9]*|True|False")
+def _check_columns(cells: Mapping[str, Any], string: str) -> None:
+    """Refuses columns that lack one that is needed, or that mean nothing here.
 
-
-def _check_columns(names: Sequence[str]) -> None:
-    shown = ", ".join(names)[:100]
+    Args:
+        cells: a row.
+        string: what tells strings in the rows before it.
+    """
+    shown = ", ".join(cells)[:100]
     for needed in NEEDED:
-        if needed not in names:
-            said = nearest(needed, list(names)[:50])
-            raise DatasetError(f"columns {shown!r}: expected one named {needed!r} ({said})")
-    if ("id" in names) == ("tokens" in names):
+        if needed not in cells and not string:
+            hint = nearest(needed, list(cells)[:50])
+            raise DatasetError(f"columns {shown!r}: expected one named {needed!r} ({hint})")
+    if len({*_STRING} & {*cells, string}) != 1:
         raise DatasetError(f"columns {shown!r}: expected either 'id' or 'tokens'")
-    for name in names:
+    for name in cells:
         if name not in COLUMNS and not name.startswith(PREFIX):
-            said = nearest(name, list(COLUMNS))
+            hint = nearest(name, list(COLUMNS))
             raise DatasetError(
-                f"column {name!r:.60} means nothing here ({said}); call it 'config.{name[:40]}' if "
+                f"column {name!r:.60} means nothing here ({hint}); call it 'config.{name[:40]}' if "
                 "it is a setting of the model"
             )

@@ -130,9 +130,9 @@ def summary_of(content: FileContent, path: str) -> Summary:
     distinct = {split: set(some) for split, some in by_split.items() if len(some)}
     common = ((a, b, len(distinct[a] & distinct[b])) for a, b in combinations(distinct, 2))
     is_tested = {"train", "test"} <= distinct.keys()
-    ranks = {split: rank for rank, split in enumerate(SPLITS)}
     groups = rows.groupby(["split", "label"])["length"].agg(["size", "min", "max", "mean"])
-    parts = [SplitSummary(*map(unpack_array, x)) for x in groups.reset_index().to_numpy()]
+    # In the order of the splits, as they are above.
+    groups = groups.loc[[x for x in by_split if x in distinct]].reset_index()
     return Summary(
         path,
         (),
@@ -141,7 +141,7 @@ def summary_of(content: FileContent, path: str) -> Summary:
         dataset.digest,
         list(dataset.alphabet),
         len(dataset),
-        sorted(parts, key=lambda part: ranks.get(part.split, 0)),
+        [SplitSummary(*map(unpack_array, x)) for x in groups.to_numpy()],
         int(rows["string"].duplicated().sum()),
         [x for x in common if x[2]],
         int(by_split["test"].isin(distinct["train"]).sum()) if is_tested else None,

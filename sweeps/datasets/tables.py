@@ -16,25 +16,19 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from seqcls.errors import DatasetError
 from seqcls.imported import PREFIX
 from seqcls.text import TwiceError, count, each_once
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 MAX_BYTES = 4_000_000_000
-"""A larger file is refused before it is read; so is what a compressed one unpacks to."""
+"""A larger file is refused before it is read."""
 
-MAX_LINE = 10_000_000
-"""Characters of one line at most: 10,000 tokens of 40 characters, each escaped in JSON."""
-
-MAX_AT_ONCE = 1_000_000_000
-"""Bytes that are read as a whole: a JSON array, a row group of Parquet, and its rows unpacked."""
+MAX_CELL = 10_000_000
+"""Characters of a cell between separators at most: 10,000 tokens of 40 characters, escaped."""
 
 ROWS_AT_ONCE = 10_000
 
@@ -108,8 +102,8 @@ def check_file(path: Path, most: int = MAX_BYTES) -> None:
     """Refuses what is no file, or one of more bytes than these."""
     with _refused_reading(path):
         if not path.is_file():
-            what = "is a folder, expected a file" if path.is_dir() else "is no file; expected one"
-            raise DatasetError(f"{str(path)!r:.200} {what} of {EXPECTED}")
+            what = "a folder" if path.is_dir() else "no file"
+            raise DatasetError(f"{str(path)!r:.200} is {what}, expected a file of {EXPECTED}")
         if path.stat().st_size > most:
             raise DatasetError(f"more than {most:,} bytes; take fewer rows")
 
@@ -121,20 +115,14 @@ def lower_names(*names: str) -> Sequence[str]:
     Raises:
         DatasetError: two are then the same.
     """
-    plain = [name.strip() for name in names]
-    is_setting = [name.lower().startswith(PREFIX) for name in plain]
-    lowered = [
-        PREFIX + name[len(PREFIX) :] if setting else name.lower()
-        for name, setting in zip(plain, is_setting, strict=True)
-    ]
-    for place, name in enumerate(lowered):
-        if name and (first := lowered.index(name)) < place:
-            differ = f"{names[first]!r:.60} and {names[place]!r:.60} differ in nothing but capitals"
-            raise DatasetError(
-                f"two columns are {name!r:.60}; keep one"
-                if names[first] == names[place]
-                else f"{differ} and spaces; keep one"
-            )
+    known: dict[str, str] = {}
+    lowered = []
+    for name in map(str.strip, names):
+        lower = name.lower()
+        lower = PREFIX + name[len(PREFIX) :] if lower.startswith(PREFIX) else lower
+        if lower and (other := known.setdefault(lower, name)) is not name:
+            raise DatasetError(f"two columns are {lower!r:.60}: {other!r:.60} and {name!r:.60}")
+        lowered.append(lower)
     return lowered
 
 
@@ -147,12 +135,10 @@ def _refused_reading(path: Path) -> Iterator[None]:
         yield
     except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
         # The libraries raise an OSError without a number where bytes are not what they unpack.
-        if getattr(error, "errno", None) is None and path.suffix.lower() in COMPRESSED:
-            raise DatasetError(
-                f"cannot be unpacked as its name, which ends in {path.suffix.lower()!r}, says: "
-                f"{str(error)[:80]}; it is damaged, or called wrongly"
-            ) from None
-        raise DatasetError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        packed = getattr(error, "errno", None) is None and path.suffix.lower()
+        hint = f"; it is damaged, or no file that ends in {packed!r}" if packed else ""
+        why = getattr(error, "strerror", None) or str(error)[:80]
+        raise DatasetError(f"cannot be read: {why}{hint}") from None
 
 
 @contextmanager
@@ -162,43 +148,30 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-_NO_TEXT = re.compile("[\0\udc80-\udcff]")
-
-
 def lines_of(path: Path) -> Iterator[str]:
     """The lines of a text, each with its end: LF or CRLF or, where the first one has it, CR."""
-    size = 0
+    no_text = re.compile("[\0\udc80-\udcff]")
     with open_bytes(path) as file:
-        end = None if b"\r" in file.readline(MAX_LINE).rstrip(b"\r\n") else "\n"
+        end = None if b"\r" in file.readline().rstrip(b"\r\n") else "\n"
         file.seek(0)
         # Bytes that are no UTF-8 become characters that no text has, so that their line is known.
         text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", end)
-        for number, line in enumerate(iter(partial(text.readline, MAX_LINE + 1), ""), 1):
-            size += len(line)
-            if len(line) > MAX_LINE or size > MAX_BYTES:
-                most, what = (MAX_LINE, "") if len(line) > MAX_LINE else (MAX_BYTES, "s up to it")
-                raise DatasetError(f"line {number}{what} has more than {most:,} characters")
-            if ("\0" in line or not line.isascii()) and (wrong := _NO_TEXT.search(line)):
-                what = "has a zero byte, and " if wrong[0] == "\0" else ""
+        for number, line in enumerate(text, 1):
+            if ("\0" in line or not line.isascii()) and (wrong := no_text.search(line)):
                 raise DatasetError(
-                    f"line {number} {what}is no text in UTF-8 (character {wrong.start() + 1}); "
-                    "save it as such, and unpack what is packed"
+                    f"line {number} is no text in UTF-8 (character {wrong.start() + 1}); save it "
+                    "as such, without zero bytes, and unpack what is packed"
                 )
             yield line
 
 
-def whole_content(path: Path, most: int = MAX_AT_ONCE) -> bytes:
-    """All bytes of a file, unpacked, of which there may be so many."""
+def whole_content(path: Path) -> bytes:
+    """All bytes of a file, unpacked."""
     with open_bytes(path) as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise DatasetError(f"more than {most:,} bytes, which are read as a whole; take fewer rows")
-    return content
+        return file.read()
 
 
 # CSV and TSV.
-
-_IN_QUOTES = re.compile('"(?:[^"]|"")*"').fullmatch
 
 
 def read_separated(separator: str, path: Path, names: Sequence[str] | None = None) -> Table:
@@ -210,22 +183,22 @@ def read_separated(separator: str, path: Path, names: Sequence[str] | None = Non
         path: the file.
         names: those of its columns, where its first line is a row.
     """
-    lines, skipped = lines_of(path), 0
+    lines, skipped, in_quotes = lines_of(path), 0, re.compile('"(?:[^"]|"")*"').fullmatch
     header = next(lines, "")
     if said := re.fullmatch(r"sep=(.)", header.strip("\r\n"), re.IGNORECASE):
         separator, skipped, header = said[1], 1, next(lines, "")
     elif separator not in header.strip("\r\n"):
         separator = max(f"{separator},;\t|", key=header.strip("\r\n").count)
     # Between tabs quotation marks are not needed, and are tokens, unless the header has them.
-    quoted = separator != "\t" or all(map(_IN_QUOTES, header.strip("\r\n").split("\t")))
+    quoted = separator != "\t" or all(map(in_quotes, header.strip("\r\n").split("\t")))
     # The limit is one of the process: whoever raised it may need it so.
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
     # A space behind a separator is no part of a cell, and a quotation mark behind it opens one.
     how: dict[str, Any] = {"delimiter": separator, "strict": True, "skipinitialspace": quoted}
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     reader = csv.reader(chain([header], lines), quoting=quoting, **how)
 
-    def every() -> Iterator[tuple[str, list[str]]]:
+    def cells_of_lines() -> Iterator[tuple[str, list[str]]]:
         start = 1
         try:
             for cells in reader:
@@ -235,29 +208,28 @@ def read_separated(separator: str, path: Path, names: Sequence[str] | None = Non
             words = next((said for known, said in _OF_CSV.items() if known in str(error)), error)
             raise DatasetError(f"line {start + skipped}: {words}") from None
 
-    rows = every()
-    heading, first = ("line 1", names) if names else next(rows, ("line 1", []))
+    lines_read = cells_of_lines()
+    heading, first = ("line 1", names) if names else next(lines_read, ("line 1", []))
     if not any(map(str.strip, first)):
         raise DatasetError(f"{heading} is empty, expected names of columns, such as tokens,label")
     with refused_in(f"{heading}: "):
         known = lower_names(*first)
 
-    def full() -> Iterator[Row]:
-        for place, cells in filter(lambda row: row[1], rows):
-            if len(cells) != len(known):
-                raise DatasetError(
-                    f"{place} has {count(len(cells), 'cell')}, expected {len(known)}, as the "
-                    "first line has"
-                )
-            if not quoted and (cell := next(filter(_IN_QUOTES, cells), None)):
+    def rows() -> Iterator[Row]:
+        for place, cells in lines_read:
+            if cells and len(cells) != len(known):
+                number = count(len(cells), "cell")
+                raise DatasetError(f"{place} has {number}, expected {len(known)}, as {heading} has")
+            if not quoted and (cell := next(filter(in_quotes, cells), None)):
                 raise DatasetError(
                     f"{place}: {cell!r:.60} stands in quotation marks, which between tabs are "
                     "tokens; remove them, or quote the names in line 1 too where they are none, or "
                     "write a token beside them in JSON Lines"
                 )
-            yield place, dict(zip(known, cells, strict=True))
+            if cells:
+                yield place, dict(zip(known, cells, strict=True))
 
-    return Table(heading, known, lambda _: full())
+    return Table(heading, known, lambda _: rows())
 
 
 # JSON.
@@ -275,128 +247,81 @@ def load_json(what: str, text: str | bytes) -> Any:
     except TwiceError as error:
         raise DatasetError(f"{what} has {error}") from None
     except (ValueError, RecursionError) as error:
-        said = "a number has too many digits" if "digits" in str(error) else str(error)[:100]
-        raise DatasetError(f"{what} is no JSON: {said}") from None
+        why = "a number has too many digits" if "digits" in str(error) else str(error)[:100]
+        raise DatasetError(f"{what} is no JSON: {why}") from None
 
 
-def _of_objects(objects: Iterable[tuple[str, Any]]) -> Table:
-    def every() -> Iterator[Row]:
+def _json(path: Path) -> Table:
+    """Objects, one a line, or, of a file called `.json`, in an array."""
+    lines: Iterable[tuple[str, Any]] = (
+        (f"line {number}", line) for number, line in enumerate(lines_of(path), 1) if line.strip()
+    )
+    objects = ((place, load_json(place, line)) for place, line in lines)
+    if kind_of(path) == ".json":
+        # Many programs call lines of JSON so too.
+        first, second, *_ = *islice(filter(None, map(str.strip, lines_of(path))), 2), "", ""
+        if not (first.startswith("{") and first.endswith("}") and second):
+            whole = load_json("the file", whole_content(path)) if first else []
+            if not isinstance(whole, list):
+                raise DatasetError(
+                    f"no array, but {whole!r:.60}; expected objects, one a row, as in "
+                    '[{"tokens": "ab", "label": 1}, …]: write that array alone, or JSON Lines'
+                )
+            objects = ((f"object {number}", row) for number, row in enumerate(whole, 1))
+
+    def rows() -> Iterator[Row]:
         for place, record in objects:
             if not isinstance(record, dict):
-                hint = "; end the name of a file that is one array in .json"
                 raise DatasetError(
-                    f'{place} is no JSON object, such as {{"tokens": "ab"}}, but {record!r:.60}'
-                    + hint * isinstance(record, list)
+                    f'{place} is no JSON object, such as {{"tokens": "ab"}}, but {record!r:.60}; '
+                    "end the name of a file that is one array in .json"
                 )
             with refused_in(f"{place}: "):
                 yield place, dict(zip(lower_names(*record), record.values(), strict=True))
 
-    rows = every()
-    if (first := next(rows, None)) is None:
+    found = rows()
+    if (first_row := next(found, None)) is None:
         raise DatasetError("no rows")
-    return Table(first[0], list(first[1]), lambda _: chain([first], rows))
-
-
-def _json_lines(path: Path) -> Table:
-    lines = ((f"line {n}", line) for n, line in enumerate(lines_of(path), 1) if line.strip())
-    return _of_objects((place, load_json(place, line)) for place, line in lines)
-
-
-def _json(path: Path) -> Table:
-    """An array of objects; or JSON Lines, as many programs call `.json` too."""
-    lines = filter(None, map(str.strip, lines_of(path)))
-    first, second = next(lines, ""), next(lines, "")
-    if first.startswith("{") and first.endswith("}") and second:
-        return _json_lines(path)
-    whole = load_json("the file", whole_content(path)) if first else []
-    if not isinstance(whole, list):
-        has = f", with {', '.join(map(repr, whole))[:80]}" if isinstance(whole, dict) else ""
-        raise DatasetError(
-            f"no array{has}; expected objects, one a row, as in "
-            '[{"tokens": "ab", "label": 1}, …]: write that array alone, or JSON Lines'
-        )
-    return _of_objects((f"object {number}", record) for number, record in enumerate(whole, 1))
+    return Table(first_row[0], list(first_row[1]), lambda _: chain([first_row], found))
 
 
 # Parquet.
 
 
-@contextmanager
-def _refused_in_parquet(what: str) -> Iterator[None]:
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DatasetError(f"{what}: {str(error).splitlines()[0][:100]}") from None
-
-
 def _parquet(path: Path) -> Table:
-    """A table whose texts are dictionaries: few bytes can stand for a million long texts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    @contextmanager
+    def refusing(what: str) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise DatasetError(f"{what}: {str(error).splitlines()[0][:100]}") from None
+
     packed = path.suffix.lower() in COMPRESSED
     content = pa.py_buffer(whole_content(path)) if packed else str(path)
-    with _refused_in_parquet("no Parquet file"):
-        plain = pq.ParquetFile(content)
-        columns = [plain.metadata.schema.column(x).path for x in range(plain.metadata.num_columns)]
-        file = pq.ParquetFile(content, read_dictionary=columns)
-        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-        sizes = [
-            (x.total_byte_size, *(x.column(i).num_values for i in range(x.num_columns)))
-            for x in groups
-        ]
-    if (most := max(chain(*sizes), default=0)) > MAX_AT_ONCE:
-        raise DatasetError(
-            f"a row group of {most:,} bytes or items, expected at most {MAX_AT_ONCE:,}; write "
-            "smaller row groups"
-        )
-    own = plain.schema_arrow.names
+    with refusing("no Parquet file"):
+        file = pq.ParquetFile(content)
     with refused_in("the schema: "):
-        known = lower_names(*own)
+        known = lower_names(*file.schema_arrow.names)
 
     def rows(names: Sequence[str]) -> Iterator[Row]:
-        read = [own[known.index(name)] for name in names]
-        schema = pa.schema([plain.schema_arrow.field(name) for name in read])
-        batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=read)
-        number = 0
-        while True:
-            with _refused_in_parquet(f"row {number + 1} cannot be read"):
-                if (batch := next(batches, None)) is None:
-                    return
-                if sum(map(_unpacked_bytes, batch.columns)) > MAX_AT_ONCE:
-                    raise DatasetError(
-                        f"rows {number + 1:,} to {number + len(batch):,} are more than "
-                        f"{MAX_AT_ONCE:,} bytes"
-                    )
-                cells = [x.to_pylist() for x in batch.select(read).cast(schema).columns]
-            for row in zip(*cells, strict=True):
-                number += 1
+        read = [file.schema_arrow.names[known.index(name)] for name in names]
+        with refusing("rows cannot be read"):
+            batches = (x.select(read) for x in file.iter_batches(ROWS_AT_ONCE, columns=read))
+            columns = ([column.to_pylist() for column in batch.columns] for batch in batches)
+            every = chain.from_iterable(zip(*some, strict=True) for some in columns)
+            for number, row in enumerate(every, 1):
                 yield f"row {number}", dict(zip(names, row, strict=True))
 
     return Table("the schema", known, rows)
 
 
-def _unpacked_bytes(column: "pa.Array") -> int:
-    """How large texts and lists are when nothing of them is shared."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type):
-        lengths = pc.binary_length(column.dictionary)
-        return int(pc.sum(lengths.take(column.indices)).as_py() or 0) + int(column.indices.nbytes)
-    inner = column.flatten() if hasattr(column, "flatten") else None
-    if isinstance(inner, list):
-        return sum(map(_unpacked_bytes, inner))
-    return int(column.nbytes) if inner is None else _unpacked_bytes(inner)
-
-
 READERS: Mapping[str, Callable[[Path], Table]] = {
     ".csv": partial(read_separated, ","),
     **dict.fromkeys((".tsv", ".txt"), partial(read_separated, "\t")),
-    **dict.fromkeys((".jsonl", ".ndjson"), _json_lines),
-    ".json": _json,
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json),
     ".parquet": _parquet,
 }
 """By the ending of a name, before that of a compression."""

@@ -57,8 +57,8 @@ def fill_imported(store: Store, folder: Path, seeds: Sequence[int] = (7, 6)) -> 
                 given: dict[str, Any] = {"tokens": STRINGS, "prediction": said}
                 if width == 1:
                     given["score"] = [(1 if x else -1) * 0.1 * (n + 1) for n, x in enumerate(said)]
-                by_id, read = prediction_rows(given)
-                made.append(log.prepare("m", seed, read, by_id=by_id, config={"width": width}))
+                read = prediction_rows(given)
+                made.append(log.prepare("m", seed, read, config={"width": width}))
             log.store(made)
     for sweep in ("outputs", "put_away"):
         with api.log_results(store, sweep=sweep, dataset=pairs) as log:

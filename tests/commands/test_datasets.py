@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -202,15 +200,14 @@ def test_pairs_are_words_and_a_language_is_all_its_parts(tmp_path: Path) -> None
 MALFORMED: list[tuple[str, Content, str]] = [
     ("empty.csv", "", "line 1 is empty"),
     ("no_rows.csv", HEAD, "no rows"),
-    ("columns.csv", "token,label\nab,1\n", "expected one named 'tokens'"),
+    ("columns.csv", "token,label\nab,1\n", "one named 'tokens'"),
     ("neither.csv", "tokens,labels\nab,1\n", "either 'label' or 'target'"),
     ("both.csv", "tokens,label,target\nab,1,b\n", "either 'label' or 'target'"),
     ("twice.csv", "tokens,tokens,label\nab,ab,1\n", "two columns are 'tokens'"),
     ("text.txt", "22+1=23\n", "line 1 is '22+1=23', expected a header"),
     ("cells.csv", f"{HEAD}ab,1\nab\n", "line 3 has 1 cell, expected 2"),
     ("latin.csv", f"{HEAD}é,1\n".encode("latin-1"), "line 2 is no text in UTF-8"),
-    ("zero.csv", f"{HEAD}a\0b,1\n", "zero byte"),
-    ("long.csv", f"{HEAD}{'a' * 10_000_001},1\n", "line 2 has more than 10,000,000"),
+    ("zero.csv", f"{HEAD}a\0b,1\n", "line 2 is no text"),
     ("tokens.csv", f"{HEAD}{'a' * 10_001},1\n", "10,001 tokens"),
     ("label.csv", f"{HEAD}ab,2\n", "line 2: label is '2'"),
     ("nan.csv", f"{HEAD}ab,NaN\n", "line 2: label is 'NaN'"),
@@ -238,10 +235,14 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is no text"),
     ("nested.jsonl", '{"tokens": [["a"]], "label": 1}', "no text without spaces: ['a']"),
     ("keys.jsonl", '{"tokens": "ab", "tokens": "ba", "label": 1}', "line 1 has 'tokens' twice"),
-    ("case.jsonl", '{"tokens": "ab", "Label": 1, "label": 0}', "differ in nothing but capitals"),
+    (
+        "case.jsonl",
+        '{"tokens": "ab", "Label": 1, "label": 0}',
+        "two columns are 'label': 'La",
+    ),
     ("line.jsonl", '{"tokens": "a\u2028b", "label": 1}', "LINE SEPARATOR (U+2028)"),
     ("side.jsonl", '{"tokens": ["e", "\\u0301"], "label": 1}', "are the letter 'é' (U+00E9)"),
-    ("wrapped.json", '{"data": [{"tokens": "ab", "label": 1}]}', "no array, with 'data'; expected"),
+    ("wrapped.json", '{"data": [{"tokens": "ab", "label": 1}]}', "no array, but {'data'"),
     ("nested.csv", f'{HEAD}"[[0, 1], [1]]",1\n', "no text without spaces: [0, 1]"),
     ("set.csv", f"{HEAD}\"{{'a', 'b'}}\",1\n", "is a set, whose items have no order"),
     ("shortened.csv", f"{HEAD}[0 1 ... 1],1\n", "was shortened to '...'"),
@@ -250,7 +251,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("heart.csv", f"{HEAD}\u2764\ufe0f,1\n", "VARIATION SELECTOR-16 (U+FE0F)"),
     ("space.csv", f"{HEAD}\xa0ab,1\n", "NO-BREAK SPACE (U+00A0) at character 1"),
     ("joiner.csv", f"{HEAD}a\u200db,1\n", "ZERO WIDTH JOINER (U+200D) at character 2"),
-    ("plain.csv.gz", LABELED, "cannot be unpacked as its name, which ends in '.gz'"),
+    ("plain.csv.gz", LABELED, "damaged, or no file that ends in '.gz'"),
     ("cut.csv.gz", gzip.compress(f"{HEAD}{'ab,1' * 99}".encode())[:-9], "'.gz'"),
     ("packed.csv", gzip.compress(LABELED.encode()), "line 1 is no text in UTF-8"),
     ("sheet.csv", b"PK\x03\x04\xff", "unpack what is packed"),
@@ -262,7 +263,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
         pa.table({"tokens": [{"a": 1}], "label": [1]}),
         "row 1: {'a': 1}",
     ),
-    ("alone_src.txt", "ab\n", "no 'alone_tgt.txt' beside alone_src.txt"),
+    ("alone_src.txt", "ab\n", "no 'alone_tgt.txt', which has the other half"),
 ]
 """Files, and what is said of them."""
 
@@ -291,15 +292,15 @@ AMBIGUOUS: list[tuple[dict[str, Content], str]] = [
     ({f"{SHARD}.csv": LABELS, f"{SHARD}.tsv": LABELS}, f"({SHARD}.csv, {SHARD}.tsv)"),
     ({f"{SHARD}.csv": LABELS}, "1 file of the split 'train'"),
     (TABLE | {"dev.csv": HEAD}, "dev.csv has no rows; remove it"),
-    (PAIRS | {"train_src.txt.gz": ""}, "train_src.txt and train_src.txt.gz are for the same rows"),
+    (PAIRS | {"train_src.txt.gz": ""}, "(train_src.txt, train_src.txt.gz), expected one"),
     (PAIRS | {"train_tgt.txt.xz": ""}, "train_tgt.txt and train_tgt.txt.xz are for the same rows"),
     (
         {f"{x}_{y}.txt": "a\n" for x in ("val", "dev") for y in ("src", "tgt")},
-        "dev_src.txt and val_src.txt are both for the split 'validation'",
+        "2 files of the split 'validation' (dev_src.txt, val_src.txt)",
     ),
-    (PAIRS | {"test_tgt.txt": "b\n"}, "no 'test_src.txt' beside test_tgt.txt"),
+    (PAIRS | {"test_tgt.txt": "b\n"}, "no 'test_src.txt', which has"),
     (PAIRS | {"dev_src.txt": "", "dev_tgt.txt": ""}, "dev_src.txt has no rows"),
-    (PAIRS | {"test.csv": LABELS}, "test.csv is a table of a split, beside train_src.txt"),
+    (PAIRS | {"test.csv": LABELS}, "train_src.txt has no 'label', which test.csv has"),
     (dict(FLARE) | {"main.tok.gz": ""}, "main.tok and main.tok.gz are for the same rows"),
     (dict(FLARE) | {"labels.txt.bz2": ""}, "labels.txt and labels.txt.bz2 are for the same rows"),
     (dict(FLARE) | {"test/main.tok": "", "test/labels.txt": ""}, "test/main.tok has no rows"),
@@ -538,19 +539,3 @@ def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
     assert max(means) - min(means) < 0.02
     texts = [set(distinct_test_strings(problem.test).texts) for problem in parts]
     assert texts[0] == texts[1] != texts[2]
-
-
-def test_a_small_parquet_file_of_long_texts_is_not_unpacked(tmp_path: Path) -> None:
-    zeros = pa.array(np.zeros(10_000, dtype=np.int32))
-    long = pa.DictionaryArray.from_arrays(zeros, pa.array(["a" * 900_000]))
-    bombs = {
-        "dictionary": pa.table({"tokens": long, "label": zeros}),
-        "texts": pa.table({"tokens": long, "label": zeros}).replace_schema_metadata(None),
-        "lists": pa.table({"tokens": pa.ListArray.from_arrays([0, 10_000], long), "label": [1]}),
-    }
-    for name, own in bombs.items():
-        path = tmp_path / f"{name}.parquet"
-        pq.write_table(own, path, store_schema=name != "texts", compression="zstd")
-        assert path.stat().st_size < 100_000
-        with pytest.raises(DatasetError, match=r"rows 1 to .* are more than 1,000,000,000 bytes"):
-            read_dataset(path)

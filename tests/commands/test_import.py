@@ -239,7 +239,7 @@ BAD: list[tuple[str, str]] = [
 LATER: list[tuple[dict[str, Any], str]] = [
     ({"configs": 1}, "line 21: column 'configs' means nothing"),
     ({"tokens": "a"}, "expected either 'id' or 'tokens'"),
-    ({"Model": "m"}, "line 21: 'model' and 'Model' differ in "),
+    ({"Model": "m"}, "line 21: two columns are 'model': 'model' and 'Model'"),
     ({"config.v": "1.10"}, "seed 0, config {}: no prediction for 1 of 21"),
 ]
 """What the last line has besides, and what is said of it."""
@@ -314,7 +314,7 @@ def pairs(tmp_path: Path) -> ResultLog:
 
 REFUSED_ROWS: list[tuple[Any, str]] = [
     ({"tokens": TOKENS, "prediction": RIGHT[1:]}, "different lengths: tokens 21, prediction 20"),
-    ({"tokens": TOKENS, "prediction": 1}, "'prediction' is 1, expected a list"),
+    ({"tokens": TOKENS, "prediction": 1}, "'prediction' is 1, of type int, expected"),
     ({"tokens": TOKENS, "prediction": {0, 1}}, "expected a list"),
     ({"tokens": TOKENS, "answer": RIGHT}, "the columns 'tokens, answer', not prediction"),
     (RIGHT, "of type list: expected columns"),

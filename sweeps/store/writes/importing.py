@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, select
 
 from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError, MachineError, Parameter
 from seqcls.fields import TestSet
-from seqcls.strings.datasets import Content, dataset_of
+from seqcls.strings.datasets import dataset_of
 from seqcls.text import canonical_json
 from sweeps.grid.grouping import PlannedRun
 from sweeps.grid.spec import spec_as_written
@@ -36,35 +36,7 @@ def check_sweep(store: Store, name: str) -> None:
         _known_sweep(connection, name)
 
 
-def record_strings(store: Store, content: Content) -> None:
-    """Stores strings or an automaton, unless they are there."""
-    with store.write("configs") as connection:
-        store_dataset(connection, content)
-
-
-def check_new(store: Store, config: RunConfig, model_seed: int) -> None:
-    """Refuses a run that is there already.
-
-    Raises:
-        ConfigError: it is.
-    """
-    with store.read() as connection:
-        if (known := connection.scalar(same_run(config, model_seed))) is not None:
-            raise _already_stored(config, model_seed, known)
-
-
-def _already_stored(config: RunConfig, model_seed: int, run_id: int) -> ConfigError:
-    return ConfigError(
-        f"model {json.loads(config.imported)['model']!r:.60} with seed {model_seed} is there "
-        f"already, as run {run_id}; use ",
-        Parameter("replace", True),
-        ", or another name: ",
-        Parameter("model", "NAME"),
-    )
-
-
-@dataclass(frozen=True)
-class ImportedRun:
+class ImportedRun(NamedTuple):
     """A run that was trained elsewhere, checked and ready to be stored."""
 
     config: RunConfig
@@ -96,13 +68,17 @@ def record_imported(
 def _record(
     connection: Connection, sweep_id: int, run: ImportedRun, drawn: TestSet, replace: bool
 ) -> int:
-    sweep_ids = {sweep_id}
-    same = same_run(run.config, run.seed)
+    sweep_ids, same = {sweep_id}, same_run(run.config, run.seed)
     if (known := connection.scalar(same)) is not None:
         if not replace:
-            raise _already_stored(run.config, run.seed, known)
-        mine = select(SweepRun.sweep_id).where(SweepRun.run_id == known)
-        sweep_ids |= set(connection.scalars(mine))
+            raise ConfigError(
+                f"model {json.loads(run.config.imported)['model']!r:.60} with seed {run.seed} is "
+                f"there already, as run {known}; use ",
+                Parameter("replace", True),
+                ", or another name: ",
+                Parameter("model", "NAME"),
+            )
+        sweep_ids |= {*connection.scalars(select(SweepRun.sweep_id).filter_by(run_id=known))}
         connection.execute(delete(SweepRun).where(SweepRun.run_id == known))
         delete_runs(connection, [known])
     if run.config.dataset:
@@ -126,8 +102,6 @@ def _spec(name: str) -> str:
 
 def _known_sweep(connection: Connection, name: str) -> int | None:
     row = connection.execute(select(Sweep.id, Sweep.spec).where(Sweep.name == name)).one_or_none()
-    if row is None:
-        return None
-    if row.spec != _spec(name):
+    if row is not None and row.spec != _spec(name):
         raise ConfigError(f"sweep {name!r} trains models here; give imported results another name")
-    return int(row.id)
+    return None if row is None else int(row.id)

@@ -1,0 +1,137 @@
+"""The texts of one column as tokens: characters, or words where any text has several, or the items
+of lists.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from seqcls.errors import DatasetError
+from seqcls.strings.alphabets import compose, unseen_character
+from seqcls.text import count
+from sweeps.datasets.written_lists import ANY_TEXT, written_list
+
+SPACES = " \t\r\n"
+"""What may stand at the ends of a text and is no part of it."""
+
+
+class Texts:
+    """The texts of one column."""
+
+    def __init__(self, name: str, values: Sequence[Any], spaced: bool | None = None) -> None:
+        self.name = name
+        self.texts: list[str] = []
+        """Those that were read; of lists the tokens with spaces between."""
+        self.spaced = spaced
+        """Whether tokens have spaces between; None until all texts are known."""
+        self._composed: list[int] = []
+        """Rows with letters that were written in another form."""
+        kinds = Counter[str | None]()
+        for value in values:
+            with suppress(DatasetError):
+                kinds[_items_of(value)[1]] += 1
+        del kinds[None]
+        self.kind = max(kinds, key=lambda kind: kinds[kind], default=None)
+        """How most values are written of which it is certain: `list`, `written`, `text`."""
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether its texts are lists."""
+        return self.kind in ("list", "written")
+
+    def read(self, value: Any) -> str:
+        """A text, or the tokens of a list with spaces between.
+
+        Raises:
+            DatasetError: it is no such value as others of the column, or no text has such tokens.
+        """
+        items, kind = _items_of(value)
+        # What is a list beside other lists may be a text too, unless it is no text at all.
+        if kind not in (None, self.kind) or (kind is None and self.kind == "list"):
+            raise DatasetError(
+                f"texts and lists of tokens stand in one column, but {value!r:.60} is "
+                f"{'none' if items is None else 'a list'}; write all alike, and where brackets are "
+                "tokens a space around every token"
+            )
+        text = _text_of(value, items or []) if self.has_lists else value.strip(SPACES)
+        plain = text.isascii() and text.isprintable()
+        if not plain and (unseen := unseen_character(text, allowed="\t")):
+            raise DatasetError(f"{text!r:.60} has {unseen}")
+        if not plain and (composed := compose(text)) != text:
+            self._composed.append(len(self.texts))
+            return composed
+        return text
+
+    def split(self, text: str) -> Sequence[str]:
+        """The tokens of a text."""
+        return text.split() if self.spaced else text
+
+    def settle(self, places: Sequence[str]) -> str:
+        """Finds out what tokens are, when all texts are known, and which text says so.
+
+        Args:
+            places: where each text stands.
+        """
+        number = len(self.texts)
+        words = [row for row, text in enumerate(self.texts) if " " in text or "\t" in text]
+        if self.spaced is None:
+            self.spaced = self.has_lists or bool(words)
+        if self.has_lists:
+            how = "lists" + " written as text" * (self.kind == "written")
+        elif not self.spaced:
+            how = "characters, since no text has a space"
+        elif not words or len(words) == number:
+            how = "words, with spaces between"
+        else:
+            has = "has" if len(words) == 1 else "have"
+            advice = "; remove it there if characters are tokens" * (len(words) <= number / 2)
+            how = (
+                f"words, since {len(words):,} of {number:,} texts {has} a space, first "
+                f"{places[words[0]]}, {self.texts[words[0]]!r:.60}{advice}"
+            )
+        if self._composed:
+            first, has = self._composed[0], "has" if len(self._composed) == 1 else "have"
+            how += (
+                f"; {count(len(self._composed), 'text')} {has} letters in another form, read as "
+                f"NFC has them, first {places[first]}, {self.texts[first]!r:.60}"
+            )
+        return f"{self.name}: read as {how}"
+
+
+def _items_of(value: Any) -> tuple[list[Any] | None, str | None]:
+    """The items of a list, or of a text that is one, and how it was written: `list`, `written` as
+    text, `text`; None of what may be either of these two.
+    """
+    if isinstance(value, list):
+        return value, "list"
+    if not isinstance(value, str):
+        raise DatasetError(f"{value!r:.60}, expected text or a list of tokens")
+    items = written_list(text := value.strip(SPACES))
+    return items, None if ANY_TEXT.fullmatch(text) else "text" if items is None else "written"
+
+
+def _text_of(value: Any, items: Sequence[Any]) -> str:
+    """The tokens in a list, with spaces between.
+
+    Raises:
+        DatasetError: one of them is none, or two side by side are read as one letter.
+    """
+    # Tokens stand many times in a list.
+    is_plain = {*map(type, items)} <= {str, int}
+    for token in dict.fromkeys(items) if is_plain else items:
+        is_text = isinstance(token, str) and token and not any(map(str.isspace, token))
+        if not is_text and type(token) is not int:
+            raise DatasetError(
+                f"{value!r:.60} has a token that is no text without spaces: {token!r:.40}"
+            )
+    text = " ".join(tokens := [str(token) for token in items])
+    if not text.isascii():
+        side_by_side = "".join(x if len(x) == 1 else " " for x in tokens)
+        if (composed := compose(side_by_side)) != side_by_side:
+            letter = next(x for x, y in zip(composed, side_by_side, strict=False) if x != y)
+            raise DatasetError(
+                f"tokens side by side are the letter {letter!r} (U+{ord(letter):04X}); write it "
+                "as one"
+            )
+    return text
