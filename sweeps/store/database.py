@@ -184,7 +184,13 @@ class Store:
         held = before.get(self.location)
         try:
             with self._engine(writes=False).connect() if held is None else nullcontext(held) as db:
-                _limit(db)
+                driver = db.connection.driver_connection
+                # A server has its own clock.
+                if read_seconds is not None and isinstance(driver, sqlite3.Connection):
+                    end = time.monotonic() + read_seconds
+                    driver.set_progress_handler(
+                        lambda: time.monotonic() > end or cancellation.is_cancelled(), STEPS
+                    )
                 moments.set({**before, self.location: db})
                 yield db
         except FAILURES as error:
@@ -234,18 +240,8 @@ class Store:
 
         Closing the last connection moves all writes from the log into the file and waits for the
         disk twice, which takes longer than storing a group's results.
-
-        Raises:
-            StoreError: the database cannot be opened.
         """
-        if self.path is None:
-            yield
-            return
-        try:
-            connection = self._engine(writes=True).connect()
-        except FAILURES as error:
-            raise explain_error(self.name, error) from error
-        with closing(connection):
+        with nullcontext() if self.path is None else self._engine(writes=True).connect():
             yield
 
     def _engine(self, *, writes: bool) -> Engine:
@@ -332,16 +328,6 @@ def limit_reads(seconds: float) -> None:
     """Ends whatever this process reads of a database after so many seconds."""
     global read_seconds
     read_seconds = seconds
-
-
-def _limit(db: Connection) -> None:
-    """Gives a reader's next statements as long as a reader may take; a server has its own clock."""
-    driver = db.connection.driver_connection
-    if read_seconds is not None and isinstance(driver, sqlite3.Connection):
-        end = time.monotonic() + read_seconds
-        driver.set_progress_handler(
-            lambda: time.monotonic() > end or cancellation.is_cancelled(), STEPS
-        )
 
 
 @lru_cache(maxsize=16)

@@ -7,14 +7,12 @@ import shlex
 import shutil
 import sqlite3
 import stat
-import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import psutil
 from sqlalchemy import URL, inspect, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -47,8 +45,6 @@ EXPECTED = (
 
 PACKED_PAGE_BYTES = 2048
 """Half of what is usual: each table and index ends in half an empty page."""
-
-NETWORK_FILE_SYSTEMS = re.compile("9p|afs|beegfs|ceph|cifs|fuse.sshfs|gpfs|lustre|nfs4?|smb3|smbfs")
 
 _LIKE_A_URL = re.compile(r"^[^/].*:.*@|pass\w*=", re.DOTALL)
 """What looks like a server's URL, though it may be none: it may hold a password."""
@@ -153,21 +149,12 @@ def open_writer(db: str | None = None) -> Store:
         return _remember(store)
     if not path.parent.is_dir():
         raise StoreError(f"cannot make {str(path)!r}: the folder {str(path.parent)!r} is missing")
-    if (kind := network_file_system(path)) is not None:
-        warnings.warn(
-            f"{str(path)!r} is on a network file system ({kind}), where SQLite's locks may fail: "
-            "let one machine write to it at a time, or use PostgreSQL",
-            stacklevel=2,
-        )
     if path.exists() and (reason := why_not_permitted(path)) is not None:
         raise StoreUnavailableError(f"{store.name!r}: {reason}")
     if not path.exists() or schema_version(store) is None:
         make_tables(store)
-    # On a network file system a file's number may change by itself.
     status = os.stat(path)
-    return _remember(
-        store if kind is not None else replace(store, file=(status.st_dev, status.st_ino))
-    )
+    return _remember(replace(store, file=(status.st_dev, status.st_ino)))
 
 
 def _remember(store: Store) -> Store:
@@ -316,11 +303,3 @@ def why_not_permitted(path: Path) -> str | None:
             mode = stat.S_IMODE(place.stat().st_mode)
             return f"{name} may not be written; check its permissions (mode {mode:04o})"
     return None
-
-
-def network_file_system(path: Path) -> str | None:
-    """The kind of network file system that holds the path; None where its disk is local."""
-    resolved = path.absolute().resolve()
-    mounts = {Path(mount.mountpoint): mount.fstype for mount in psutil.disk_partitions(all=True)}
-    kind = next((mounts[x] for x in (resolved, *resolved.parents) if x in mounts), "")
-    return kind if NETWORK_FILE_SYSTEMS.fullmatch(kind) else None

@@ -16,14 +16,7 @@ from sweeps import api
 from sweeps.api.models import trained_model
 from sweeps.store import writer
 from sweeps.store.database import Store
-from sweeps.store.opening import (
-    MIGRATIONS,
-    SCHEMA_VERSION,
-    locate,
-    open_reader,
-    open_writer,
-    pack,
-)
+from sweeps.store.opening import MIGRATIONS, SCHEMA_VERSION, locate, open_reader, open_writer, pack
 from sweeps.store.reads import queries
 from sweeps.store.tables import Base
 from tests.commands import run_main
