@@ -19,7 +19,6 @@ from sweeps.grid.spec import SweepSpec, spec_as_written
 from sweeps.grid.written_spec import MAX_RUNS, Seeds
 from sweeps.store.database import Store, take_turns
 from sweeps.store.statements import (
-    chunks,
     in_another_sweep,
     insert_sweep,
     one_of,
@@ -219,9 +218,8 @@ def _put_sweep(
     alike: dict[Seeds, list[int]] = {}
     for config_id, (_, seeds) in zip(config_ids_of(connection, configs), members, strict=True):
         alike.setdefault(seeds, []).append(config_id)
-    seeded = [(ids, seeds) for seeds, every in alike.items() for ids in chunks(every)]
     # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
-    for ids, seeds in seeded:
+    for seeds, ids in alike.items():
         insert_runs(connection, ids, seeds)
     there = select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name)
     if (known := connection.execute(there).one_or_none()) is None:
@@ -239,12 +237,10 @@ def _put_sweep(
     runs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
     before = connection.scalars(runs).all()
     connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
-    for ids, seeds in seeded:
-        for some in chunks(seeds):
-            its_runs = select(literal(sweep_id), Run.id).where(
-                Run.config_id.in_(ids), Run.model_seed.in_(some)
-            )
-            connection.execute(insert(SweepRun).from_select(["sweep_id", "run_id"], its_runs))
+    for seeds, ids in alike.items():
+        query = select(literal(sweep_id), Run.id).where(one_of(Run.config_id, ids))
+        members_of = query.where(one_of(Run.model_seed, seeds))
+        connection.execute(insert(SweepRun).from_select(["sweep_id", "run_id"], members_of))
     gone = set(before) - set(connection.scalars(runs))
     has_no_sweep = ~exists().where(SweepRun.run_id == Run.id)
     not_begun = (Run.state == RunState.QUEUED) & (Run.attempt == 0) & has_no_sweep
@@ -339,5 +335,4 @@ def insert_runs(
     connection: Connection, config_ids: Sequence[int], model_seeds: Sequence[int]
 ) -> None:
     """Queues every one of these configurations with every seed, where that is no run yet."""
-    for seeds in chunks(model_seeds):
-        queue_runs(connection, product(config_ids, seeds))
+    queue_runs(connection, product(config_ids, model_seeds))
