@@ -66,14 +66,10 @@ def run_digest(
         checkpoints: its weights by epoch.
         test_set: the digest of the strings that it was tested on.
     """
-    content = {
-        "config": config_key,
-        "model_seed": model_seed,
-        "test_set": test_set,
-        "run": {name: values[name] for name in (*SUMMARY, *RECORDS)},
-        "checkpoints": sorted((epoch, _sha256(blob)) for epoch, blob in checkpoints.items()),
-    }
-    return _sha256(canonical_json(content).encode())
+    content = {"config": config_key, "model_seed": model_seed, "test_set": test_set}
+    run = {name: values[name] for name in (*SUMMARY, *RECORDS)}
+    weights = sorted((epoch, _sha256(blob)) for epoch, blob in checkpoints.items())
+    return _sha256(canonical_json({**content, "run": run, "checkpoints": weights}).encode())
 
 
 class ProofResult(StrEnum):
@@ -103,15 +99,17 @@ class ProofRecord:
 
 FINDINGS: dict[str, dict[str, Any]] = {
     "verdict": get_type_hints(Verdict),
-    "proof": get_type_hints(ProofRecord),
+    # Its automaton is its number, and its certificate stands beside its fields.
+    "proof": {
+        name: hint
+        for name, hint in get_type_hints(ProofRecord).items()
+        if name not in ("of_language", "certificate")
+    },
     "cause": get_type_hints(Cause),
     "perturbation": get_type_hints(Confusion),
     "failure": {"at": str, "reason": str},
 }
 """The fields of what is found out about runs, with their types, by kind."""
-
-for _apart in ("of_language", "certificate"):
-    del FINDINGS["proof"][_apart]
 
 
 def finding_digest(
@@ -181,17 +179,12 @@ class RunResult:
                 self.validation_losses[best - 1] if best and self.validation_losses else None
             ),
             "solved_length": self.evaluation.solved_length,
-            **self._confusion(),
+            **dict.fromkeys(Confusion._fields),
+            **(self.evaluation.confusion._asdict() if self.evaluation.has_confusion else {}),
             "tested": self.evaluation.tested,
             "wrong": self.evaluation.wrong,
             **range_values(self.evaluation.ranges),
         }
-
-    def _confusion(self) -> dict[str, int | None]:
-        assert self.evaluation is not None
-        if not self.evaluation.has_confusion:
-            return dict.fromkeys(Confusion._fields)
-        return self.evaluation.confusion._asdict()
 
     def records(self) -> dict[str, str]:
         """What came of it in full, as JSON by column: `RECORDS`."""

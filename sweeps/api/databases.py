@@ -8,7 +8,6 @@ from sweeps.processes import OnProgress
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import (
-    network_file_system,
     open_reader,
     open_writer,
     pack,
@@ -78,8 +77,6 @@ def describe_database(db: str | None = None) -> Iterator[tuple[str, str]]:
     yield "schema", schema_version(store) or ""
     if store.path is not None:
         yield "size", f"{store.path.stat().st_size:,} bytes"
-        kind = network_file_system(store.path)
-        yield "disk", f"on a network file system ({kind})" if kind else "local"
     counts = sweep_queries.counts_by_state(store)
     states = ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
     yield "runs", states or "none"

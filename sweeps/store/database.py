@@ -13,6 +13,7 @@ Nothing waits for ever: not for another's lock, for an answer, nor for a network
 """
 
 import os
+import re
 import shlex
 import sqlite3
 import time
@@ -85,39 +86,22 @@ TOO_LONG = (
     "settings, in the filters of the sidebar"
 )
 
-LOST = "the connection was lost as the change was stored: see whether it is, before you repeat it"
+INTERRUPTED = (
+    "a write to it was interrupted, and only who may write it and its folder can undo that: let "
+    "them run `seqcls db check --db {name}`, and delete nothing beside it"
+)
 
 ERRORS: tuple[tuple[str, type[StoreError], str], ...] = (
+    # ROLLBACK or RECOVERY: what a killed writer left, which this process may not play back.
+    ("SQLITE_READONLY_R", StoreUnavailableError, INTERRUPTED),
     (
-        # ROLLBACK or RECOVERY: what a killed writer left, which this process may not play back.
-        "SQLITE_READONLY_R",
+        "SQLITE_(READONLY|CANTOPEN|FULL|IOERR)",
         StoreUnavailableError,
-        "a write to it was interrupted, and only who may write it and its folder can undo that: "
-        "let them run `seqcls db check --db {name}`, and delete nothing beside it",
-    ),
-    (
-        "SQLITE_READONLY",
-        StoreUnavailableError,
-        "it may not be written; check its permissions",
+        "{cause}; check that it and its folder are there and may be written, and that the disk is "
+        "mounted and has space",
     ),
     ("SQLITE_BUSY", StoreBusyError, "another process holds it locked; try again later"),
     ("SQLITE_INTERRUPT", StoreError, TOO_LONG),
-    (
-        "SQLITE_CANTOPEN",
-        StoreUnavailableError,
-        "it cannot be opened; check that it and its folder are there and may be written",
-    ),
-    (
-        "SQLITE_FULL",
-        StoreUnavailableError,
-        "the disk is full; free some space and run this again",
-    ),
-    (
-        "SQLITE_IOERR",
-        StoreUnavailableError,
-        "the disk cannot be written (it is full, unmounted, or limits the size of files); fix that "
-        "and run this again",
-    ),
     ("SQLITE_NOTADB", StoreError, "it is no SQLite database; name another file"),
     ("SQLITE_CORRUPT", StoreError, DAMAGED),
     # What this program makes fits its tables; what it copies is as good as where it is from.
@@ -125,19 +109,12 @@ ERRORS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("no such table", StoreUnavailableError, EMPTIED),
     ("decode", StoreDamagedError, f"a text in it is no UTF-8; {DAMAGED}"),
     (
-        "lock timeout",
+        "(lock|statement) timeout",
         StoreBusyError,
-        f"waited {LOCK_SECONDS:.0f} s for a lock that another session holds (`SELECT * FROM "
-        "pg_stat_activity` names it); end what it does, or try again later",
+        "{cause}; `SELECT * FROM pg_stat_activity` names what keeps the server busy: end that, or "
+        "try again later",
     ),
-    (
-        "statement timeout",
-        StoreBusyError,
-        f"the server worked at a statement for more than {STATEMENT_SECONDS:.0f} s; see what keeps "
-        "it busy, and try again",
-    ),
-    ("psycopg OperationalError", StoreBusyError, "{cause}"),
-    ("psycopg InterfaceError", StoreBusyError, "{cause}"),
+    ("psycopg (Operational|Interface)Error", StoreBusyError, "{cause}"),
 )
 """What an error is called or says, and what it means for the user; others say it themselves."""
 
@@ -207,7 +184,13 @@ class Store:
         held = before.get(self.location)
         try:
             with self._engine(writes=False).connect() if held is None else nullcontext(held) as db:
-                _limit(db)
+                driver = db.connection.driver_connection
+                # A server has its own clock.
+                if read_seconds is not None and isinstance(driver, sqlite3.Connection):
+                    end = time.monotonic() + read_seconds
+                    driver.set_progress_handler(
+                        lambda: time.monotonic() > end or cancellation.is_cancelled(), STEPS
+                    )
                 moments.set({**before, self.location: db})
                 yield db
         except FAILURES as error:
@@ -257,18 +240,8 @@ class Store:
 
         Closing the last connection moves all writes from the log into the file and waits for the
         disk twice, which takes longer than storing a group's results.
-
-        Raises:
-            StoreError: the database cannot be opened.
         """
-        if self.path is None:
-            yield
-            return
-        try:
-            connection = self._engine(writes=True).connect()
-        except FAILURES as error:
-            raise explain_error(self.name, error) from error
-        with closing(connection):
+        with nullcontext() if self.path is None else self._engine(writes=True).connect():
             yield
 
     def _engine(self, *, writes: bool) -> Engine:
@@ -327,16 +300,21 @@ def _read_file(path: Path, busy_seconds: float) -> sqlite3.Connection:
 
 def _holds_something(path: str) -> bool:
     """Whether there is a file of that name that is not empty."""
-    try:
-        return os.stat(path).st_size > 0
-    except OSError:
-        return False
+    return os.path.exists(path) and os.path.getsize(path) > 0
 
 
 def _write_file(path: Path, busy_seconds: float, file: FileId | None) -> sqlite3.Connection:
+    # Of a missing file SQLite says so; on an empty one it would wait for locks, and fill another.
     if file is not None:
-        # SQLite would wait for locks on an empty file, and fill another one.
-        _refuse_changed(path, file)
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            if status.st_size == 0:
+                raise StoreUnavailableError(f"{str(path)!r}: {EMPTIED}")
+            if (status.st_dev, status.st_ino) != file:
+                raise StoreUnavailableError(
+                    f"{str(path)!r}: it was replaced by another file while it was open, into which "
+                    "nothing is written; put the first one back, or run this again"
+                )
     connection = open_file(path, "rwc" if file is None else "rw", busy_seconds)
     connection.execute("PRAGMA foreign_keys=ON")
     # Where somebody else writes or reads it just now, the next write does this.
@@ -346,40 +324,10 @@ def _write_file(path: Path, busy_seconds: float, file: FileId | None) -> sqlite3
     return connection
 
 
-def _refuse_changed(path: Path, file: FileId) -> None:
-    """Refuses a file that is not the one that was open before.
-
-    Raises:
-        StoreUnavailableError: it was emptied, or another one is in its place.
-    """
-    try:
-        status = os.stat(path)
-    except OSError:
-        # SQLite says that it cannot be opened.
-        return
-    if status.st_size == 0:
-        raise StoreUnavailableError(f"{str(path)!r}: {EMPTIED}")
-    if (status.st_dev, status.st_ino) != file:
-        raise StoreUnavailableError(
-            f"{str(path)!r}: it was replaced by another file while it was open, into which nothing "
-            "is written; put the first one back, or run this again to go on with the other"
-        )
-
-
 def limit_reads(seconds: float) -> None:
     """Ends whatever this process reads of a database after so many seconds."""
     global read_seconds
     read_seconds = seconds
-
-
-def _limit(db: Connection) -> None:
-    """Gives a reader's next statements as long as a reader may take; a server has its own clock."""
-    driver = db.connection.driver_connection
-    if read_seconds is not None and isinstance(driver, sqlite3.Connection):
-        end = time.monotonic() + read_seconds
-        driver.set_progress_handler(
-            lambda: time.monotonic() > end or cancellation.is_cancelled(), STEPS
-        )
 
 
 @lru_cache(maxsize=16)
@@ -421,16 +369,19 @@ def explain_error(name: str, error: Exception, *, may_be_kept: bool = False) -> 
     # It was interrupted because nobody waits for it.
     cancellation.check()
     original = getattr(error, "orig", None) or error
-    lines = str(original).strip().splitlines()
-    cause = lines[0] if lines else type(original).__name__
+    cause = (str(original).strip().splitlines() or [type(original).__name__])[0]
     driver = type(original).__module__.partition(".")[0]
-    code = getattr(original, "sqlite_errorname", "")
-    words = f"{driver} {type(error).__name__} {code} {cause}"
-    meanings = ((kind, sentence) for part, kind, sentence in ERRORS if part in words)
+    words = f"{driver} {type(error).__name__} {getattr(original, 'sqlite_errorname', '')} {cause}"
+    meanings = ((kind, sentence) for part, kind, sentence in ERRORS if re.search(part, words))
     kind, sentence = next(meanings, (StoreError, "{cause}"))
     if "statement timeout" in words and read_seconds is not None:
         kind, sentence = StoreError, TOO_LONG
-    told = f"{name!r}: {sentence.format(name=shlex.quote(name), cause=cause)}"
+    message = f"{name!r}: {sentence.format(name=shlex.quote(name), cause=cause)}"
     if not getattr(error, "connection_invalidated", False):
-        return kind(told)
-    return StoreBusyError(f"{told}; {LOST}") if may_be_kept else StoreLostError(told)
+        return kind(message)
+    if not may_be_kept:
+        return StoreLostError(message)
+    return StoreBusyError(
+        f"{message}; the connection was lost as the change was stored: see whether it is, before "
+        "you repeat it"
+    )

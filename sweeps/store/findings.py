@@ -110,25 +110,21 @@ def copy_findings(source: Connection, target: Connection, target_ids: Mapping[in
         target: the database that is written; what it has of a run and kind stays.
         target_ids: run ids in the target by those in the source.
     """
-    ours = read_findings(target, one_of(Finding.run_id, target_ids.values()))
-    here = {found.place: found for found in ours}
+    stored = read_findings(target, one_of(Finding.run_id, target_ids.values()))
+    here = {found.place: found for found in stored}
     new = []
-    for theirs in read_findings(source, one_of(Finding.run_id, target_ids)):
-        found = theirs._replace(run_id=target_ids[theirs.run_id])
-        known = here.get(found.place)
-        if not found.fits or (known is not None and not _decides(found, known)):
+    for other in read_findings(source, one_of(Finding.run_id, target_ids)):
+        found = other._replace(run_id=target_ids[other.run_id])
+        if not found.fits:
             continue
-        if known is not None:
-            connection_of = (Finding.run_id == known.run_id, Finding.kind == known.kind)
-            target.execute(delete(Finding).where(*connection_of, Finding.number == known.number))
+        if (known := here.get(found.place)) is not None:
+            ours, theirs = (x.fields.get("result") for x in (known, found))
+            if not ours == ProofResult.NOT_DECIDED != theirs:
+                continue
+            same = (Finding.run_id == known.run_id, Finding.kind == known.kind)
+            target.execute(delete(Finding).where(*same, Finding.number == known.number))
         new.append(found[: len(inspect(Finding).local_table.columns)])
     insert_rows(target, Finding, new)
-
-
-def _decides(found: Found, known: Found) -> bool:
-    """Whether a proof decided what another one did not."""
-    results = [x.fields.get("result") for x in (known, found)]
-    return results[0] == ProofResult.NOT_DECIDED != results[1]
 
 
 def _record(

@@ -1,7 +1,7 @@
 """Taking over what another database holds: runs with results, sweeps, and what people wrote."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -9,16 +9,16 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, inspect, select, tuple_, update
 
+from seqcls.errors import SeqclsError
 from seqcls.text import canonical_json
+from sweeps.grid.spec import spec_as_written
 from sweeps.processes import OnProgress
-from sweeps.results import RANGE_COLUMNS
-from sweeps.store.checks import read_config_of_key, read_spec
+from sweeps.results import RECORDS, SUMMARY
 from sweeps.store.database import Store, take_turns
 from sweeps.store.findings import copy_findings
-from sweeps.store.reads.stored import StoredRun, read_runs
+from sweeps.store.reads.stored import StoredRun, read_config, read_runs
 from sweeps.store.reads.test_sets import stored_test_set
 from sweeps.store.statements import (
-    ConfigText,
     chunks,
     insert_new,
     insert_rows,
@@ -27,33 +27,16 @@ from sweeps.store.statements import (
     put_configs,
     queue_runs,
 )
-from sweeps.store.tables import (
-    COUNTS,
-    Checkpoint,
-    Config,
-    Run,
-    RunState,
-    Sweep,
-    SweepRun,
-    TestSetRow,
-)
+from sweeps.store.tables import Checkpoint, Config, Run, RunState, Sweep, SweepRun, TestSetRow
 from sweeps.store.writes.shortcuts import copy_shortcuts
-from sweeps.store.writes.test_sets import copy_datasets, insert_test_strings
+from sweeps.store.writes.test_sets import copy_datasets, put_test_strings
 
 WRITTEN = ("title", "note", "tags", "archived_at")
 """What people write about a sweep."""
 
-_NOT_COPIED = {"id", "config_id", "model_seed", "attempt", "failures", "worker_id"}
-_KEPT = [column.name for column in Run.__table__.columns if column.name not in _NOT_COPIED]
-
-_COMPARED = {
-    COUNTS: "confusion matrix",
-    RANGE_COLUMNS: "counts on trained and longer lengths",
-    ("losses",): "losses",
-    ("lengths",): "results by length",
-    ("errors",): "misclassified strings",
-}
-"""Columns of runs, and what they are."""
+OWN = ("id", "config_id", "model_seed", "worker_id")
+COPIED = [column.name for column in Run.__table__.columns if column.name not in OWN]
+"""What of a run's row is taken over."""
 
 Seeded = tuple[int, int]
 """What tells a run from all others: its configuration's id here and its model seed."""
@@ -90,14 +73,13 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
         take_turns(target)
         copy_datasets(source, target)
         config_ids = _merge_configs(source, target)
+        copy_shortcuts(source, target)
+        query = select(Run.id, Run.config_id, Run.model_seed).order_by(Run.id)
+        theirs = source.execute(query).all()
+        seeded = {x: (config_ids[y], seed) for x, y, seed in theirs if y in config_ids}
+        merged.damaged += [_name(x, seed) for x, _, seed in theirs if x not in seeded]
         run_ids: dict[int, int] = {}
-        theirs = source.execute(select(Run.id, Run.config_id, Run.model_seed).order_by(Run.id))
-        seeded = {}
-        for run_id, config_id, seed in theirs:
-            if config_id in config_ids:
-                seeded[run_id] = config_ids[config_id], seed
-            else:
-                merged.damaged.append(f"run {run_id} (model seed {seed})")
+        # So few at a time that they may be in memory at once.
         for some in chunks(seeded):
             run_ids |= _merge_runs(source, target, {x: seeded[x] for x in some}, merged)
             if on_progress is not None:
@@ -106,39 +88,30 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
     return merged
 
 
+def _name(run_id: int, model_seed: int) -> str:
+    return f"run {run_id} (model seed {model_seed})"
+
+
 def _merge_configs(source: Connection, target: Connection) -> dict[int, int]:
     """The ids here of the configurations there, without those that are damaged."""
     test_sets = source.execute(select(inspect(TestSetRow).local_table)).all()
-    columns = (Config.id, Config.key, Config.json, TestSetRow.key.label("test_set"))
-    query = select(*columns).outerjoin(TestSetRow, TestSetRow.id == Config.test_set_id)
-    theirs = source.execute(query.order_by(Config.id)).all()
-    theirs = [row for row in theirs if _is_config(row.json, row.key)]
-    texts = [ConfigText(row.key, row.json, row.test_set) for row in theirs]
-    ours = put_configs(target, {row.key: row.json for row in test_sets}, texts)
-    empty = select(TestSetRow.key, TestSetRow.id).where(TestSetRow.digest.is_(None))
-    without = dict(target.execute(empty.with_for_update()).all())
-    for row in test_sets:
-        if row.digest is None or row.key not in without:
+    keys = {row.id: row.key for row in test_sets}
+    theirs = {}
+    for row in source.execute(select(inspect(Config).local_table).order_by(Config.id)):
+        try:
+            read_config(row.json, row.key)
+        except ValueError:
             continue
-        strings = stored_test_set(source, row.id)
-        # Of damaged strings nothing is taken over; nor of the runs that were tested on them.
-        if strings.digest == row.digest:
-            of_set = TestSetRow.id == without[row.key]
-            target.execute(update(TestSetRow).where(of_set).values(digest=row.digest))
-            insert_test_strings(target, without[row.key], strings)
-    copy_shortcuts(source, target)
-    return {row.id: ours[row.key] for row in theirs}
-
-
-def _is_config(text: str, key: str) -> bool:
-    try:
-        read_config_of_key(text, key)
-    except ValueError:
-        return False
-    return True
-
-
-# Runs with their results, so few at a time that they may be in memory at once.
+        theirs[row.id] = (row.key, row.json, keys.get(row.test_set_id))
+    ours = put_configs(target, {row.key: row.json for row in test_sets}, theirs.values())
+    without = set(target.scalars(select(TestSetRow.key).where(TestSetRow.digest.is_(None))))
+    for row in test_sets:
+        if row.digest is not None and row.key in without:
+            strings = stored_test_set(source, row.id)
+            # Of damaged strings nothing is taken over; nor of the runs that were tested on them.
+            if strings.digest == row.digest:
+                put_test_strings(target, row.key, strings)
+    return {config_id: ours[key] for config_id, (key, *_) in theirs.items()}
 
 
 def _merge_runs(
@@ -146,39 +119,53 @@ def _merge_runs(
 ) -> dict[int, int]:
     """Takes runs over, by their ids there; their ids here."""
     before = _runs_here(target, seeded.values())
-    new = [key for key in seeded.values() if key not in before]
-    queue_runs(target, new)
-    here = before | _runs_here(target, new)
+    queue_runs(target, [key for key in seeded.values() if key not in before])
+    here = _runs_here(target, seeded.values())
     our_ids = {their_id: here[key][0] for their_id, key in seeded.items()}
-    results: list[StoredRun] = []
-    failed: list[StoredRun] = []
+    copied: list[StoredRun] = []
     known: dict[int, StoredRun] = {}
     for run in read_runs(source, list(seeded)):
-        key = seeded[run.run["id"]]
+        their_id, key = run.run["id"], seeded[run.run["id"]]
         our_id, state, test_set = here[key]
         if run.run["state"] != RunState.DONE:
-            if key not in before:
-                merged.waiting += 1
-                failed += [run] * (run.run["state"] == RunState.FAILED)
+            merged.waiting += key not in before
+            if key not in before and run.run["state"] == RunState.FAILED:
+                copied.append(run)
         elif run.misfit() is not None or run.test_set != test_set:
-            merged.damaged.append(f"run {run.run['id']} (model seed {run.run['model_seed']})")
-        elif state == RunState.DONE:
-            known[our_id] = run
+            merged.damaged.append(_name(their_id, run.run["model_seed"]))
+        elif state != RunState.DONE:
+            copied.append(run)
+            merged.results += 1
         else:
-            results.append(run)
-    ids = [our_ids[run.run["id"]] for run in results]
-    target.execute(delete(Checkpoint).where(one_of(Checkpoint.run_id, ids)))
-    weights = [
-        (x, *one) for x, run in zip(ids, results, strict=True) for one in run.checkpoints.items()
-    ]
-    insert_rows(target, Checkpoint, weights)
-    _update_runs(target, results, our_ids, _KEPT)
-    _update_runs(target, failed, our_ids, [*_KEPT, "attempt", "failures"])
-    same = _compare(target, known, merged)
-    copied = [run.run["id"] for run in (*results, *failed, *same)]
-    copy_findings(source, target, {run_id: our_ids[run_id] for run_id in copied})
-    merged.results += len(results)
+            known[our_id] = run
+    same = []
+    for ours in read_runs(target, list(known)):
+        theirs = known[ours.run["id"]]
+        differing = [x for x in (*SUMMARY, *RECORDS) if ours.run[x] != theirs.run[x]]
+        # Of epochs that both have kept.
+        common = ours.checkpoints.keys() & theirs.checkpoints.keys()
+        if any(ours.checkpoints[epoch] != theirs.checkpoints[epoch] for epoch in common):
+            differing.append("weights")
+        if not differing:
+            same.append(theirs.run["id"])
+        else:
+            name = _name(ours.run["id"], ours.run["model_seed"])
+            merged.conflicts.append(f"{name}: other {', '.join(differing)}")
     merged.same += len(same)
+    new = {our_ids[run.run["id"]]: run for run in copied}
+    target.execute(delete(Checkpoint).where(one_of(Checkpoint.run_id, new)))
+    weights = [(x, *one) for x, run in new.items() for one in run.checkpoints.items()]
+    insert_rows(target, Checkpoint, weights)
+    if new:
+        values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in COPIED}
+        changed = update(Run).where(Run.id == bindparam("our_id"))
+        rows = [
+            {"our_id": x, **{f"new_{name}": run.run[name] for name in COPIED}}
+            for x, run in new.items()
+        ]
+        target.execute(changed.values({**values, "worker_id": None}), rows)
+    told = [*(run.run["id"] for run in copied), *same]
+    copy_findings(source, target, {run_id: our_ids[run_id] for run_id in told})
     return our_ids
 
 
@@ -197,90 +184,36 @@ def _runs_here(
     return {(row[0], row[1]): (row[2], row[3], row[4]) for row in target.execute(query)}
 
 
-def _update_runs(
-    target: Connection, runs: Sequence[StoredRun], our_ids: Mapping[int, int], names: Sequence[str]
-) -> None:
-    """Has runs here be as they are there in these columns, and nobody's."""
-    if runs:
-        values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
-        changed = (
-            update(Run).where(Run.id == bindparam("our_id")).values({**values, "worker_id": None})
-        )
-        rows = [{f"new_{name}": run.run[name] for name in names} for run in runs]
-        ids = [{"our_id": our_ids[run.run["id"]]} for run in runs]
-        target.execute(changed, [{**row, **own} for row, own in zip(rows, ids, strict=True)])
-
-
-def _compare(
-    target: Connection, theirs: Mapping[int, StoredRun], merged: Merged
-) -> list[StoredRun]:
-    """Those of these runs, by ids here, that have the same results here; notes what differs."""
-    same = []
-    for ours in read_runs(target, list(theirs)):
-        our_id = ours.run["id"]
-        differing = list(_differences(ours, theirs[our_id]))
-        if not differing:
-            same.append(theirs[our_id])
-            continue
-        matrix = "differs" if "confusion matrix" in differing else "is the same"
-        merged.conflicts.append(
-            f"run {our_id} (model seed {ours.run['model_seed']}): {', '.join(differing)} "
-            f"differ, the confusion matrix {matrix}"
-        )
-    return same
-
-
-def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
-    """What two runs' results differ in; weights only of epochs that both have kept."""
-    for columns, what in _COMPARED.items():
-        if any(ours.run[name] != theirs.run[name] for name in columns):
-            yield what
-    common = ours.checkpoints.keys() & theirs.checkpoints.keys()
-    if any(ours.checkpoints[epoch] != theirs.checkpoints[epoch] for epoch in common):
-        yield "weights"
-
-
-# Sweeps, and what is written about them.
-
-
 def _merge_sweeps(
     source: Connection, target: Connection, run_ids: dict[int, int], label: str, merged: Merged
 ) -> None:
-    for sweep in source.execute(select(inspect(Sweep).local_table).order_by(Sweep.id)).mappings():
+    every = select(inspect(Sweep).local_table).order_by(Sweep.id)
+    known = {row["name"]: row for row in target.execute(every).mappings()}
+    for sweep in source.execute(every).mappings().all():
         try:
-            read_spec(sweep["spec"])
-        except ValueError:
+            spec_as_written(json.loads(sweep["spec"]))
+        except (SeqclsError, ValueError, TypeError):
             merged.damaged.append(f"sweep {sweep['name']!r}")
             continue
-        sweep_id = _sweep_here(target, dict(sweep), label, merged)
-        theirs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep["id"])
+        # Another name where it means other runs here.
+        name, spec, numbers = sweep["name"], sweep["spec"], count(1)
+        while name in known and known[name]["spec"] != spec:
+            number = next(numbers)
+            name = f"{sweep['name']} ({label}{f' {number}' * (number > 1)})"
+            spec = canonical_json({**json.loads(sweep["spec"]), "name": name})
+            merged.renamed[sweep["name"]] = name
+        if name in known:
+            here = known[name]
+            sweep_id = here["id"]
+            # What is written here stays.
+            written: Any = here if any(here[x] for x in WRITTEN if x != "tags") else sweep
+            tags = sorted({*json.loads(here["tags"]), *json.loads(sweep["tags"])})
+            values = {**{x: written[x] for x in WRITTEN}, "tags": canonical_json(tags)}
+            target.execute(update(Sweep).where(Sweep.id == sweep_id).values(values))
+        else:
+            others = {x: sweep[x] for x in (*WRITTEN, "stopped_at")}
+            sweep_id = insert_sweep(target, name, sweep["description"], spec, **others)
+        theirs = source.scalars(select(SweepRun.run_id).where(SweepRun.sweep_id == sweep["id"]))
         # Of a damaged file some may be left out.
-        members = [run_ids[run_id] for run_id in source.scalars(theirs) if run_id in run_ids]
-        insert_new(
-            target, SweepRun, [{"sweep_id": sweep_id, "run_id": run_id} for run_id in members]
-        )
-
-
-def _sweep_here(target: Connection, sweep: dict[str, Any], label: str, merged: Merged) -> int:
-    """The sweep's id here; its name is another where it means other runs here."""
-    known = {
-        row["name"]: row for row in target.execute(select(inspect(Sweep).local_table)).mappings()
-    }
-    name, spec = sweep["name"], sweep["spec"]
-    numbers = count(1)
-    while name in known and known[name]["spec"] != spec:
-        number = next(numbers)
-        name = f"{sweep['name']} ({label}{f' {number}' * (number > 1)})"
-        spec = canonical_json({**json.loads(sweep["spec"]), "name": name})
-        merged.renamed[sweep["name"]] = name
-    written = {x: sweep[x] for x in WRITTEN}
-    if (here := known.get(name)) is None:
-        written["stopped_at"] = sweep["stopped_at"]
-        return insert_sweep(target, name, sweep["description"], spec, **written)
-    if any(here[x] for x in ("title", "note", "archived_at")):
-        # What is written here stays.
-        written = {x: here[x] for x in WRITTEN}
-    tags = sorted({*json.loads(here["tags"]), *json.loads(sweep["tags"])})
-    written["tags"] = canonical_json(tags)
-    target.execute(update(Sweep).where(Sweep.id == here["id"]).values(written))
-    return int(here["id"])
+        members = [{"sweep_id": sweep_id, "run_id": run_ids[x]} for x in theirs if x in run_ids]
+        insert_new(target, SweepRun, members)

@@ -7,15 +7,12 @@ import shlex
 import shutil
 import sqlite3
 import stat
-import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import psutil
 from sqlalchemy import URL, inspect, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -33,34 +30,23 @@ from sweeps.access import DB_VARIABLE, DEFAULT_DB, refuse_writes
 from sweeps.files import whole_files
 from sweeps.store.database import BUSY_SECONDS, Store, explain_error, open_file, take_turns
 
-if TYPE_CHECKING:
-    from alembic.config import Config
-
 SCHEMA_VERSION = "0007"
 """The newest of the migrations; a test holds it against them."""
 
-OLDER = dict.fromkeys(
-    ("0005", "0006"),
-    "`seqcls db convert OLD NEW` writes it into a new database, and leaves it as it is",
-)
-"""What is done about a database that no migration of this version begins with."""
+OLDER = ("0005", "0006")
+"""Schemas of databases that are converted: no migration of this version begins with them."""
 
-STILL_OLDER = (
-    'seqcls 0.3 (`pip install "seqcls<0.4"`) upgrades it to 0005 with `seqcls db upgrade`, and '
-    "`seqcls db convert` goes on from there"
-)
+MIGRATIONS = Path(__file__).with_name("migrations")
 
-EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
+EXPECTED = (
+    "expected a file, sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/NAME (an @ in the "
+    "password is %40, a / %2F)"
+)
 
 PACKED_PAGE_BYTES = 2048
 """Half of what is usual: each table and index ends in half an empty page."""
 
-NETWORK_FILE_SYSTEMS = (
-    *("9p", "afs", "beegfs", "ceph", "cifs", "fuse.sshfs", "gpfs", "lustre"),
-    *("nfs", "nfs4", "smb3", "smbfs"),
-)
-
-_LIKE_A_URL = re.compile(r"^postgres.*@|(^|//)[^/]*:.*@|pass\w*=", re.IGNORECASE | re.DOTALL)
+_LIKE_A_URL = re.compile(r"^[^/].*:.*@|pass\w*=", re.DOTALL)
 """What looks like a server's URL, though it may be none: it may hold a password."""
 
 _SHOWN_OPTIONS = ("host", "port", "user", "dbname", "service", "sslmode", "connect_timeout")
@@ -75,57 +61,32 @@ def locate(db: str | None) -> Path | URL:
     """The database to use: the one named, else `SEQCLS_DB`, else `runs.db`.
 
     Raises:
-        StoreError: an invalid URL, one of another kind of database, or a folder.
+        StoreError: an invalid URL, one of another kind of database, or no regular file, for which
+            opening could hang.
     """
-    named = db or os.environ.get(DB_VARIABLE) or DEFAULT_DB
-    if named.startswith(("postgresql:", "postgres:")) and "://" not in named:
-        raise StoreError("a URL that begins with postgresql: expected postgresql:// there")
-    scheme, path = named.partition("://")[0], named.partition(":///")[2]
-    if "://" not in named:
-        return _file(named)
-    if scheme.partition("+")[0] in ("postgresql", "postgres"):
-        return _postgres_url(named)
-    if scheme == "sqlite" and path:
-        return _file(path)
-    kind = f"the kind {scheme!r}" if scheme.isalnum() else "this kind"
-    raise StoreError(
-        f"cannot open a database of {kind}: expected a file, sqlite:///FILE or "
-        "postgresql://USER@HOST/NAME"
-    )
-
-
-def _file(named: str) -> Path:
-    """The file of that name, which need not exist: a regular one, else opening it could hang."""
-    is_like_a_url = _LIKE_A_URL.search(named)
+    named = (db or os.environ.get(DB_VARIABLE) or DEFAULT_DB).removeprefix("sqlite:///")
+    if "://" in named or (_LIKE_A_URL.search(named) and not os.path.exists(named)):
+        try:
+            url = make_url(named)
+        except (ArgumentError, ValueError):
+            raise StoreError(f"cannot read the database's URL: {EXPECTED}") from None
+        if url.drivername.partition("+")[0] not in ("postgresql", "postgres"):
+            raise StoreError(f"cannot open a database of kind {url.drivername!r}: {EXPECTED}")
+        if "@" in f"{url.host}{url.database}":
+            raise StoreError(f"cannot read the database's URL: {EXPECTED}")
+        return url.set(drivername="postgresql+psycopg")
     try:
         named.encode()  # SQLite knows no other names of files than in UTF-8.
         mode = os.stat(named).st_mode
     except FileNotFoundError:
-        if is_like_a_url:
-            raise StoreError(f"cannot read the database's URL: {EXPECTED_URL}") from None
         return Path(named)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        shown = "the database" if is_like_a_url else repr(named[:80])
-        raise StoreError(f"cannot open {shown}: {reason}; name another file") from None
-    if stat.S_ISDIR(mode):
-        raise StoreError(f"cannot open {named!r}: it is a folder; name a file in it")
+        raise StoreError(f"cannot open {named[:80]!r}: {reason}; name another file") from None
     if not stat.S_ISREG(mode):
-        raise StoreError(f"cannot open {named!r}: it is no regular file; name another")
+        kind = "folder" if stat.S_ISDIR(mode) else "device"
+        raise StoreError(f"cannot open {named!r}: it is a {kind}; name a file")
     return Path(named)
-
-
-def _postgres_url(text: str) -> URL:
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        raise StoreError(f"cannot read the database's URL: {EXPECTED_URL}") from None
-    if "@" in f"{url.host}{url.database}":
-        raise StoreError(
-            f"cannot read the database's URL: {EXPECTED_URL}; write an @ in the password as %40, "
-            "a / as %2F"
-        )
-    return url.set(drivername="postgresql+psycopg")
 
 
 def _name_of(place: Path | URL) -> str:
@@ -181,29 +142,19 @@ def open_writer(db: str | None = None) -> Store:
     place = locate(db)
     store = Store(_name_of(place), place)
     refuse_writes(f"writing to {store.name!r}")
-    if store.path is not None:
-        return _remember(_open_file_to_write(store, store.path))
-    if schema_version(store) is None:
-        make_tables(store)
-    return _remember(store)
-
-
-def _open_file_to_write(store: Store, path: Path) -> Store:
+    path = store.path
+    if path is None:
+        if schema_version(store) is None:
+            make_tables(store)
+        return _remember(store)
     if not path.parent.is_dir():
         raise StoreError(f"cannot make {str(path)!r}: the folder {str(path.parent)!r} is missing")
-    if (kind := network_file_system(path)) is not None:
-        warnings.warn(
-            f"{str(path)!r} is on a network file system ({kind}), where SQLite's locks may fail: "
-            "let one machine write to it at a time, or use PostgreSQL",
-            stacklevel=2,
-        )
     if path.exists() and (reason := why_not_permitted(path)) is not None:
         raise StoreUnavailableError(f"{store.name!r}: {reason}")
     if not path.exists() or schema_version(store) is None:
         make_tables(store)
-    # On a network file system a file's number may change by itself.
     status = os.stat(path)
-    return store if kind is not None else replace(store, file=(status.st_dev, status.st_ino))
+    return _remember(replace(store, file=(status.st_dev, status.st_ino)))
 
 
 def _remember(store: Store) -> Store:
@@ -224,11 +175,11 @@ def _dataset_in(store: Store, digest: str) -> Content | None:
         return load_dataset(db, digest)
 
 
-def _missing(said: str, name: str) -> StoreMissingError:
+def _missing(message: str, name: str) -> StoreMissingError:
     """The error of a database that is missing; a server's is named without its password."""
     named = "" if name == DEFAULT_DB or "://" in name else f" --db {shlex.quote(name)}"
     command = f"seqcls sweep report{named}"
-    message = f"{said}; `{command}` trains the report's models into it"
+    message = f"{message}; `{command}` trains the report's models into it"
     return StoreMissingError(message, command=command)
 
 
@@ -250,23 +201,15 @@ def schema_version(store: Store) -> str | None:
         return version
     # Versions have four digits, which sort as numbers do.
     if re.fullmatch(r"[0-9]{4}", version) and version < SCHEMA_VERSION:
-        advice = OLDER.get(version, STILL_OLDER)
-        raise StoreVersionError(f"{store.name!r} is of schema {version!r}; {advice}")
+        raise StoreVersionError(
+            f"{store.name!r} is of schema {version!r}; `seqcls db convert OLD NEW` writes one of "
+            f"{OLDER[0]} or later into a new database; `seqcls db upgrade` of seqcls 0.3 brings "
+            "others there"
+        )
     raise StoreVersionError(
         f"{store.name!r} was made by a newer version of seqcls (its schema is "
         f"{version[:40]!r}, this one's {SCHEMA_VERSION!r}); upgrade seqcls"
     )
-
-
-def alembic_config() -> "Config":
-    """Alembic's configuration: where the migrations are."""
-    # Imported where it is used: only a new database needs it.
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
-    config.set_main_option("path_separator", "os")
-    return config
 
 
 def make_tables(store: Store) -> None:
@@ -275,9 +218,13 @@ def make_tables(store: Store) -> None:
     Raises:
         StoreError: a migration failed; the database is as before.
     """
+    # Imported where it is used: only a new database needs it.
     from alembic.command import upgrade
+    from alembic.config import Config
 
-    config = alembic_config()
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
     with store.write(quiet=True) as db:
         take_turns(db)
         config.attributes["connection"] = db
@@ -350,24 +297,9 @@ def pack(db: Store | str | Path | None = None) -> Path:
 
 def why_not_permitted(path: Path) -> str | None:
     """Why this user may not write the file; None where that is allowed."""
-    folder = path.absolute().parent
-    if not os.access(path, os.W_OK):
-        mode = stat.S_IMODE(path.stat().st_mode)
-        return f"it may not be written; check its permissions (mode {mode:04o})"
-    if not os.access(folder, os.W_OK):
-        # SQLite says nothing of it until the first write.
-        return (
-            f"its folder {str(folder)!r} may not be written, where SQLite keeps a journal; check "
-            "the folder's permissions"
-        )
-    return None
-
-
-def network_file_system(path: Path) -> str | None:
-    """The kind of network file system that holds the path; None where its disk is local."""
-    resolved = path.absolute().resolve()
-    mounts = {Path(mount.mountpoint): mount.fstype for mount in psutil.disk_partitions(all=True)}
-    for folder in (resolved, *resolved.parents):
-        if folder in mounts:
-            return mounts[folder] if mounts[folder] in NETWORK_FILE_SYSTEMS else None
+    # Of the folder, where it keeps a journal, SQLite says nothing until the first write.
+    for place, name in ((path, "it"), (path.absolute().parent, "its folder")):
+        if not os.access(place, os.W_OK):
+            mode = stat.S_IMODE(place.stat().st_mode)
+            return f"{name} may not be written; check its permissions (mode {mode:04o})"
     return None

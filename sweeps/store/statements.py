@@ -4,13 +4,11 @@ import importlib
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
     Connection,
-    Insert,
     Select,
     bindparam,
     case,
@@ -98,77 +96,47 @@ def chunks(values: Iterable[Value]) -> Iterator[list[Value]]:
         yield listed[start : start + CHUNK]
 
 
-def one_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
+def one_of(column: Any, values: Iterable[int | str]) -> ColumnElement[bool]:
     """Whether a column has one of these values, of which there may be more than a database takes
     as parameters: they stand in the statement itself.
     """
-    chosen: BindParameter[Any] = bindparam(
-        "chosen", [int(x) for x in values], unique=True, expanding=True, literal_execute=True
-    )
+    some = [x if isinstance(x, str) else int(x) for x in values]
+    chosen: Any = bindparam("chosen", some, unique=True, expanding=True, literal_execute=True)
     condition: ColumnElement[bool] = column.in_(chosen)
     return condition
-
-
-def upsert(connection: Connection, table: type[Base]) -> Any:
-    """An INSERT with the `ON CONFLICT` that the database has."""
-    # Only that of this database: to load PostgreSQL's takes a file's processes 20 ms each.
-    dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
-    return dialect.insert(table)
 
 
 def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
     """Inserts those rows that break no unique constraint, and leaves out the others."""
     if rows:
-        connection.execute(upsert(connection, table).on_conflict_do_nothing(), list(rows))
-
-
-class ConfigText(NamedTuple):
-    """A configuration as it is stored."""
-
-    key: str
-    json: str
-    test_set: str | None
-    """The key of its test set."""
+        # Only that of this database: to load PostgreSQL's takes a file's processes 20 ms each.
+        dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
+        connection.execute(dialect.insert(table).on_conflict_do_nothing(), list(rows))
 
 
 def put_configs(
-    connection: Connection, test_sets: Mapping[str, str], configs: Iterable[ConfigText]
+    connection: Connection,
+    test_sets: Mapping[str, str],
+    configs: Iterable[tuple[str, str, str | None]],
 ) -> dict[str, int]:
     """Adds those of these test sets and configurations that are not there yet.
 
     Args:
         test_sets: fields as JSON by key; strings are stored later.
+        configs: of each its key, its JSON and the key of its test set.
 
     Returns:
         The configurations' ids by their keys, in the order in which they are given.
     """
-    insert_new(connection, TestSetRow, [{"key": x, "json": y} for x, y in test_sets.items()])
-    ids = _ids_of(connection, TestSetRow, test_sets)
-    rows = {
-        key: {"key": key, "json": text, "test_set_id": None if test_set is None else ids[test_set]}
-        for key, text, test_set in configs
-    }
-    insert_new(connection, Config, list(rows.values()))
-    config_ids = _ids_of(connection, Config, rows)
-    return {key: config_ids[key] for key in rows}
 
+    def put(table: type[Config | TestSetRow], rows: Mapping[str, dict[str, Any]]) -> dict[str, int]:
+        insert_new(connection, table, [{"key": key, **row} for key, row in rows.items()])
+        query = select(table.key, table.id).where(one_of(table.key, rows))
+        ids = dict(connection.execute(query).all())
+        return {key: ids[key] for key in rows}
 
-def _ids_of(
-    connection: Connection, table: type[Config | TestSetRow], keys: Iterable[str]
-) -> dict[str, int]:
-    """The ids of the rows that have these keys."""
-    ids: dict[str, int] = {}
-    for some in chunks(keys):
-        query = select(table.key, table.id).where(table.key.in_(some))
-        ids |= dict(connection.execute(query).all())
-    return ids
-
-
-def inserted_id(connection: Connection, statement: Insert) -> int:
-    """Inserts one row; its id."""
-    key = connection.execute(statement).inserted_primary_key
-    assert key is not None
-    return int(key[0])
+    ids = put(TestSetRow, {key: {"json": text} for key, text in test_sets.items()})
+    return put(Config, {x: {"json": y, "test_set_id": ids.get(z or "")} for x, y, z in configs})
 
 
 def insert_sweep(
@@ -187,9 +155,8 @@ def insert_sweep(
     """
     token = launch_token or uuid.uuid4().hex
     values = {"name": name, "description": description, "spec": spec, **others}
-    return inserted_id(
-        connection, insert(Sweep).values(**values, created_at=now(), launch_token=token)
-    )
+    new = insert(Sweep).values(**values, created_at=now(), launch_token=token)
+    return connection.execute(new.returning(Sweep.id)).scalar_one()
 
 
 def queue_runs(connection: Connection, seeded: Iterable[tuple[int, int]]) -> None:
@@ -219,13 +186,10 @@ def wanted_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple
         .where(SweepRun.run_id.in_(run_ids))
     )
     rows = connection.execute(members).all()
-    wants = {spec: json.loads(spec) for spec in {row.spec for row in rows}}
-    states: dict[int, tuple[bool, bool]] = {}
-    for run_id, spec in rows:
-        every, verdict = states.get(run_id, (False, False))
-        every = every or wants[spec].get("checkpoints") == "every_epoch"
-        states[run_id] = (every, verdict or bool(wants[spec].get("verdict", False)))
-    return states
+    specs = {text: json.loads(text) for text in {row.spec for row in rows}}
+    every = {x for x, text in rows if specs[text].get("checkpoints") == "every_epoch"}
+    checked = {x for x, text in rows if specs[text].get("verdict")}
+    return {x: (x in every, x in checked) for x, _ in rows}
 
 
 HAS_UNTIL = Sweep.spec.contains('"until":"')

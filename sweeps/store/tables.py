@@ -14,12 +14,12 @@ from sqlalchemy import (
     REAL,
     BigInteger,
     CheckConstraint,
+    Column,
     Double,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
-    Table,
     Text,
     UniqueConstraint,
 )
@@ -90,11 +90,19 @@ def _key_part(table: str) -> MappedColumn[int]:
     return mapped_column(ForeignKey(f"{table}.id"), primary_key=True)
 
 
+def _word(words: Iterable[str], **others: Any) -> MappedColumn[Any]:
+    return mapped_column(info={"words": words}, **others)
+
+
+def _json(kind: str, **others: Any) -> MappedColumn[Any]:
+    return mapped_column(info={"json": kind}, **others)
+
+
 class Revision(Base):
     """One row of numbers that writes raise, so that whoever remembers something knows it is old."""
 
     __tablename__ = "revision"
-    __table_args__ = (_STRICT,)
+    __table_args__ = (CheckConstraint("id = 1"), _STRICT)
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     configs: Mapped[int] = mapped_column(Big)
     """Raised when configurations are added or deleted."""
@@ -115,14 +123,14 @@ class Sweep(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     description: Mapped[str]
-    spec: Mapped[str]
+    spec: Mapped[str] = _json("object")
     created_at: Mapped[str]
     launch_token: Mapped[str] = mapped_column(unique=True)
     stopped_at: Mapped[str | None]
     """None where its runs are begun by whoever is free."""
     title: Mapped[str] = mapped_column(server_default="")
     note: Mapped[str] = mapped_column(server_default="")
-    tags: Mapped[str] = mapped_column(server_default="[]")
+    tags: Mapped[str] = _json("array", server_default="[]")
     """A JSON array of words by which sweeps are found, sorted."""
     archived_at: Mapped[str | None]
     """None where the sweep is not archived."""
@@ -132,13 +140,17 @@ class DatasetRow(Base):
     """Strings of one's own, that configurations name by their digest."""
 
     __tablename__ = "dataset"
-    __table_args__ = (_NUMBERED,)
+    __table_args__ = (
+        CheckConstraint("length(digest) = 64"),
+        CheckConstraint("row_count >= 1"),
+        _NUMBERED,
+    )
     id: Mapped[int] = mapped_column(primary_key=True)
     digest: Mapped[str] = mapped_column(unique=True)
     """The digest of the content: of all but the name."""
     name: Mapped[str]
     """The name of the file that was read first."""
-    task: Mapped[str]
+    task: Mapped[str] = _word(("file", "pairs", "automaton"))
     row_count: Mapped[int]
     rows: Mapped[bytes]
     """All rows, compressed; `seqcls.strings.datasets` packs them."""
@@ -153,7 +165,7 @@ class TestSetRow(Base):
     __table_args__ = (_NUMBERED,)
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(unique=True)
-    json: Mapped[str]
+    json: Mapped[str] = _json("object")
     digest: Mapped[str | None]
     """The digest of its strings; none before the first results come in, and the strings with
     them."""
@@ -164,7 +176,12 @@ class TestString(Base):
 
     __test__ = False
     __tablename__ = "test_string"
-    __table_args__ = (_BY_KEY,)
+    __table_args__ = (
+        CheckConstraint("label IN (0, 1)"),
+        CheckConstraint("occurrences >= 1"),
+        CheckConstraint("number < 16777216"),
+        _BY_KEY,
+    )
     test_set_id: Mapped[int] = _key_part("test_set")
     number: Mapped[int] = mapped_column(primary_key=True)
     string: Mapped[str]
@@ -174,7 +191,7 @@ class TestString(Base):
     occurrences: Mapped[int]
     target: Mapped[str | None]
     """None for languages."""
-    drawn: Mapped[str | None]
+    drawn: Mapped[str | None] = _word(DRAWN)
     """How it was drawn; None where that is not known, and where the task is no language."""
 
 
@@ -185,13 +202,19 @@ class ShortcutRow(Base):
     """
 
     __tablename__ = "shortcut"
-    __table_args__ = (_STRICT,)
+    __table_args__ = (
+        CheckConstraint("length(training) = 64"),
+        CheckConstraint(
+            "(lengths IS NULL) = (correct IS NULL) AND (lengths IS NULL) <> (reason IS NULL)"
+        ),
+        _STRICT,
+    )
     test_set_id: Mapped[int] = _key_part("test_set")
     training: Mapped[str] = mapped_column(primary_key=True)
     """A hash of the fields that determine the training strings."""
     reader: Mapped[str] = mapped_column(primary_key=True)
     """One of `seqcls.shortcuts.READERS`."""
-    lengths: Mapped[str | None]
+    lengths: Mapped[str | None] = _json("array")
     """A JSON array: of each length its test strings and those read rightly, as often as they
     occur."""
     correct: Mapped[bytes | None]
@@ -208,7 +231,7 @@ class Config(Base):
     __table_args__ = (_NUMBERED,)
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(unique=True)
-    json: Mapped[str]
+    json: Mapped[str] = _json("object")
     test_set_id: Mapped[int | None] = mapped_column(ForeignKey("test_set.id"))
     """None only where an upgrade could not read the configuration."""
 
@@ -220,12 +243,13 @@ class Run(Base):
     __table_args__ = (
         UniqueConstraint("config_id", "model_seed"),
         Index("run_state", "state", "id"),
+        CheckConstraint("train_seconds >= 0"),
         _NUMBERED,
     )
     id: Mapped[int] = mapped_column(primary_key=True)
     config_id: Mapped[int] = mapped_column(ForeignKey("config.id"))
     model_seed: Mapped[int] = mapped_column(Big)
-    state: Mapped[str]
+    state: Mapped[str] = _word(RunState)
     attempt: Mapped[int] = mapped_column(default=0)
     failures: Mapped[int] = mapped_column(default=0)
     worker_id: Mapped[int | None] = mapped_column(ForeignKey("worker.id"))
@@ -239,7 +263,7 @@ class Run(Base):
     fp: Mapped[int | None]
     fn: Mapped[int | None]
     tp: Mapped[int | None]
-    solved_length: Mapped[int | None]
+    solved_length: Mapped[int | None] = mapped_column(info={"least": -1})
     engine: Mapped[str | None]
     engine_reason: Mapped[str | None]
     train_seconds: Mapped[float | None]
@@ -252,17 +276,17 @@ class Run(Base):
     """Strings of trained lengths that it is judged by; None, like the next four, where that is not
     known."""
     wrong_within: Mapped[int | None]
-    within_from: Mapped[str | None]
+    within_from: Mapped[str | None] = _word(get_args(RangeSource))
     """Whose strings these are: those of validation where the test holds fewer than 100."""
     tested_beyond: Mapped[int | None]
     """Test strings longer than any that training draws."""
     wrong_beyond: Mapped[int | None]
     # Last, so that no other column is read through them.
-    lengths: Mapped[str | None]
+    lengths: Mapped[str | None] = _json("array")
     """What it came to at each length: arrays of `sweeps.records.LENGTH_FIELDS`."""
-    losses: Mapped[str | None]
+    losses: Mapped[str | None] = _json("array")
     """Losses of each epoch: arrays of `LOSS_FIELDS`; of a run in training those so far."""
-    errors: Mapped[str | None]
+    errors: Mapped[str | None] = _json("array")
     """The misclassified strings: arrays of `ERROR_FIELDS`."""
 
 
@@ -291,11 +315,11 @@ class Finding(Base):
     __tablename__ = "finding"
     __table_args__ = (Index("finding_kind", "kind"), _STRICT)
     run_id: Mapped[int] = _key_part("run")
-    kind: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str] = _word(FindingKind, primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
     """The attempt that failed; of a proof 1 where it is by the language's own automaton, 0 by a
     learned one; of a cause 0 where most errors are its."""
-    json: Mapped[str]
+    json: Mapped[str] = _json("object")
     """The fields of `sweeps.results.FINDINGS`."""
     digest: Mapped[str]
     certificate: Mapped[bytes | None]
@@ -320,66 +344,21 @@ COUNTS = (*Confusion._fields, "tested", "wrong")
 """Counts of strings that are summed up in a run's own columns."""
 
 
-# What columns take: whole numbers from zero, JSON, one of some words; and what goes together.
-
-_LEAST = {"solved_length": -1}
-
-_WORDS: dict[tuple[str, str], Iterable[str]] = {
-    ("dataset", "task"): ("file", "pairs", "automaton"),
-    ("test_string", "drawn"): DRAWN,
-    ("run", "state"): RunState,
-    ("run", "within_from"): get_args(RangeSource),
-    ("finding", "kind"): FindingKind,
-}
-
-_JSON = {
-    ("sweep", "spec"): "object",
-    ("sweep", "tags"): "array",
-    ("test_set", "json"): "object",
-    ("config", "json"): "object",
-    ("shortcut", "lengths"): "array",
-    ("run", "lengths"): "array",
-    ("run", "losses"): "array",
-    ("run", "errors"): "array",
-    ("finding", "json"): "object",
-}
-
-_TOGETHER = {
-    "revision": ["id = 1"],
-    "dataset": ["length(digest) = 64", "row_count >= 1"],
-    "test_string": ["label IN (0, 1)", "occurrences >= 1", "number < 16777216"],
-    "shortcut": [
-        "length(training) = 64",
-        "(lengths IS NULL) = (correct IS NULL) AND (lengths IS NULL) <> (reason IS NULL)",
-    ],
-    "run": ["train_seconds >= 0"],
-}
-
-
-def _json_checks(name: str, kind: str) -> Iterator[CheckConstraint]:
-    # Before 3.45 SQLite's json_valid(NULL) is false.
-    sqlite = f"{name} IS NULL OR json_valid({name}) AND json_type({name}) = '{kind}'"
-    server = f"{name} IS NULL OR json_typeof(CAST({name} AS json)) = '{kind}'"
-    for dialect, check in (("sqlite", sqlite), ("postgresql", server)):
-        yield CheckConstraint(check).ddl_if(dialect=dialect)
-
-
-def _constrain(table: Table) -> None:
-    for column in table.columns:
-        place = (table.name, column.name)
-        if isinstance(column.type, Integer):
-            table.append_constraint(
-                CheckConstraint(f"{column.name} >= {_LEAST.get(column.name, 0)}")
-            )
-        if place in _WORDS:
-            words = ", ".join(f"'{word}'" for word in _WORDS[place])
-            table.append_constraint(CheckConstraint(f"{column.name} IN ({words})"))
-        if place in _JSON:
-            for check in _json_checks(column.name, _JSON[place]):
-                table.append_constraint(check)
-    for condition in _TOGETHER.get(table.name, ()):
-        table.append_constraint(CheckConstraint(condition))
+def _checks(column: Column[Any]) -> Iterator[CheckConstraint]:
+    """What a column takes: whole numbers from zero, some words, or JSON."""
+    name = column.name
+    if isinstance(column.type, Integer):
+        yield CheckConstraint(f"{name} >= {column.info.get('least', 0)}")
+    if words := column.info.get("words"):
+        yield CheckConstraint(f"{name} IN ({', '.join(map(repr, map(str, words)))})")
+    if kind := column.info.get("json"):
+        # Before 3.45 SQLite's json_valid(NULL) is false.
+        sqlite = f"{name} IS NULL OR json_valid({name}) AND json_type({name}) = '{kind}'"
+        server = f"{name} IS NULL OR json_typeof(CAST({name} AS json)) = '{kind}'"
+        for dialect, check in (("sqlite", sqlite), ("postgresql", server)):
+            yield CheckConstraint(check).ddl_if(dialect=dialect)
 
 
 for _table in Base.metadata.tables.values():
-    _constrain(_table)
+    for _check in [check for column in _table.columns for check in _checks(column)]:
+        _table.append_constraint(_check)

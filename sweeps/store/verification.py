@@ -3,24 +3,20 @@
 SQLite checks its pages and references; everything that was computed stands beside a digest.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, inspect, select
+from sqlalchemy import Connection, inspect, select
 
 from seqcls.errors import StoreBusyError, StoreDamagedError, StoreError
 from sweeps.processes import OnProgress
 from sweeps.results import shortcut_digest
 from sweeps.store import opening
-from sweeps.store.checks import (
-    IMPORTED_JSON,
-    read_config_of_key,
-)
 from sweeps.store.database import Store
 from sweeps.store.findings import read_findings
-from sweeps.store.reads.stored import read_runs
+from sweeps.store.reads.stored import IMPORTED_JSON, read_config, read_runs
 from sweeps.store.reads.test_sets import load_dataset, stored_test_set
 from sweeps.store.statements import chunks
 from sweeps.store.tables import Config, DatasetRow, Run, RunState, ShortcutRow, TestSetRow
@@ -60,92 +56,84 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         StoreBusyError: the database cannot be read now, which says nothing of what is in it.
     """
     damages: list[Damage] = []
-    for what, check in _CHECKS.items():
-        damages += _make(store, what, check)
-    runs: list[int] = []
-    imported = 0
-    with store.read() as connection:
+    runs: dict[int, bool] = {}
+
+    def check(what: str, find: Callable[[Connection], Iterable[tuple[str, str]]]) -> None:
         try:
-            runs = list(connection.scalars(select(Run.id).order_by(Run.id)))
-            of_imported = select(func.count()).select_from(Run).join(Config)
-            is_imported = Config.json.contains(IMPORTED_JSON)
-            imported = connection.scalar(of_imported.where(is_imported)) or 0
+            with store.read() as db:
+                damages.extend(Damage(*found) for found in find(db))
+        except StoreBusyError:
+            raise
         except Exception as error:
-            damages.append(_unreadable("the table of runs", error))
+            # Damaged bytes make the libraries between here and the disk raise anything.
+            damages.append(Damage(what, f"cannot be read ({type(error).__name__}: {error})"))
+
+    def list_runs(db: Connection) -> Iterable[tuple[str, str]]:
+        query = select(Run.id, Config.json.contains(IMPORTED_JSON)).outerjoin(Config)
+        runs.update(db.execute(query.order_by(Run.id)).all())
+        return ()
+
+    for what, find in CHECKS.items():
+        check(what, find)
+    check("the table of runs", list_runs)
     checked = 0
     for some in chunks(runs):
-        damages += _make(store, f"runs {some[0]} to {some[-1]}", partial(_check_runs, some))
+        check(f"runs {some[0]} to {some[-1]}", partial(_check_runs, some))
         checked += len(some)
         if on_progress is not None:
             on_progress(checked, len(runs))
-    return Verification(len(runs), damages, imported)
+    return Verification(len(runs), damages, sum(map(bool, runs.values())))
 
 
-def _make(store: Store, what: str, check: Callable[[Connection], Iterator[Damage]]) -> list[Damage]:
-    """All that a check finds, in a transaction of its own."""
-    try:
-        with store.read() as connection:
-            return list(check(connection))
-    except StoreBusyError:
-        raise
-    except Exception as error:
-        # Damaged bytes make the libraries between here and the disk raise anything.
-        return [_unreadable(what, error)]
-
-
-def _unreadable(what: str, error: Exception) -> Damage:
-    return Damage(what, f"cannot be read ({type(error).__name__}: {error})")
-
-
-def _check_file(connection: Connection) -> Iterator[Damage]:
-    if connection.dialect.name != "sqlite":
+def _check_file(db: Connection) -> Iterator[tuple[str, str]]:
+    if db.dialect.name != "sqlite":
         return
-    for (line,) in connection.exec_driver_sql("PRAGMA integrity_check"):
+    for (line,) in db.exec_driver_sql("PRAGMA integrity_check"):
         if line != "ok":
-            yield Damage("the file", " ".join(str(line).split()))
-    for table, _, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check"):
-        yield Damage("the file", f"a row of {table} refers to none of {parent}")
+            yield "the file", " ".join(str(line).split())
+    for table, _, parent, _ in db.exec_driver_sql("PRAGMA foreign_key_check"):
+        yield "the file", f"a row of {table} refers to none of {parent}"
 
 
-def _check_configs(connection: Connection) -> Iterator[Damage]:
-    for config_id, key, text in connection.execute(select(Config.id, Config.key, Config.json)):
+def _check_configs(db: Connection) -> Iterator[tuple[str, str]]:
+    for config_id, key, text in db.execute(select(Config.id, Config.key, Config.json)):
         try:
-            read_config_of_key(text, key)
+            read_config(text, key)
         except ValueError as error:
-            yield Damage(f"configuration {config_id}", str(error))
+            yield f"configuration {config_id}", str(error)
 
 
-def _check_datasets(connection: Connection) -> Iterator[Damage]:
-    for digest in connection.scalars(select(DatasetRow.digest).order_by(DatasetRow.id)).all():
+def _check_datasets(db: Connection) -> Iterator[tuple[str, str]]:
+    for digest in db.scalars(select(DatasetRow.digest).order_by(DatasetRow.id)).all():
         try:
-            load_dataset(connection, digest)
+            load_dataset(db, digest)
         except StoreDamagedError as error:
-            yield Damage(f"dataset {digest[:12]}", str(error))
+            yield f"dataset {digest[:12]}", str(error)
 
 
-def _check_test_sets(connection: Connection) -> Iterator[Damage]:
-    for set_id, digest in connection.execute(select(TestSetRow.id, TestSetRow.digest)).all():
-        strings = stored_test_set(connection, set_id)
+def _check_test_sets(db: Connection) -> Iterator[tuple[str, str]]:
+    for set_id, digest in db.execute(select(TestSetRow.id, TestSetRow.digest)).all():
+        strings = stored_test_set(db, set_id)
         if (strings.digest if len(strings.texts) else None) != digest:
-            yield Damage(f"test set {set_id}", "its strings do not fit its digest")
+            yield f"test set {set_id}", "its strings do not fit its digest"
 
 
-def _check_shortcuts(connection: Connection) -> Iterator[Damage]:
+def _check_shortcuts(db: Connection) -> Iterator[tuple[str, str]]:
     query = select(inspect(ShortcutRow).local_table, TestSetRow.digest.label("strings"))
-    for row in connection.execute(query.join(TestSetRow)).mappings():
+    for row in db.execute(query.join(TestSetRow)).mappings():
         if shortcut_digest(row["strings"], dict(row)) != row["digest"]:
             what = f"test set {row['test_set_id']}, reader {row['reader']!r}"
-            yield Damage(what, "what it reads rightly does not fit its digest")
+            yield what, "what it reads rightly does not fit its digest"
 
 
-def _check_findings(connection: Connection) -> Iterator[Damage]:
-    for found in read_findings(connection):
+def _check_findings(db: Connection) -> Iterator[tuple[str, str]]:
+    for found in read_findings(db):
         if not found.fits:
             what = f"run {found.run_id} (model seed {found.model_seed})"
-            yield Damage(what, f"its {found.kind} does not fit its digest")
+            yield what, f"its {found.kind} does not fit its digest"
 
 
-_CHECKS: dict[str, Callable[[Connection], Iterator[Damage]]] = {
+CHECKS = {
     "the file": _check_file,
     "the configurations": _check_configs,
     "the datasets": _check_datasets,
@@ -155,10 +143,10 @@ _CHECKS: dict[str, Callable[[Connection], Iterator[Damage]]] = {
 }
 
 
-def _check_runs(run_ids: Sequence[int], connection: Connection) -> Iterator[Damage]:
-    for stored in read_runs(connection, run_ids):
+def _check_runs(run_ids: Sequence[int], db: Connection) -> Iterator[tuple[str, str]]:
+    for stored in read_runs(db, run_ids):
         if stored.run["state"] == RunState.DONE and (misfit := stored.misfit()) is not None:
-            yield Damage(f"run {stored.run['id']} (model seed {stored.run['model_seed']})", misfit)
+            yield f"run {stored.run['id']} (model seed {stored.run['model_seed']})", misfit
 
 
 def damage_of_last_opened() -> str | None:

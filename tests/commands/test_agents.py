@@ -204,7 +204,7 @@ def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None
     async def talk(ask: Ask) -> None:
         assert (await ask("estimate", specification=grows))["may_grow_to"] == 12
         said = await ask("launch", specification=grows)
-        assert "asks for 2 models and may grow until 12 are to train, and 5 may still" in said
+        assert "asks for up to 12 models, and 5 may still" in said
         named = [SMALL.replace("small", f"{x}").replace("0..1", f"{x}..{x + 1}") for x in (2, 4, 6)]
         at_once = await asyncio.gather(*(ask("launch", specification=each) for each in named))
         assert sorted(isinstance(each, str) for each in at_once) == [False, False, True]
@@ -216,7 +216,7 @@ def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None
     async def another(ask: Ask) -> None:
         assert (await ask("launch", specification=SMALL)).endswith("larger allowance")
         few = SMALL.replace("0..1", "0..0").replace("[fixed]", 'until = "learned ± 45 %"\n[fixed]')
-        assert "may grow until 1 are" not in await ask("launch", specification=few)
+        assert "asks for up to 1 model" not in await ask("launch", specification=few)
         few = few.replace("[fixed]", "most_seeds = 1\n[fixed]")
         assert (await ask("launch", specification=few))["may_still_be_launched"] == 0
 

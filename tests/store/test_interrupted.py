@@ -222,7 +222,7 @@ GONE: dict[Callable[[Path], None], str] = {
     empty: "was emptied or replaced while it was open",
     replace_by_empty: "was emptied or replaced while it was open",
     replace_by_another: "was replaced by another file while it was open",
-    Path.unlink: "cannot be opened; check that it and its folder are there",
+    Path.unlink: "check that it and its folder are there",
 }
 
 

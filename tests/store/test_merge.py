@@ -65,7 +65,8 @@ def test_different_results_for_the_same_run_are_said_and_ours_are_kept(
     before = contents(filled(store))
     merged = writer.merge(store, filled(other, first=1))
     assert len(merged.conflicts) == 3
-    assert merged.conflicts[0].startswith("run 1 (model seed 0): confusion matrix, losses, results")
+    told = "run 1 (model seed 0): other best_validation_loss, fn, tested"
+    assert merged.conflicts[0].startswith(told)
     assert contents(store) == before
 
 

@@ -190,7 +190,7 @@ def test_other_outputs_of_the_same_run_are_said_and_ours_are_kept(
         patched.setattr(transductions, "GIVEN", GIVEN[::-1])
         before = contents(filled(other, fixed=TASK, model_seeds=[0, 1]))
     (conflict,) = writer.merge(other, open_reader(str(eleven))).conflicts
-    assert conflict.startswith("run 2 (model seed 1): misclassified strings differ")
+    assert conflict == "run 2 (model seed 1): other errors"
     (own,) = rows(other, "SELECT errors FROM run WHERE id = 2")
     assert read_errors(own[0]).outputs == GIVEN[::-1]
     assert before["run"] != contents(other)["run"], "the others are taken over"

@@ -35,6 +35,7 @@ from sweeps.api.old_pages.searching import (
     string_errors,
     strings_by_drawn,
 )
+from sweeps.api.old_pages.store_shortcuts import best_shortcuts
 from sweeps.store.database import limit_reads
 from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.explained import causes, forgettings, not_learned, sensitivity
@@ -69,7 +70,6 @@ from sweeps.store.reads.queries import (
 from sweeps.store.reads.selection import KINDS, View, WrittenValue
 from sweeps.store.reads.shortcuts import (
     best_shortcut,
-    best_shortcuts,
     deciding,
     shortcut_scores,
     shortcut_shares,

@@ -15,7 +15,6 @@ from seqcls.imported import PREFIX, fields_known, in_columns
 from seqcls.problem import unread_fields
 from sweeps.records import LOSS_FIELDS, OUTPUT_COUNTS, read_rows
 from sweeps.results import RECORDS, exact_type
-from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.database import Store
 from sweeps.store.findings import read_findings
 from sweeps.store.reads import frames
@@ -24,7 +23,7 @@ from sweeps.store.reads.selection import (
     WrittenValue,
     is_value,
 )
-from sweeps.store.reads.stored import config_of, length_frame, read_runs
+from sweeps.store.reads.stored import IMPORTED_JSON, config_of, length_frame, read_runs
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.statements import one_of
 from sweeps.store.tables import (

@@ -1,26 +1,25 @@
 """What shortcut readers make of test sets, as it is stored; and which have not been asked yet."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import exists, func, select
+from sqlalchemy import exists, select
 
 from seqcls.errors import SeqclsError
 from seqcls.problem import Problem, resolve
 from seqcls.shortcuts import READERS, decided_by, training_key
 from seqcls.tasks import TASKS
 from sweeps.records import read_rows
-from sweeps.store.checks import read_config
 from sweeps.store.database import Store
 from sweeps.store.reads.misclassified import DrawnStrings
 from sweeps.store.reads.overview import languages
-from sweeps.store.reads.stored import problem_of
-from sweeps.store.statements import one_of
+from sweeps.store.reads.stored import problem_of, read_config
+from sweeps.store.statements import fetch, one_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow
 
 
@@ -82,14 +81,12 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
         (strings, each as often as it occurs); a reader that cannot be fitted has one row without a
         length. Of tests that no readers were asked about there are no rows.
     """
-    found: list[tuple[Any, ...]] = []
-    for trained, ids, rows in _rows(store, config_ids, ("reader", "reason", "lengths")):
-        for reader, reason, lengths in rows:
-            each: list[tuple[Any, ...]]
-            each = [(x, x in trained, *row) for x, *row in read_rows(lengths)]
-            each = each or [(None, None, 0, 0)]
-            found += [(config_id, reader, reason, *row) for config_id in ids for row in each]
-    found.sort(key=lambda row: (row[0], _place(row[1])))
+    asked = _readers(store, config_ids, "reason", "lengths")
+    found = [
+        (row.config_id, row.reader, row.reason, x, None if x is None else x in row.trained, *counts)
+        for row in asked
+        for x, *counts in read_rows(row.lengths) or [[None, 0, 0]]
+    ]
     columns = ["config_id", "reader", "reason", "length", "within", "tested", "right"]
     types: dict[str, Any]
     types = {"config_id": int, "length": "Int64", "within": "boolean", "tested": int, "right": int}
@@ -106,15 +103,12 @@ def best_shortcut(scores: pd.DataFrame) -> pd.DataFrame:
         scores: as `shortcut_scores` gives them.
     """
     fitted = scores[scores["length"].notna()]
-    rights = fitted.groupby(["config_id", "reader"])["right"].sum()
-    ranked = sorted(rights.index, key=lambda key: _rank(key[1], rights[key]))
-    best = pd.DataFrame(ranked, columns=["config_id", "reader"]).drop_duplicates("config_id")
+    rights = fitted.groupby(["config_id", "reader"], as_index=False)["right"].sum()
+    ranked = rights.assign(place=rights["reader"].map(_place)).sort_values(
+        ["right", "place"], ascending=[False, True]
+    )
+    best = ranked.drop_duplicates("config_id")[["config_id", "reader"]]
     return fitted.merge(best, on=["config_id", "reader"])
-
-
-def _rank(reader: str, right: int) -> tuple[int, int]:
-    """What readers are ordered by, the best first, by the strings that they are right on."""
-    return -right, _place(reader)
 
 
 def _place(reader: str) -> int:
@@ -132,45 +126,17 @@ def shortcut_shares(scores: pd.DataFrame) -> pd.DataFrame:
         scores: as `shortcut_scores` gives them, or the best of them.
     """
     fitted = scores[scores["length"].notna()]
-    sums = {}
-    for name, chosen in (
-        ("within", fitted["within"].astype(bool)),
-        ("beyond", ~fitted["within"].astype(bool)),
-        ("whole", fitted["length"].notna()),
-    ):
-        counts = fitted[["tested", "right"]].where(chosen, 0)
-        both = counts.groupby([fitted["config_id"], fitted["reader"]], sort=False).sum()
-        sums[name] = (both["right"] / both["tested"].where(both["tested"] > 0)).astype(float)
-    return pd.DataFrame(sums).reset_index()
-
-
-def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
-    """What the best reader of each configuration's test reaches: worked out once for each test.
-
-    Returns:
-        config_id, reader, within, beyond and whole, as `shortcut_shares`, tested (strings, each as
-        often as it occurs) and all_read (whether the models were tested on all of them); no row of
-        a test that no readers were asked about.
-    """
-    found: list[tuple[Any, ...]] = []
-    for trained, ids, rows in _rows(store, config_ids, ("reader", "lengths")):
-        read = {reader: read_rows(lengths) for reader, lengths in rows if lengths}
-        if not read:
-            continue
-        best = min(read, key=lambda x: _rank(x, sum(right for *_, right in read[x])))
-        counts = np.array([row[1:] for row in read[best]])  # strings, and right ones
-        within = np.array([row[0] in trained for row in read[best]])
-        sums = [counts[chosen].sum(axis=0) for chosen in (within, ~within, slice(None))]
-        shares = [right / strings if strings else np.nan for strings, right in sums]
-        found += [(config_id, best, *shares, sums[-1][0]) for config_id in ids]
-    types = {"config_id": int, "reader": str, "within": float, "beyond": float, "whole": float}
-    best_of_each = pd.DataFrame(found, columns=[*types, "tested"]).astype({**types, "tested": int})
-    query = select(Run.config_id, func.max(Run.tested)).group_by(Run.config_id)
-    with store.read() as connection:
-        read_of = one_of(Run.config_id, [row[0] for row in found])
-        tested = {row[0]: row[1] for row in connection.execute(query.where(read_of))}
-    all_read = np.array([tested.get(row[0]) == row[-1] for row in found], dtype=bool)
-    return best_of_each.assign(all_read=all_read)
+    within = fitted["within"].astype(bool)
+    ranges = {"within": within, "beyond": ~within, "whole": within | ~within}
+    counts = {
+        (name, what): fitted[what].where(chosen, 0)
+        for name, chosen in ranges.items()
+        for what in ("tested", "right")
+    }
+    keys = [fitted["config_id"], fitted["reader"]]
+    sums = pd.DataFrame(counts, index=fitted.index).groupby(keys, sort=False).sum()
+    shares = {x: sums[x, "right"] / sums[x, "tested"].where(sums[x, "tested"] > 0) for x in ranges}
+    return pd.DataFrame(shares, dtype=float).reset_index()
 
 
 def deciding(store: Store, config_ids: Collection[int]) -> dict[int, str | None]:
@@ -193,18 +159,18 @@ def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFram
         often as it occurs); no row of tests of whose strings that is not known.
     """
     found: list[tuple[Any, ...]] = []
-    every = list(_rows(store, config_ids, ("test_set_id", "reader", "correct")))
+    asked = _readers(store, config_ids, "correct")
     with store.read() as connection:
-        for _, ids, rows in every:
-            strings = DrawnStrings.read(connection, rows[0].test_set_id) if rows else None
-            for _, reader, correct in rows:
-                if strings is None or not isinstance(correct, bytes | memoryview):
-                    continue
-                right = np.unpackbits(np.frombuffer(correct, dtype=np.uint8)).astype(bool)
-                if len(right) >= len(strings.numbers):
-                    right = right[: len(strings.numbers)]
-                    counted = strings.tally(np.ones_like(right), right)
-                    found += [(x, reader, *counts) for x in ids for counts in counted]
+        drawn = cache(partial(DrawnStrings.read, connection))
+        for row in asked:
+            strings = drawn(row.test_set_id)
+            if strings is None or row.correct is None:
+                continue
+            bits = np.unpackbits(np.frombuffer(row.correct, dtype=np.uint8)).astype(bool)
+            right = bits[: len(strings.numbers)]
+            if len(right) == len(strings.numbers):
+                counted = strings.tally(np.ones_like(right), right)
+                found += [(row.config_id, row.reader, *counts) for counts in counted]
     return pd.DataFrame(found, columns=["config_id", "reader", "drawn", "tested", "right"])
 
 
@@ -214,37 +180,50 @@ def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
     Shares of the test strings of trained lengths, and of those of others; missing where no reader
     was asked, or none could be fitted.
     """
-    shares = best_shortcuts(store, set(runs["config_id"].tolist())).set_index("config_id")
-    reached = {
-        f"shortcut_{name}": runs["config_id"].map(shares[name]).astype(float)
-        for name in ("within", "beyond")
-    }
-    return runs.assign(**reached)
+    tests = tests_of(store, set(runs["config_id"]))
+    scores = shortcut_scores(store, set(tests["first"]))
+    shares = shortcut_shares(best_shortcut(scores)).set_index("config_id")
+    first = runs["config_id"].map(tests.set_index("config_id")["first"])
+    reached = {x: first.map(shares[x]).astype(float) for x in ("within", "beyond")}
+    return runs.assign(**{f"shortcut_{name}": values for name, values in reached.items()})
 
 
-def _rows(
-    store: Store, config_ids: Collection[int], names: Sequence[str]
-) -> Iterator[tuple[range, list[int], list[Any]]]:
-    """Columns of the rows of each test and training that these configurations have.
+def tests_of(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
+    """The tests of those of these configurations that some readers may have been asked about.
 
-    Each with the lengths of the training strings and the ids of its configurations.
+    Returns:
+        config_id, test_set_id, training (a hash of what determines the training strings), trained
+        (their lengths) and first (the first of the configurations with this test and training).
     """
-    columns = [getattr(ShortcutRow, name) for name in names]
+    query = (
+        select(Config.id, Config.json, Config.test_set_id)
+        .where(Config.test_set_id.in_(select(ShortcutRow.test_set_id)))
+        .where(one_of(Config.id, config_ids))
+        .order_by(Config.id)
+    )
     with store.read() as connection:
-        known = set(connection.scalars(select(ShortcutRow.test_set_id).distinct()))
-        if not known:
-            return
-        query = select(Config.id, Config.json, Config.test_set_id)
-        query = query.where(one_of(Config.id, config_ids), one_of(Config.test_set_id, known))
-        tests: dict[tuple[int, str], tuple[range, list[int]]] = {}
-        for config_id, text, test_set_id in connection.execute(query.order_by(Config.id)):
-            training = _training(text)
-            if training is not None and test_set_id is not None:
-                key, lengths = training
-                tests.setdefault((test_set_id, key), (lengths, []))[1].append(config_id)
-        for (test_set_id, key), (trained, ids) in tests.items():
-            own = select(*columns).where(ShortcutRow.test_set_id == test_set_id)
-            yield trained, ids, list(connection.execute(own.where(ShortcutRow.training == key)))
+        found = [
+            (config_id, test_set_id, *training)
+            for config_id, text, test_set_id in connection.execute(query)
+            if (training := _training(text)) is not None
+        ]
+    tests = pd.DataFrame(found, columns=["config_id", "test_set_id", "training", "trained"])
+    tests = tests.astype({"config_id": int, "test_set_id": int, "training": object})
+    by_test = tests.groupby(["test_set_id", "training"])["config_id"]
+    return tests.assign(first=by_test.transform("min"))
+
+
+def _readers(store: Store, config_ids: Collection[int], *columns: str) -> list[Any]:
+    """The rows of `tests_of`, each with every reader that was asked, and these columns of it."""
+    tests = tests_of(store, config_ids)
+    names = ("test_set_id", "training", "reader", *columns)
+    query = select(*(getattr(ShortcutRow, name) for name in names))
+    with store.read() as connection:
+        of_tests = query.where(one_of(ShortcutRow.test_set_id, set(tests["test_set_id"])))
+        asked = pd.DataFrame(fetch(connection, of_tests)[1], columns=names, dtype=object)
+    asked = asked.astype({"test_set_id": int})
+    asked = asked.sort_values("reader", key=lambda readers: readers.map(_place), kind="stable")
+    return list(tests.merge(asked, on=["test_set_id", "training"]).itertuples())
 
 
 @lru_cache(maxsize=2**15)

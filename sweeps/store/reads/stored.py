@@ -11,11 +11,10 @@ from jaxtyping import Int64
 from sqlalchemy import Connection, func, select
 
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError, StoreDamagedError
+from seqcls.errors import ConfigError, SeqclsError, StoreDamagedError
 from seqcls.problem import Problem, resolve
 from sweeps.records import LENGTH_COUNTS, LENGTH_FIELDS, Errors, read_errors
 from sweeps.results import run_digest
-from sweeps.store.checks import read_config, read_config_of_key
 from sweeps.store.statements import chunks, one_of
 from sweeps.store.tables import Checkpoint, Config, Run, RunState, TestSetRow
 
@@ -30,8 +29,6 @@ class StoredRun:
     """A run's row, the key of its configuration and its weights."""
 
     key: str
-    config: str | None
-    """Its configuration, as JSON."""
     test_set: str | None
     """The digest of its test set."""
     run: Row
@@ -52,11 +49,45 @@ class StoredRun:
 
     def misfit(self) -> str | None:
         """How a finished run's results do not fit their digest; None where they do."""
-        if self.config is None:
-            return "its configuration is missing"
-        if self.digest() != self.run["digest"]:
-            return "its results do not fit its digest"
-        return None
+        fits = self.digest() == self.run["digest"]
+        return None if fits else "its results do not fit its digest"
+
+
+IMPORTED_JSON = '"imported":"{'
+"""Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
+
+
+def read_config(text: str, key: str | None = None) -> RunConfig:
+    """The configuration in a row's JSON.
+
+    Args:
+        key: the one that stands beside it, where it must be its own.
+
+    Raises:
+        ValueError: it is none, or has another key.
+    """
+    try:
+        config = RunConfig.from_mapping(json.loads(text))
+    except (ConfigError, ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"cannot be read ({' '.join(str(error).split())[:200]})") from None
+    if key is not None and config.key != key:
+        raise ValueError(f"its key is {key[:16]!r}, not that of its json")
+    return config
+
+
+def config_of(row_id: int, text: str, key: str | None = None) -> RunConfig:
+    """A row of `config` as what it says.
+
+    Args:
+        key: the one that it must have, for training: results are stored under it.
+
+    Raises:
+        StoreDamagedError: it is no configuration, or has another key.
+    """
+    try:
+        return read_config(text, key)
+    except ValueError as error:
+        raise StoreDamagedError(f"config {row_id}: {error}") from None
 
 
 def problem_of(text: str) -> Problem | None:
@@ -72,28 +103,12 @@ def _resolve_text(text: str) -> Problem:
     return resolve(read_config(text))
 
 
-def config_of(row_id: int, text: str, key: str | None = None) -> RunConfig:
-    """A row of `config` as what it says.
-
-    Args:
-        key: the one that it must have, for training: results are stored under it.
-
-    Raises:
-        StoreDamagedError: it is no configuration, or has another key.
-    """
-    try:
-        return read_config(text) if key is None else read_config_of_key(text, key)
-    except ValueError as error:
-        raise StoreDamagedError(f"config {row_id}: {error}") from None
-
-
 def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[StoredRun]:
     """Everything stored about those of these runs that exist, in ascending order."""
     query = (
         select(
             Run.__table__,
             Config.key.label("config_key"),
-            Config.json.label("config_json"),
             TestSetRow.digest.label("test_set"),
         )
         .outerjoin(Config, Config.id == Run.config_id)
@@ -107,13 +122,8 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
     for run_id, epoch, blob in connection.execute(stored):
         weights.setdefault(run_id, {})[epoch] = bytes(blob)
     for run in connection.execute(query).mappings().all():
-        yield StoredRun(
-            key=str(run["config_key"]),
-            config=run["config_json"],
-            test_set=run["test_set"],
-            run=dict(run),
-            checkpoints=weights.get(run["id"], {}),
-        )
+        saved = weights.get(run["id"], {})
+        yield StoredRun(str(run["config_key"]), run["test_set"], dict(run), saved)
 
 
 # What runs came to by length: JSON is read and reduced run by run, since a million small lists at
@@ -132,35 +142,28 @@ def texts_of(
 
 def length_rows(text: str | None) -> Int64[np.ndarray, "length field"]:
     """`LENGTH_FIELDS` at each length; -1 where there is no such count."""
-    width = len(LENGTH_FIELDS)
     # Counts are never negative.
     rows = json.loads((text or "[]").replace("null", "-1"))
-    table = np.full((len(rows), width), -1, dtype=np.int64)
+    table = np.full((len(rows), len(LENGTH_FIELDS)), -1, dtype=np.int64)
     if rows:
         table[:, : len(rows[0])] = rows
     return table
-
-
-def length_table(connection: Connection, run_ids: Iterable[int]) -> Int64[np.ndarray, "row field"]:
-    """The rows of `length_rows` of these runs one below the other, each after its run's id."""
-    parts = [
-        np.column_stack([np.full(len(rows), run_id), rows])
-        for run_id, text in texts_of(connection, run_ids, "lengths")
-        for rows in [length_rows(text)]
-    ]
-    return np.concatenate([np.empty((0, len(LENGTH_FIELDS) + 1), dtype=np.int64), *parts])
 
 
 def length_frame(connection: Connection, run_ids: Iterable[int]) -> "pd.DataFrame":
     """These runs' counts: run_id, length and `LENGTH_COUNTS`, missing where there is none."""
     import pandas as pd
 
-    table = length_table(connection, run_ids)
-    places = {name: place for place, name in enumerate(("run_id", *LENGTH_FIELDS))}
+    parts = [
+        np.column_stack([np.full(len(rows), run_id), rows])
+        for run_id, text in texts_of(connection, run_ids, "lengths")
+        for rows in [length_rows(text)]
+    ]
+    table = np.concatenate([np.empty((0, len(LENGTH_FIELDS) + 1), dtype=np.int64), *parts])
     columns = {
         name: pd.arrays.IntegerArray(values, values < 0) if (values < 0).any() else values
         for name in ("run_id", "length", *LENGTH_COUNTS)
-        for values in [table[:, places[name]].copy()]
+        for values in [table[:, ("run_id", *LENGTH_FIELDS).index(name)].copy()]
     }
     return pd.DataFrame(columns)
 

@@ -44,9 +44,11 @@ def stored_datasets(store: Store) -> dict[str, str]:
     columns = (table.digest, table.name, table.task, table.row_count)
     with store.read() as connection:
         rows = connection.execute(select(*columns).order_by(table.id.desc())).all()
-    what = {StoredAutomaton.task: "states"}
-    sizes = {row.digest: f"{row.row_count:,} {what.get(row.task, 'rows')}" for row in rows}
-    return {row.digest: f"{row.name} (task = {row.task}, {sizes[row.digest]})" for row in rows}
+    what = {row.task: "states" if row.task == StoredAutomaton.task else "rows" for row in rows}
+    return {
+        row.digest: f"{row.name} (task = {row.task}, {row.row_count:,} {what[row.task]})"
+        for row in rows
+    }
 
 
 def names_of_datasets(connection: Connection) -> dict[str, str]:
@@ -62,26 +64,18 @@ def names_of_datasets(connection: Connection) -> dict[str, str]:
 
 def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
     """The strings of a test set as they are stored; none where none are."""
-    test_string = tables.TestString
-    query = select(
-        test_string.string,
-        test_string.length,
-        test_string.label,
-        test_string.occurrences,
-        test_string.target,
-        test_string.drawn,
+    names = ("string", "length", "label", "occurrences", "target", "drawn")
+    table = tables.TestString
+    query = select(*(getattr(table, name) for name in names))
+    ordered = query.where(table.test_set_id == test_set_id).order_by(table.number)
+    rows = fetch(connection, ordered)[1]
+    texts, lengths, labels, times, targets, drawn = (
+        zip(*rows, strict=True) if rows else [()] * len(names)
     )
-    ordered = query.where(test_string.test_set_id == test_set_id).order_by(test_string.number)
-    _, rows = fetch(connection, ordered)
-    texts, lengths, labels, occurrences, targets, drawn = (
-        zip(*rows, strict=True) if rows else ((), (), (), (), (), ())
-    )
-    counts = (np.array(column, dtype=np.int64) for column in (lengths, occurrences))
-    of_language = all(target is None for target in targets) and None not in labels
-    bits = np.array(labels, dtype=np.int64) > 0 if of_language else None
-    target_texts = None if of_language else [str(target) for target in targets]
-    length, times = counts
-    return TestSet(texts, length, bits, times, target_texts, drawn)
+    length, occurrences = (np.array(column, dtype=np.int64) for column in (lengths, times))
+    if None in labels or any(target is not None for target in targets):
+        return TestSet(texts, length, None, occurrences, [str(x) for x in targets], drawn)
+    return TestSet(texts, length, np.array(labels, dtype=np.int64) > 0, occurrences, None, drawn)
 
 
 def are_tested(config: RunConfig, test: TestSet) -> Bool[np.ndarray, " string"]:

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, exists, insert, select, update
 from sweeps.grid.grouping import RunGroup
 from sweeps.store.database import Store
 from sweeps.store.reads.workers import dead_workers, this_host, time_of
-from sweeps.store.statements import inserted_id, wanted_of
+from sweeps.store.statements import wanted_of
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun, Worker, now
 
 
@@ -32,7 +32,8 @@ def register_worker(store: Store) -> int:
     values = {"host": this_host(), "pid": os.getpid(), "started_at": now()}
     with store.write(quiet=True) as connection:
         values["heartbeat_at"] = time_of(connection)
-        return inserted_id(connection, insert(Worker).values(**values))
+        new = insert(Worker).values(**values).returning(Worker.id)
+        return connection.execute(new).scalar_one()
 
 
 def beat(store: Store, worker_id: int) -> None:

@@ -36,35 +36,25 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
         MachineError: they were tested on other strings than those that are stored; nothing is kept.
     """
     config = claimed.runs[0].config
-    tested = [outcome for outcome in outcomes if outcome.evaluation is not None]
+    tested = {x.evaluation.test_set for x in outcomes if x.evaluation is not None}
     drawn = missing_test_set(store, config) if tested else None
     with store.write() as connection:
         held = _held_runs(connection, claimed)
-        if tested and held:
-            _check_test_sets(tested, store_test_set(connection, config, drawn))
-        done: list[tuple[PlannedRun, RunResult]] = []
-        for run, outcome in zip(claimed.runs, outcomes, strict=True):
-            if run.id not in held:
-                continue
-            if outcome.failure is None:
-                done.append((run, outcome))
-            else:
-                # Training again would end like that again: nothing in it is left to chance.
-                _insert_failure(connection, claimed, run.id, outcome.failure, final=True)
-        insert_results(connection, done)
-    return len(held)
-
-
-def _check_test_sets(tested: Sequence[RunResult], stored: str | None) -> None:
-    """Refuses results by which the numbers of misclassified strings would mean other strings."""
-    for outcome in tested:
-        assert outcome.evaluation is not None
-        if outcome.evaluation.test_set != stored:
+        # On others the numbers of misclassified strings would mean other strings.
+        if tested and held and tested != {store_test_set(connection, config, drawn)}:
             raise MachineError(
                 "this machine draws other test strings than those that the database holds: use one "
                 "version of seqcls, of NumPy and of every plug-in on all machines; no run is "
                 "charged with it"
             )
+        pairs = zip(claimed.runs, outcomes, strict=True)
+        mine = [(run, outcome) for run, outcome in pairs if run.id in held]
+        for run, outcome in mine:
+            if outcome.failure is not None:
+                # Training again would end like that again: nothing in it is left to chance.
+                _insert_failure(connection, claimed, run.id, outcome.failure, final=True)
+        insert_results(connection, [pair for pair in mine if pair[1].failure is None])
+    return len(held)
 
 
 def record_lost(store: Store, claimed: Claim, reason: str) -> None:
@@ -115,27 +105,24 @@ def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunR
     """Stores these runs' results, one statement per table."""
     weights = [(run.id, *one) for run, outcome in done for one in outcome.checkpoints.items()]
     insert_rows(connection, Checkpoint, weights)
-    if done:
-        changes = [_done_values(run.id, outcome) for run, outcome in done]
+    changes = [
+        {
+            "updated_id": run.id,
+            "state": RunState.DONE,
+            "error": None,
+            "finished_at": now(),
+            **{x: getattr(outcome, x) for x in ("engine", "engine_reason", "train_seconds")},
+            "digest": outcome.digest,
+            **outcome.summary(),
+            **outcome.records(),
+        }
+        for run, outcome in done
+    ]
+    if changes:
         connection.execute(_update_of(tuple(changes[0])), changes)
     for run, outcome in done:
         if outcome.verdict is not None:
             put_findings(connection, run.id, FindingKind.VERDICT, {0: asdict(outcome.verdict)})
-
-
-def _done_values(run_id: int, outcome: RunResult) -> dict[str, Any]:
-    return {
-        "updated_id": run_id,
-        "state": RunState.DONE,
-        "error": None,
-        "finished_at": now(),
-        "engine": outcome.engine,
-        "engine_reason": outcome.engine_reason,
-        "train_seconds": outcome.train_seconds,
-        "digest": outcome.digest,
-        **outcome.summary(),
-        **outcome.records(),
-    }
 
 
 @cache

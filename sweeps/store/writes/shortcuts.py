@@ -1,15 +1,12 @@
 """Stores what shortcut readers make of test sets."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Bool
 from sqlalchemy import Connection, inspect, select
 
 from seqcls.evaluation import drawn_test_set
 from seqcls.fields import TestSet
-from seqcls.problem import Problem
-from seqcls.shortcuts import Shortcut, read_test, training_key
+from seqcls.shortcuts import read_test
 from sweeps.records import rows_text
 from sweeps.results import shortcut_digest
 from sweeps.store.database import Store
@@ -23,6 +20,8 @@ from sweeps.store.writes.test_sets import fill_drawn
 def fit_shortcuts(store: Store, unread: Unread) -> str | None:
     """Fits the readers of one test set and training, asks them and stores what they say.
 
+    What is stored already stays, but how the test's strings were drawn is added.
+
     Returns:
         Why there is nothing to say of the stored strings; None where it is stored.
 
@@ -33,33 +32,22 @@ def fit_shortcuts(store: Store, unread: Unread) -> str | None:
     test = drawn_test_set(problem)
     if test.digest != unread.digest:
         return "its strings are not those that are drawn now"
-    store_shortcuts(store, unread.test_set_id, problem, test, read_test(problem))
-    return None
-
-
-def store_shortcuts(
-    store: Store, test_set_id: int, problem: Problem, test: TestSet, shortcuts: Sequence[Shortcut]
-) -> None:
-    """Stores what readers make of a test set, and how its strings were drawn.
-
-    What is stored already stays.
-    """
-    key, rows = training_key(problem), []
-    for each in shortcuts:
-        right = each.right
+    rows = []
+    for shortcut in read_test(problem):
+        right = shortcut.right
         row = {
-            "training": key,
-            "reader": each.reader,
+            "training": unread.training,
+            "reader": shortcut.reader,
             "lengths": None if right is None else rows_text(_count_by_length(test, right)),
             "correct": None if right is None else np.packbits(right).tobytes(),
-            "reason": each.obstacle,
+            "reason": shortcut.obstacle,
         }
         digest = shortcut_digest(test.digest, row)
-        rows.append({**row, "test_set_id": test_set_id, "digest": digest})
+        rows.append({**row, "test_set_id": unread.test_set_id, "digest": digest})
     with store.write() as connection:
         insert_new(connection, ShortcutRow, rows)
-        if test.drawn is not None:
-            fill_drawn(connection, test_set_id, test.drawn)
+        fill_drawn(connection, unread.test_set_id, test.drawn or ())
+    return None
 
 
 def copy_shortcuts(source: Connection, target: Connection) -> None:
@@ -73,8 +61,8 @@ def copy_shortcuts(source: Connection, target: Connection) -> None:
         if digest is None or (our_id := here.get((key, digest))) is None:
             continue
         strings = stored_test_set(source, their_id)
-        if strings.drawn is not None and strings.digest == digest:
-            fill_drawn(target, our_id, strings.drawn)
+        if strings.digest == digest:
+            fill_drawn(target, our_id, strings.drawn or ())
         theirs = select(inspect(ShortcutRow).local_table).where(ShortcutRow.test_set_id == their_id)
         rows = [dict(row) for row in source.execute(theirs).mappings()]
         whole = [row for row in rows if shortcut_digest(digest, row) == row["digest"]]
@@ -84,7 +72,6 @@ def copy_shortcuts(source: Connection, target: Connection) -> None:
 def _count_by_length(test: TestSet, right: Bool[np.ndarray, " string"]) -> list[list[int]]:
     """Lengths of test strings, how many each has, and how many of them a reader is right on."""
     lengths = np.unique(test.lengths)
-    tested = np.bincount(test.lengths, test.occurrences)[lengths]
-    read = np.bincount(test.lengths, test.occurrences * right)[lengths]
-    counts: list[list[int]] = np.column_stack([lengths, tested, read]).astype(int).tolist()
-    return counts
+    counts = [np.bincount(test.lengths, test.occurrences * x)[lengths] for x in (1, right)]
+    rows: list[list[int]] = np.column_stack([lengths, *counts]).astype(int).tolist()
+    return rows

@@ -19,10 +19,9 @@ from sweeps.grid.spec import SweepSpec, spec_as_written
 from sweeps.grid.written_spec import MAX_RUNS, Seeds
 from sweeps.store.database import Store, take_turns
 from sweeps.store.statements import (
-    ConfigText,
-    chunks,
     in_another_sweep,
     insert_sweep,
+    one_of,
     put_configs,
     queue_runs,
     state_of_sweep,
@@ -30,6 +29,7 @@ from sweeps.store.statements import (
 from sweeps.store.tables import (
     Checkpoint,
     Config,
+    DatasetRow,
     Finding,
     Run,
     RunState,
@@ -41,7 +41,7 @@ from sweeps.store.tables import (
     TestString,
     now,
 )
-from sweeps.store.writes.test_sets import datasets_of, delete_unused, store_dataset
+from sweeps.store.writes.test_sets import store_dataset
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 20_000
@@ -53,15 +53,12 @@ def write_note(store: Store, sweep_id: int, title: str, note: str, tags: Sequenc
     Raises:
         StoreError: one of them is too long.
     """
-    kept = sorted({tag.strip() for tag in tags} - {""})
-    for what, text, most in (
-        ("title", title, LONGEST_NAME),
-        ("note", note, LONGEST_NOTE),
-        *(("tag", tag, LONGEST_NAME) for tag in kept),
-    ):
+    words = sorted({tag.strip() for tag in tags} - {""})
+    for what, text in (("title", title), ("note", note), *(("tag", tag) for tag in words)):
+        most = LONGEST_NOTE if what == "note" else LONGEST_NAME
         if len(text) > most:
             raise StoreError(f"a {what} of {len(text):,} characters: expected {most:,} at most")
-    written = {"title": title.strip(), "note": note.strip(), "tags": canonical_json(kept)}
+    written = {"title": title.strip(), "note": note.strip(), "tags": canonical_json(words)}
     _update(store, [sweep_id], "members", **written)
 
 
@@ -147,46 +144,34 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
         )
     with store.write("configs", "members") as connection:
         take_turns(connection)
-        rows = connection.execute(select(Sweep.name, Sweep.launch_token, Sweep.spec)).all()
-        counted_in = {name: _AGENTS.fullmatch(token) for name, token, _ in rows}
-        spent = sum(int(match[2]) for match in counted_in.values() if match is not None)
-        granted = {
-            name: (int(match[2]), stored)
-            for name, _, stored in rows
-            if (match := counted_in[name]) is not None and match[1] == "agent"
-        }
-        for name in sorted({name for name, _, _ in rows} - granted.keys()):
-            if any(name == spec.name for spec in specs):
+        query = select(Sweep.name, Sweep.launch_token, Sweep.spec)
+        here = {row.name: row for row in connection.execute(query)}
+        grants = {name: _AGENTS.fullmatch(row.launch_token) for name, row in here.items()}
+        left = max(most - sum(int(match[2]) for match in grants.values() if match), 0)
+        counted: set[tuple[str, int]] = set()
+        for name in {spec.name for spec in specs} & here.keys():
+            match = grants[name]
+            if match is None or match[1] != "agent":
                 raise ConfigError(
                     f"there is a sweep {name!r} already, which no agent launched and none may "
                     "change; choose another name"
                 )
-        left = max(most - spent, 0)
-        counted: set[tuple[str, int]] = set()
-        for spec in specs:
-            if spec.name in granted:
-                counted |= _all_of(spec_as_written(json.loads(granted[spec.name][1])))
+            counted |= _all_of(spec_as_written(json.loads(here[name].spec)))
         new: dict[str, int] = {}
         for spec in specs:
             asked = _all_of(spec) - counted
             new[spec.name] = len(asked - _trained_or_granted(connection, {x for x, _ in asked}))
             counted |= asked
-        total = sum(new.values())
-        if total > left:
-            listed = sum(spec.num_runs() for spec in specs)
-            grows = any(spec.until for spec in specs)
-            asks = (
-                f"{count(listed, 'model')} and may grow until {total:,} are to train"
-                if grows
-                else count(total, "model")
-            )
-            fewer = "fewer seeds, or a smaller most_seeds," if grows else "fewer seeds,"
+        if (total := sum(new.values())) > left:
+            grows = "up to " if any(spec.until for spec in specs) else ""
             raise ConfigError(
-                f"the specification asks for {asks}, and {left:,} may still be launched; ask for "
-                f"{fewer} or have the server started with a larger allowance"
+                f"the specification asks for {grows}{count(total, 'model')}, and {left:,} may "
+                "still be launched; ask for fewer seeds, or a smaller most_seeds, or have the "
+                "server started with a larger allowance"
             )
         for spec in specs:
-            number = granted.get(spec.name, (0, ""))[0] + new[spec.name]
+            match = grants.get(spec.name)
+            number = new[spec.name] + (int(match[2]) if match else 0)
             token = f"agent:{number}:{uuid.uuid4().hex}"
             if (gone := _put_sweep(connection, spec, list(spec.members()), token)[1]) > 0:
                 raise ConfigError(
@@ -213,11 +198,7 @@ def _trained_or_granted(connection: Connection, keys: Collection[str]) -> set[tu
         .join(Run, Run.config_id == Config.id)
         .where((Run.state == RunState.DONE) | by_agents)
     )
-    found: set[tuple[str, int]] = set()
-    for some in chunks(sorted(keys)):
-        rows = connection.execute(query.where(Config.key.in_(some)))
-        found.update((key, seed) for key, seed in rows)
-    return found
+    return {(key, seed) for key, seed in connection.execute(query.where(one_of(Config.key, keys)))}
 
 
 def _put_sweep(
@@ -234,23 +215,38 @@ def _put_sweep(
     configs = [config for config, _ in members]
     for digest in sorted({config.dataset for config in configs} - {""}):
         store_dataset(connection, dataset_of(digest))
-    config_ids = config_ids_of(connection, configs)
     alike: dict[Seeds, list[int]] = {}
-    for config_id, (_, seeds) in zip(config_ids, members, strict=True):
+    for config_id, (_, seeds) in zip(config_ids_of(connection, configs), members, strict=True):
         alike.setdefault(seeds, []).append(config_id)
-    seeded = [(ids, seeds) for seeds, every in alike.items() for ids in chunks(every)]
     # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
-    for ids, seeds in seeded:
+    for seeds, ids in alike.items():
         insert_runs(connection, ids, seeds)
-    sweep_id = _sweep_id(connection, spec, token)
+    there = select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name)
+    if (known := connection.execute(there).one_or_none()) is None:
+        texts = (spec.name, spec.description, spec.submitted)
+        sweep_id = insert_sweep(connection, *texts, launch_token=token)
+    elif are_imported(json.loads(known.spec).get("fixed", {})):
+        raise ConfigError(
+            f"sweep {spec.name!r} holds imported results; give the sweep to be trained another name"
+        )
+    else:
+        sweep_id = known.id
+        changed = {"description": spec.description, "spec": spec.submitted, "stopped_at": None}
+        changed |= {} if token is None else {"launch_token": token}
+        connection.execute(update(Sweep).where(Sweep.id == sweep_id).values(changed))
     runs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
     before = connection.scalars(runs).all()
     connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
-    for ids, seeds in seeded:
-        add_members(connection, sweep_id, ids, seeds)
-    gone = len(set(before) - set(connection.scalars(runs)))
-    delete_runs(connection, _left_over(connection, before))
-    return sweep_id, gone
+    for seeds, ids in alike.items():
+        query = select(literal(sweep_id), Run.id).where(one_of(Run.config_id, ids))
+        members_of = query.where(one_of(Run.model_seed, seeds))
+        connection.execute(insert(SweepRun).from_select(["sweep_id", "run_id"], members_of))
+    gone = set(before) - set(connection.scalars(runs))
+    has_no_sweep = ~exists().where(SweepRun.run_id == Run.id)
+    not_begun = (Run.state == RunState.QUEUED) & (Run.attempt == 0) & has_no_sweep
+    left = select(Run.id).where(one_of(Run.id, gone), not_begun).order_by(Run.id)
+    delete_runs(connection, connection.scalars(left.with_for_update()).all())
+    return sweep_id, len(gone)
 
 
 def stop(store: Store, sweep_ids: Sequence[int]) -> None:
@@ -290,38 +286,28 @@ def delete(store: Store, sweep_id: int) -> int:
         members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
         doomed = connection.scalars(members.where(~in_another_sweep())).all()
         # Waits until no worker is storing results of these runs; SQLite has one writer anyway.
-        for ids in chunks(sorted(doomed)):
-            query = select(Run.id).where(Run.id.in_(ids)).order_by(Run.id)
-            connection.execute(query.with_for_update())
+        query = select(Run.id).where(one_of(Run.id, doomed)).order_by(Run.id)
+        connection.execute(query.with_for_update())
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
         delete_runs(connection, doomed)
         connection.execute(delete_rows(Sweep).where(Sweep.id == sweep_id))
     return len(doomed)
 
 
-def _left_over(connection: Connection, run_ids: Sequence[int]) -> list[int]:
-    """Those of these runs that no sweep has any longer and that have not begun."""
-    left: list[int] = []
-    has_no_sweep = ~exists().where(SweepRun.run_id == Run.id)
-    for ids in chunks(run_ids):
-        query = select(Run.id).where(Run.id.in_(ids), Run.state == RunState.QUEUED, has_no_sweep)
-        query = query.where(Run.attempt == 0).order_by(Run.id)
-        left += connection.scalars(query.with_for_update())
-    return left
-
-
 def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
     """Deletes runs with all that was stored of them, and configurations that no run has."""
-    for ids in chunks(run_ids):
-        for table in (Checkpoint, Finding):
-            connection.execute(delete_rows(table).where(table.run_id.in_(ids)))
-        connection.execute(delete_rows(Run).where(Run.id.in_(ids)))
     if run_ids:
+        for table in (Checkpoint, Finding):
+            connection.execute(delete_rows(table).where(one_of(table.run_id, run_ids)))
+        connection.execute(delete_rows(Run).where(one_of(Run.id, run_ids)))
         used = exists().where(Run.config_id == Config.id)
         # What was imported for later stays.
-        datasets = datasets_of(connection, ~used)
+        names = Config.json.contains(DatasetRow.digest)
+        named = select(DatasetRow.id).where(exists().where(names, ~used))
+        datasets = connection.scalars(named).all()
         connection.execute(delete_rows(Config).where(~used))
-        delete_unused(connection, datasets)
+        unnamed = one_of(DatasetRow.id, datasets) & ~exists().where(names)
+        connection.execute(delete_rows(DatasetRow).where(unnamed))
         tested = select(Config.test_set_id).where(Config.test_set_id.is_not(None))
         for strings in (TestString, ShortcutRow):
             connection.execute(delete_rows(strings).where(strings.test_set_id.not_in(tested)))
@@ -335,48 +321,18 @@ def _update(
         connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(**values))
 
 
-def _sweep_id(connection: Connection, spec: SweepSpec, token: str | None) -> int:
-    rows = connection.execute(select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name))
-    known = rows.one_or_none()
-    if known is not None:
-        if are_imported(json.loads(known.spec).get("fixed", {})):
-            raise ConfigError(
-                f"sweep {spec.name!r} holds imported results; give the sweep to be trained "
-                f"another name"
-            )
-        fields = {"description": spec.description, "spec": spec.submitted}
-        if token is not None:
-            fields["launch_token"] = token
-        this = update(Sweep).where(Sweep.id == known.id)
-        connection.execute(this.values(**fields, stopped_at=None))
-        return int(known.id)
-    return insert_sweep(connection, spec.name, spec.description, spec.submitted, launch_token=token)
-
-
 def config_ids_of(connection: Connection, configs: Sequence[RunConfig]) -> list[int]:
     """The ids of these configurations, which are stored where they are not there yet."""
     test_sets = {test_set_key(config): canonical_json(test_set_json(config)) for config in configs}
-    texts = [
-        ConfigText(config.key, canonical_json(config.model_dump()), test_set_key(config))
-        for config in {config.key: config for config in configs}.values()
-    ]
-    return list(put_configs(connection, test_sets, texts).values())
+    texts = {
+        config.key: (config.key, canonical_json(config.model_dump()), test_set_key(config))
+        for config in configs
+    }
+    return list(put_configs(connection, test_sets, texts.values()).values())
 
 
 def insert_runs(
     connection: Connection, config_ids: Sequence[int], model_seeds: Sequence[int]
 ) -> None:
     """Queues every one of these configurations with every seed, where that is no run yet."""
-    for seeds in chunks(model_seeds):
-        queue_runs(connection, product(config_ids, seeds))
-
-
-def add_members(
-    connection: Connection, sweep_id: int, config_ids: Sequence[int], model_seeds: Sequence[int]
-) -> None:
-    """Adds every one of these configurations with every seed to the sweep."""
-    for seeds in chunks(model_seeds):
-        members = select(literal(sweep_id), Run.id).where(
-            Run.config_id.in_(config_ids), Run.model_seed.in_(seeds)
-        )
-        connection.execute(insert(SweepRun).from_select(["sweep_id", "run_id"], members))
+    queue_runs(connection, product(config_ids, model_seeds))

@@ -1,8 +1,9 @@
 """Stores strings once: datasets of one's own, and the strings of test sets."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, select, update
+from sqlalchemy import Connection, bindparam, inspect, select, update
 
 from seqcls.config import RunConfig
 from seqcls.errors import StoreDamagedError
@@ -18,18 +19,12 @@ from sweeps.store.tables import now
 
 def store_dataset(connection: Connection, dataset: Content) -> int:
     """Stores a dataset, unless it is there; its id. A name that is there stays."""
-    row = {
-        "digest": dataset.digest,
-        "name": dataset.name,
-        "task": dataset.task,
-        "row_count": len(dataset),
-        "rows": dataset.to_bytes(),
-        "created_at": now(),
-    }
     table = tables.DatasetRow
     query = select(table.id).where(table.digest == dataset.digest)
     known = connection.scalar(query)
     if known is None:
+        row = {x: getattr(dataset, x) for x in ("digest", "name", "task")}
+        row |= {"row_count": len(dataset), "rows": dataset.to_bytes(), "created_at": now()}
         insert_new(connection, table, [row])
         known = connection.scalars(query).one()
     return known
@@ -38,30 +33,10 @@ def store_dataset(connection: Connection, dataset: Content) -> int:
 def copy_datasets(source: Connection, target: Connection) -> None:
     """Adds the datasets of another database; of damaged ones nothing."""
     table = tables.DatasetRow
-    known = set(target.scalars(select(table.digest)))
-    for digest in source.scalars(select(table.digest).order_by(table.id)).all():
-        if digest in known:
-            continue
-        try:
-            dataset = load_dataset(source, digest)
-        except StoreDamagedError:
-            continue
-        if dataset is not None:
-            store_dataset(target, dataset)
-
-
-def datasets_of(connection: Connection, configs: ColumnElement[bool]) -> Sequence[int]:
-    """The ids of the datasets that some of these configurations name."""
-    table, config = tables.DatasetRow, tables.Config
-    named = exists().where(config.json.contains(table.digest), configs)
-    return connection.scalars(select(table.id).where(named)).all()
-
-
-def delete_unused(connection: Connection, ids: Sequence[int]) -> None:
-    """Deletes those of these datasets that no configuration names any longer."""
-    table = tables.DatasetRow
-    named = exists().where(tables.Config.json.contains(table.digest))
-    connection.execute(delete(table).where(table.id.in_(ids), ~named))
+    for row in source.execute(select(inspect(table).local_table).order_by(table.id)).mappings():
+        with suppress(StoreDamagedError):
+            load_dataset(source, row["digest"])
+            insert_new(target, table, [{x: y for x, y in row.items() if x != "id"}])
 
 
 # The strings of test sets: each stored once, however many runs are tested on it.
@@ -90,20 +65,19 @@ def store_test_set(connection: Connection, config: RunConfig, drawn: TestSet | N
     stored = _digest(connection, config)
     if stored is not None or drawn is None:
         return stored
-    key = test_set_key(config)
+    put_test_strings(connection, test_set_key(config), drawn)
+    return _digest(connection, config)
+
+
+def put_test_strings(connection: Connection, key: str, drawn: TestSet) -> None:
+    """Stores the strings of the test set of this key, unless it has some."""
+    table = tables.TestSetRow
     # First, so that of two processes that would store them one waits here, then sees them stored.
-    same_key = tables.TestSetRow.key == key
-    missing = update(tables.TestSetRow).where(same_key, tables.TestSetRow.digest.is_(None))
-    returned = missing.values(digest=drawn.digest).returning(tables.TestSetRow.id)
+    missing = update(table).where(table.key == key, table.digest.is_(None))
+    returned = missing.values(digest=drawn.digest).returning(table.id)
     test_set_id = connection.scalars(returned).one_or_none()
     if test_set_id is None:
-        return _digest(connection, config)
-    insert_test_strings(connection, test_set_id, drawn)
-    return drawn.digest
-
-
-def insert_test_strings(connection: Connection, test_set_id: int, drawn: TestSet) -> None:
-    """Stores the strings of a test set that has none."""
+        return
     none = [None] * len(drawn.texts)
     rows = zip(
         drawn.texts,
