@@ -4,10 +4,9 @@ Each tool is a function of `sweeps.api`. An answer is bounded in size, says of h
 and gives n and a 95% interval beside each share. Nothing is written unless launching is allowed.
 """
 
-import functools
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -93,50 +92,46 @@ def server_of(store: "api.Store", allowed: int) -> MCPServer:
     asked = Questions(store, allowed)
     names = [name for name in vars(Questions) if not name.startswith("_")]
     offered = names if allowed else [name for name in names if name != "launch"]
-    tools = [_Tool.from_function(_limit(getattr(asked, name))) for name in offered]
+    tools = [_Tool.from_function(getattr(asked, name), structured_output=False) for name in offered]
     instructions: dict[str, Any] = {"instructions": INSTRUCTIONS, "version": __version__}
     return MCPServer("seqcls", **instructions, log_level="ERROR", tools=tools)
 
 
 class _Tool(Tool):
-    """A tool that says in one line what is wrong with its arguments."""
+    """A tool whose answers are no longer than `MOST_CHARACTERS`, and its mistakes one line."""
 
-    async def run(self, arguments: dict[str, Any], *others: Any, **how: Any) -> Any:
-        """Runs the tool."""
+    async def run(
+        self, arguments: dict[str, Any], context: Any, convert_result: bool = False
+    ) -> Any:
+        """Runs the tool; its answer as JSON."""
         known = self.parameters["properties"]
         if unknown := sorted(arguments.keys() - known):
             hint = nearest(unknown[0], sorted(known))
             raise ToolError(f"{self.name}: unknown argument {unknown[0]!r:.60}: {hint}")
         try:
-            return await super().run(arguments, *others, **how)
+            answer = await super().run(arguments, context)
         except ToolError as error:
-            if not isinstance(error.__cause__, ValidationError):
-                raise
-            wrong = error.__cause__.errors()[0]
-            name = str(wrong["loc"][0])
-            value = f"={json.dumps(arguments[name]):.60}" if name in arguments else ""
-            raise ToolError(f"{self.name}: {name}{value}: {wrong['msg']}") from None
-
-
-def _limit(tool: Callable[..., Any]) -> Callable[..., str]:
-    """A tool whose answers are no longer than `MOST_CHARACTERS`, and its mistakes one line."""
-
-    @functools.wraps(tool)
-    def answer(*args: Any, **kwargs: Any) -> str:
-        try:
-            text = json.dumps(with_nulls(tool(*args, **kwargs)), allow_nan=False, default=str)
-        except (SeqclsError, OSError, UnicodeError) as error:
-            said = error.render(_argument) if isinstance(error, SeqclsError) else str(error)
-            raise ToolError(" ".join(said.split())) from error
+            raise ToolError(" ".join(self._describe(error, arguments).split())) from None
+        text = json.dumps(with_nulls(answer), allow_nan=False, default=str)
         if len(text) > MOST_CHARACTERS:
             raise ToolError(
                 f"the answer has {len(text):,} characters, of which {MOST_CHARACTERS:,} are given "
                 "at most; ask for fewer rows, or for one run"
             )
-        return text
+        return self.fn_metadata.convert_result(text) if convert_result else text
 
-    answer.__annotations__ = {**answer.__annotations__, "return": str}
-    return answer
+    def _describe(self, error: ToolError, arguments: dict[str, Any]) -> str:
+        match error.__cause__:
+            case ValidationError() as cause:
+                wrong = cause.errors()[0]
+                name = str(wrong["loc"][0])
+                value = f"={json.dumps(arguments[name]):.60}" if name in arguments else ""
+                return f"{self.name}: {name}{value}: {wrong['msg']}"
+            case SeqclsError() as cause:
+                return cause.render(_argument)
+            case OSError() | UnicodeError() as cause:
+                return str(cause)
+        raise error
 
 
 def _argument(parameter: Parameter) -> str:

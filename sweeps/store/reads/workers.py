@@ -4,12 +4,12 @@ import hashlib
 import os
 import socket
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
-from sqlalchemy import Connection, Select, exists, select, text
+from sqlalchemy import Connection, Select, exists, func, select
 
 from sweeps.grid.grouping import PlannedRun
 from sweeps.store.database import Store
@@ -107,12 +107,6 @@ def timings(store: Store) -> "pd.DataFrame":
 
 # Who works, and who is dead.
 
-_SERVERS_TIME = text(
-    "SELECT to_char((clock_timestamp() - make_interval(secs => :seconds)) AT TIME ZONE 'UTC', "
-    '\'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"\')'
-)
-"""The server's time as `now` writes it: such texts sort as times do."""
-
 
 def this_host() -> str:
     """The machine's name, and what tells it from others, and from containers, of that name.
@@ -157,7 +151,8 @@ def time_of(connection: Connection, seconds_ago: float = 0.0) -> str:
     """The time that heartbeats are measured by: a server's own, since all share its clock."""
     if connection.dialect.name != "postgresql":
         return now(seconds_ago)
-    return str(connection.scalar(_SERVERS_TIME, {"seconds": seconds_ago}))
+    then = connection.scalars(select(func.clock_timestamp())).one() - timedelta(0, seconds_ago)
+    return str(then.astimezone(UTC).isoformat(timespec="milliseconds"))
 
 
 def is_alive(pid: int, started_at: str) -> bool:
