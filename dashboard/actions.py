@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.text import error_text
 from seqcls.errors import ConfigError, SeqclsError
 from sweeps.api import Store, open_writer
-from sweeps.api.old_pages import reading
+from sweeps.api.old_pages import reading, work_logs
 from sweeps.api.old_pages.reading import SweepState
 from sweeps.grid.spec import SweepSpec
 from sweeps.processes import retry_lost
@@ -81,7 +81,7 @@ def delete(sweep_id: int, name: str) -> None:
     def do(store: Store) -> None:
         _check_name(store, sweep_id, name)
         writer.delete(store, sweep_id)
-        background_worker.forget(store, sweep_id)
+        work_logs.forget(store, sweep_id)
 
     write(do)
 
@@ -102,7 +102,7 @@ def doing(store: Store, sweep: SweepProgress) -> str:
     """What the worker of a sweep does before it trains; empty where it trains."""
     if sweep.running or not sweep.queued:
         return ""
-    log = (background_worker.read_log(store, sweep.id) or "").strip()
+    log = (work_logs.read_log(store, sweep.id) or "").strip()
     if not log:
         return "the worker is starting"
     last = log.splitlines()[-1]

@@ -4,15 +4,13 @@ Each tool is a function of `sweeps.api`. An answer is bounded in size, says of h
 and gives n and a 95% interval beside each share. Nothing is written unless launching is allowed.
 """
 
-import functools
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from seqcls import __version__
 from seqcls.errors import ConfigError, Parameter, PluginError, SeqclsError
@@ -51,10 +49,27 @@ not known. Judge generalization of runs that learned alone, and give n and the i
 share; call none that is refuted general. Strings write a repeated letter as a power: a{3}b is
 aaab. Runs are named by id or as SWEEP/SEED."""
 
-Run = Annotated[str, Field(description="A run: its id, or SWEEP/SEED.")]
+
+def _text(value: Any) -> Any:
+    """A number stands for its text: agents write the ids of runs so."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:.15g}" if is_number else value
+
+
+def _texts(value: Any) -> Any:
+    """One text stands for a list of it, and null for none."""
+    return [value] if isinstance(value, str | int | float) else [] if value is None else value
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[list[Text], BeforeValidator(_texts)]
+Run = Annotated[Text, Field(description="A run: its id, or SWEEP/SEED.")]
 Rows = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Rows at most.")]
 First = Annotated[int, Field(ge=0, description="The first row to give, from 0.")]
 Threshold = Annotated[float, Field(gt=0, le=1)]
+Specification = Annotated[
+    Text, Field(description="TOML, or the name of a shipped one, as known/tomita.")
+]
 
 
 def serve(db: str | None, allowed: int) -> None:
@@ -75,97 +90,48 @@ def serve(db: str | None, allowed: int) -> None:
 def server_of(store: "api.Store", allowed: int) -> MCPServer:
     """A server of this database, whose tool `launch` may queue so many models in all."""
     asked = Questions(store, allowed)
-    tools: list[Callable[..., Any]] = [
-        *(asked.sweeps, asked.runs, asked.errors, asked.lengths, asked.causes, asked.remedies),
-        *(asked.verdict, asked.predict, asked.compare, asked.theory, asked.estimate),
-    ]
-    offered = [*tools, *([asked.launch] if allowed else [])]
-    return MCPServer(
-        "seqcls",
-        instructions=INSTRUCTIONS,
-        version=__version__,
-        log_level="ERROR",
-        tools=[_Tool.from_function(_limit(tool), structured_output=False) for tool in offered],
-    )
+    names = [name for name in vars(Questions) if not name.startswith("_")]
+    offered = names if allowed else [name for name in names if name != "launch"]
+    tools = [_Tool.from_function(getattr(asked, name), structured_output=False) for name in offered]
+    instructions: dict[str, Any] = {"instructions": INSTRUCTIONS, "version": __version__}
+    return MCPServer("seqcls", **instructions, log_level="ERROR", tools=tools)
 
 
 class _Tool(Tool):
-    """A tool that says in one line what is wrong with its arguments, by the tool's own names."""
-
-    async def run(self, arguments: dict[str, Any], *others: Any, **how: Any) -> Any:
-        """Runs the tool; numbers stand for their text, and a single text for a list of one."""
-        forms = self.parameters["properties"]
-        if unknown := sorted(arguments.keys() - forms.keys()):
-            hint = nearest(unknown[0], sorted(forms))
-            raise ToolError(f"{self.name}: unknown argument {unknown[0]!r:.60}: {hint}")
-        fitted = {name: _fit(value, forms[name]) for name, value in arguments.items()}
-        try:
-            self.fn_metadata.arg_model.model_validate(fitted)
-        except ValidationError as error:
-            name = str(error.errors()[0]["loc"][0])
-            given = (
-                f"{name}={json.dumps(arguments[name]):.60}"
-                if name in arguments
-                else (f"{name} is missing")
-            )
-            wanted = _describe_expected(forms[name])
-            raise ToolError(f"{self.name}: {given}: expected {wanted}") from None
-        return await super().run(fitted, *others, **how)
-
-
-def _kind(form: Mapping[str, Any]) -> str:
-    """What an argument is, by its JSON schema; one that may be null is what it is otherwise."""
-    return str(form.get("anyOf", [form])[0]["type"])
-
-
-def _fit(value: Any, form: Mapping[str, Any]) -> Any:
-    """An argument as its tool takes it, where that is what it can only mean."""
-    kind = _kind(form)
-    if kind == "array":
-        if isinstance(value, str) and value.startswith("["):
-            with suppress(ValueError, RecursionError):
-                value = json.loads(value)
-        listed = value if isinstance(value, list) else [] if value is None else [value]
-        return [_fit(each, form["items"]) for each in listed]
-    if isinstance(value, bool):
-        # Pydantic takes it for a number.
-        return {}
-    if kind == "string" and isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value) if kind == "string" and isinstance(value, int) else value
-
-
-def _describe_expected(form: Mapping[str, Any]) -> str:
-    """What an argument has to be, by its JSON schema."""
-    kinds = {"string": "text", "array": "a list of texts", "integer": "a whole number"}
-    bounds = {
-        "minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most",
-        "maxItems": "at most",
-    }  # fmt: skip
-    limits = [f"{word} {form[key]:g}" for key, word in bounds.items() if key in form]
-    said = kinds.get(_kind(form), "a number")
-    return f"{said}, {' and '.join(limits)}" if limits else said
-
-
-def _limit(tool: Callable[..., Any]) -> Callable[..., str]:
     """A tool whose answers are no longer than `MOST_CHARACTERS`, and its mistakes one line."""
 
-    @functools.wraps(tool)
-    def answer(*args: Any, **kwargs: Any) -> str:
+    async def run(
+        self, arguments: dict[str, Any], context: Any, convert_result: bool = False
+    ) -> Any:
+        """Runs the tool; its answer as JSON."""
+        known = self.parameters["properties"]
+        if unknown := sorted(arguments.keys() - known):
+            hint = nearest(unknown[0], sorted(known))
+            raise ToolError(f"{self.name}: unknown argument {unknown[0]!r:.60}: {hint}")
         try:
-            text = json.dumps(with_nulls(tool(*args, **kwargs)), allow_nan=False, default=str)
-        except (SeqclsError, OSError, UnicodeError) as error:
-            said = error.render(_argument) if isinstance(error, SeqclsError) else str(error)
-            raise ToolError(" ".join(said.split())) from error
+            answer = await super().run(arguments, context)
+        except ToolError as error:
+            raise ToolError(" ".join(self._describe(error, arguments).split())) from None
+        text = json.dumps(with_nulls(answer), allow_nan=False, default=str)
         if len(text) > MOST_CHARACTERS:
             raise ToolError(
                 f"the answer has {len(text):,} characters, of which {MOST_CHARACTERS:,} are given "
                 "at most; ask for fewer rows, or for one run"
             )
-        return text
+        return self.fn_metadata.convert_result(text) if convert_result else text
 
-    answer.__annotations__ = {**answer.__annotations__, "return": str}
-    return answer
+    def _describe(self, error: ToolError, arguments: dict[str, Any]) -> str:
+        match error.__cause__:
+            case ValidationError() as cause:
+                wrong = cause.errors()[0]
+                name = str(wrong["loc"][0])
+                value = f"={json.dumps(arguments[name]):.60}" if name in arguments else ""
+                return f"{self.name}: {name}{value}: {wrong['msg']}"
+            case SeqclsError() as cause:
+                return cause.render(_argument)
+            case OSError() | UnicodeError() as cause:
+                return str(cause)
+        raise error
 
 
 def _argument(parameter: Parameter) -> str:
@@ -180,37 +146,35 @@ def share(count: int, n: int) -> dict[str, Any]:
 
 
 class Questions:
-    """What may be asked of a database."""
+    """What may be asked of a database: each method is a tool."""
 
     def __init__(self, store: "api.Store", allowed: int) -> None:
-        self.store, self.allowed = store, allowed
+        self._store, self._allowed = store, allowed
 
     def sweeps(self, first: First = 0) -> Any:
         """List the sweeps: how many models each has, and the shares that learned and generalize."""
-        outcomes = sweep_outcomes(self.store)
-        listed = []
-        for sweep in api.status(self.store):
-            found = outcomes.get(sweep.id)
+        outcomes, listed = sweep_outcomes(self._store), []
+        for sweep in api.status(self._store):
             row: dict[str, Any] = {"sweep": sweep.name, "state": sweep.state}
             row |= {"models": sweep.total, "done": sweep.done}
-            if found is not None:
+            if found := outcomes.get(sweep.id):
                 row["learned"] = share(found.learned, found.judged)
                 row["generalize_of_learned"] = share(found.generalize, found.judged_beyond)
             listed.append(row)
-        return self._rows(listed, first, MOST_ROWS)
+        return _rows(listed, first)
 
     def runs(
         self,
-        sweep: Annotated[str | None, Field(description="Only of this sweep.")] = None,
+        sweep: Annotated[Text | None, Field(description="Only of this sweep.")] = None,
         outcome: Annotated[
-            str | None,
+            Text | None,
             Field(
                 description="not learned, fails beyond, generalizes, at every length or not known."
             ),
         ] = None,
         where: Annotated[
-            Sequence[str], Field(description="Only where fields have values, as hidden_size=16.")
-        ] = (),
+            Texts, Field(description="Only where fields have values, as hidden_size=16.")
+        ] = (),  # type: ignore[assignment]
         learned_at: Threshold = LEARNED_AT,
         below: Threshold = 1.0,
         first: First = 0,
@@ -221,9 +185,13 @@ class Questions:
         from sweeps.results import differing_fields
 
         frame = stored_runs(
-            self.store, (sweep,) if sweep else (), outcome=outcome or (),
-            learned_at=learned_at, below=below, conditions=where,
-        )  # fmt: skip
+            self._store,
+            (sweep,) if sweep else (),
+            outcome=outcome or (),
+            learned_at=learned_at,
+            below=below,
+            conditions=where,
+        )
         counts = frame.loc[frame["state"] == "done", "outcome"].value_counts().to_dict()
         columns = [
             *("id", "sweeps", "model_seed", "state", "outcome", "tested", "errors"),
@@ -231,91 +199,79 @@ class Questions:
         ]
         columns += [x for x in ("every_length", "refuted_by") if x in frame]
         shown = frame[[*columns, *(x for x in differing_fields(frame) if x not in columns)]]
-        return {"outcomes": counts, **self._rows(rows_of(shown), first, rows)}
+        return {"outcomes": counts, **_rows(shown, first, rows)}
 
     def errors(self, run: Run, first: First = 0, rows: Rows = 50) -> Any:
         """List the test strings that a run gets wrong, the shortest first."""
-        return self._rows(rows_of(api.errors_of_run(self.store, run)), first, rows)
+        return _rows(api.errors_of_run(self._store, run), first, rows)
 
     def lengths(self, run: Run, first: First = 0) -> Any:
         """Give how many test strings of each length a run was tested on and gets wrong."""
-        run_id = api.find_run(self.store, run)
-        return self._rows(rows_of(api.lengths(self.store, run_id)), first, MOST_ROWS)
+        return _rows(api.lengths(self._store, api.find_run(self._store, run)), first)
 
     def causes(self, run: Run, learned_at: Threshold = LEARNED_AT) -> Any:
         """Say why a run fails: mechanisms, each with its share of the errors looked at."""
         from sweeps.api.failures import causes_of_run
 
-        run_id = api.find_run(self.store, run)
-        found = rows_of(causes_of_run(self.store, run_id, learned_at))
+        run_id = api.find_run(self._store, run)
+        found = rows_of(causes_of_run(self._store, run_id, learned_at))
         n = sum(row["strings"] for row in found)
-        rows = [{**row, "share": share(row["strings"], n)} for row in found]
-        forgets = {"forgetting": x} if (x := forgettings(self.store).get(run_id)) else {}
-        return {**self._rows(rows, 0, MOST_ROWS), **forgets}
+        forgets = {"forgetting": x} if (x := forgettings(self._store).get(run_id)) else {}
+        return {**_rows([{**row, "share": share(row["strings"], n)} for row in found]), **forgets}
 
     def remedies(self, run: Run, learned_at: Threshold = LEARNED_AT, below: Threshold = 1.0) -> Any:
         """Suggest what to change so that a failing run works, and what came of it where tried."""
         judged = {"learned_at": learned_at, "below": below}
-        mechanisms, trials = api.remedies(self.store, run, **judged)
+        mechanisms, trials = api.remedies(self._store, run, **judged)
         return {"mechanisms": mechanisms, "suggestions": [trial.record() for trial in trials]}
 
     def verdict(self, run: Run) -> Any:
         """Check a model on every string up to its longest test length: exact, may take a minute."""
-        found = api.verdict(self.store, run)
+        found = api.verdict(self._store, run)
         return found.record() if isinstance(found, OutputVerdict) else asdict(found)
 
     def predict(
         self,
         run: Run,
         strings: Annotated[
-            Sequence[str], Field(max_length=MOST_ROWS, description="Such as aab or a{100}b.")
+            Texts, Field(max_length=MOST_ROWS, description="Such as aab or a{100}b.")
         ],
     ) -> Any:
         """Ask a model about strings: its answer, its logit and the right label or output."""
-        return self._rows(rows_of(api.predict(self.store, run, list(strings))), 0, MOST_ROWS)
+        return _rows(api.predict(self._store, run, strings))
 
     def compare(
         self,
-        a: Annotated[str, Field(description="A run, a sweep, or SWEEP:field=value.")],
-        b: Annotated[str, Field(description="Likewise.")],
+        a: Annotated[Text, Field(description="A run, a sweep, or SWEEP:field=value.")],
+        b: Annotated[Text, Field(description="Likewise.")],
         learned_at: Threshold = LEARNED_AT,
         below: Threshold = 1.0,
     ) -> Any:
         """Compare two configurations: exact tests with n and intervals, and a verdict in words."""
-        found = api.compare(self.store, a, b, learned_at=learned_at, below=below).record()
+        found = api.compare(self._store, a, b, learned_at=learned_at, below=below).record()
         return {name: value for name, value in found.items() if name not in ("lengths", "strings")}
 
     def theory(
         self,
-        task: Annotated[str, Field(description="Such as parity, dyck or regular.")],
-        settings: Annotated[Sequence[str], Field(description="Its fields, as pattern=(ab)*.")] = (),
+        task: Annotated[Text, Field(description="Such as parity, dyck or regular.")],
+        settings: Annotated[Texts, Field(description="Its fields, as pattern=(ab)*.")] = (),  # type: ignore[assignment]
     ) -> Any:
         """Say which class a language is in, and which networks can recognize it at every length."""
         from sweeps.api.selecting import condition
 
         return api.theory(task, **dict(condition(text, text) for text in settings)).record()
 
-    def estimate(
-        self,
-        specification: Annotated[
-            str, Field(description="TOML, or the name of a shipped one, as known/tomita.")
-        ],
-    ) -> Any:
+    def estimate(self, specification: Specification) -> Any:
         """Say how many models a specification asks for and may grow to, and how long the first
         take on this machine.
         """
-        specs = read_specs(self._spec(specification))
-        found = asdict(api.estimate(self.store, specs))
+        specs = read_specs(_spec(specification))
+        found = asdict(api.estimate(self._store, specs))
         if any(spec.until for spec in specs):
             found["may_grow_to"] = sum(spec.most_runs() for spec in specs)
         return found
 
-    def launch(
-        self,
-        specification: Annotated[
-            str, Field(description="TOML, or the name of a shipped one, as known/tomita.")
-        ],
-    ) -> Any:
+    def launch(self, specification: Specification) -> Any:
         """Train a specification's models in the background; `sweeps` shows how far they are.
 
         Of the models that agents may have trained, all count that a sweep may grow to. Names of
@@ -323,33 +279,34 @@ class Questions:
         """
         from sweeps.work.background_worker import start_worker
 
-        launched = launch_for_agent(self.store, self._spec(specification), self.allowed)
-        start_worker(self.store, {find_sweep(self.store, name): name for name in launched.sweeps})
+        launched = launch_for_agent(self._store, _spec(specification), self._allowed)
+        start_worker(self._store, {find_sweep(self._store, name): name for name in launched.sweeps})
         return launched._asdict()
 
-    def _spec(self, text: str) -> str | Mapping[str, Any]:
-        """A specification; no path of this machine is read."""
-        if "\n" not in text and "=" not in text:
-            if text.startswith(("known", "report")) and ".." not in text:
-                return text
-            raise ConfigError(
-                f"specification={text!r:.60}: expected TOML, or a shipped one such as known/tomita"
-            )
-        try:
-            spec = parse_toml(text)
-        except RecursionError:
-            raise ConfigError("specification: its lists or tables are nested too deep") from None
-        except ValueError as error:
-            raise ConfigError(f"specification: it is no TOML: {error}") from error
-        tables = [spec.get("fixed"), spec.get("axes"), *as_list(spec.get("configurations", []))]
-        if any(isinstance(table, Mapping) and "path" in table for table in tables):
-            raise ConfigError(
-                "path: no file of this machine is read for an agent; expected a dataset that the "
-                'database has, by its digest: dataset = "…"'
-            )
-        return spec
 
-    @staticmethod
-    def _rows(rows: Sequence[Mapping[Any, Any]], first: int, most: int) -> dict[str, Any]:
-        shown = [dict(row) for row in rows[first : first + most]]
-        return {"of": len(rows), "first": first, "shown": len(shown), "rows": shown}
+def _spec(text: str) -> str | Mapping[str, Any]:
+    """A specification; no path of this machine is read."""
+    if "\n" not in text and "=" not in text:
+        if text.startswith(("known", "report")) and ".." not in text:
+            return text
+        raise ConfigError(
+            f"specification={text!r:.60}: expected TOML, or a shipped one such as known/tomita"
+        )
+    try:
+        spec = parse_toml(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"specification: it is no TOML: {error}") from error
+    tables = [spec.get("fixed"), spec.get("axes"), *as_list(spec.get("configurations", []))]
+    if any(isinstance(table, Mapping) and "path" in table for table in tables):
+        raise ConfigError(
+            "path: no file of this machine is read for an agent; expected a dataset that the "
+            'database has, by its digest: dataset = "…"'
+        )
+    return spec
+
+
+def _rows(found: Any, first: int = 0, most: int = MOST_ROWS) -> dict[str, Any]:
+    """Some rows of a frame or a list, and of how many they are."""
+    rows: Sequence[Mapping[Any, Any]] = found if isinstance(found, list) else rows_of(found)
+    shown = [dict(row) for row in rows[first : first + most]]
+    return {"of": len(rows), "first": first, "shown": len(shown), "rows": shown}

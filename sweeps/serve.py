@@ -10,7 +10,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,7 +21,6 @@ from sweeps.terminal import say
 
 ADDRESS = "127.0.0.1"
 
-
 THIS_MACHINE = (ADDRESS, "localhost", "::1")
 """Addresses that nobody but this machine reaches."""
 
@@ -31,9 +30,6 @@ NAMES_VARIABLE = "SEQCLS_NAMES"
 _PATH = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)*", re.ASCII)
 
 _NAME = re.compile(r"(?!-)[a-z\d_-]+(\.[a-z\d_-]+)*", re.ASCII)
-
-TRIED = 20
-"""Ports after a taken one that are looked at."""
 
 
 class PortTakenError(OSError):
@@ -63,41 +59,60 @@ def show_dashboard(
         PortTakenError: another program listens there.
     """
     read_only = read_only or is_read_only()
-    base_path = _checked_path(base_path)
+    path = base_path.strip("/")
+    if path and not _PATH.fullmatch(path):
+        raise HostError(
+            f"--base-path {base_path}: expected names of letters, digits, -, _ and . with slashes "
+            "between them, such as /models"
+        )
     names = [_checked_name(name, "--name") for name in names] + configured_names()
-    _check_port(host, port)
+    if _is_taken(host, port):
+        free = next(
+            (x for x in range(port + 1, min(port + 21, 65536)) if not _is_taken(host, x)), ""
+        )
+        raise PortTakenError(
+            f"port {port} is taken, perhaps by another dashboard: open http://{host}:{port}, stop "
+            f"the program that uses the port, or choose a free one: --port {free}"
+        )
     if host not in THIS_MACHINE and not read_only:
         raise HostError(
             f"--host {host}: others could launch and delete sweeps there, for there is no login; "
             f"add --read-only, or leave --host at {ADDRESS} and forward the port over SSH"
         )
-    environment = _without_options(os.environ)
     if (copy := to_begin_with(db)) is not None:
         say(NONE_HERE)
         db = str(copy)
-    if db is not None:
-        os.environ[DB_VARIABLE] = environment[DB_VARIABLE] = db
-    if names:
-        environment[NAMES_VARIABLE] = ",".join(names)
-    options: list[str] = []
-    if read_only:
-        os.environ[READ_ONLY_VARIABLE] = environment[READ_ONLY_VARIABLE] = "1"
-        # A traceback names folders of this machine.
-        options = ["--client.showErrorDetails=none"]
-        say("Read-only: nothing is launched, changed or computed into the database.")
-    url = f"http://{host}:{port}{base_path}"
-    say(f"The dashboard is at {url} (Ctrl-C stops it; sweeps keep running).")
-    sys.stdout.flush()
-    options += [
+    # Streamlit's own options but for colors are left out: they would count before what the
+    # dashboard's own file says, on who may reach the server too.
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("STREAMLIT_") or name.startswith("STREAMLIT_THEME_")
+    }
+    environment |= {DB_VARIABLE: db} if db is not None else {}
+    environment |= {NAMES_VARIABLE: ",".join(names)} if names else {}
+    options = [
         f"--server.address={host}",
         f"--browser.serverAddress={host}",
         f"--server.port={port}",
-        f"--server.baseUrlPath={base_path.strip('/')}",
+        f"--server.baseUrlPath={path}",
         "--logger.hideWelcomeMessage=true",
     ]
+    if read_only:
+        environment[READ_ONLY_VARIABLE] = "1"
+        # A traceback names folders of this machine.
+        options.append("--client.showErrorDetails=none")
+        say("Read-only: nothing is launched, changed or computed into the database.")
+    url = f"http://{host}:{port}/{path}".removesuffix("/")
+    say(f"The dashboard is at {url} (Ctrl-C stops it; sweeps keep running).")
+    sys.stdout.flush()
+    # Found and not imported: this layer knows no screen.
+    package = importlib.util.find_spec("dashboard")
+    assert package is not None
+    assert package.origin is not None
+    script = Path(package.origin).with_name("app.py")
     # In place of this process, so that ending it ends the server.
-    command = python("streamlit", "run", str(_script()), *options)
-    os.execve(sys.executable, command, environment)
+    os.execve(sys.executable, python("streamlit", "run", str(script), *options), environment)
 
 
 def configured_names() -> list[str]:
@@ -110,51 +125,22 @@ def configured_names() -> list[str]:
     return [_checked_name(name, NAMES_VARIABLE) for name in named if name]
 
 
-def answers_to(host: str, address: str | None) -> bool:
-    """Whether a server answers a request for that host.
-
-    Whoever owns a name can have it lead to this machine, so that the browser takes the pages here
-    for theirs. An address in numbers leads where it says.
-
-    Args:
-        host: what the request says, perhaps with a port.
-        address: where the server listens; None: at all addresses.
-
-    Raises:
-        HostError: a configured name is none.
-    """
-    name = _without_port(host)
-    if name is None:
-        return False
-    if name in THIS_MACHINE or name == _plain(address or "") or name in configured_names():
-        return True
-    number = _number(name)
-    if address in THIS_MACHINE:
-        return number is not None and number.is_loopback
-    machine = _plain(socket.gethostname())
-    return number is not None or name in (machine, f"{machine.partition('.')[0]}.local")
-
-
-def _without_port(host: str) -> str | None:
-    found = re.fullmatch(r"(?:\[([^\[\]]*)\]|([^:]*))(?::\d*)?", host, re.ASCII)
-    return _plain(found[1] or found[2]) or None if found else None
-
-
-def _number(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def number_of(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a text is in numbers; None where it is a name."""
     try:
         return ipaddress.ip_address(name)
     except ValueError:
         return None
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A name as it is compared: `Example.org.` is `example.org`, `[::1]` is `::1`."""
     return name.strip("[]").removesuffix(".").lower()
 
 
 def _checked_name(name: str, where: str) -> str:
-    plain = _plain(name)
-    if _number(plain) is not None:
+    plain = plain_name(name)
+    if number_of(plain) is not None:
         return plain
     try:
         # Browsers send names of other alphabets in this form.
@@ -167,29 +153,6 @@ def _checked_name(name: str, where: str) -> str:
             "as models.example.org, without https:// and port"
         )
     return plain
-
-
-def _checked_path(path: str) -> str:
-    """A base path with the slash that it begins with; nothing where it is served at the top."""
-    names = path.strip("/")
-    if names and not _PATH.fullmatch(names):
-        raise HostError(
-            f"--base-path {path}: expected names of letters, digits, -, _ and . with slashes "
-            "between them, such as /models"
-        )
-    return f"/{names}" if names else ""
-
-
-def _check_port(host: str, port: int) -> None:
-    if not _is_taken(host, port):
-        return
-    nearby = range(port + 1, min(port + 1 + TRIED, 65536))
-    free = next((other for other in nearby if not _is_taken(host, other)), None)
-    offer = "choose another --port" if free is None else f"use the next free one: --port {free}"
-    raise PortTakenError(
-        f"port {port} is taken, perhaps by another dashboard: open http://{host}:{port}, "
-        f"stop the program that uses the port, or {offer}"
-    )
 
 
 def _is_taken(host: str, port: int) -> bool:
@@ -208,23 +171,3 @@ def _is_taken(host: str, port: int) -> bool:
                 raise
             return True
     return False
-
-
-def _without_options(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without Streamlit's options but for colors.
-
-    They would count before what the dashboard's own file says, on who may reach the server too.
-    """
-    return {
-        name: value
-        for name, value in environment.items()
-        if not name.startswith("STREAMLIT_") or name.startswith("STREAMLIT_THEME_")
-    }
-
-
-def _script() -> Path:
-    # Found and not imported: this layer knows no screen.
-    package = importlib.util.find_spec("dashboard")
-    assert package is not None
-    assert package.origin is not None
-    return Path(package.origin).with_name("app.py")

@@ -112,10 +112,6 @@ class VisibleFormatter(logging.Formatter):
 
 # Durations as people say them.
 
-SECONDS_UP_TO = 90
-CENTURY_SECONDS = 100 * 365 * 24 * 3600
-"""Nobody waits for that; a database may say it of a run all the same."""
-
 
 def format_duration(seconds: float) -> str:
     """A duration to the second where it is short, else to the minute: 1 hour and 30 minutes."""
@@ -123,9 +119,10 @@ def format_duration(seconds: float) -> str:
 
     if seconds < 1:
         return "under a second"
-    if seconds >= CENTURY_SECONDS:
+    # Nobody waits for that; a database may say it of a run all the same.
+    if seconds >= 100 * 365 * 24 * 3600:
         return "over a century"
-    unit = "seconds" if seconds < SECONDS_UP_TO else "minutes"
+    unit = "seconds" if seconds < 90 else "minutes"
     return humanize.precisedelta(timedelta(seconds=round(seconds)), unit, format="%.0f")
 
 
@@ -158,15 +155,13 @@ def progress_bar(doing: str, unit: str = "runs", *, stays: bool = False) -> Iter
     )
 
     console = Console(stderr=True)
-    begin, elapsed = (TextColumn(escape(visible(doing))), BarColumn()), TimeElapsedColumn()
-    left = (elapsed, TextColumn("left"), TimeRemainingColumn())
+    columns = (
+        *(TextColumn(escape(visible(doing))), BarColumn(), TaskProgressColumn()),
+        *(MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn(), TextColumn("left")),
+    )
     is_hidden = not (stays or console.is_terminal)
-    with Progress(*begin, elapsed, console=console, transient=not stays, disable=is_hidden) as bar:
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=not stays, disable=is_hidden
+    ) as bar:
         task = bar.add_task(doing, total=None)
-
-        def update(done: float, total: int) -> None:
-            counted = (TaskProgressColumn(), MofNCompleteColumn(), TextColumn(unit))
-            bar.columns = (*begin, *counted, *left)
-            bar.update(task, completed=done, total=total)
-
-        yield update
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -15,13 +15,12 @@ from dashboard.words.outcomes import headline
 from seqcls.interpretability.wording import percent
 from sweeps.api import open_reader
 from sweeps.api.budgets import seed_sentences
-from sweeps.api.old_pages import reading
+from sweeps.api.old_pages import reading, work_logs
 from sweeps.api.old_pages.database import control
 from sweeps.api.old_pages.reading import Note, SweepOutcome, View
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import OutcomeCounts
 from sweeps.terminal import format_duration
-from sweeps.work import background_worker
 from sweeps.work.progress import SweepProgress
 
 MAX_FAILURES = 200
@@ -309,7 +308,7 @@ def _edit_as_new(name: str) -> None:
 
 
 def _log(sweep_id: int) -> None:
-    log = background_worker.read_log(open_reader(), sweep_id)
+    log = work_logs.read_log(open_reader(), sweep_id)
     with st.expander("Worker log"):
         if log is None:
             st.caption("No worker was started for this sweep from a page.")

@@ -6,6 +6,7 @@ import numbers
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,7 +17,7 @@ from seqcls.errors import ConfigError, Parameter, PluginMissingError, SpecError
 from seqcls.interpretability.remedies import change_fields
 from seqcls.interpretability.wording import percents
 from seqcls.problem import missing_plugin, obstacle_of
-from seqcls.text import count as count_of
+from seqcls.text import count
 from sweeps.api.naming import name_configurations
 from sweeps.api.selecting import checked_threshold
 from sweeps.api.sweeping import submit
@@ -30,13 +31,12 @@ from sweeps.statistics.intervals import PairTable
 from sweeps.store.database import Store
 from sweeps.store.reads import budgets, queries, sweep_queries
 from sweeps.store.reads.selection import View
-from sweeps.work.more_seeds import counts_of, pairs_of
+from sweeps.work.more_seeds import known_of
 
 Budget = str | int
 """How much training may take: so many times the epochs of before, `4x`, or so many epochs."""
 
-Members = Sequence[tuple[RunConfig, tuple[int, ...]]]
-"""Configurations with the model seeds of each."""
+LOOKS = "95%, however often one looks"
 
 _BUDGET = re.compile(r"([0-9]{1,18})|([0-9]{1,6}(?:\.[0-9]{1,6})?)x")
 
@@ -47,46 +47,17 @@ class MoreTraining:
 
     spec: SweepSpec | None
     """None where there is no such run."""
-    runs: int
-    """The runs of the sweep."""
     learned: int
-    """Those that have learned."""
+    """Runs that have learned."""
     learned_since: int
     """Those that have not, but with a larger budget that is smaller than this one."""
-    not_known: int
-    """Those that are finished and not judged on trained lengths."""
-    unfinished: int
-    """Those that are queued, in training, or failed in training."""
-    ended_early: int
-    """Those to train whose training ended before their budget."""
+    sentences: list[str]
+    """What is said of it, a line each."""
 
     @property
     def to_train(self) -> int:
         """Runs that get more training."""
         return 0 if self.spec is None else self.spec.num_runs()
-
-    def sentences(self, sweep: str) -> list[str]:
-        """What is said of the sweep of that name, a line each."""
-        lacks = [
-            f"{number:,} {what}"
-            for number, what in (
-                (self.learned_since, "learned with a larger budget"),
-                (self.not_known, "not judged on trained lengths"),
-                (self.unfinished, "not trained yet, or failed in training"),
-            )
-            if number
-        ]
-        more = f" ({'; '.join(lacks)})" if lacks else ""
-        said = f"{sweep}: {self.learned:,} of {self.runs:,} have learned{more}"
-        if self.spec is None:
-            return [f"{said}; none is left to train with this budget."]
-        told = [f"{said}; {self.spec.name} trains {self.to_train:,} with a larger budget."]
-        if self.ended_early:
-            told.append(
-                f"Training of {self.ended_early:,} of these {self.to_train:,} ended before the "
-                "budget that they had: patience or min_validation_loss may end it again."
-            )
-        return told
 
 
 def more_training(
@@ -117,30 +88,34 @@ def more_training(
     # Those of several budgets become the same with a larger one.
     members: dict[RunConfig, set[int]] = {}
     ended_early = 0
-    for config_id, seed, used in waiting[["config_id", "model_seed", "epochs"]].itertuples(
-        index=False
-    ):
+    rows = waiting[["config_id", "model_seed", "epochs"]].itertuples(index=False)
+    for config_id, seed, used in rows:
         if (config_id, seed) not in since:
             members.setdefault(changed[config_id], set()).add(int(seed))
             ended_early += int(used < configs[config_id].max_num_epochs)
-    spec = None
-    if members:
-        record = sweep_queries.sweep_record(store, sweep_id)
-        sorted_members = [(config, tuple(sorted(some))) for config, some in members.items()]
-        spec = _spec(record, name or f"{sweep}-{budget}", budget, sorted_members)
-        _refuse_another(store, spec)
-    done = int(seeds["done"].sum())
+    learned, done = int(seeds["learned"].sum()), int(seeds["done"].sum())
     # What is proved has learned, though no test judges it.
-    not_known = (seeds["done"] == 1) & (seeds["judged"] == 0) & (seeds["learned"] == 0)
-    return MoreTraining(
-        spec,
-        len(seeds),
-        int(seeds["learned"].sum()),
-        len(since),
-        int(not_known.sum()),
-        len(seeds) - done,
-        ended_early,
-    )
+    unknown = int(((seeds["done"] == 1) & (seeds["judged"] == 0) & (seeds["learned"] == 0)).sum())
+    lacks = {
+        "learned with a larger budget": len(since),
+        "not judged on trained lengths": unknown,
+        "not trained yet, or failed in training": len(seeds) - done,
+    }
+    listed = "; ".join(f"{number:,} {what}" for what, number in lacks.items() if number)
+    known = f"{sweep}: {learned:,} of {len(seeds):,} have learned{f' ({listed})' * bool(listed)}; "
+    if not members:
+        none = f"{known}none is left to train with this budget."
+        return MoreTraining(None, learned, len(since), [none])
+    record = sweep_queries.sweep_record(store, sweep_id)
+    spec = _spec(record, name or f"{sweep}-{budget}", budget, members)
+    _refuse_another(store, spec)
+    sentences = [f"{known}{spec.name} trains {spec.num_runs():,} with a larger budget."]
+    if ended_early:
+        sentences.append(
+            f"Training of {ended_early:,} of these {spec.num_runs():,} ended before the budget "
+            "that they had: patience or min_validation_loss may end it again."
+        )
+    return MoreTraining(spec, learned, len(since), sentences)
 
 
 def more(
@@ -222,14 +197,9 @@ def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list
     said: list[str] = []
     for sweep_id, submitted in sweep_queries.sweeps_to_grow(store, sweep_ids).items():
         spec = spec_as_written(json.loads(submitted))
-        if spec.until:
-            counts = counts_of(store, sweep_id, spec)
-            try:
-                pairs = pairs_of(store, sweep_id, spec)
-            except ConfigError:
-                # What a seed starts is not known on a machine that lacks a package.
-                continue
-            said += _known_of_share(spec, counts, pairs)
+        # What a seed starts is not known on a machine that lacks a package.
+        with suppress(ConfigError):
+            said += _known_of_share(spec, *known_of(store, sweep_id, spec)) if spec.until else ()
     return said
 
 
@@ -241,52 +211,41 @@ def _known_of_share(
     spans = [percents(x.low, x.high) for x in until.intervals(counts, pairs)]
     named = name_configurations(dict(enumerate(spec.configs())))
     for place, each in enumerate(counts):
-        count, n = until.of(each)
-        span = "" if until.within is None else f" (95%, however often one looks: {spans[place]})"
+        share, n = until.of(each)
+        span = "" if until.within is None else f" ({LOOKS}: {spans[place]})"
         of = f"{spec.name}, {named[place]}" if len(named) > 1 else spec.name
-        yield f"{of}: {count_of(each.seeds, 'seed')}, {count:,} of {n:,} {verb}{span}"
+        yield f"{of}: {count(each.seeds, 'seed')}, {share:,} of {n:,} {verb}{span}"
     if until.within is None:
         what = "seeds are not paired"
         if pairs is not None:
             learned = " that both learned" * (until.share == "generalizes")
-            what = f"seeds{learned} are paired: {count_of(int(pairs.pairs), 'pair')}"
-        yield (
-            f"{spec.name}: difference of both shares ({what}; 95%, however often one looks): "
-            f"{spans[0]}"
-        )
+            what = f"seeds{learned} are paired: {count(int(pairs.pairs), 'pair')}"
+        yield f"{spec.name}: difference of both shares ({what}; {LOOKS}): {spans[0]}"
     if list(until.seeds_wanted(counts, MAX_RUNS, pairs)) != [each.seeds for each in counts]:
-        are = "is" if spec.most_seeds == 1 else "are"
-        most = count_of(spec.most_seeds, "seed")
-        yield f"{spec.name}: {most} {are} not enough for {spec.until!r}"
+        most = f"{spec.name}: at most {count(spec.most_seeds, 'seed')}"
+        yield f"{most}, which is not enough for {spec.until!r}"
 
 
 def _parse_budget(budget: Budget) -> tuple[Fraction, int | None]:
     """How many times as many epochs, or how many they are."""
     # Neither 4.0 nor True, which would be 1.
     written = isinstance(budget, str | numbers.Integral) and not isinstance(budget, bool)
-    if written and (match := _BUDGET.fullmatch(str(budget))):
-        epochs, factor = match.groups()
-        if epochs is not None:
-            return Fraction(1), int(epochs)
-        if (times := Fraction(factor)) > 1:
-            return times, None
-    raise ConfigError(
-        Parameter("budget", budget),
-        ": expected more than once the epochs, as 4x, or a number of epochs, as 192",
-    )
+    match = _BUDGET.fullmatch(str(budget)) if written else None
+    if match is None or (match[2] and Fraction(match[2]) <= 1):
+        raise ConfigError(
+            Parameter("budget", budget),
+            ": expected more than once the epochs, as 4x, or a number of epochs, as 192",
+        )
+    return Fraction(match[2] or 1), int(match[1]) if match[1] else None
 
 
 def _larger(budget: Budget, config: RunConfig, epochs: int) -> RunConfig:
     """The configuration with a larger budget."""
-    if epochs <= config.max_num_epochs:
-        raise ConfigError(
-            Parameter("budget", budget),
-            f": expected more epochs than {config.max_num_epochs:,}, with which models of this "
-            "sweep have not learned",
-        )
     if (reason := obstacle_of(config)) is not None:
         raise ConfigError(reason)
     try:
+        if epochs <= config.max_num_epochs:
+            raise ConfigError(f"expected more epochs than {config.max_num_epochs:,}, as they had")
         return change_fields(config, budget_fields(config, epochs))
     except ConfigError as error:
         raise ConfigError(Parameter("budget", budget), f": {error}") from None
@@ -319,22 +278,25 @@ def _learned_since(
 
 
 def _spec(
-    record: sweep_queries.SweepRecord, name: str, budget: Budget, members: Members
+    record: sweep_queries.SweepRecord,
+    name: str,
+    budget: Budget,
+    members: Mapping[RunConfig, set[int]],
 ) -> SweepSpec:
     """The sweep that trains these, as the sweep of before was trained."""
-    asked = json.loads(record.spec)
-    table = tables_of([config for config, _ in members])
-    usual = Counter(seeds for _, seeds in members).most_common(1)[0][0]
+    asked, table = json.loads(record.spec), tables_of([*members])
+    seeds = [tuple(sorted(some)) for some in members.values()]
+    usual = Counter(seeds).most_common(1)[0][0]
     entries = table.get("configurations", [])
-    for entry, (_, seeds) in zip(entries, members, strict=bool(entries)):
-        if seeds != usual:
-            entry["model_seeds"] = list(seeds)
+    for entry, own in zip(entries, seeds, strict=bool(entries)):
+        if own != usual:
+            entry["model_seeds"] = list(own)
     times = str(budget).removesuffix("x")
-    more = count_of(int(times), "epoch") if times == str(budget) else f"{times} times the epochs"
+    longer = count(int(times), "epoch") if times == str(budget) else f"{times} times the epochs"
     return parse_spec(
         {
             "name": name,
-            "description": f"The seeds of {record.name} that have not learned, with {more}.",
+            "description": f"The seeds of {record.name} that have not learned, with {longer}.",
             **{key: asked[key] for key in ("checkpoints", "verdict") if key in asked},
             "model_seeds": list(usual),
             **table,

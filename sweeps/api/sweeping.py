@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqlalchemy import select
+
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import SeqclsError, SpecError, UnknownRunError
 from seqcls.problem import resolve
@@ -19,8 +21,10 @@ from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import to_write
-from sweeps.store.reads import frames, sweep_queries, workers
+from sweeps.store.reads import frames, sweep_queries
 from sweeps.store.reads.selection import View, as_list
+from sweeps.store.statements import frame
+from sweeps.store.tables import Run, RunState
 from sweeps.terminal import progress_bar as bar_of
 from sweeps.work import estimate as estimating
 from sweeps.work import machine
@@ -41,9 +45,6 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger(__name__)
-
-SAID = 10
-"""Runs that are named where they leave a sweep."""
 
 Spec = str | Path | Mapping[str, Any] | Sequence[SweepSpec]
 """A TOML file, a folder of them, a shipped one's name, a table with the same keys, or what
@@ -89,6 +90,10 @@ def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
     ]
 
 
+def _ids(store: Store, sweeps: Sweeps | None) -> list[int] | None:
+    return None if sweeps is None else sweep_ids(store, sweeps)
+
+
 def submit(store: Store, spec: Spec) -> list[str]:
     """Queues what a specification asks for and the database lacks.
 
@@ -106,10 +111,10 @@ def submit(store: Store, spec: Spec) -> list[str]:
     """
     specs = [as_grown(store, each) for each in read_specs(spec)]
     for each in specs:
-        said = leaving_sentence(store, each)
+        leaving = leaving_sentence(store, each)
         writer.submit(store, each)
-        if said:
-            _log.warning("%s", said)
+        if leaving:
+            _log.warning("%s", leaving)
     return [each.name for each in specs]
 
 
@@ -148,17 +153,12 @@ def leaving_sentence(store: Store, spec: SweepSpec) -> str:
     """
     if not (leaving := sweep_queries.leaving_runs(store, spec)):
         return ""
-    listed = ", ".join(str(run.id) for run in leaving[:SAID])
-    more = f" and {len(leaving) - SAID:,} more" if len(leaving) > SAID else ""
     runs = "1 run leaves" if len(leaving) == 1 else f"{len(leaving):,} runs leave"
+    listed = ", ".join(str(run.id) for run in leaving[:10]) + " …" * (len(leaving) > 10)
     deleted = sum(run.is_deleted for run in leaving)
-    fates = (
-        (len(leaving) - deleted, "stay in the database"),
-        (deleted, "not begun yet are deleted"),
-    )
-    said = " and ".join(f"{number:,} {fate}" for number, fate in fates if number)
     return (
-        f"{runs} the sweep {spec.name!r}, whose specification has changed: {listed}{more}; {said}"
+        f"{runs} the sweep {spec.name!r}, whose specification has changed: {listed}; {deleted:,} "
+        "not begun yet are deleted"
     )
 
 
@@ -193,8 +193,9 @@ def check_training(how: WorkOptions, spec: Spec = ()) -> None:
 
 def memory_warning(spec: Spec, workers: int = 1) -> str | None:
     """What to say of models that so many processes cannot train at once on this machine."""
-    configs = (config for each in read_specs(spec) for config in each.configs())
-    return machine.warning(map(resolve, configs), workers)
+    problems = {resolve(config) for each in read_specs(spec) for config in each.configs()}
+    short = (machine.shortage(problem, workers=workers) for problem in problems)
+    return next(filter(None, short), None)
 
 
 def work(
@@ -232,7 +233,7 @@ def work(
     """
     how = WorkOptions(workers, engine, device, dask, watch)
     check_training(how)
-    ids = None if sweeps is None else sweep_ids(store, sweeps)
+    ids = _ids(store, sweeps)
     shortcuts = shortcuts and are_fitted_after_training()
     idle = fit_when_idle(store, ids) if shortcuts and watch else None
     if progress_bar is None:
@@ -257,8 +258,9 @@ def describe_outcomes(
         chosen: as for `sweeps.api.selecting.view_of`: `learned_at=0.95`.
     """
     if isinstance(trained, WorkSummary):
-        ids, which = workers.trained_runs(store, trained.worker_id), ""
-        view = View(run_ids=tuple(ids))
+        own = (Run.worker_id == trained.worker_id) & (Run.state == RunState.DONE)
+        ids, which = frame(store, select(Run.id).where(own))["id"], ""
+        view = View(run_ids=tuple(ids.tolist()))
     else:
         names, which = sweep_queries.sweep_names(store), " runs"
         view = view_of(store, [names[x] for x in sweep_ids(store, trained or ())], **chosen)
@@ -281,8 +283,8 @@ def fit_after_training(
         return False
     bar = bar_of("fitting shortcut readers", "tests") if progress_bar else nullcontext()
     try:
-        ids = None if sweeps is None else sweep_ids(store, sweeps)
         with bar as on_progress:
+            ids = _ids(store, sweeps)
             return fit_readers(store, ids, on_progress, until_queued=True).is_queued
     except KeyboardInterrupt:
         _log.info("shortcut readers are left for the next worker")
@@ -308,8 +310,7 @@ def fit_shortcuts(
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = None if sweeps is None else sweep_ids(store, sweeps)
-    return fit_readers(to_write(store), ids, on_progress)
+    return fit_readers(to_write(store), _ids(store, sweeps), on_progress)
 
 
 def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
@@ -318,8 +319,7 @@ def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = sweep_ids(store, sweeps or ()) or None
-    return progress(store, counts(store, ids))
+    return progress(store, counts(store, sweep_ids(store, sweeps or ()) or None))
 
 
 def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
@@ -328,8 +328,7 @@ def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = None if sweeps is None else sweep_ids(store, sweeps)
-    return sweep_queries.counts_by_state(store, ids)
+    return sweep_queries.counts_by_state(store, _ids(store, sweeps))
 
 
 def stop(store: Store, sweeps: Sweeps) -> None:
@@ -338,8 +337,7 @@ def stop(store: Store, sweeps: Sweeps) -> None:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = sweep_ids(store, sweeps)
-    writer.stop(to_write(store), ids)
+    writer.stop(to_write(store), sweep_ids(store, sweeps))
 
 
 def resume(store: Store, sweeps: Sweeps) -> None:
@@ -348,8 +346,7 @@ def resume(store: Store, sweeps: Sweeps) -> None:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = sweep_ids(store, sweeps)
-    writer.resume(to_write(store), ids)
+    writer.resume(to_write(store), sweep_ids(store, sweeps))
 
 
 def retry(store: Store, sweeps: Sweeps) -> int:
@@ -358,8 +355,7 @@ def retry(store: Store, sweeps: Sweeps) -> int:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = sweep_ids(store, sweeps)
-    return writer.retry(to_write(store), ids)
+    return writer.retry(to_write(store), sweep_ids(store, sweeps))
 
 
 def runs_of_no_other(store: Store, sweep: str) -> int:
@@ -431,15 +427,14 @@ def engines(
     del store
     asked = [(each.name, config) for each in read_specs(spec) for config in each.configs()]
     distinct = list(dict.fromkeys(config for _, config in asked))
-    named = dict(
-        zip(distinct, name_configurations(dict(enumerate(distinct))).values(), strict=True)
-    )
-    choices = {config: choose_engine(resolve(config), engine, device) for config in distinct}
-    first = ["configuration", "sweep", "engine"]
+    named = name_configurations(dict(enumerate(distinct))).values()
+    choices = [choose_engine(resolve(config), engine, device) for config in distinct]
+    of = dict(zip(distinct, zip(named, choices, strict=True), strict=True))
     rows = [
-        dict(zip(first, (named[config], sweep, choices[config].name), strict=True))
-        | {**config.changed, "reason": choices[config].reason}
+        {"configuration": name, "sweep": sweep, "engine": choice.name, **config.changed}
         for sweep, config in asked
+        for name, choice in [of[config]]
     ]
-    frame = pd.DataFrame(rows, columns=None if rows else [*first, "reason"], dtype=object)
-    return frame[[*(name for name in frame if name != "reason"), "reason"]]
+    return pd.DataFrame(rows, dtype=object).assign(
+        reason=[of[config][1].reason for _, config in asked]
+    )

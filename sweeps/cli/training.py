@@ -184,7 +184,7 @@ def more(
     if asked.spec is not None:
         # What may not be written is said before what would be done.
         api.open_writer(db)
-    for sentence in asked.sentences(sweep):
+    for sentence in asked.sentences:
         say(sentence)
     if asked.spec is not None:
         train_specs([asked.spec], db, None if queue else training)

@@ -5,8 +5,6 @@ folder `runs.db.logs` beside the database `runs.db` has its log, which is named 
 """
 
 import hashlib
-import os
-import stat
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,12 +21,6 @@ from sweeps.processes import environment_of, python
 from sweeps.store.database import Store
 from sweeps.store.reads.sweep_queries import sweep_names
 from sweeps.store.reads.workers import pids_here
-
-MAX_LOG_BYTES = 20_000
-"""The most bytes of a log whose end is read."""
-
-MAX_NAMED = 30
-"""Sweeps whose ids the name of a log has room for; of further ones no log is found."""
 
 _started: dict[subprocess.Popen[bytes], tuple[str, list[int]]] = {}
 """What this process started, which may not have registered yet: for which database and sweeps."""
@@ -62,7 +54,8 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
         waiting = {key: sweeps[key] for key in sweeps if anyway or not has_worker(store, key)}
         if not waiting:
             return False
-        ids = "-".join(map(str, list(waiting)[:MAX_NAMED]))
+        # The name of a file has room for the ids of so many sweeps; of others no log is found.
+        ids = "-".join(map(str, list(waiting)[:30]))
         with (folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{ids}.log").open("xb") as output:
             process = subprocess.Popen(
                 python("sweeps", "work", "--", *waiting.values()),
@@ -83,45 +76,12 @@ def has_worker(store: Store, sweep_id: int) -> bool:
     if any(address == store.address and sweep_id in ids for address, ids in alive):
         return True
     name = sweep_names(store).get(sweep_id)
-    return name is not None and any(_works_on(pid, name) for pid in pids_here(store))
-
-
-def _works_on(pid: int, sweep: str) -> bool:
-    try:
-        command = psutil.Process(pid).cmdline()
-    except psutil.Error:
-        return False
-    return "--" in command and sweep in command[command.index("--") + 1 :]
-
-
-def read_log(store: Store, sweep_id: int) -> str | None:
-    """The end of the log of the sweep's last worker; None where `start_worker` started none."""
-    for path in _logs(store, sweep_id):
-        # A link, a pipe or a second name of a file elsewhere would show that file.
-        with suppress(OSError), open(path, "rb", opener=_open_no_link) as log:
-            status = os.fstat(log.fileno())
-            if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
-                log.seek(max(0, status.st_size - MAX_LOG_BYTES))
-                return log.read(MAX_LOG_BYTES).decode(errors="replace")
-    return None
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
-def forget(store: Store, sweep_id: int) -> None:
-    """Removes the logs of a deleted sweep's workers: another may get its id."""
-    refuse_writes("removing a log")
-    for path in _logs(store, sweep_id):
-        path.unlink(missing_ok=True)
-
-
-def _logs(store: Store, sweep_id: int) -> list[Path]:
-    """The logs of a sweep's workers, the last first."""
-    folder = log_folder(store)
-    named = [] if folder.is_symlink() else sorted(folder.glob("*-*.log"), reverse=True)
-    return [path for path in named if str(sweep_id) in path.stem.split("-")[1:]]
+    for pid in pids_here(store):
+        with suppress(psutil.Error):
+            command = psutil.Process(pid).cmdline()
+            if "--" in command and name in command[command.index("--") + 1 :]:
+                return True
+    return False
 
 
 def log_folder(store: Store) -> Path:

@@ -1,15 +1,15 @@
 """The work of a worker process: train a group and test it. It touches no database."""
 
 import errno
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 
 from seqcls.engines.base import Progress
 from seqcls.engines.choice import Choice, choose_engine, engine_named
 from seqcls.errors import MachineError, describe_error
-from seqcls.results import Evaluation, Verdict, Weights
+from seqcls.results import Verdict, Weights
 from seqcls.strings.datasets import dataset_of, is_known, remember, unpack
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
@@ -17,18 +17,11 @@ from sweeps.grid.grouping import RunGroup
 from sweeps.results import RunResult
 from sweeps.work.machine import parameter_bytes, shortage
 
-_numbers = itertools.count()
-
-MAX_DRAWN_BYTES = 1_000_000
-"""Models up to this size cost nothing worth mentioning to draw here and to hand over."""
-
 
 @dataclass(frozen=True)
 class Job:
     """A group and how to train it."""
 
-    number: int
-    """Which of its worker's jobs it is: the same group may be begun again after it was left."""
     group: RunGroup
     engine: Choice
     device: str
@@ -36,6 +29,8 @@ class Job:
     """The members' initial parameters; None where they are drawn where the group is trained."""
     dataset: bytes | None = None
     """What was in a file, packed, for a process that has no database."""
+    number: int = field(default_factory=count().__next__)
+    """Which of its worker's jobs it is: the same group may be begun again after it was left."""
 
 
 class GroupLostError(Exception):
@@ -54,19 +49,20 @@ class GroupLostError(Exception):
 def make_job(group: RunGroup, engine: str, device: str) -> Job:
     """Chooses the engine. For one that wants them it draws the initial parameters of small models.
 
-    That takes PyTorch, which this process loads once so that no worker has to. Large ones are drawn
-    where they are trained, so that a failed allocation fails those runs only.
+    That takes PyTorch, which this process loads once so that no worker has to. Large ones, from a
+    megabyte on, are drawn where they are trained, so that a failed allocation fails those runs
+    only.
     """
     first = group[0]
     choice, initial = choose_engine(first.problem, engine, device), None
-    if engine_named(choice.name).wants_initial and parameter_bytes(first.problem) < MAX_DRAWN_BYTES:
+    if engine_named(choice.name).wants_initial and parameter_bytes(first.problem) < 1_000_000:
         # Imported where it is used: it loads PyTorch.
         from seqcls.engines.member import draw_initial
 
         initial = draw_initial([(run.problem, run.model_seed) for run in group])
     digest = first.config.dataset
     dataset = dataset_of(digest).to_bytes() if digest else None
-    return Job(next(_numbers), group, choice, device, initial, dataset)
+    return Job(group, choice, device, initial, dataset)
 
 
 def try_job(job: Job, report: Progress) -> list[RunResult]:
@@ -108,13 +104,13 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
             initial=job.initial,
             **how,
         )
-        kept = [member.kept_weights for member in trained if member.failure is None]
+        learned = [member for member in trained if member.failure is None]
+        kept = [member.kept_weights for member in learned]
         evaluations = evaluate(first.problem, kept, **how) if kept else []
-        checks: list[Verdict] | list[None] = [None] * len(kept)
+        checks: Sequence[Verdict | None] = [None] * len(kept)
         if kept and first.verdict and unaffordable(first.problem) is None:
             checks = verdicts(first.problem, kept, **how)
-    tested: Iterator[tuple[Evaluation | None, Verdict | None]]
-    tested = iter(zip(evaluations, checks, strict=True))
+    tested = dict(zip(map(id, learned), zip(evaluations, checks, strict=True), strict=True))
     # Sealed here, where the results are made, and not where they are stored: nothing that happens
     # to them on the way goes unnoticed, and this process has a core to itself.
     return [
@@ -131,7 +127,7 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
             checkpoints={epoch: to_bytes(weights) for epoch, weights in member.weights.items()},
         ).seal(member.config.key, member.model_seed)
         for member in trained
-        for evaluation, verdict in [next(tested) if member.failure is None else (None, None)]
+        for evaluation, verdict in [tested.get(id(member), (None, None))]
     ]
 
 

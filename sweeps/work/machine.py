@@ -1,6 +1,7 @@
 """What a worker is asked to do, and what this machine has and needs for it."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import psutil
 from seqcls.cache import CACHE_VARIABLE, cache_folder
 from seqcls.config import COUPLED
 from seqcls.engines.choice import choose_engine, engine_named
-from seqcls.errors import DeviceError, MachineError
+from seqcls.errors import DeviceError, MachineError, describe_error
 from seqcls.models import MODELS
 from seqcls.models.positions import table_size
 from seqcls.problem import Problem
@@ -47,16 +48,6 @@ class WorkSummary:
 
 # How much memory training takes, and how much this machine has.
 
-_BYTES = {"float32": 4, "float64": 8}
-_LIMIT_OF_GROUP = Path("/sys/fs/cgroup/memory.max")
-"""Where Linux says how much a container may have."""
-
-COPIES = 4
-"""The member in training: its values, their gradient, and two moments of each."""
-
-COPIES_A_MEMBER = 2
-"""Copies of every member of a group: its initial values, and those of its best epoch."""
-
 
 def parameter_bytes(problem: Problem) -> int:
     """The bytes of one model's parameters; roughly, where it recurs or has places of a plug-in."""
@@ -65,44 +56,30 @@ def parameter_bytes(problem: Problem) -> int:
     outputs = 0 if network.tied_embeddings else network.num_outputs
     rows = network.vocabulary_size + outputs + (places or 0)
     blocks = MODELS[network.architecture].sizes.parameters(network)
-    return (blocks + rows * network.hidden_size) * _BYTES[network.precision]
-
-
-def training_bytes(problem: Problem, members: int = 1) -> int:
-    """What the values alone take in training so many members together, in bytes."""
-    return parameter_bytes(problem) * (COPIES + COPIES_A_MEMBER * members)
+    return (blocks + rows * network.hidden_size) * {"float32": 4, "float64": 8}[network.precision]
 
 
 def machine_bytes() -> int:
     """All the memory of this machine, or of the container, in bytes."""
     machine = int(psutil.virtual_memory().total)
-    try:
-        return min(machine, int(_LIMIT_OF_GROUP.read_text()))
-    except (OSError, ValueError):
-        # No container, or one without a limit, which reads `max`.
-        return machine
+    # Where there is no container, or one without a limit, there is no number.
+    with suppress(OSError, ValueError):
+        return min(machine, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return machine
 
 
-def shortage(problem: Problem, members: int = 1) -> str | None:
-    """Why this machine cannot train so many members together; None where it may be able to."""
-    needed, there = training_bytes(problem, members), machine_bytes()
+def shortage(problem: Problem, members: int = 1, workers: int = 1) -> str | None:
+    """Why this machine cannot train so many members together in each of so many processes; None
+    where it may be able to.
+    """
+    # Of the member in training its values, their gradient, and two moments of each; of each its
+    # initial values, and those of its best epoch.
+    needed, there = parameter_bytes(problem) * (4 + 2 * members) * workers, machine_bytes()
     if needed <= there:
         return None
-    return f"training takes at least {needed / 1e9:,.1f} GB of memory, and this machine has " + (
-        f"{there / 1e9:,.1f} GB; lower the sizes"
-    )
-
-
-def warning(problems: Iterable[Problem], workers: int = 1) -> str | None:
-    """What to say of problems that this many processes cannot train at once here."""
-    needed, there = max(map(training_bytes, problems), default=0), machine_bytes()
-    if needed * workers <= there:
-        return None
-    # Fewer processes help, where one of them has room.
-    advice = "use fewer workers" if needed <= there else "such runs fail; lower the model's sizes"
     return (
-        f"the largest model takes about {needed / 1e9:,.1f} GB of memory to train, and this "
-        f"machine has {there / 1e9:,.1f} GB: {advice}"
+        f"training takes at least {needed / 1e9:,.1f} GB of memory, and this machine has "
+        f"{there / 1e9:,.1f} GB; lower the sizes{' or the workers' if workers > 1 else ''}"
     )
 
 
@@ -141,8 +118,7 @@ def prepare(problems: Iterable[Problem], how: WorkOptions) -> None:
     except (OSError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
             raise
-        reason = getattr(error, "strerror", None) or "no folder for it can be written"
         raise MachineError(
-            f"machine code cannot be kept in {str(cache_folder())!r}: {reason}; fix that, or name "
-            f"another folder with {CACHE_VARIABLE}"
+            f"machine code cannot be kept in {str(cache_folder())!r}: {describe_error(error)}; fix "
+            f"that, or name another folder with {CACHE_VARIABLE}"
         ) from error

@@ -1,13 +1,12 @@
 """How far the sweeps are, how fast they go on, and how long that will take."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sweeps.store.database import Store
 from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.sweep_queries import Recent
-from sweeps.store.tables import RunState
 
 WINDOW_SECONDS = 300.0
 """The rate is that of the runs that ended so recently, and of those in training."""
@@ -62,45 +61,33 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
     Args:
         counted: what `counts` gives of it at its present revision, where that is known already.
     """
-    progress = list(counts(store) if counted is None else counted)
-    if not any(sweep.running for sweep in progress):
+    sweeps = list(counts(store) if counted is None else counted)
+    if not any(sweep.running for sweep in sweeps):
         # Idle sweeps have no rate and no worker, so no row of perhaps 100,000 runs is read.
-        return progress
+        return sweeps
     recent = sweep_queries.recent(store, WINDOW_SECONDS)
     orphaned = sweep_queries.count_orphaned(store)
-    epochs: dict[int, list[tuple[int, int]]] = {}
+    epochs = defaultdict[int, list[tuple[int, int]]](list)
     for sweep_id, epoch, most in sweep_queries.epochs_in_training(store):
-        epochs.setdefault(sweep_id, []).append((epoch, most))
-    for place, sweep in enumerate(progress):
+        epochs[sweep_id].append((epoch, most))
+    for place, sweep in enumerate(sweeps):
         if sweep.running:
-            now = replace(sweep, epochs=tuple(sorted(epochs.get(sweep.id, []))))
-            lost = orphaned.get(sweep.id, 0)
-            rate = None if lost else _rate(recent.get(sweep.id), now.begun)
-            progress[place] = replace(now, runs_per_second=rate, orphaned=lost)
-    return progress
+            lost, own = orphaned.get(sweep.id, 0), recent.get(sweep.id)
+            now = replace(sweep, epochs=tuple(sorted(epochs[sweep.id])), orphaned=lost)
+            busy = busy_seconds(own.trained) if own is not None and not lost else 0.0
+            # Where the clock was set back since they began, no rate is known.
+            ended = now.begun + (own.ended if own is not None else 0)
+            rate = ended / busy if ended and busy > 0 else None
+            sweeps[place] = replace(now, runs_per_second=rate)
+    return sweeps
 
 
 def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepProgress]:
     """Runs in each state of these sweeps, or of all: what changes with the revision alone."""
     return [
-        SweepProgress(
-            sweep_id,
-            name,
-            state,
-            queued=by_state[RunState.QUEUED],
-            running=by_state[RunState.RUNNING],
-            done=by_state[RunState.DONE],
-            failed=by_state[RunState.FAILED],
-        )
-        for sweep_id, name, state, by_state in sweep_queries.states(store, sweep_ids)
+        SweepProgress(sweep_id, name, state, of["queued"], of["running"], of["done"], of["failed"])
+        for sweep_id, name, state, of in sweep_queries.states(store, sweep_ids)
     ]
-
-
-def _rate(recent: Recent | None, begun: float) -> float | None:
-    """Runs a second; where the clock was set back since they began, none is known."""
-    busy = busy_seconds(recent.trained) if recent is not None else 0.0
-    done = begun + (recent.ended if recent is not None else 0)
-    return done / busy if done and busy > 0 else None
 
 
 def busy_seconds(trained: Iterable[tuple[str, str | None]], ended: datetime | None = None) -> float:
@@ -111,12 +98,9 @@ def busy_seconds(trained: Iterable[tuple[str, str | None]], ended: datetime | No
         ended: until when those that go on are counted; now by default.
     """
     last = ended or datetime.now(UTC)
-    spans = [
-        (datetime.fromisoformat(began), last if end is None else datetime.fromisoformat(end))
-        for began, end in trained
-    ]
     busy, until = 0.0, datetime.min.replace(tzinfo=UTC)
-    for began, end in sorted(spans):
-        busy += max(0.0, (min(end, last) - max(began, until)).total_seconds())
-        until = max(until, min(end, last))
+    for began, end in sorted(trained, key=lambda span: span[0]):
+        end_here = last if end is None else min(datetime.fromisoformat(end), last)
+        busy += max(0.0, (end_here - max(datetime.fromisoformat(began), until)).total_seconds())
+        until = max(until, end_here)
     return busy

@@ -6,7 +6,7 @@ and until then pages say that the readers have not been asked.
 
 import logging
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from seqcls.errors import SeqclsError, StoreUnavailableError
@@ -18,8 +18,6 @@ from sweeps.store.reads.queries import revision
 from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.reads.workers import queued_runs
 from sweeps.store.writes.shortcuts import fit_shortcuts
-
-SHORTCUTS_VARIABLE = "SEQCLS_SHORTCUTS"
 
 _log = logging.getLogger(__name__)
 
@@ -38,12 +36,12 @@ class FittedReaders:
 
 def are_fitted_after_training() -> bool:
     """Whether workers fit readers: unless `SEQCLS_SHORTCUTS` is 0, false, no or off."""
-    return not is_off(os.environ.get(SHORTCUTS_VARIABLE) or "on")
+    return not is_off(os.environ.get("SEQCLS_SHORTCUTS") or "on")
 
 
 def fit_readers(
     store: Store,
-    sweep_ids: Collection[int] | None = None,
+    sweep_ids: Sequence[int] | None = None,
     on_progress: OnProgress | None = None,
     *,
     until_queued: bool = False,
@@ -65,11 +63,9 @@ def fit_readers(
     # Workers that end at the same time begin at different tests.
     first = os.getpid() % max(1, len(unread))
     for number, test in enumerate(unread[first:] + unread[:first]):
-        if until_queued:
-            queued = queued_runs(store, None if sweep_ids is None else [*sweep_ids])
-            fitted.is_queued = bool(split_by_packages(queued)[0])
-            if fitted.is_queued:
-                break
+        if until_queued and split_by_packages(queued_runs(store, sweep_ids))[0]:
+            fitted.is_queued = True
+            break
         if on_progress is not None:
             on_progress(number, len(unread))
         try:
@@ -78,15 +74,14 @@ def fit_readers(
             raise
         except SeqclsError as error:
             reason = str(error)
-        if reason is None:
-            fitted.tests += 1
-        else:
+        fitted.tests += reason is None
+        if reason is not None:
             fitted.skipped[test.test_set_id] = reason
             _log.warning("no shortcut readers for test set %d: %s", test.test_set_id, reason)
     return fitted
 
 
-def fit_when_idle(store: Store, sweep_ids: Collection[int] | None = None) -> Callable[[], None]:
+def fit_when_idle(store: Store, sweep_ids: Sequence[int] | None = None) -> Callable[[], None]:
     """What a worker that waits for runs calls again and again: it fits readers until there are
     some.
     """

@@ -47,7 +47,7 @@ def test_what_no_machine_can_hold_is_said_beforehand(tmp_path: Path) -> None:
     for command in ("estimate", "submit"):
         said = CliRunner().invoke(app, [command, str(path), "--db", str(db)])
         assert said.exit_code == 0
-        assert "of memory to train, and this machine has" in said.stderr
+        assert "GB of memory, and this machine has" in said.stderr
         assert len(said.stderr.splitlines()) == 1
     found = CliRunner().invoke(app, ["estimate", str(path), "--db", str(db), "--json"])
     assert json.loads(found.stdout)[0]["runs"] == 1

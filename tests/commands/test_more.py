@@ -202,7 +202,7 @@ def test_runs_that_are_not_known_or_not_trained_are_said_and_left(store: Store) 
         connection.execute(update(Run).where(Run.id == int(runs[1])).values(**unknown))
         connection.execute(update(Run).where(Run.id == int(runs[2])).values(epochs=7))
     found = more_training(store, "t", "4x")
-    assert found.sentences("t") == [
+    assert found.sentences == [
         "t: 1 of 5 have learned (1 not judged on trained lengths; 2 not trained yet, or failed "
         "in training); t-4x trains 1 with a larger budget.",
         "Training of 1 of these 1 ended before the budget that they had: patience or "

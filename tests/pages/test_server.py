@@ -25,7 +25,8 @@ from websockets.typing import Origin
 from benchmarks.served import Server, running
 from benchmarks.visitors import visitor
 from dashboard.server.first_page import PAGES
-from sweeps.serve import NAMES_VARIABLE, answers_to
+from sweeps.api.old_pages.work_hosts import answers_to
+from sweeps.serve import NAMES_VARIABLE
 from sweeps.store.opening import open_writer
 from tests.app import markdown_of, open_app, said
 from tests.commands import refused

@@ -18,6 +18,7 @@ from seqcls.results import EpochLosses
 from sweeps.api.old_pages import overview as pages
 from sweeps.api.old_pages.curves import losses_in_training, newest_losses
 from sweeps.api.old_pages.overview import Note
+from sweeps.api.old_pages.work_logs import read_log
 from sweeps.grid.grouping import make_groups
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -308,7 +309,7 @@ def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, stor
     before = len(background_worker._started)
     background_worker.start_worker(store, {writer.submit(store, parse_spec(OWN)): "mine"})
     try:
-        wait(lambda: said_first in (background_worker.read_log(store, 1) or ""))
+        wait(lambda: said_first in (read_log(store, 1) or ""))
         app = open_app(monkeypatch, file_of(store), "sweeps")
         shown = [x.value.replace("\\", "") for x in app.caption]
         assert shown.count(f"0 of 3 models · {said_first}") == 2, "in the sidebar and on the page"

@@ -13,8 +13,8 @@ from sweeps.store.reads.workers import START_SECONDS
 from sweeps.work import machine
 from sweeps.work.estimate import (
     Times,
+    assumed_epochs,
     estimate,
-    fewest_epochs,
     known_times,
     time_group,
 )
@@ -68,11 +68,11 @@ def test_what_this_machine_cannot_train_is_not_timed(monkeypatch: pytest.MonkeyP
 
     judged = estimate(None, [spec(hidden_size=512)], 1, timer)
     assert judged.seconds == 0.0
-    assert "All of the rest fail at once" in judged.basis
+    assert "of the rest fail at once" in judged.basis
     judged = estimate(None, [spec({"hidden_size": [4, 512]})], 1, timer)
     assert {each.config.hidden_size for each in timed} == {4}
     assert judged.seconds
-    assert "3 of the rest fail at once" in judged.basis
+    assert "of the rest fail at once" in judged.basis
 
 
 def test_start_drawing_training_and_test_are_all_counted() -> None:
@@ -91,20 +91,19 @@ def test_two_processes_share_what_is_more_than_a_group() -> None:
     assert alone - together == pytest.approx(3 * (10 * 2.0 + 3.0))
 
 
-def test_the_fewest_epochs_are_those_of_early_stopping() -> None:
+def test_the_epochs_that_are_assumed_lie_between_the_fewest_and_the_most() -> None:
     until_right = {"stop_when_right": True}
     cases: list[tuple[dict[str, Any], float]] = [
-        ({}, 5),
-        ({"min_num_epochs": 0}, 1),
-        ({"min_validation_loss": 0.0}, 7),
-        (until_right, 1),
+        ({"max_num_epochs": 20}, 10),
+        ({"max_num_epochs": 16, "min_num_epochs": 0}, 4),
+        ({"max_num_epochs": 16, **until_right}, 4),
         # An epoch of 10,000 strings has 156 steps.
-        ({**until_right, "check_every": 39}, 0.25),
-        ({**until_right, "check_every": 400}, 1),
+        ({"max_num_epochs": 16, **until_right, "check_every": 39}, 2),
+        ({"max_num_epochs": 16, **until_right, "check_every": 400}, 4),
         ({"max_num_epochs": 3, "min_num_epochs": 5}, 3),
     ]
-    for settings, fewest in cases:
-        assert fewest_epochs(RunConfig.from_mapping(settings)) == fewest, settings
+    for settings, epochs in cases:
+        assert assumed_epochs(RunConfig.from_mapping(settings)) == pytest.approx(epochs), settings
     # It is said how many are assumed, where training may end early.
     part = spec(max_num_epochs=1, stop_when_right=True, check_every=1, train_size=6400)
     for own, words in ((spec(max_num_epochs=20), "10 of 20 epochs"), (part, "0.1 of 1 epoch")):

@@ -19,12 +19,10 @@ def test_an_output_costs_as_much_as_what_is_read() -> None:
 
 def test_only_what_this_machine_has_no_room_for_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     config = short_config(hidden_size=64)
-    needed = machine.training_bytes(resolve(config))
-    assert machine.training_bytes(resolve(config), 2) > needed
-    monkeypatch.setattr(machine, "machine_bytes", lambda: needed)
+    six_copies = 6 * machine.parameter_bytes(resolve(config))
+    monkeypatch.setattr(machine, "machine_bytes", lambda: six_copies)
     assert machine.shortage(resolve(config)) is None
-    assert machine.warning([resolve(config)]) is None
-    assert "fewer workers" in (machine.warning([resolve(config)], workers=2) or "")
-    monkeypatch.setattr(machine, "machine_bytes", lambda: needed - 1)
-    assert "at least" in (machine.shortage(resolve(config)) or "")
-    assert "such runs fail" in (machine.warning([resolve(short_config()), resolve(config)]) or "")
+    assert "at least" in (machine.shortage(resolve(config), members=2) or "")
+    assert "or the workers" in (machine.shortage(resolve(config), workers=2) or "")
+    monkeypatch.setattr(machine, "machine_bytes", lambda: six_copies - 1)
+    assert "lower the sizes" in (machine.shortage(resolve(config)) or "")

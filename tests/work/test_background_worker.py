@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import make_url
 
 from seqcls.errors import StoreError
+from sweeps.api.old_pages.work_logs import forget, read_log
 from sweeps.grid.spec import parse_spec, read_spec
 from sweeps.store import writer
 from sweeps.store.database import Store
@@ -45,7 +46,7 @@ def start(store: Store) -> bool:
 def test_asked_many_times_at_once_one_worker_is_started_and_after_it_was_killed_another(
     queued: Store,
 ) -> None:
-    assert background_worker.read_log(queued, 1) is None
+    assert read_log(queued, 1) is None
     with closing(sqlite3.connect(file_of(queued), isolation_level=None)) as held:
         # Nobody can train until it is let go.
         held.execute("BEGIN IMMEDIATE")
@@ -60,9 +61,9 @@ def test_asked_many_times_at_once_one_worker_is_started_and_after_it_was_killed_
     assert start(queued)
     wait_for_end(queued)
     assert sweep_queries.counts_by_state(queued, [1]) == {"done": 1}
-    assert "trained 1 run " in (background_worker.read_log(queued, 1) or "")
-    background_worker.forget(queued, 1)
-    assert background_worker.read_log(queued, 1) is None
+    assert "trained 1 run " in (read_log(queued, 1) or "")
+    forget(queued, 1)
+    assert read_log(queued, 1) is None
 
 
 def test_logs_of_a_servers_database_stand_in_the_users_folder(queued: Store) -> None:
@@ -84,13 +85,13 @@ def log_of(store: Store, sweep_ids: str = "1") -> Path:
 def test_a_log_of_the_folder_is_read(store: Store, tmp_path: Path) -> None:
     """And none that is no file of its own."""
     log_of(store).write_text("trained")
-    assert background_worker.read_log(store, 1) == "trained"
+    assert read_log(store, 1) == "trained"
     log_of(store, "12-21").write_text("others")
-    assert background_worker.read_log(store, 1) == "trained"
-    assert background_worker.read_log(store, 21) == "others"
-    background_worker.forget(store, 1)
-    assert background_worker.read_log(store, 1) is None
-    assert background_worker.read_log(store, 12) == "others"
+    assert read_log(store, 1) == "trained"
+    assert read_log(store, 21) == "others"
+    forget(store, 1)
+    assert read_log(store, 1) is None
+    assert read_log(store, 12) == "others"
     secret, path = tmp_path / "secret", log_of(store)
     secret.write_text("secret")
     makers: tuple[Callable[[], object], ...] = (
@@ -101,7 +102,7 @@ def test_a_log_of_the_folder_is_read(store: Store, tmp_path: Path) -> None:
     )
     for make in makers:
         make()
-        assert background_worker.read_log(store, 1) is None
+        assert read_log(store, 1) is None
         path.rmdir() if path.is_dir() else path.unlink()
 
 
@@ -110,8 +111,8 @@ def test_a_folder_of_logs_that_is_a_link_is_not_followed(store: Store, tmp_path:
     folder = background_worker.log_folder(store)
     elsewhere = folder.rename(tmp_path / "elsewhere")
     folder.symlink_to(elsewhere)
-    assert background_worker.read_log(store, 1) is None
-    background_worker.forget(store, 1)
+    assert read_log(store, 1) is None
+    forget(store, 1)
     with pytest.raises(StoreError, match=r"logs' is a link: .*; remove the link"):
         background_worker.start_worker(store, {1: "s"}, anyway=True)
     assert [path.read_text() for path in elsewhere.iterdir()] == ["secret"]

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from benchmarks.served import running
+from sweeps.api.old_pages.work_logs import read_log
 from sweeps.grid.spec import read_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
@@ -105,7 +106,7 @@ def test_what_a_dashboard_and_its_worker_find_runs_nothing_and_opens_neither(
         assert len(second.stderr.splitlines()) == 1
         while background_worker.has_worker(store, 1):
             time.sleep(0.1)
-        log = background_worker.read_log(store, 1)
+        log = read_log(store, 1)
         assert sweep_queries.counts_by_state(store, [1]) == {"done": 2}, log
         assert asked(port, "GET", "/_stcore/health")[0] == 200
     assert not (hostile / "was_run").exists()

@@ -13,7 +13,6 @@ from typing import Any
 
 import psutil
 import pytest
-import sweeps.store.databases.sqlite
 from sqlalchemy import event
 
 import sweeps.store.database

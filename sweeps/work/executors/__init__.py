@@ -6,15 +6,12 @@ that ends the worker.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Protocol
 
 from seqcls.cancellation import Cancelled
 from seqcls.errors import ClusterError
 from seqcls.results import EpochLosses
 from sweeps.results import RunResult
 from sweeps.work.jobs import GroupLostError, Job, try_job
-
-__all__ = ["Executor", "OnJobProgress", "Results", "lost_cluster", "start"]
 
 Results = Future[list[RunResult]]
 
@@ -24,45 +21,11 @@ that have ended; of a group that is soon done it may be told none. It may be cal
 """
 
 
-class Executor(Protocol):
-    """Trains groups, some at a time."""
+class Executor:
+    """Trains a group right here, until it ends or is abandoned by whoever hears of its progress.
 
-    @property
-    def slots(self) -> int:
-        """How many groups it can have in hand at once."""
-        ...
-
-    def expect(self, engines: Sequence[str]) -> None:
-        """Groups are about to come, and these are the engines that train them, in their order."""
-        return
-
-    def begin(self, job: Job) -> Results:
-        """Takes a group to train.
-
-        Raises:
-            ClusterError: the cluster is lost, and with it every group.
-        """
-        ...
-
-    def abandon(self, job: Job) -> None:
-        """Trains a group no further."""
-        ...
-
-    def close(self) -> None:
-        """Ends now, in the middle of whatever is trained."""
-        return
-
-
-def lost_cluster(address: str) -> ClusterError:
-    """What is said of a scheduler that has gone, or has forgotten what it was given."""
-    return ClusterError(
-        f"the Dask scheduler at {address} is gone; what was trained is stored, and the same "
-        "command continues with the rest"
-    )
-
-
-class InThisProcess(Executor):
-    """Trains a group right here, until it ends or is abandoned by whoever hears of its progress."""
+    Other executors train elsewhere, some at a time.
+    """
 
     def __init__(self, on_progress: OnJobProgress) -> None:
         self._on_progress = on_progress
@@ -70,9 +33,18 @@ class InThisProcess(Executor):
 
     @property
     def slots(self) -> int:
+        """How many groups it can have in hand at once."""
         return 1
 
+    def expect(self, engines: Sequence[str]) -> None:
+        """Groups are about to come, and these are the engines that train them, in their order."""
+
     def begin(self, job: Job) -> Results:
+        """Takes a group to train.
+
+        Raises:
+            ClusterError: the cluster is lost, and with it every group.
+        """
         results = Results()
 
         def report(done: float, epochs: Sequence[EpochLosses]) -> None:
@@ -94,7 +66,19 @@ class InThisProcess(Executor):
         return results
 
     def abandon(self, job: Job) -> None:
+        """Trains a group no further."""
         self._abandoned = job
+
+    def close(self) -> None:
+        """Ends now, in the middle of whatever is trained."""
+
+
+def lost_cluster(address: str) -> ClusterError:
+    """What is said of a scheduler that has gone, or has forgotten what it was given."""
+    return ClusterError(
+        f"the Dask scheduler at {address} is gone; what was trained is stored, and the same "
+        "command continues with the rest"
+    )
 
 
 def start(workers: int, dask: str | None, on_progress: OnJobProgress) -> Executor:
@@ -114,7 +98,7 @@ def start(workers: int, dask: str | None, on_progress: OnJobProgress) -> Executo
 
         return DaskCluster(dask)
     if workers == 0:
-        return InThisProcess(on_progress)
+        return Executor(on_progress)
     from sweeps.work.executors.pool import ProcessPool
 
     return ProcessPool(workers, on_progress)

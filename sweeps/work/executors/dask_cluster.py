@@ -19,9 +19,6 @@ CONNECT_SECONDS = 10
 COUNT_SECONDS = 2.0
 """How often the cluster is asked for its size."""
 
-GROUPS_A_THREAD = 2
-"""So many groups a cluster's thread has in hand, so that none waits for this process."""
-
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://[^\s/]+:\d{1,5}")
 
 _QUIET = dict.fromkeys(
@@ -42,23 +39,23 @@ class DaskCluster(Executor):
         # pure=False: equal jobs are jobs of their own, never answered from the cluster's memory.
         self._executor = self._client.get_executor(pure=False)
         self._running: dict[int, Results] = {}
-        self._threads, self._counted, self._is_empty = 0, -COUNT_SECONDS, False
+        self._threads, self._counted = 1, -COUNT_SECONDS
 
     @property
     def slots(self) -> int:
         if self._client.status not in ("running", "connecting"):
             raise lost_cluster(self._address)
         if time.monotonic() - self._counted > COUNT_SECONDS:
+            self._counted, before = time.monotonic(), self._threads
             try:
                 self._threads = sum(self._client.nthreads().values())
             except OSError:
                 # The connection is lost; whether for good, the client is finding out.
                 self._threads = 0
-            self._counted, was_empty = time.monotonic(), self._is_empty
-            self._is_empty = self._threads == 0
-            if self._is_empty and not was_empty:
+            if before and not self._threads:
                 _log.warning("the Dask cluster at %s has no workers; waiting", self._address)
-        return max(1, GROUPS_A_THREAD * self._threads)
+        # A thread has two groups in hand, so that none waits for this process.
+        return max(1, 2 * self._threads)
 
     def begin(self, job: Job) -> Results:
         try:
@@ -99,13 +96,13 @@ def _connect(address: str) -> "Client":
 
         dask.config.set({"logging": _QUIET})
         from distributed import Client
+
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except ModuleNotFoundError:
         raise ClusterError(
             "a Dask cluster needs the package distributed; install it with: "
             "pip install 'seqcls[dask]'"
         ) from None
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ClusterError(
             f"no Dask scheduler answers at {address!r}; is it started? ({describe_error(error)})"

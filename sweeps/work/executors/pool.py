@@ -25,7 +25,7 @@ from seqcls.engines.base import Progress
 from seqcls.engines.choice import engine_named
 from seqcls.errors import MachineError, Parameter, describe_error
 from seqcls.results import EpochLosses
-from sweeps.processes import SIGNALS, collect_seldom, keep_freed_memory, python
+from sweeps.processes import collect_seldom, keep_freed_memory, python
 from sweeps.results import RunResult
 from sweeps.work.executors import Executor, OnJobProgress, Results
 from sweeps.work.jobs import GroupLostError, Job, try_job
@@ -34,16 +34,15 @@ REPORT_SECONDS = 0.5
 """Between two reports of a group's progress and losses; an epoch may take a thousandth of it."""
 
 DEATH_SECONDS = 5.0
-"""How long the end of a killed process is waited for; one that hangs in the kernel takes longer."""
+"""How long the end of a process is waited for; one that hangs in the kernel takes longer."""
 
 
 class ProcessPool(Executor):
     """Trains as many groups at once as it has processes."""
 
     def __init__(self, workers: int, on_progress: OnJobProgress) -> None:
-        self._workers = workers
-        self._on_progress = on_progress
-        self._threads = ThreadPoolExecutor(workers)
+        super().__init__(on_progress)
+        self._workers, self._threads = workers, ThreadPoolExecutor(workers)
         self._idle: list[_Process] = []
         self._busy: dict[int, _Process] = {}
 
@@ -57,7 +56,7 @@ class ProcessPool(Executor):
         self._idle += [_Process(engine) for engine in more]
 
     def begin(self, job: Job) -> Results:
-        self._idle = [process for process in self._idle if process.status() is None]
+        self._idle = [process for process in self._idle if process.status is None]
         process = self._idle.pop() if self._idle else _Process(job.engine.name)
         self._busy[job.number] = process
         return self._threads.submit(self._train, process, job)
@@ -90,19 +89,18 @@ class _Process:
         self._is_ready = False
         self._pipe, theirs = Pipe()
         command = python("sweeps.work.executors.pool", str(theirs.fileno()), engine)
-        # Signals reach every process of a terminal; the one that hands out groups decides. A
-        # process inherits what is blocked while it is made, and never unblocks it.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        # Closed here: else the end of the process would never be seen. Signals reach every process
+        # of a terminal's session; the one that hands out groups decides, so this has its own.
         try:
-            # Closed here: else the end of the process would never be seen.
             with theirs:
                 self._process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
                 )
         except OSError as error:
             raise _startup_error(describe_error(error)) from None
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     def train(self, job: Job, report: Progress) -> list[RunResult]:
         """Hands over a group and waits for its results.
@@ -119,10 +117,8 @@ class _Process:
             while isinstance(answer := self._pipe.recv(), tuple):
                 report(*answer)
         except (EOFError, OSError):
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(DEATH_SECONDS)
-            reason, status = self.kill(), self.status()
-            if not self._is_ready and status is not None and status >= 0:
+            reason = self.kill(DEATH_SECONDS)
+            if not self._is_ready and self.status is not None and self.status >= 0:
                 raise _startup_error(reason) from None
             raise GroupLostError(reason) from None
         if isinstance(answer, GroupLostError):
@@ -130,21 +126,20 @@ class _Process:
         results: list[RunResult] = answer
         return results
 
+    @property
     def status(self) -> int | None:
         """How it ended, as of `Popen.poll`; None where it goes on."""
         return self._process.poll()
 
-    def kill(self) -> str:
-        """Ends it, whatever it is at; how it ended."""
-        self._process.kill()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(DEATH_SECONDS)
-        status = self.status()
-        if status is not None and status >= 0:
-            return f"its process ended by itself, with status {status}"
-        if status in (None, -signal.SIGKILL):
+    def kill(self, after: float = 0.0) -> str:
+        """Ends it, whatever it is at, where it has not ended after so many seconds; how it did."""
+        for seconds in (after, DEATH_SECONDS):
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
+            self._process.kill()
+        if self.status in (None, -signal.SIGKILL):
             return "its process was killed, perhaps for lack of memory"
-        return f"its process was ended by {signal.Signals(-status).name}"
+        return f"its process ended with status {self.status}"
 
 
 def _startup_error(reason: str) -> MachineError:
@@ -156,13 +151,8 @@ def _startup_error(reason: str) -> MachineError:
     )
 
 
-# What a training process does: `python -m sweeps.work.executors.pool PIPE ENGINE`.
-#
-# It says whether it can train, and answers each group that comes through the pipe. It ends with the
-# process at the other end, however that one ends.
-
-
 def _answer(pipe: Connection, engine: str) -> None:
+    """What a training process does: jobs come through the pipe, reports and results go back."""
     collect_seldom()
     keep_freed_memory()
     trouble = None
@@ -194,8 +184,7 @@ class _Reporter:
     """Reports the progress of one group, now and then; the engine calls it after every epoch."""
 
     def __init__(self, pipe: Connection) -> None:
-        self._pipe = pipe
-        self._due = time.monotonic() + REPORT_SECONDS
+        self._pipe, self._due = pipe, time.monotonic() + REPORT_SECONDS
         self._losses: list[EpochLosses] = []
 
     def __call__(self, done: float, epochs: Sequence[EpochLosses]) -> None:
