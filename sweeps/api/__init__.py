@@ -75,10 +75,15 @@ if TYPE_CHECKING:
     from sweeps.store.opening import existing as existing
     from sweeps.store.opening import open_reader as open_reader
     from sweeps.store.opening import open_writer as open_writer
+    from sweeps.store.reads.explained import forgettings as forgettings
+    from sweeps.store.reads.misclassified import border_accuracies as border_accuracies
+    from sweeps.store.reads.overview import language_names as language_names
     from sweeps.store.reads.overview import shortest_tested as shortest_tested
     from sweeps.store.reads.queries import configs as configs
     from sweeps.store.reads.queries import find_run as find_run
     from sweeps.store.reads.queries import run_config as run_config
+    from sweeps.store.reads.selection import View as View
+    from sweeps.store.reads.shortcuts import deciding as deciding
     from sweeps.store.tables import RunState as RunState
 
 
@@ -119,7 +124,11 @@ _NAMES = {
     # For commands and pages; notebooks have `open_store`, `config` and `runs`.
     "sweeps.store.database": "Store",
     "sweeps.store.opening": "existing open_reader open_writer",
-    "sweeps.store.reads.overview": "shortest_tested",
+    "sweeps.store.reads.explained": "forgettings",
+    "sweeps.store.reads.misclassified": "border_accuracies",
+    "sweeps.store.reads.overview": "language_names shortest_tested",
+    "sweeps.store.reads.selection": "View",
+    "sweeps.store.reads.shortcuts": "deciding",
     "sweeps.store.reads.queries": "configs find_run run_config",
     "sweeps.store.tables": "RunState",
 }

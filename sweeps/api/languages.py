@@ -127,7 +127,7 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
             raise ConfigError(Parameter("by", name), f": {nearest(name, list(map(str, settings)))}")
     kept = list(by) or settings_apart(settings, tasks.unique().tolist()) or ["task"]
     groups = settings[kept].astype(object).where(settings[kept].notna(), "").astype(str)
-    groups["language"] = pd.Series(overview.languages(store)).loc[ids]
+    groups["language"] = pd.Series(overview.language_names(store)).loc[ids]
     models = models.join(groups, on="config_id")
     alike, longer = overview.judge_languages_alike(store, models, view.below)
     shares = language_shares(alike, kept)

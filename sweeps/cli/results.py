@@ -135,11 +135,9 @@ def _deciding_sentences(store: "Store", frame: "pd.DataFrame") -> Iterator[str]:
     """Where what a shortcut reader reads is all that counts, that it is no shortcut."""
     import pandas as pd
 
-    from sweeps.api.old_pages.reading import deciding, languages
-
     read = frame[frame["shortcut_within"].notna() | frame["shortcut_beyond"].notna()]
-    of = pd.Series(languages(store)).loc[read["config_id"].unique()]
-    by = pd.Series(deciding(store, set(of.index)), dtype=object).loc[of.index].dropna()
+    of = pd.Series(api.language_names(store)).loc[read["config_id"].unique()]
+    by = pd.Series(api.deciding(store, set(of.index)), dtype=object).loc[of.index].dropna()
     decided = pd.DataFrame({"language": of.loc[by.index], "by": by}).drop_duplicates()
     for each, some in decided.groupby("by", sort=False)["language"]:
         subjects = [f"{name} is" for name in some]
@@ -164,7 +162,6 @@ def errors(
         limit: list at most this many; by default, all.
     """
     from seqcls.problem import resolve
-    from sweeps.api.old_pages.reading import View, border_accuracies
     from sweeps.api.presentation import border_sentence, display_strings, words_of
 
     frame = api.errors_of_run(store, run, sort)
@@ -190,7 +187,7 @@ def errors(
             shares = zip(ways["drawn"], ways["accuracy"], strict=True)
             told = ", ".join(f"{way} {share_text(share)}" for way, share in shares)
             yield f"accuracy by how strings were drawn: {told}"
-        if said := border_sentence(border_accuracies(store, View(run_ids=(run_id,)))):
+        if said := border_sentence(api.border_accuracies(store, api.View(run_ids=(run_id,)))):
             yield said
 
     return Answer(frame, parts())
@@ -227,7 +224,6 @@ def causes(
     from seqcls.interpretability.wording import percent, percents
     from sweeps.api.failures import causes_by_configuration
     from sweeps.api.naming import names_of
-    from sweeps.api.old_pages.reading import forgettings
     from sweeps.api.presentation import display_of, words_of
     from sweeps.api.results import stored_runs
     from sweeps.results import rows_of
@@ -238,7 +234,7 @@ def causes(
     configs = api.configs(store, every["config_id"].unique().tolist())
     table = causes_by_configuration(failing, stored)
     # Proofs found these, of runs without a test error, too.
-    forgets, of = forgettings(store), every.set_index("id")["config_id"]
+    forgets, of = api.forgettings(store), every.set_index("id")["config_id"]
     forgets = {run: forgets[run] for run in of.index if run in forgets}
     record = {"sweep": sweep, "failing": len(failing), "causes": rows_of(stored)}
     record |= {"by_configuration": rows_of(table)}

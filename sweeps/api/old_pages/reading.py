@@ -47,7 +47,7 @@ from sweeps.store.reads.misclassified import (
 from sweeps.store.reads.overview import (
     judge_languages_alike,
     judge_on,
-    languages,
+    language_names,
     last_lengths,
     longer_lengths,
     settings,
@@ -93,7 +93,7 @@ __all__ = [
     "breaking_strings", "budget_models", "causes", "configs", "configs_revision", "configurations",
     "count_failing_models", "count_runs", "count_string_errors", "deciding", "epochs",
     "error_kinds_by_length", "failing_models", "failures", "find_run", "first_wrong_positions",
-    "forgettings", "judge_languages_alike", "judge_on", "languages", "last_lengths",
+    "forgettings", "judge_languages_alike", "judge_on", "language_names", "last_lengths",
     "learned_by_budget", "length_scores", "limit_reads", "longer_lengths", "losses_in_training",
     "median_curves", "members_revision", "memberships", "model", "model_seeds", "models",
     "newest_losses", "not_learned", "notes", "of_run",

@@ -47,7 +47,7 @@ def settings(store: Store) -> pd.DataFrame:
     return varying.astype({name: varying[name].infer_objects().dtype for name in whole})
 
 
-def languages(store: Store) -> dict[int, str]:
+def language_names(store: Store) -> dict[int, str]:
     """What the language of each configuration is called, by config_id."""
     names = dataset_names(store)
     return {key: language_of(json.loads(text), names) for key, text in _texts(store).items()}

@@ -17,7 +17,7 @@ from seqcls.tasks import TASKS
 from sweeps.records import read_rows
 from sweeps.store.database import Store
 from sweeps.store.reads.misclassified import DrawnStrings
-from sweeps.store.reads.overview import languages
+from sweeps.store.reads.overview import language_names
 from sweeps.store.reads.stored import problem_of, read_config
 from sweeps.store.statements import fetch, one_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow
@@ -141,7 +141,7 @@ def shortcut_shares(scores: pd.DataFrame) -> pd.DataFrame:
 
 def deciding(store: Store, config_ids: Collection[int]) -> dict[int, str | None]:
     """What decides the language of each configuration, as `seqcls.shortcuts.decided_by` says it."""
-    every = languages(store)
+    every = language_names(store)
     # One configuration of each language tells.
     first = {every[config_id]: config_id for config_id in config_ids}
     query = select(Config.id, Config.json).where(one_of(Config.id, first.values()))
