@@ -5,7 +5,7 @@ from functools import lru_cache
 from dashboard.figures.history import History
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries
-from sweeps.store.reads.queries import stored_model
+from sweeps.store.reads.checkpoints import stored_model
 from tests.conftest import ROOT
 
 

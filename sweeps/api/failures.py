@@ -25,7 +25,7 @@ from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import to_write, try_to_store
-from sweeps.store.reads import explained, misclassified, queries
+from sweeps.store.reads import checkpoints, explained, misclassified, queries
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
 
@@ -168,7 +168,7 @@ def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> 
         UnknownRunError: it has no model.
     """
     # A run without a model says so here, before anything is attributed.
-    queries.weights(store, run_id)
+    checkpoints.weights(store, run_id)
     stored = explained.causes(store, [run_id])
     if len(stored) or misclassified.string_errors(store, run_id).empty:
         return causes_judged(store, [run_id], learned_at)

@@ -27,7 +27,7 @@ from sweeps.files import refuse_taken, whole_files
 from sweeps.grid.written_spec import toml_of
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
+from sweeps.store.reads import checkpoints, queries
 
 _HEAD = '''"""A model that seqcls gave away, as one file: it needs torch and safetensors alone.
 
@@ -213,7 +213,7 @@ def give(
         ConfigError: a file is there, or the model reads what only its task knows.
     """
     reader, run_id = queries.open_run(store, run)
-    seed = queries.stored_model(reader, run_id).model_seed
+    seed = checkpoints.stored_model(reader, run_id).model_seed
     files = files_of(trained_model(reader, run_id, epoch), f"run_{run_id}", seed, form)
     paths = [Path(folder) / name for name in files]
     refuse_taken(paths, force=force)

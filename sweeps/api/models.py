@@ -23,9 +23,8 @@ from sweeps.access import is_read_only
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import to_write, try_to_store
-from sweeps.store.reads import queries
+from sweeps.store.reads import checkpoints, queries
 from sweeps.store.reads.export import answers_of
-from sweeps.store.reads.queries import of_run
 from sweeps.store.reads.selection import as_list
 
 
@@ -37,8 +36,8 @@ def trained_model(store: Store, run_id: int, epoch: int | None = None) -> RunMod
         StoreError: they are damaged, or no weights of the run's configuration.
     """
     problem = resolve(queries.run_config(store, run_id))
-    data = queries.weights(store, run_id, epoch)
-    with of_run(run_id):
+    data = checkpoints.weights(store, run_id, epoch)
+    with checkpoints.of_run(run_id):
         return RunModel(problem, weights_of(problem, data), run=run_id)
 
 
@@ -137,7 +136,7 @@ def predict(
     # A single string is one, too, and a list of tokens in a list of strings.
     texts = [problem.tokenizer.notation(string) for string in as_list(strings)]
     if problem.is_imported and epoch is None and beam is None:
-        with of_run(run_id):
+        with checkpoints.of_run(run_id):
             return _stored_answers(reader, run_id, problem, texts)
     opened = trained_model(reader, run_id, epoch)
     return pd.DataFrame(opened.predict(texts, partial=partial, beam=beam))

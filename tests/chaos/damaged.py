@@ -14,7 +14,7 @@ from sweeps.grid.spec import parse_spec
 from sweeps.results import ProofRecord
 from sweeps.store import writer
 from sweeps.store.opening import open_writer, pack
-from sweeps.store.reads import queries
+from sweeps.store.reads import checkpoints
 from sweeps.store.writes.test_sets import store_dataset
 from sweeps.work.machine import WorkOptions
 from sweeps.work.readers import fit_readers
@@ -66,7 +66,7 @@ def make(folder: Path) -> None:
     work(store, [writer.submit(store, parse_spec(OTHER))], WorkOptions(0))
     writer.submit(store, parse_spec({**SPEC, "name": "waiting", "model_seeds": [7]}))
     fit_readers(store)
-    weights = digest(from_bytes(queries.weights(store, 1)))
+    weights = digest(from_bytes(checkpoints.weights(store, 1)))
     found = ("refuted", 2, 0, 1.5, "ab", 1, '{"budget": {}, "attempts": []}', weights, "0.3", None)
     writer.record_proof(store, 1, ProofRecord(1, *found))
     with store.write(quiet=True) as connection:

@@ -15,7 +15,7 @@ from seqcls.problem import resolve
 from seqcls.weights import from_bytes
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import misclassified, queries
+from sweeps.store.reads import checkpoints, misclassified, queries
 from tests.commands import run_main
 from tests.conftest import ROOT, asset
 from tests.databases import rows, stored_sweeps
@@ -121,7 +121,7 @@ def test_the_original_programs_results_are_met(store: Store, model: dict[str, An
         assert losses[f"{kind}_loss"].tolist() == pytest.approx(expected, rel=1e-3)
 
     strings = list(model["probabilities"])
-    weights = queries.weights(store, run_id)
+    weights = checkpoints.weights(store, run_id)
     predicted = predict(resolve(queries.run_config(store, run_id)), weights, strings)
     expected = list(model["probabilities"].values())
     assert [p.probability for p in predicted] == pytest.approx(expected, abs=1e-3)
@@ -156,7 +156,7 @@ States of letters are those of each; weights and what follows the block are thos
 def test_the_published_numbers_are_met(store: Store) -> None:
     for run, text, state, place, published in STATES:
         run_id = queries.find_run(store, run)
-        config, weights = queries.run_config(store, run_id), queries.weights(store, run_id)
+        config, weights = queries.run_config(store, run_id), checkpoints.weights(store, run_id)
         states = activations(Network.of(resolve(config), weights), [text])
         found = {
             "logit": states.logit[0],

@@ -16,7 +16,7 @@ from seqcls.interpretability.sentences import explanation_text
 from seqcls.problem import resolve
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import misclassified, queries
+from sweeps.store.reads import checkpoints, misclassified, queries
 from tests.conftest import LONG, ROOT
 from tests.science.test_explanations import assert_every_claim_holds
 from tests.unit.explained import patched_logits, true_logits
@@ -36,7 +36,7 @@ def shipped() -> Store:
 def network_of(run: int | str) -> Network:
     run_id = queries.find_run(shipped(), str(run))
     return Network.of(
-        resolve(queries.run_config(shipped(), run_id)), queries.weights(shipped(), run_id)
+        resolve(queries.run_config(shipped(), run_id)), checkpoints.weights(shipped(), run_id)
     )
 
 

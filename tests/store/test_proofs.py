@@ -35,7 +35,7 @@ from sweeps.results import ProofRecord
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import explained, queries
+from sweeps.store.reads import checkpoints, explained
 from sweeps.store.verification import verify
 from tests.app import open_app, rerun, said
 from tests.commands import refused, run_main
@@ -62,7 +62,7 @@ def both(tmp_path: Path) -> Path:
 
 
 def record_of(store: Store, **changes: Any) -> ProofRecord:
-    weights = digest(from_bytes(queries.weights(store, 1)))
+    weights = digest(from_bytes(checkpoints.weights(store, 1)))
     undecided = ProofRecord(
         *(1, "not decided", 2, 0, 1.5, None, None, '{"budget": {}, "attempts": []}'),
         *(weights, "0.3.0", None),
@@ -333,7 +333,7 @@ def test_what_was_not_decided_is_tried_again_with_a_larger_budget(
 def test_a_proof_of_other_weights_counts_for_nothing(
     proved: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weights = from_bytes(queries.weights(proved, 1))
+    weights = from_bytes(checkpoints.weights(proved, 1))
     weights["classifier.bias"] = weights["classifier.bias"] + np.float32(0.01)
     with proved.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE checkpoint SET weights = ?", (to_bytes(weights),))

@@ -20,7 +20,7 @@ from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer, to_write
-from sweeps.store.reads import queries, sweep_queries, workers
+from sweeps.store.reads import checkpoints, queries, sweep_queries, workers
 from sweeps.store.reads.stored import read_runs
 from tests.conftest import ROOT
 from tests.databases import change, rows, spec, stored_sweeps
@@ -123,7 +123,7 @@ def test_a_diverged_run_is_failed_with_its_reason_and_in_no_average(store: Store
     assert str(runs.loc[2, "error"]).startswith(r"odd \ud800 \0 text xxx")
     assert len(str(runs.loc[2, "error"])) <= 510
     with pytest.raises(UnknownRunError, match=f"run 2 is failed and has no weights: {reason}"):
-        queries.weights(store, 2)
+        checkpoints.weights(store, 2)
 
 
 def test_weights_of_one_epoch_are_read_without_those_of_others(store: Store) -> None:
@@ -133,7 +133,7 @@ def test_weights_of_one_epoch_are_read_without_those_of_others(store: Store) -> 
     writer.record(store, claim, [replace(outcome(0, claim.runs[0]), checkpoints=weights)])
     del weights
     tracemalloc.start()
-    found = queries.weights(store, 1, 7)
+    found = checkpoints.weights(store, 1, 7)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found == bytes([7]) * each
@@ -141,7 +141,7 @@ def test_weights_of_one_epoch_are_read_without_those_of_others(store: Store) -> 
     with pytest.raises(
         UnknownRunError, match="no weights of epoch 21; stored are those of epoch 1"
     ):
-        queries.weights(store, 1, 21)
+        checkpoints.weights(store, 1, 21)
 
 
 def test_a_run_whose_worker_is_lost_is_tried_three_times(store: Store) -> None:

@@ -3,7 +3,7 @@
 from seqcls.problem import resolve
 from seqcls.questions import RunModel
 from sweeps.store.database import Store
-from sweeps.store.reads.queries import stored_model
+from sweeps.store.reads.checkpoints import stored_model
 
 
 def untrained_model(store: Store, run_id: int) -> RunModel:

@@ -38,6 +38,7 @@ from sweeps.api.old_pages.searching import (
 from sweeps.api.old_pages.store_shortcuts import best_shortcuts
 from sweeps.store.database import limit_reads
 from sweeps.store.reads.budgets import budget_models
+from sweeps.store.reads.checkpoints import StoredModel, of_run, stored_model
 from sweeps.store.reads.explained import causes, forgettings, not_learned, sensitivity
 from sweeps.store.reads.misclassified import (
     NO_ANSWER,
@@ -54,17 +55,14 @@ from sweeps.store.reads.overview import (
 )
 from sweeps.store.reads.queries import (
     NO_WEIGHTS,
-    StoredModel,
     configs,
     epochs,
     find_run,
     length_scores,
-    of_run,
     revision,
     run_config,
     run_status,
     runs_named,
-    stored_model,
     why_no_weights,
 )
 from sweeps.store.reads.selection import KINDS, View, WrittenValue

@@ -1,0 +1,106 @@
+"""A run as a model to look into: its configuration, and its weights at every stored epoch."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from seqcls.config import RunConfig
+from seqcls.errors import StoreError, UnknownRunError
+from sweeps.store.database import Store
+from sweeps.store.reads.queries import (
+    check_done,
+    epochs,
+    refuse_misfit,
+    run_config,
+    run_status,
+    why_no_weights,
+)
+from sweeps.store.reads.stored import config_of
+from sweeps.store.tables import Checkpoint, Config, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@contextmanager
+def of_run(run_id: int) -> Iterator[None]:
+    """Names the run in what is said of weights that cannot be used."""
+    try:
+        yield
+    except StoreError as error:
+        raise StoreError(f"run {run_id}: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """A finished run. Epochs are counted from 1; 0, before training, is not stored."""
+
+    run_id: int
+    config: RunConfig
+    model_seed: int
+    kept_epoch: int
+    """The epoch whose model was tested: with the lowest validation loss, or the last where training
+    ended because all was right."""
+    weights: dict[int, bytes]
+    """Safetensors bytes by epoch, the kept one among them."""
+    losses: "pd.DataFrame"
+    """epoch, train_loss, validation_loss (sums over an epoch's strings, in nats)."""
+
+
+def stored_model(store: Store, run_id: int) -> StoredModel:
+    """What the database holds of a run's model.
+
+    Raises:
+        UnknownRunError: there is no such run, it is not done, or its weights are not stored.
+        StoreDamagedError: its results do not fit their digest.
+    """
+    of_run = select(Run.state, Run.error, Run.model_seed, Run.best_epoch)
+    of_config = of_run.add_columns(Config.id.label("config_id"), Config.json)
+    query = of_config.join(Config, Config.id == Run.config_id).where(Run.id == run_id)
+    stored = select(Checkpoint.epoch, Checkpoint.weights).where(Checkpoint.run_id == run_id)
+    with store.read() as connection:
+        row = connection.execute(query).one_or_none()
+        weights = dict(connection.execute(stored.order_by(Checkpoint.epoch)).all())
+        config = None if row is None else config_of(row.config_id, row.json)
+    if row is None or config is None:
+        raise UnknownRunError(f"no run {run_id}; `seqcls runs` lists those there are")
+    check_done(run_id, row.state, row.error, "has no model to look into")
+    if (absent := why_no_weights(config)) is not None:
+        raise UnknownRunError(f"run {run_id}: {absent}")
+    if row.best_epoch not in weights:
+        raise UnknownRunError(
+            f"the weights of run {run_id} are not stored, so its model cannot be opened; "
+            "train it again in another database"
+        )
+    refuse_misfit(store, run_id)
+    return StoredModel(
+        run_id, config, row.model_seed, row.best_epoch, weights, epochs(store, run_id)
+    )
+
+
+def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
+    """A run's weights after an epoch, as safetensors bytes; the best epoch's if none is named.
+
+    Raises:
+        UnknownRunError: the run has no such weights.
+    """
+    status = run_status(store, run_id)
+    check_done(run_id, status.state, status.error, "has no weights")
+    if (absent := why_no_weights(run_config(store, run_id))) is not None:
+        raise UnknownRunError(f"run {run_id}: {absent}")
+    wanted = status.best_epoch if epoch is None else epoch
+    of_run = Checkpoint.run_id == run_id
+    with store.read() as connection:
+        stored = connection.scalars(
+            select(Checkpoint.epoch).where(of_run).order_by(Checkpoint.epoch)
+        ).all()
+        if wanted is None or wanted not in stored:
+            raise UnknownRunError(
+                f"run {run_id} has no weights of epoch {wanted}; stored are those of epoch "
+                f"{', '.join(map(str, stored))}"
+            )
+        of_epoch = select(Checkpoint.weights).where(of_run, Checkpoint.epoch == wanted)
+        return connection.scalars(of_epoch).one()
