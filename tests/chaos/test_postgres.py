@@ -169,7 +169,7 @@ def test_who_waits_for_a_lock_is_told_so(
             said = run_main(*command, "--db", postgres_url)
             assert said.returncode == 3
             assert said.stderr.count("\n") == 1
-            assert "for a lock that another session holds" in said.stderr
+            assert "due to lock timeout; `SELECT" in said.stderr
 
 
 def test_the_password_is_in_no_log_and_no_error(
