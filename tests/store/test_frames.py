@@ -106,6 +106,12 @@ def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None
     assert pages.count_runs(small, View(sweeps=("another",))) == 0
 
 
+def test_a_selection_of_no_configuration_has_no_run(small: Store) -> None:
+    assert queries.seeds_of(small, [1, 2], View()).shape[0] == 10
+    assert queries.seeds_of(small, [1, 2], View(config_ids=(2, 3)))["config_id"].unique() == [2]
+    assert queries.seeds_of(small, [1, 2], View(config_ids=())).empty
+
+
 def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
     false_negatives = sorted((row[4] for row in cells(small).values() if row[4]), reverse=True)
     view = View(kind="false negatives")

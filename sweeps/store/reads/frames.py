@@ -68,14 +68,14 @@ def runs(db: Connection, view: View = EVERY, also: Sequence[str] = ()) -> pd.Dat
     """
     scope = replace(view, below=1.0, learned_at=0.0, failing=False, outcomes=(), kind=None)
     state, key = _state_of(db), (scope, tuple(also))
-    kept = _kept.get(db.engine)
-    if kept is None or kept[0] != state:
-        kept = _kept[db.engine] = (state, {})
-    if key not in kept[1]:
-        while len(kept[1]) >= KEPT:
-            kept[1].pop(next(iter(kept[1])), None)
-        kept[1][key] = _read(db, scope, also)
-    return _judge(kept[1][key], view)
+    # Never changed, but replaced: pages of several visitors ask at the same time.
+    before, kept = _kept.get(db.engine, (None, {}))
+    table = kept.get(key) if before == state else None
+    if table is None:
+        table = _read(db, scope, also)
+        latest = list(kept.items())[1 - KEPT :] if before == state else []
+        _kept[db.engine] = (state, {**dict(latest), key: table})
+    return _judge(table, view)
 
 
 _kept: WeakKeyDictionary[
@@ -231,7 +231,9 @@ def whole(found: pd.DataFrame) -> pd.DataFrame:
 def of_configurations(view: View, config_ids: Collection[int]) -> View:
     """The view's runs of these configurations alone."""
     both = set(config_ids)
-    return replace(view, config_ids=tuple(sorted(both.intersection(view.config_ids or both))))
+    if view.config_ids is not None:
+        both &= set(view.config_ids)
+    return replace(view, config_ids=tuple(sorted(both)))
 
 
 def sweeps_of(db: Connection, run_ids: "pd.Series[int]") -> dict[int, tuple[str, ...]]:
