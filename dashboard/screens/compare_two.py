@@ -58,12 +58,12 @@ def of_configurations(compared: Compared, names: tuple[str, str], judged: View) 
         pd.DataFrame(rows),
         hide_index=True,
         column_config={
-            "First": st.column_config.Column(help=verbatim(names[0]), width=75),
-            "Second": st.column_config.Column(help=verbatim(names[1]), width=75),
-            "Difference": st.column_config.Column(help="The first minus the second.", width=90),
+            "First": st.column_config.Column(help=verbatim(names[0]), width=68),
+            "Second": st.column_config.Column(help=verbatim(names[1]), width=68),
+            "Difference": st.column_config.Column(help="The first minus the second.", width=82),
             "p": st.column_config.Column(width=70),
             # All of a long one is read where the cell is opened.
-            "Test": st.column_config.Column(width=130),
+            "Test": st.column_config.Column(width=154),
             "Seeds": st.column_config.Column(width=70),
         },
     )
