@@ -28,7 +28,7 @@ from sweeps.api import trials as remedy_trials
 from sweeps.api.comparisons import why_unpaired
 from sweeps.api.old_pages import judging_importance, judging_medians, judging_remedies, reading
 from sweeps.api.old_pages.database import as_of_now, is_of_one_moment, one_moment
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import retry_lost
@@ -303,18 +303,18 @@ def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
 
 
 @shared
-def learned_by_budget(view: View) -> pd.DataFrame:
+def learned_by_budget(view: Selection) -> pd.DataFrame:
     """Calls `sweeps.store.reads.budgets.learned_by_budget` with the models that are known."""
     return reading.learned_by_budget(reader(), view, budget_models())
 
 
 @shared
-def trained_further(view: View) -> tuple[int, ...]:
+def trained_further(view: Selection) -> tuple[int, ...]:
     """Calls `sweeps.store.reads.budgets.trained_further` with the models that are known."""
     return reading.trained_further(reader(), view, budget_models())
 
 
-def count_outcomes(view: View) -> OutcomeCounts:
+def count_outcomes(view: Selection) -> OutcomeCounts:
     """What models in scope came to; a seed with several budgets counts once, with its largest."""
     counts = OutcomeCounts.of(configurations(view))
     if not (further := trained_further(view)):
@@ -323,7 +323,7 @@ def count_outcomes(view: View) -> OutcomeCounts:
 
 
 @shared
-def medians(view: View, listed: int) -> pd.DataFrame:
+def medians(view: Selection, listed: int) -> pd.DataFrame:
     """Calls `judging_medians.medians` with the models of a view."""
     # Of what the page has read already: a hundred thousand rows.
     return judging_medians.medians(models(view), listed)
@@ -352,7 +352,7 @@ def longer_lengths(config_ids: tuple[int, ...]) -> range | None:
 
 
 @shared
-def models_alike(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
+def models_alike(view: Selection, config_ids: tuple[int, ...]) -> pd.DataFrame:
     """The models of these configurations, whatever the view picks, each on the same longer strings.
 
     Of all seeds in scope: shares of those that were picked for failing would all be 100%.
@@ -363,7 +363,7 @@ def models_alike(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
 
 
 @shared
-def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.DataFrame:
+def importance(view: Selection, config_ids: tuple[int, ...], measure: str) -> pd.DataFrame:
     """How far each setting that is read moves a measure."""
     seeds = models_alike(view, config_ids)
     budgets, chosen = budget_models(), judging_importance.MEASURES[measure]

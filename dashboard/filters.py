@@ -15,7 +15,7 @@ from seqcls.errors import SeqclsError
 from seqcls.imported import PREFIX, fields_known
 from seqcls.text import count
 from sweeps.access import is_read_only
-from sweeps.api.old_pages.reading import KINDS, Note, View, WrittenValue
+from sweeps.api.old_pages.reading import KINDS, Note, Selection, WrittenValue
 from sweeps.results import Outcome
 from sweeps.statistics.populations import CLASS
 
@@ -204,7 +204,7 @@ def say_read_only() -> None:
     if not is_read_only():
         return
     try:
-        name, runs = without_folder(data.reader().name), data.count_runs(View())
+        name, runs = without_folder(data.reader().name), data.count_runs(Selection())
     except SeqclsError:
         return
     models = count(runs, "model")
@@ -295,7 +295,7 @@ def say_none(said: str = NONE_TESTED) -> None:
         st.page_link(links.LAUNCH_PAGE, label="Launch a sweep", icon=":material/rocket_launch:")
 
 
-def current() -> View:
+def current() -> Selection:
     """The filters as they are set now."""
     state = _chosen_values()
     sweeps = _sweeps(state["sweep"], state["tag"])
@@ -312,7 +312,7 @@ def current() -> View:
     )
 
 
-def describe_picked(view: View) -> list[str]:
+def describe_picked(view: Selection) -> list[str]:
     """What each model does that the filters pick by its results, as Markdown, such as `fails`."""
     picked = ["fails"] if view.failing else []
     if view.outcomes:
@@ -399,12 +399,12 @@ def _config_ids() -> tuple[int, ...] | None:
 
 def _say_what_is_left() -> None:
     view = current()
-    left, runs = data.count_runs(view), data.count_runs(View())
+    left, runs = data.count_runs(view), data.count_runs(Selection())
     st.caption(f"{left:,} of {count(runs, 'run')} match the filters.{_say_what_is_summed(view)}")
     st.button("Clear filters", key="clear_filters", on_click=clear, disabled=_is_plain())
 
 
-def _say_what_is_summed(view: View) -> str:
+def _say_what_is_summed(view: Selection) -> str:
     if not view.picks:
         return ""
     whichever = "whatever its outcome" if view.outcomes else "whether it fails or not"

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard import elements, layout
 from dashboard.text import verbatim
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.results import LEARNED_AT
 
 MODEL_PAGE = "screens/model.py"
@@ -95,7 +95,7 @@ THRESHOLDS = {"below": 100.0, "learned": 100 * LEARNED_AT}
 """
 
 
-def thresholds() -> View:
+def thresholds() -> Selection:
     """All runs, judged by the accuracies that are set now."""
     chosen = {name: st.session_state.get(name) for name in THRESHOLDS}
     # A threshold of 0 is one, too.
@@ -103,7 +103,7 @@ def thresholds() -> View:
         name: as_share(usual if (own := chosen[name]) is None else float(own))
         for name, usual in THRESHOLDS.items()
     }
-    return View(below=shares["below"], learned_at=shares["learned"])
+    return Selection(below=shares["below"], learned_at=shares["learned"])
 
 
 def as_share(percent: float) -> float:

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import data
 from dashboard.server import visitors
 from seqcls.errors import UnknownRunError
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 
 MOST_ROWS = 100_000
 """The most rows of a table that is exported here; `seqcls export` has no limit."""
@@ -71,7 +71,7 @@ def offer(
     place: DeltaGenerator,
     name: str,
     rows: Callable[[], pd.DataFrame],
-    view: View,
+    view: Selection,
     *,
     only: str = "",
     title: str = "",
@@ -118,7 +118,7 @@ def file_name(text: str) -> str:
 
 
 @data.shared
-def _report(view: View, title: str, only: str) -> str:
+def _report(view: Selection, title: str, only: str) -> str:
     # Imported where it is used: what draws pictures takes a second to load.
     from dashboard.report.sweep_report import report
 

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import data, links
 from dashboard.words import names
 from seqcls.interpretability.wording import percent
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.results import GENERALIZING, JUDGED_BEYOND
 
 CONFIGURATIONS, MODELS = "Configurations", "Models"
@@ -32,7 +32,7 @@ class Pair:
     names: tuple[str, str]
 
 
-def choose(judged: View) -> Pair | None:
+def choose(judged: Selection) -> Pair | None:
     """Boxes to choose the two; None where there are no two to choose.
 
     Args:

@@ -15,7 +15,7 @@ from seqcls.errors import SeqclsError, UnknownRunError
 from seqcls.text import nearest
 from sweeps.api import open_reader
 from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 
 SEARCH_HELP = (
     "Type to find any other model: its number (`51`), a seed (`seed 12`), a sweep and a seed "
@@ -45,7 +45,7 @@ def find_models(text: str, sweep: str | None, limit: int) -> pd.DataFrame:
     is_number = words[:1] in (["run"], ["model"], ["Model"])
     name, slash, seed = text.strip().rpartition("/")
     if slash and name in set(data.memberships()["sweep"]):
-        view = View(sweeps=(name,), model_seeds=(_number(text, seed),))
+        view = Selection(sweeps=(name,), model_seeds=(_number(text, seed),))
         models = data.worst_models(view, limit)
     elif is_number:
         models = data.model(_number(text, words[-1]))
@@ -65,7 +65,7 @@ def _words(text: str) -> list[str]:
     return text.replace(",", " ").replace("=", " = ").replace(":", " ").split()
 
 
-def _view(text: str, sweep: str | None) -> View:
+def _view(text: str, sweep: str | None) -> Selection:
     """The models with the seeds and the settings that are named."""
     settings = data.settings()
     left = text
@@ -97,7 +97,7 @@ def _view(text: str, sweep: str | None) -> View:
             raise UnknownRunError(f"{text!r}: {known}; {EXPECTED}")
     everything = len(settings) == len(data.settings())
     config_ids = None if everything else tuple(settings.index.tolist())
-    return View((sweep,) if sweep else (), tuple(seeds), config_ids)
+    return Selection((sweep,) if sweep else (), tuple(seeds), config_ids)
 
 
 def _number(text: str, word: Any) -> int:
@@ -127,7 +127,7 @@ OF_ONE_RUN = ("string", "strings", "epoch", *ABLATED)
 """Settings that mean nothing to another run, and so begin anew with it."""
 
 
-def choose_run(view: View) -> int | None:
+def choose_run(view: Selection) -> int | None:
     """The run of the link, else the least accurate one; boxes to choose another.
 
     Args:
@@ -142,7 +142,9 @@ def choose_run(view: View) -> int | None:
     """
     named = st.query_params.get(RUN)
     run_id = (
-        _worst(view) or _worst(View()) if named is None else reading.find_run(open_reader(), named)
+        _worst(view) or _worst(Selection())
+        if named is None
+        else reading.find_run(open_reader(), named)
     )
     if run_id is None:
         return None
@@ -172,13 +174,13 @@ def choose_run(view: View) -> int | None:
     return run_id
 
 
-def gives_way(run_id: int, view: View) -> bool:
+def gives_way(run_id: int, view: Selection) -> bool:
     """Whether filters that were changed since this run was shown leave it no longer."""
     shown, under = st.session_state.get(SHOWN, (None, None))
     return run_id == shown and under != view and not _worst(replace(view, run_ids=(run_id,)))
 
 
-def remember_shown(run_id: int, view: View) -> None:
+def remember_shown(run_id: int, view: Selection) -> None:
     """Remembers which run a page is about, and what the filters left then."""
     st.session_state[SHOWN] = (run_id, view)
 
@@ -189,7 +191,7 @@ def _models_to_choose(run_id: int, sweep: str | None) -> pd.DataFrame:
     if searched is not None and searched[1] == sweep:
         offered = _search(*searched)
     else:
-        offered = data.worst_models(View(sweeps=(sweep,) if sweep else ()), OFFERED_MODELS)
+        offered = data.worst_models(Selection(sweeps=(sweep,) if sweep else ()), OFFERED_MODELS)
     if run_id in offered["run_id"].tolist():
         return offered
     return pd.concat([data.model(run_id), offered], ignore_index=True)
@@ -200,7 +202,7 @@ def _search(text: str, sweep: str | None) -> pd.DataFrame:
     try:
         return find_models(text, sweep, OFFERED_MODELS)
     except UnknownRunError:
-        return data.worst_models(View(), 0)
+        return data.worst_models(Selection(), 0)
 
 
 def _say_what_was_found(sweep: str | None) -> None:
@@ -223,7 +225,7 @@ def _sweep_of(run_id: int) -> str | None:
     return chosen if chosen in names else next(iter(names), None)
 
 
-def _worst(view: View) -> int | None:
+def _worst(view: Selection) -> int | None:
     """The least accurate model that the filters leave."""
     models = data.worst_models(view, 1)
     return None if models.empty else int(models["run_id"].iloc[0])
@@ -261,7 +263,7 @@ def _take_run() -> None:
 def _take_sweep() -> None:
     name = st.session_state["model_sweep"]
     st.session_state[LAST_SWEEP] = name
-    models = data.worst_models(View(sweeps=(name,)), 1)
+    models = data.worst_models(Selection(sweeps=(name,)), 1)
     if len(models):
         _go_to(int(models["run_id"].iloc[0]))
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dashboard.charts.attention import attention_weights
 from dashboard.charts.state_points import boundary, landmarks, string_states, threshold
-from dashboard.figures.figure import Figure, Projection, kept_share, points, view_of
+from dashboard.figures.figure import Figure, Projection, kept_share, points, selection_of
 from dashboard.figures.history import Traces
 
 LAST = 13
@@ -32,7 +32,7 @@ def attention_values(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterat
         now = traces.states[epoch]
         frame = _string_points(traces, epoch, projection, now.mixed_value[:, head, 0])
         marks = points(projection, now.value[head, 1:], token=traces.tokens[1:])
-        view = view_of(projection)
+        view = selection_of(projection)
         extra = landmarks(marks, view)
         chart = string_states(frame, view, f"{title}: head {head}", extra=extra)
         text = note + kept_share(projection, now.mixed_value[:, head, 0])
@@ -123,7 +123,7 @@ def cls_state(number: int, traces: Traces, epoch: int) -> Iterator[Figure]:
     projection = traces.projection(every, towards=towards)
     now = getattr(traces.states[epoch], state.name)[:, 0]
     frame = _string_points(traces, epoch, projection, now)
-    view, extra = view_of(projection), list[alt.Chart]()
+    view, extra = selection_of(projection), list[alt.Chart]()
     if number == LAST:
         x, *y = projection.coordinates(history.networks[epoch].classifier[None])[0].tolist()
         extra = boundary(view, (x, y[0])) if y else threshold(x)

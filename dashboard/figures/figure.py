@@ -130,7 +130,7 @@ class Figure:
         return "_".join(kept.split())
 
 
-def view_of(projection: Projection) -> ChartAxes:
+def selection_of(projection: Projection) -> ChartAxes:
     return ChartAxes(projection.titles, projection.domains)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.state_points import token_states
-from dashboard.figures.figure import Figure, Projection, kept_share, points, view_of
+from dashboard.figures.figure import Figure, Projection, kept_share, points, selection_of
 from dashboard.figures.history import Traces
 from seqcls.interpretability.states_by_counts import Activations
 
@@ -34,7 +34,7 @@ def _of_vocabulary(
     states = {at: getattr(activations, name) for at, activations in traces.states.items()}
     projection, now = traces.projection(list(states.values())), states[epoch]
     frame = points(projection, now, token=traces.tokens, name=traces.tokens, row="embedding")
-    chart = token_states(frame, view_of(projection), traces.tokens, title)
+    chart = token_states(frame, selection_of(projection), traces.tokens, title)
     return Figure(number, title, "", note + kept_share(projection, now), frame, chart)
 
 
@@ -64,7 +64,7 @@ def _of_strings(
     projection = traces.projection(list(stacked.values()))
     panels = [_string_tokens(traces, epoch, i, states, projection) for i in every]
     frame = pd.concat(panels, ignore_index=True)
-    chart = token_states(frame, view_of(projection), traces.tokens, title)
+    chart = token_states(frame, selection_of(projection), traces.tokens, title)
     text = note + kept_share(projection, stacked[epoch])
     return Figure(number, title, "", text, frame, chart)
 
@@ -155,13 +155,15 @@ def _of_heads(
         )
         rows = [_points(traces, epoch, projection, head, vectors) for head in heads]
         frame = pd.concat(rows, ignore_index=True)
-        chart = token_states(frame, view_of(projection), traces.tokens, title)
+        chart = token_states(frame, selection_of(projection), traces.tokens, title)
         yield Figure(number, title, "", note, frame, chart)
         return
     for head in heads:
         projection = traces.projection(every[head], vectors.axis)
         frame = _points(traces, epoch, projection, head, vectors)
-        chart = token_states(frame, view_of(projection), traces.tokens, f"{title}: head {head}")
+        chart = token_states(
+            frame, selection_of(projection), traces.tokens, f"{title}: head {head}"
+        )
         text = note + kept_share(projection, vectors.of_head(traces.states[epoch], head))
         yield Figure(number, title, f"head {head}", text, frame, chart)
 

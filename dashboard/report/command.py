@@ -10,7 +10,7 @@ from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.text import as_argument
 from sweeps.api import Store, open_reader
 from sweeps.api.old_pages import reading
-from sweeps.api.selecting import view_of
+from sweeps.api.selecting import selection_of
 from sweeps.files import refuse_taken, whole_files
 from sweeps.results import LEARNED_AT
 from sweeps.terminal import say
@@ -30,7 +30,7 @@ def write_report(
         db: the database.
         sweeps: their names.
         out: the file.
-        chosen: which of their runs, as for `sweeps.api.selecting.view_of`.
+        chosen: which of their runs, as for `sweeps.api.selecting.selection_of`.
         force: replace a file that is no database.
 
     Raises:
@@ -53,12 +53,12 @@ def written(store: Store, *sweeps: str, beside: bool = False, **chosen: Any) -> 
         store: the database.
         *sweeps: their names.
         beside: as `dashboard.report.sweep_report.report`.
-        **chosen: which of their runs, as for `sweeps.api.selecting.view_of`.
+        **chosen: which of their runs, as for `sweeps.api.selecting.selection_of`.
 
     Raises:
         UnknownRunError: there is no such sweep, or nothing of them is trained yet.
     """
-    view = view_of(store, sweeps, **chosen)
+    view = selection_of(store, sweeps, **chosen)
     quieten()
     # Imported where it is used: charts take a second to load.
     from dashboard.report.sweep_report import report
@@ -114,7 +114,7 @@ def write_site(
         db: the database.
         folder: where they go; it is made where it is missing.
         sweeps: names; all that have a finished run, if none are given.
-        chosen: which of their runs, as for `sweeps.api.selecting.view_of`.
+        chosen: which of their runs, as for `sweeps.api.selecting.selection_of`.
         force: replace files, in a folder that holds no others.
 
     Raises:
@@ -148,7 +148,7 @@ def _pages(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> di
             continue  # Nothing of it is trained yet.
         files[name] = f"sweep_{len(files) + 1}_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:60]}.html"
         texts[files[name]] = text
-    view, only = view_of(store, list(files), **chosen), _describe(chosen)
+    view, only = selection_of(store, list(files), **chosen), _describe(chosen)
     index = report(store, view, title=TITLE, only=only, pages=files, beside=True) if files else None
     if index is None:
         raise UnknownRunError(

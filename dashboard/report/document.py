@@ -28,7 +28,7 @@ from dashboard.views.seeds import every_seed, seed_grid
 from dashboard.words import names
 from seqcls.cancellation import check
 from sweeps.api import failures
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 
 ENGINE = "vega.js"
 """What draws the charts, beside the pages of a site."""
@@ -141,7 +141,7 @@ FAINT = 0.06
 """Opacity of what is not chosen in a legend."""
 
 
-def by_length(view: View, table: pd.DataFrame) -> Iterator[str]:
+def by_length(view: Selection, table: pd.DataFrame) -> Iterator[str]:
     """The measure that Compare begins with against length.
 
     Args:
@@ -168,7 +168,7 @@ def by_length(view: View, table: pd.DataFrame) -> Iterator[str]:
     yield quiet(" ".join(said))
 
 
-def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
+def by_seed(view: Selection, table: pd.DataFrame) -> Iterator[str]:
     """Every seed as a point and as a cell; as for `by_length`."""
     drawable = scores.drawable(table["seeds"], MAX_ROWS, MAX_MODELS)
     ids = tuple(table["config_id"].head(drawable))
@@ -182,7 +182,7 @@ def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
     yield quiet(" ".join(said))
 
 
-def by_budget(view: View, table: pd.DataFrame) -> Iterator[str]:
+def by_budget(view: Selection, table: pd.DataFrame) -> Iterator[str]:
     """Which share of seeds has learned with which budget, where models have several."""
     models = budgets.of_models(view, table["config_id"].tolist())
     if models.empty:

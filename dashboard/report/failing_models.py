@@ -21,7 +21,7 @@ from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve, tokenizer_of
 from sweeps.api import Store, failures
 from sweeps.api import trials as remedy_trials
-from sweeps.api.old_pages.reading import ErrorSearch, View, why_no_weights
+from sweeps.api.old_pages.reading import ErrorSearch, Selection, why_no_weights
 from sweeps.api.presentation import display_of, display_strings
 
 MOST_ASKED = 40
@@ -109,7 +109,11 @@ def _about(row: Mapping[Hashable, Any]) -> str:
 
 
 def remedies(
-    failing: pd.DataFrame, causes: pd.DataFrame, named: Mapping[int, str], tried: bool, view: View
+    failing: pd.DataFrame,
+    causes: pd.DataFrame,
+    named: Mapping[int, str],
+    tried: bool,
+    view: Selection,
 ) -> Iterator[str]:
     """What may help each configuration against its causes, and what came of it where it was tried.
 
@@ -170,7 +174,7 @@ def models(
     failing: pd.DataFrame,
     causes: pd.DataFrame,
     named: Mapping[int, str],
-    view: View,
+    view: Selection,
     *,
     strings: bool = True,
 ) -> Iterator[str]:
@@ -230,7 +234,7 @@ def _model(
     )
     return (
         f'<details id="run-{run_id}"><summary>{head}</summary>\n<p>{html.escape(came_to)} '
-        f"{shortcuts.describe_border(View(run_ids=(run_id,)))}</p>\n"
+        f"{shortcuts.describe_border(Selection(run_ids=(run_id,)))}</p>\n"
         f"{_causes_list(causes, config)}{_forgetting(run_id, int(model['config_id']))}\n"
         f"<p>The shortest: {shortest}.</p>\n{strings}</details>"
     )

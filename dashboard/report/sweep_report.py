@@ -28,7 +28,7 @@ from seqcls.interpretability.wording import percent
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api import Store
 from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import Note, SweepRecord, View
+from sweeps.api.old_pages.reading import Note, Selection, SweepRecord
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import BORDER_SHARES, GENERALIZING, Outcome, setting_names
 
@@ -59,7 +59,7 @@ class _ReportPage:
     """What a page is made of; as the arguments of `report`."""
 
     store: Store
-    view: View
+    view: Selection
     models: pd.DataFrame
     """All finished ones in scope: those that the view picks are listed and drawn."""
     sweeps: Sequence[_ReportSweep]
@@ -70,7 +70,7 @@ class _ReportPage:
 
 def report(
     store: Store,
-    view: View,
+    view: Selection,
     *,
     title: str = "",
     only: str = "",
@@ -99,7 +99,7 @@ def report(
         return document(title, "\n".join(_parts(page)), beside=beside)
 
 
-def _sweeps(view: View) -> list[_ReportSweep]:
+def _sweeps(view: Selection) -> list[_ReportSweep]:
     """The sweeps of the models, in the order of their making."""
     notes, sweeps = data.sweep_notes(), []
     known = {name: key for key, name in data.sweep_names().items()}
@@ -212,7 +212,7 @@ def _write_notes(sweep: _ReportSweep) -> Iterator[str]:
     yield quiet(f"Submitted {sweep.record.created_at[:10]}.")
 
 
-def _list(sweeps: Sequence[_ReportSweep], view: View, pages: Mapping[str, str]) -> str:
+def _list(sweeps: Sequence[_ReportSweep], view: Selection, pages: Mapping[str, str]) -> str:
     """A row a sweep."""
     rows = []
     listed = sweeps if pages else sweeps[-MOST_SWEEPS:]
@@ -222,7 +222,7 @@ def _list(sweeps: Sequence[_ReportSweep], view: View, pages: Mapping[str, str]) 
             name = f'<a href="{pages[sweep.record.name]}">{name}</a>'
         about = sweep.note.title or sweep.record.description
         own = tuple(models["run_id"].tolist())
-        judged = View(run_ids=own, learned_at=view.learned_at, below=view.below)
+        judged = Selection(run_ids=own, learned_at=view.learned_at, below=view.below)
         border = shortcuts.describe_border(judged)
         cells = [
             *_count_learned(models),
@@ -277,7 +277,7 @@ def _worst_first(table: pd.DataFrame) -> str:
     )
 
 
-def _no_better(table: pd.DataFrame, view: View) -> str:
+def _no_better(table: pd.DataFrame, view: Selection) -> str:
     """The configurations that are no better than a shortcut reader."""
     decided = shortcuts.decided_sentence(table)
     said = shortcuts.sentences(table)
@@ -296,7 +296,7 @@ MAY_BE_EMPTY = ("generalize, of those", "95% of generalizing", "95% of accuracy"
 """Columns that are left out where nothing stands in them."""
 
 
-def _table(table: pd.DataFrame, view: View) -> str:
+def _table(table: pd.DataFrame, view: Selection) -> str:
     table = table.head(MOST_LISTED)
     settings = setting_names(table)
     named = names.configuration_names(table["config_id"].tolist(), view)

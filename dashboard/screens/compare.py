@@ -25,7 +25,7 @@ from dashboard.words import measures, names, outcomes
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.results import BORDER_SHARES, Outcome, setting_names
 
 # Pixels of the table; it scrolls beyond.
@@ -108,7 +108,7 @@ def show() -> None:
     importance.show(chosen, view, _names(chosen, view))
 
 
-def _glance(counts: pd.DataFrame, view: View) -> bool:
+def _glance(counts: pd.DataFrame, view: Selection) -> bool:
     """Numbers of runs; False where there is nothing more to show."""
     if counts.empty:
         filters.say_none(
@@ -161,7 +161,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     return bool(done)
 
 
-def _may_be_explained(counts: pd.DataFrame, view: View) -> bool:
+def _may_be_explained(counts: pd.DataFrame, view: Selection) -> bool:
     """Whether models that match the filters fail, and causes can be found for some of them."""
     failing = counts[counts["failing"] > 0]
     # The first mostly decide, and there may be thousands.
@@ -170,7 +170,7 @@ def _may_be_explained(counts: pd.DataFrame, view: View) -> bool:
     return explained and data.count_failing_models(view) > 0
 
 
-def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
+def _table(table: pd.DataFrame, view: Selection) -> tuple[pd.DataFrame, bool]:
     """The table of configurations; the rows to draw, and whether they were selected."""
     st.subheader("Configurations")
     others, results = [SWEEPS, *setting_names(table)], _results(table)
@@ -281,11 +281,11 @@ def _ids(table: pd.DataFrame) -> tuple[int, ...]:
     return tuple(table["config_id"].tolist())
 
 
-def _names(table: pd.DataFrame, view: View) -> list[str]:
+def _names(table: pd.DataFrame, view: Selection) -> list[str]:
     return list(names.configuration_names(_ids(table), view).values())
 
 
-def _outcomes(chosen: pd.DataFrame, view: View) -> None:
+def _outcomes(chosen: pd.DataFrame, view: Selection) -> None:
     """A bar for each configuration, of what its seeds came to."""
     few = chosen[chosen["seeds"] > 0]
     if few["judged"].any():
@@ -296,7 +296,7 @@ def _outcomes(chosen: pd.DataFrame, view: View) -> None:
         st.caption(said)
 
 
-def _by_length(chosen: pd.DataFrame, view: View) -> None:
+def _by_length(chosen: pd.DataFrame, view: Selection) -> None:
     st.subheader("By string length")
     ids = _ids(chosen)
     measure, width = _length_controls(scores.offered_measures(ids), scores.first_width(ids))
@@ -337,7 +337,7 @@ def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Me
     return measures_of[measure], chosen
 
 
-def _by_seed(chosen: pd.DataFrame, view: View, is_long: bool) -> None:
+def _by_seed(chosen: pd.DataFrame, view: Selection, is_long: bool) -> None:
     st.subheader("Seed by seed")
     drawable = scores.drawable(chosen["seeds"], MAX_ROWS, MAX_MODELS)
     if len(chosen) > drawable:
@@ -372,7 +372,7 @@ def _apart(chosen: pd.DataFrame, told: Mapping[str, str]) -> dict[str, str]:
     return apart
 
 
-def _grid(models: pd.DataFrame, told: Mapping[str, str], view: View) -> None:
+def _grid(models: pd.DataFrame, told: Mapping[str, str], view: Selection) -> None:
     grid = placement.build(seeds.seed_grid, models, told)
     clicked = placement.show(grid, "seed_grid", click=seeds.CLICKED_CELL)
     links.open_clicked(clicked, seeds.CLICKED_CELL)

@@ -21,7 +21,7 @@ from sweeps.api import models as questions
 from sweeps.api.comparison_text import QUESTIONS, chance_of, seeds_text, shown_values
 from sweeps.api.comparisons import Compared, compare_configs
 from sweeps.api.old_pages.judging_runs import ComparedRuns, compare_runs
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.results import BORDER_MEDIANS, BORDER_SHARES, Outcome, describe_longer
 from sweeps.statistics.chance import Difference
@@ -30,7 +30,7 @@ from sweeps.statistics.intervals import CONFIDENCE, ConfidenceInterval, PairTabl
 PLACES = ("the first", "the second")
 
 
-def of_configurations(compared: Compared, names: tuple[str, str], judged: View) -> None:
+def of_configurations(compared: Compared, names: tuple[str, str], judged: Selection) -> None:
     """Whether the two differ by more than chance, and what says so of each question.
 
     Args:
@@ -99,7 +99,7 @@ def _brief(found: Difference) -> str:
     return NOT_MORE if found.can_decide else TOO_FEW
 
 
-def _meaning(config_ids: Sequence[int], judged: View) -> str:
+def _meaning(config_ids: Sequence[int], judged: Selection) -> str:
     """What the outcomes are at these accuracies."""
     words = measures.words_of(config_ids).words
     return verbatim(outcomes.meaning(words, judged.learned_at, judged.below))
@@ -112,7 +112,7 @@ def _say_refuted(run_id: int) -> str:
     return f" ({verbatim(said)})" if said.startswith("refuted") else ""
 
 
-def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
+def of_models(compared: ComparedRuns, pair: Pair, judged: Selection) -> None:
     """Strings that both get wrong, or only one, and whether that may be chance."""
     first, second = (
         f"**{outcome}**{_say_refuted(run_id)}"
@@ -220,7 +220,7 @@ def _border(shares: Mapping[str, tuple[float, float]], of: str = "") -> None:
 MEASURE = "accuracy"
 
 
-def show_accuracy(pair: Pair, judged: View) -> None:
+def show_accuracy(pair: Pair, judged: Selection) -> None:
     """A line for each model, and for each of two configurations the median of its models.
 
     Args:
@@ -252,7 +252,7 @@ def show_accuracy(pair: Pair, judged: View) -> None:
 
 
 def _of_configurations(
-    pair: Pair, judged: View, width: int
+    pair: Pair, judged: Selection, width: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, int | None]:
     """The points of models, the medians, and how many models are drawn; None where all are."""
     ids = tuple(dict.fromkeys(pair.config_ids))
@@ -269,7 +269,7 @@ def _of_configurations(
 
 
 def _of_models(
-    run_ids: tuple[int, int], called: tuple[str, str], judged: View, width: int
+    run_ids: tuple[int, int], called: tuple[str, str], judged: Selection, width: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The line of each model, which is its own median."""
     parts = []
@@ -376,7 +376,7 @@ def _display(pair: Pair, text: str) -> str:
 
 def _side(pair: Pair, place: int, text: str) -> None:
     """The answers of one side's models."""
-    models = data.models(View())
+    models = data.models(Selection())
     of_side = models[models["config_id"] == pair.config_ids[place]]
     if pair.run_ids is not None:
         of_side = of_side[of_side["run_id"] == pair.run_ids[place]]
@@ -444,7 +444,7 @@ def show() -> None:
         _show_comparison(pair, judged)
 
 
-def _show_comparison(pair: Pair, judged: View) -> None:
+def _show_comparison(pair: Pair, judged: Selection) -> None:
     with st.spinner("Comparing", show_time=True):
         if pair.run_ids is None:
             configs = _configurations(pair.config_ids, pair.names, judged)

@@ -16,7 +16,7 @@ from dashboard.words import languages, measures, names, outcomes
 from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind, Words
-from sweeps.api.old_pages.reading import KINDS, ErrorSearch, View
+from sweeps.api.old_pages.reading import KINDS, ErrorSearch, Selection
 from sweeps.api.presentation import describe_proofs, display_strings
 from sweeps.results import Outcome
 
@@ -52,11 +52,11 @@ def show() -> None:
     _breaking(view, number)
 
 
-def _rows(view: View, most: int) -> pd.DataFrame:
+def _rows(view: Selection, most: int) -> pd.DataFrame:
     return shortcuts.with_border(data.failing_models(view, most))
 
 
-def _nothing(view: View) -> None:
+def _nothing(view: Selection) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
         makes = " and ".join(filters.describe_picked(replace(view, failing=view.kind is None)))
@@ -71,7 +71,7 @@ def _nothing(view: View) -> None:
         filters.say_none()
 
 
-def _models(view: View, number: int) -> "pd.Series[Any]":
+def _models(view: Selection, number: int) -> "pd.Series[Any]":
     """The table of failing models; the one that is chosen."""
     said = measures.words_of(data.configurations(view)["config_id"])
     errs = f"1 model {said.words.misses}" if number == 1 else f"{number:,} models {said.words.miss}"
@@ -120,7 +120,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     return table[table["run_id"] == chosen[0]].astype(object).iloc[0]
 
 
-def _linked_elsewhere(shown: list[int], view: View) -> "pd.Series[Any] | None":
+def _linked_elsewhere(shown: list[int], view: Selection) -> "pd.Series[Any] | None":
     """The failing model of the link, where the table does not show it; None where there is none, or
     where filters that were changed since leave it no longer.
     """
@@ -137,7 +137,7 @@ def _linked_elsewhere(shown: list[int], view: View) -> "pd.Series[Any] | None":
     return None
 
 
-def _model(model: "pd.Series[Any]", view: View) -> None:
+def _model(model: "pd.Series[Any]", view: Selection) -> None:
     run_id, config_id = int(model["run_id"]), int(model["config_id"])
     st.subheader(f"Model {run_id}")
     sweeps = names.sweep_names([config_id], data.memberships())[config_id]
@@ -181,7 +181,7 @@ def _in_short(errors: pd.DataFrame, model: "pd.Series[Any]", words: Words) -> No
         )
 
 
-def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
+def _strings(run_id: int, view: Selection, kind: Kind, config: RunConfig) -> None:
     words = kind.words
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     right = right.container(horizontal=True, vertical_alignment="center")
@@ -254,7 +254,7 @@ def _choose_drawn(run_id: int) -> str | None:
     return st.pills("Drawn", wrong, key="drawn", bind="query-params", help=measures.DRAWN)
 
 
-def _breaking(view: View, number: int) -> None:
+def _breaking(view: Selection, number: int) -> None:
     said = measures.words_of(data.configurations(view)["config_id"])
     st.subheader(f"Which {verbatim(said.words.plural(''))} break most models?")
     breaking = data.breaking_strings(view, BREAKING)
@@ -285,7 +285,7 @@ def _breaking(view: View, number: int) -> None:
     _say_ceiling(view, ids, table, of)
 
 
-def _say_ceiling(view: View, config_ids: list[int], table: pd.DataFrame, models: int) -> None:
+def _say_ceiling(view: Selection, config_ids: list[int], table: pd.DataFrame, models: int) -> None:
     """Says of rows of a file that no model gets right what a model reaches that has all others."""
     never, found = int((table["models"] == models).sum()), data.configurations(view)
     found = found[found["config_id"].isin(config_ids)]

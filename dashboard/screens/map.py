@@ -16,7 +16,7 @@ from dashboard.words import languages, measures
 from seqcls.kinds import Measure
 from sweeps.api.naming import say_setting
 from sweeps.api.old_pages.judging_naming import say_field, say_value
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.results import describe_longer
 from sweeps.statistics.populations import CLASS
 
@@ -58,7 +58,7 @@ def _too_few(fields: list[str]) -> None:
     )
 
 
-def _maps(view: View, language: str | None, fields: list[str], header: DeltaGenerator) -> None:
+def _maps(view: Selection, language: str | None, fields: list[str], header: DeltaGenerator) -> None:
     x, y, facet = _axes(fields)
     if x == y or facet in (x, y):
         st.info("Choose different settings for the two axes and for the separate maps.")
@@ -108,7 +108,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     )
 
 
-def _measure(view: View, config_ids: list[int]) -> Measure:
+def _measure(view: Selection, config_ids: list[int]) -> Measure:
     """What the maps show; chosen where there is more than the accuracy."""
     known = {x.title: x for x in measures.measures_of(tuple(config_ids)) if x.name in MEASURES}
     by_kind = data.border_accuracies(replace(view, config_ids=tuple(config_ids)))
@@ -170,7 +170,9 @@ def _axes(fields: list[str]) -> tuple[str, str, str | None]:
     return x, y, facet
 
 
-def _say_what_is_left_out(view: View, language: str | None, grouped: list[str], task: str) -> None:
+def _say_what_is_left_out(
+    view: Selection, language: str | None, grouped: list[str], task: str
+) -> None:
     models, unread = heat_map.unread(view, language, grouped)
     for name, number in unread.items():
         if number:

@@ -17,7 +17,7 @@ from sweeps.api import open_reader
 from sweeps.api.budgets import seed_sentences
 from sweeps.api.old_pages import reading, work_logs
 from sweeps.api.old_pages.database import control
-from sweeps.api.old_pages.reading import Note, SweepOutcome, View
+from sweeps.api.old_pages.reading import Note, Selection, SweepOutcome
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import OutcomeCounts
 from sweeps.terminal import format_duration
@@ -65,7 +65,7 @@ def show() -> None:
     _sweep(sweep)
 
 
-def _models(view: View) -> pd.DataFrame:
+def _models(view: Selection) -> pd.DataFrame:
     """Every finished model with its settings."""
     return data.models(view).drop(columns="picked").join(data.settings(), on="config_id")
 

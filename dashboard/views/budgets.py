@@ -19,7 +19,7 @@ from seqcls.interpretability.wording import percent
 from sweeps.api import open_reader
 from sweeps.api.budgets import more_training
 from sweeps.api.old_pages.database import control
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.statistics.intervals import wilson
 from sweeps.work.progress import SweepProgress
 
@@ -34,7 +34,7 @@ APART = 0.03
 """How far the points of a budget lie apart that would hide each other, as a share of it."""
 
 
-def of_models(view: View, config_ids: Collection[int]) -> pd.DataFrame:
+def of_models(view: Selection, config_ids: Collection[int]) -> pd.DataFrame:
     """The models of these configurations that were trained with several budgets.
 
     Returns:
@@ -154,7 +154,7 @@ def select_models(
     }
 
 
-def meaning(models: pd.DataFrame, view: View) -> str:
+def meaning(models: pd.DataFrame, view: Selection) -> str:
     """What is counted, and what is not drawn."""
     said = [
         f"A seed has learned if at least {percent(view.learned_at, 1)} of its answers to strings "
@@ -173,7 +173,7 @@ def meaning(models: pd.DataFrame, view: View) -> str:
     return " ".join(said)
 
 
-def show(config_ids: Sequence[int], view: View) -> None:
+def show(config_ids: Sequence[int], view: Selection) -> None:
     """Draws the section of the page; nothing where no model was trained with several budgets.
 
     Args:
@@ -203,7 +203,7 @@ FURTHER = "4x"
 """The budget that a page offers; the command takes any."""
 
 
-def offer_more(sweep: SweepProgress, judged: View) -> None:
+def offer_more(sweep: SweepProgress, judged: Selection) -> None:
     """A button that trains what has not learned with a larger budget, once the sweep is done.
 
     Args:

@@ -27,7 +27,7 @@ from seqcls.problem import obstacle_of, resolve
 from sweeps.api import failures, open_reader
 from sweeps.api.old_pages.database import control
 from sweeps.api.old_pages.failures import CauseSearch, start_cause_search
-from sweeps.api.old_pages.reading import NO_WEIGHTS, View, why_no_weights
+from sweeps.api.old_pages.reading import NO_WEIGHTS, Selection, why_no_weights
 from sweeps.api.presentation import display_of
 
 ROW_HEIGHT = 40
@@ -143,7 +143,7 @@ MOST_ROWS = 20
 MECHANISM = "mechanism"
 
 
-def show(view: View) -> None:
+def show(view: Selection) -> None:
     """Draws the section.
 
     Args:
@@ -240,7 +240,7 @@ KAPPA = (
 """What the cause is, and the number that it comes with."""
 
 
-def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame, view: View) -> None:
+def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame, view: Selection) -> None:
     table = failures.causes_by_configuration(failing.rename(columns={"run_id": "id"}), mechanisms)
     order = table["config_id"].drop_duplicates().tolist()
     named = names.configuration_names(order, view)
@@ -278,7 +278,7 @@ def describe_form(mechanisms: pd.DataFrame) -> str:
 
 
 def _models_of_one(
-    failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame, view: View
+    failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame, view: Selection
 ) -> None:
     """The models that fail by the mechanism that is chosen, to look into."""
     known = list(leading["mechanism"].value_counts().index)

@@ -22,7 +22,7 @@ from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.old_pages.judging_remedies import Loop
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.api.trials import RemedyTrial, sentences, why_left_out
 from sweeps.results import Outcome, ProofResult, why_not_known
 from sweeps.statistics.intervals import wilson
@@ -40,7 +40,7 @@ SHARES = (
 
 
 @data.shared
-def table(view: View) -> pd.DataFrame:
+def table(view: Selection) -> pd.DataFrame:
     """One row a configuration that the view leaves, the worst first: by the share that
     generalizes, then by that which learned. Where none learned, or that is not known, it is last.
 
@@ -300,7 +300,7 @@ MOST_TOLD = 6
 STORY_TITLE = "Findings so far"
 
 
-def show_story(view: View, may_be_explained: bool, no_better: Mapping[int, str]) -> None:
+def show_story(view: Selection, may_be_explained: bool, no_better: Mapping[int, str]) -> None:
     """Draws a card for each loop, folded to a line, or says what to do next.
 
     Args:

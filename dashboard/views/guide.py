@@ -24,7 +24,7 @@ from seqcls.errors import StoreMissingError, UnknownRunError
 from seqcls.interpretability.network import obstacle
 from sweeps.api import open_reader
 from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.grid.spec import load_specs
 from sweeps.results import Outcome
 
@@ -148,7 +148,7 @@ def _models(sweeps: Sequence[str]) -> pd.DataFrame:
 
 def of_report(sweep: str) -> pd.DataFrame:
     """The finished models of a sweep that are the report's."""
-    models = data.models(View(sweeps=(sweep,)))
+    models = data.models(Selection(sweeps=(sweep,)))
     configs = data.some_configs(tuple(models["config_id"].unique().tolist()))
     config_ids = [key for key, config in configs.items() if config.key in _report_keys(sweep)]
     return models[models["config_id"].isin(config_ids)]

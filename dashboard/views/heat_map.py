@@ -18,7 +18,7 @@ from seqcls.imported import PREFIX
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.api.old_pages.judging_naming import say_field, say_value
-from sweeps.api.old_pages.reading import View, judge_languages_alike
+from sweeps.api.old_pages.reading import Selection, judge_languages_alike
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import BORDER_SHARES, GENERALIZING, Outcome, of_learned
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
@@ -44,7 +44,7 @@ DIFFERS = "differs"
 
 
 @data.shared
-def models_by_language(view: View) -> "pd.Series[int]":
+def models_by_language(view: Selection) -> "pd.Series[int]":
     """How many models each language has; empty where none matches the filters."""
     models = data.models(view)
     if not (models["picked"] > 0).any():
@@ -53,7 +53,7 @@ def models_by_language(view: View) -> "pd.Series[int]":
     return counts
 
 
-def _models(view: View, language: str | None) -> pd.DataFrame:
+def _models(view: Selection, language: str | None) -> pd.DataFrame:
     """Models with the settings that each reads, of one language or of all."""
     models = data.models(view)
     if language is not None:
@@ -69,14 +69,14 @@ def _models(view: View, language: str | None) -> pd.DataFrame:
 
 
 @data.shared
-def config_ids(view: View, language: str | None) -> list[int]:
+def config_ids(view: Selection, language: str | None) -> list[int]:
     """The configurations of the models of a language, or of all where it is None."""
     ids: list[int] = _models(view, language)["config_id"].drop_duplicates().tolist()
     return ids
 
 
 @data.shared
-def fields(view: View, language: str | None) -> list[str]:
+def fields(view: Selection, language: str | None) -> list[str]:
     """The settings of few values in which the models differ, those first that all of them read; of
     all languages the network and what tells these apart.
     """
@@ -89,14 +89,14 @@ def fields(view: View, language: str | None) -> list[str]:
 
 
 @data.shared
-def unread(view: View, language: str | None, fields: list[str]) -> tuple[int, dict[str, int]]:
+def unread(view: Selection, language: str | None, fields: list[str]) -> tuple[int, dict[str, int]]:
     """How many models there are, and how many of them do not read each field."""
     models = _models(view, language)
     return len(models), {name: int(models[name].isna().sum()) for name in fields}
 
 
 @data.shared
-def language_settings(view: View, language: str) -> dict[str, Any]:
+def language_settings(view: Selection, language: str) -> dict[str, Any]:
     """The settings that say which language it is, as a link to its models names them."""
     first = int(_models(view, language)["config_id"].iloc[0])
     settings = data.settings().astype(object).loc[first].to_dict()
@@ -104,7 +104,7 @@ def language_settings(view: View, language: str) -> dict[str, Any]:
     return {name: settings[name] for name in named if name in settings}
 
 
-def _are_further(view: View, models: pd.DataFrame, fields: list[str]) -> "pd.Series[bool]":
+def _are_further(view: Selection, models: pd.DataFrame, fields: list[str]) -> "pd.Series[bool]":
     """Which models are not counted, since the same seed was trained with a larger budget: none
     where an axis is of budgets.
     """
@@ -112,25 +112,25 @@ def _are_further(view: View, models: pd.DataFrame, fields: list[str]) -> "pd.Ser
     return models["run_id"].isin(() if is_of_budgets else data.trained_further(view))
 
 
-def count_further(view: View, language: str | None, fields: list[str]) -> int:
+def count_further(view: Selection, language: str | None, fields: list[str]) -> int:
     """How many models of a language no cell counts, since it counts them with a larger budget."""
     return int(_are_further(view, _models(view, language), fields).sum())
 
 
-def _alike(view: View, models: pd.DataFrame) -> tuple[pd.DataFrame, list[range]]:
+def _alike(view: Selection, models: pd.DataFrame) -> tuple[pd.DataFrame, list[range]]:
     named = models.assign(language=models["config_id"].map(data.languages()))
     return judge_languages_alike(data.reader(), named, view.below)
 
 
 @data.shared
-def longer_lengths(view: View, language: str | None) -> list[range]:
+def longer_lengths(view: Selection, language: str | None) -> list[range]:
     """The lengths of the longer strings that models are compared on, where their own are others."""
     return _alike(view, _models(view, language))[1]
 
 
 @data.shared
 def cells(
-    view: View, language: str | None, fields: list[str], measure: Measure = ACCURACY
+    view: Selection, language: str | None, fields: list[str], measure: Measure = ACCURACY
 ) -> pd.DataFrame:
     """Applies `cells_of` to the models of a language, or to all where it is None.
 
@@ -365,7 +365,7 @@ def _set_size(
 
 
 @data.shared
-def other_settings(view: View, language: str | None, grouped: list[str]) -> pd.DataFrame:
+def other_settings(view: Selection, language: str | None, grouped: list[str]) -> pd.DataFrame:
     """What else differs among a map's models: the values in each cell, as text.
 
     Args:

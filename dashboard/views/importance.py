@@ -24,7 +24,7 @@ from dashboard.words import languages, measures
 from seqcls.interpretability.wording import percent
 from sweeps.api.old_pages.judging_importance import MEASURES
 from sweeps.api.old_pages.judging_naming import say_value
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.results import GENERALIZING, JUDGED_BEYOND, describe_longer
 from sweeps.statistics.intervals import FEWEST
 
@@ -286,7 +286,7 @@ MOST_LINES = 150
 MOST_AXES = 8
 
 
-def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
+def show(table: pd.DataFrame, view: Selection, named: list[str]) -> None:
     """A section for configurations that differ in any setting; nothing where they do not.
 
     Args:

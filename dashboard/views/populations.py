@@ -14,7 +14,7 @@ from dashboard.charts.scales import class_color, rows, title_params
 from seqcls.interpretability.wording import percent
 from sweeps.api.languages import MODELS, MOST_BY_DRAWN, PARTS, READER, Populations
 from sweeps.api.naming import say_setting
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.results import BORDER_SHARES, describe_longer
 
 TITLE = "Over languages"
@@ -41,7 +41,7 @@ ROW, FURNITURE = 34, 110
 """Pixels of a population, and of what stands above and below all."""
 
 
-def show(view: View) -> None:
+def show(view: Selection) -> None:
     """Draws the section of the page; nothing where no configurations differ only by the language.
 
     Args:

@@ -17,7 +17,7 @@ from sweeps.api import open_reader
 from sweeps.api import trials as remedy_trials
 from sweeps.api.old_pages import judging_remedies, reading
 from sweeps.api.old_pages.database import control
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.api.trials import RemedyTrial
 from sweeps.grid.spec import SweepSpec
 
@@ -43,7 +43,7 @@ def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> Non
         state[f"launch {field}"] = [value if value in known else str(value)]
 
 
-def show(run_id: int, view: View) -> None:
+def show(run_id: int, view: Selection) -> None:
     """Draws the section of one model, where its causes are known.
 
     That a model has not learned is known before any of its errors is looked at.

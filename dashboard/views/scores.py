@@ -13,7 +13,7 @@ from dashboard.words import measures, names
 from seqcls.kinds import Measure
 from seqcls.problem import Problem, obstacle_of, resolve
 from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 
 # Which strings a measure is the share of, and which of them it counts; by the measure's name.
 _SHARES: dict[str, Callable[[pd.DataFrame], tuple["pd.Series[int]", "pd.Series[int]"]]] = {
@@ -85,7 +85,7 @@ def most_drawn(models: Mapping[int, int], per_line: int) -> int | None:
 
 
 @data.shared
-def medians(view: View, config_ids: tuple[int, ...], width: int, measure: str) -> pd.DataFrame:
+def medians(view: Selection, config_ids: tuple[int, ...], width: int, measure: str) -> pd.DataFrame:
     """The median of each configuration and point, over all its seeds in scope.
 
     Args:
@@ -178,20 +178,20 @@ MAX_ROWS, MAX_MODELS = 20, 1_000
 """Configurations in the charts that have a row for each, and models in these charts."""
 
 
-def _all(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
+def _all(view: Selection, config_ids: tuple[int, ...]) -> pd.DataFrame:
     models = data.models(view)
     return models[(models["picked"] > 0) & models["config_id"].isin(config_ids)]
 
 
 @data.shared
-def counts(view: View, config_ids: tuple[int, ...]) -> dict[int, int]:
+def counts(view: Selection, config_ids: tuple[int, ...]) -> dict[int, int]:
     """How many models the view picks of each of these configurations that has any."""
     numbers = _all(view, config_ids)["config_id"].value_counts()
     return dict(zip(numbers.index.tolist(), numbers.tolist(), strict=True))
 
 
 @data.shared
-def models(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.DataFrame:
+def models(view: Selection, config_ids: tuple[int, ...], most: int | None) -> pd.DataFrame:
     """These models, with the names of their configurations.
 
     Args:
@@ -206,7 +206,7 @@ def models(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.Data
     return drawn.assign(configuration=drawn["config_id"].map(named))
 
 
-def by_seed(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
+def by_seed(view: Selection, config_ids: tuple[int, ...]) -> pd.DataFrame:
     """Reads `models`, up to `MAX_MODELS`, for the charts of every seed: with `jitter` in [-1, 1].
 
     It follows from the seed, so that the same models always lie at the same place.
@@ -225,7 +225,7 @@ def _spread(models: pd.DataFrame, most: int) -> pd.DataFrame:
 
 @data.shared
 def points_of_models(
-    view: View, config_ids: tuple[int, ...], most: int | None, width: int, measure: str
+    view: Selection, config_ids: tuple[int, ...], most: int | None, width: int, measure: str
 ) -> pd.DataFrame:
     """The points of a line for each of `models`: as `points`, with model_seed, name and learned."""
     drawn = models(view, config_ids, most)[["run_id", "model_seed", "configuration", "learned"]]
@@ -254,7 +254,9 @@ class Lines:
         return dict(colors)
 
 
-def lines(view: View, config_ids: tuple[int, ...], measure: Measure, width: int) -> Lines | None:
+def lines(
+    view: Selection, config_ids: tuple[int, ...], measure: Measure, width: int
+) -> Lines | None:
     """The lines of a measure; None where no model has a point.
 
     Args:

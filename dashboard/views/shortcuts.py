@@ -19,7 +19,7 @@ from seqcls.problem import obstacle_of, resolve
 from seqcls.results import DRAWN
 from seqcls.shortcuts import READERS
 from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.api.presentation import border_sentence, display_strings
 from sweeps.results import BORDER_SHARES, of_learned
 from sweeps.statistics.intervals import wilson
@@ -179,7 +179,7 @@ def in_a_list(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def show_no_better(table: pd.DataFrame, view: View) -> None:
+def show_no_better(table: pd.DataFrame, view: Selection) -> None:
     """Names the configurations that are no better than a shortcut reader, if any are.
 
     Args:
@@ -203,7 +203,7 @@ def show_no_better(table: pd.DataFrame, view: View) -> None:
 # On border pairs and on the random strings of the same test.
 
 
-def border_medians(view: View) -> pd.DataFrame:
+def border_medians(view: Selection) -> pd.DataFrame:
     """Medians of the columns of `BORDER_SHARES`, by config_id; of tests that have border pairs.
 
     On longer strings those of seeds that learned.
@@ -211,30 +211,30 @@ def border_medians(view: View) -> pd.DataFrame:
     return _of_learned(view).groupby("config_id")[list(BORDER_SHARES)].median()
 
 
-def _of_learned(view: View) -> pd.DataFrame:
+def _of_learned(view: Selection) -> pd.DataFrame:
     outcomes = data.models(view).set_index("run_id")["outcome"]
     return of_learned(data.border_accuracies(view), outcomes)
 
 
 def with_border(models: pd.DataFrame) -> pd.DataFrame:
     """Models with the columns of `BORDER_SHARES`, missing where a test has no border pairs."""
-    found = data.border_accuracies(View(run_ids=tuple(models["run_id"].tolist())))
+    found = data.border_accuracies(Selection(run_ids=tuple(models["run_id"].tolist())))
     return models.merge(found.drop(columns="config_id"), on="run_id", how="left")
 
 
-def describe_border(view: View) -> str:
+def describe_border(view: Selection) -> str:
     """Calls `sweeps.api.presentation.border_sentence` with the models of a view."""
     found = data.border_accuracies(view)
     return border_sentence(_of_learned(view) if len(found) > 1 else found)
 
 
-def say_border(view: View) -> None:
+def say_border(view: Selection) -> None:
     """Says it, where there is anything to be said."""
     if said := describe_border(view):
         st.markdown(said, help=measures.BORDER)
 
 
-def say_unpaired(view: View) -> None:
+def say_unpaired(view: Selection) -> None:
     """Says at which lengths tests lack the border pairs that they ask for, where any do."""
     config_ids = data.border_accuracies(view)["config_id"].drop_duplicates()
     if said := data.without_pairs(tuple(config_ids.tolist())):

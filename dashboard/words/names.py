@@ -14,7 +14,7 @@ from sweeps.api import naming
 from sweeps.api.naming import names_of
 from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.judging_naming import settings_changed
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 
 COLORS = "colors of configurations"
 """Those that the session has seen."""
@@ -24,7 +24,7 @@ _names_beside = data.cached(names_of, reading.configs_revision)
 settings_of = data.cached(naming.settings_of, reading.configs_revision)
 
 
-def configuration_names(config_ids: Sequence[int], view: View | None = None) -> dict[int, str]:
+def configuration_names(config_ids: Sequence[int], view: Selection | None = None) -> dict[int, str]:
     """What configurations are called beside each other, and beside all others of a view.
 
     Args:
@@ -39,7 +39,7 @@ def configuration_names(config_ids: Sequence[int], view: View | None = None) -> 
     return {config_id: named[config_id] for config_id in config_ids}
 
 
-def names_with_settings(config_ids: Sequence[int], view: View) -> dict[str, str]:
+def names_with_settings(config_ids: Sequence[int], view: Selection) -> dict[str, str]:
     """The names of configurations, each with the settings that are not usual, for tooltips."""
     settings = settings_of(tuple(config_ids))
     return {

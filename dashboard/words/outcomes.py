@@ -15,7 +15,7 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent, percents
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.problem import obstacle_of, resolve
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.api.presentation import describe_proofs
 from sweeps.results import (
     LEARNED_AT,
@@ -110,7 +110,7 @@ def describe_outcomes(outcomes: Iterable[str]) -> str:
 # One model.
 
 
-def describe_outcome(run_id: int, config: RunConfig, view: View | None = None) -> str:
+def describe_outcome(run_id: int, config: RunConfig, view: Selection | None = None) -> str:
     """What a model came to, as `describe_model` says it; nothing where it is not tested.
 
     Args:
@@ -118,7 +118,7 @@ def describe_outcome(run_id: int, config: RunConfig, view: View | None = None) -
         config: its configuration.
         view: says what fails and what has learned, if not as is usual.
     """
-    view = view or View()
+    view = view or Selection()
     rows = data.model(run_id, view)
     if rows.empty:
         return ""

@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from sweeps.store.reads.queries import configs as configs
     from sweeps.store.reads.queries import find_run as find_run
     from sweeps.store.reads.queries import run_config as run_config
-    from sweeps.store.reads.selection import View as View
+    from sweeps.store.reads.selection import Selection as Selection
     from sweeps.store.reads.shortcuts import deciding as deciding
     from sweeps.store.tables import RunState as RunState
 
@@ -127,7 +127,7 @@ _NAMES = {
     "sweeps.store.reads.explained": "forgettings",
     "sweeps.store.reads.misclassified": "border_accuracies",
     "sweeps.store.reads.overview": "language_names shortest_tested",
-    "sweeps.store.reads.selection": "View",
+    "sweeps.store.reads.selection": "Selection",
     "sweeps.store.reads.shortcuts": "deciding",
     "sweeps.store.reads.queries": "configs find_run run_config",
     "sweeps.store.tables": "RunState",

@@ -30,7 +30,7 @@ from sweeps.results import LEARNED_AT
 from sweeps.statistics.intervals import PairTable
 from sweeps.store.database import Store
 from sweeps.store.reads import budgets, queries, sweep_queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.work.more_seeds import known_of
 
 Budget = str | int
@@ -261,7 +261,7 @@ def _learned_since(
     found = budgets.budget_models(store)
     models = {x: model for model in found for x in model.values() if x in changed}
     others = {x for model in models.values() for x in model.values()}
-    judged = budgets.seeds_judged(store, View(learned_at=learned_at), others)
+    judged = budgets.seeds_judged(store, Selection(learned_at=learned_at), others)
     since = set()
     for config_id, seed in waiting[["config_id", "model_seed"]].itertuples(index=False):
         learned: dict[int, bool] = {}

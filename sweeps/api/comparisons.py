@@ -41,7 +41,7 @@ from sweeps.store.database import Store
 from sweeps.store.reads import misclassified, queries
 from sweeps.store.reads.misclassified import border_accuracies
 from sweeps.store.reads.overview import judge_on, longer_lengths
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.shortcuts import best_shortcut, deciding, shortcut_scores, shortcut_shares
 from sweeps.store.tables import RunState
 
@@ -226,7 +226,7 @@ def compare(
         UnknownRunError: there is no such configuration, or no run of it is finished.
         ConfigError: a field or a value that there is not.
     """
-    view = View(
+    selection = Selection(
         below=checked_threshold("below", below),
         learned_at=checked_threshold("learned_at", learned_at),
     )
@@ -236,11 +236,11 @@ def compare(
         else queries.config_id_of(store, queries.find_run(store, str(each)))
         for each in (a, b)
     )
-    return compare_configs(store, (first, second), (str(a), str(b)), view)
+    return compare_configs(store, (first, second), (str(a), str(b)), selection)
 
 
 def compare_configs(
-    store: Store, ids: tuple[int, int], names: tuple[str, str], thresholds: View | None = None
+    store: Store, ids: tuple[int, int], names: tuple[str, str], thresholds: Selection | None = None
 ) -> Compared:
     """Compares configurations by their ids, like `compare`.
 
@@ -250,9 +250,9 @@ def compare_configs(
     Raises:
         UnknownRunError: no run of one is finished.
     """
-    view = replace(thresholds or View(), config_ids=ids)
-    frame, longer = queries.runs(store, view), longer_lengths(store, ids)
-    frame = judge_on(store, frame[frame["state"] == RunState.DONE], longer, view.below, "id")
+    selection = replace(thresholds or Selection(), config_ids=ids)
+    frame, longer = queries.runs(store, selection), longer_lengths(store, ids)
+    frame = judge_on(store, frame[frame["state"] == RunState.DONE], longer, selection.below, "id")
     sides = [frame[frame["config_id"] == config_id] for config_id in ids]
     for name, runs in zip(names, sides, strict=True):
         if runs.empty:
@@ -267,7 +267,7 @@ def compare_configs(
         both = set.intersection(*(misclassified.tested_strings(store, each) for each in ids))
         errors = [misclassified.errors_of(store, runs["id"].tolist()) for runs in sides]
         strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
-    questions, absent = ask(sides, view.below, paired=paired), dict[str, str]()
+    questions, absent = ask(sides, selection.below, paired=paired), dict[str, str]()
     are_longer = all(runs["accuracy_beyond"].notna().any() for runs in sides)
     if are_longer and "learned" in questions and "beyond" not in questions:
         first, second = (f"{some:,} of {n:,}" for some, n in questions["learned"].counts or ())
@@ -287,7 +287,7 @@ def compare_configs(
         lengths=by_length(*lengths, paired=paired),
         strings=strings,
         shortcuts=_shortcuts(store, ids, longer),
-        border=border_medians(store, view, "config_id", ids, frame, longer),
+        border=border_medians(store, selection, "config_id", ids, frame, longer),
         longer=longer,
         absent=absent,
     )
@@ -381,7 +381,7 @@ def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.D
 
 def border_medians(
     store: Store,
-    view: View,
+    selection: Selection,
     by: str,
     ids: tuple[int, int],
     runs: pd.DataFrame,
@@ -392,7 +392,7 @@ def border_medians(
     Args:
         runs: id and outcome; of those that have not learned nothing is said of longer strings.
     """
-    found = border_accuracies(store, view, longer)
+    found = border_accuracies(store, selection, longer)
     found = of_learned(found, runs.set_index("id")["outcome"])
     medians = found.groupby(by)[list(BORDER_SHARES)].median().reindex(ids).dropna(axis=1, how="all")
     return {str(name): (float(x.iloc[0]), float(x.iloc[1])) for name, x in medians.items()}

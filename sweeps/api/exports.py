@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import compute, csv, parquet
 
 from seqcls.errors import ConfigError, Parameter
-from sweeps.api.selecting import view_of
+from sweeps.api.selecting import selection_of
 from sweeps.files import refuse_taken, whole_files
 from sweeps.processes import OnProgress
 from sweeps.results import exact_type
@@ -20,7 +20,7 @@ from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.export import LENGTHS, answers_of, results_of
 from sweeps.store.reads.misclassified import ERRORS, TestStrings, with_border
-from sweeps.store.reads.selection import View, as_list
+from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import shortcut_scores, with_shortcuts
 from sweeps.store.statements import chunks
 from sweeps.store.tables import RunState
@@ -68,7 +68,7 @@ def export(
         on_progress: told how many runs are written, and of how many.
         spreadsheet: of `csv`, write `'` before texts that a spreadsheet would compute as formulas.
         force: replace files, in a folder that holds no others.
-        chosen: which runs, as for `sweeps.api.selecting.view_of`: `model_seeds=0`.
+        chosen: which runs, as for `sweeps.api.selecting.selection_of`: `model_seeds=0`.
 
     Returns:
         The number of rows of each file.
@@ -78,7 +78,7 @@ def export(
         ConfigError: the kind is unknown, or there is a file of that name.
         MachineError: the disk is full.
     """
-    folder, wanted = Path(folder), view_of(store, as_list(sweeps), **chosen)
+    folder, wanted = Path(folder), selection_of(store, as_list(sweeps), **chosen)
     if spreadsheet and kind != "csv":
         raise ConfigError(
             Parameter("spreadsheet", True),
@@ -125,7 +125,7 @@ def _cast(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def _answers(
-    store: Store, folder: Path, wanted: View, on_progress: OnProgress | None, *, force: bool
+    store: Store, folder: Path, wanted: Selection, on_progress: OnProgress | None, *, force: bool
 ) -> dict[Path, int]:
     """Every answer of every run, a line each, in the columns that evaluation tools use."""
     path = folder / f"answers.{JSONL}"

@@ -26,7 +26,7 @@ from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import to_write, try_to_store
 from sweeps.store.reads import checkpoints, explained, misclassified, queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 
 TIMES = 8
@@ -73,7 +73,7 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
         UnknownRunError: one is not finished.
         ConfigError: the task of one is no language.
     """
-    known = queries.runs(store, View(run_ids=tuple(run_ids))).set_index("id").to_dict("index")
+    known = queries.runs(store, Selection(run_ids=tuple(run_ids))).set_index("id").to_dict("index")
     for run_id in run_ids:
         if (state := known[run_id]["state"]) != RunState.DONE:
             raise UnknownRunError(f"run {run_id} is {state}, not finished")

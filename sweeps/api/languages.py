@@ -14,7 +14,7 @@ from seqcls.problem import obstacle_of
 from seqcls.text import nearest
 from seqcls.theory.classes import class_names
 from seqcls.theory.predictions import theory_of
-from sweeps.api.selecting import view_of
+from sweeps.api.selecting import selection_of
 from sweeps.results import BORDER_SHARES, of_learned
 from sweeps.statistics.populations import (
     BORDER,
@@ -28,7 +28,7 @@ from sweeps.statistics.populations import (
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, overview, queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
-from sweeps.store.reads.selection import View, as_list
+from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
 from sweeps.store.reads.test_sets import stored_datasets
 from sweeps.store.tables import RunState
@@ -101,21 +101,21 @@ def populations(
         sweep: only of this sweep, or these.
         by: the settings that tell populations apart; else the fewest that do, the class of the
             languages (`language_class`) first.
-        chosen: which runs, as for `sweeps.api.selecting.view_of`: `below=0.9`. Results pick
+        chosen: which runs, as for `sweeps.api.selecting.selection_of`: `below=0.9`. Results pick
             none, so that shares are of all languages.
 
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such setting in which its configurations differ.
     """
-    view = view_of(store, [] if sweep is None else as_list(sweep), **chosen)
-    return populations_of(store, view, tuple(as_list(by)))
+    selection = selection_of(store, [] if sweep is None else as_list(sweep), **chosen)
+    return populations_of(store, selection, tuple(as_list(by)))
 
 
-def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Populations:
-    """Sums up the models of a view, like `populations`."""
+def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ()) -> Populations:
+    """Sums up the models of a selection, like `populations`."""
     with store.read() as connection:
-        runs = frames.runs(connection, replace(view, failing=False, outcomes=(), kind=None))
+        runs = frames.runs(connection, replace(selection, failing=False, outcomes=(), kind=None))
     models = runs[runs["state"] == RunState.DONE].sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]
     configs = queries.configs(store, ids)
@@ -129,7 +129,7 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
     groups = settings[kept].astype(object).where(settings[kept].notna(), "").astype(str)
     groups["language"] = pd.Series(overview.language_names(store)).loc[ids]
     models = models.join(groups, on="config_id")
-    alike, longer = overview.judge_languages_alike(store, models, view.below)
+    alike, longer = overview.judge_languages_alike(store, models, selection.below)
     shares = language_shares(alike, kept)
     return Populations(kept, shares, _accuracies(store, models, kept), longer)
 
@@ -174,7 +174,7 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
     best = best_shortcut(shortcut_scores(store, ids)).drop_duplicates("config_id")
     read = read.merge(best[["config_id", "reader"]]).merge(first[["config_id", "language", *by]])
     of_models = models[["run_id", "language", *by]].assign(name=MODELS)
-    kinds = border_accuracies(store, View(run_ids=tuple(run_ids)))
+    kinds = border_accuracies(store, Selection(run_ids=tuple(run_ids)))
     kinds = of_learned(kinds, models.set_index("run_id")["outcome"])
     kinds = kinds.melt("run_id", list(BORDER_SHARES), "drawn", "right").assign(tested=1)
     counts = [

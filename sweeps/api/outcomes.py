@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from sweeps.api.naming import names_of
-from sweeps.api.selecting import view_of
+from sweeps.api.selecting import selection_of
 from sweeps.statistics.intervals import median_intervals, wilson
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
@@ -41,9 +41,9 @@ def configurations(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such field, or a seed is no seed.
     """
-    view = view_of(store, [] if sweep is None else as_list(sweep), **chosen)
+    selection = selection_of(store, [] if sweep is None else as_list(sweep), **chosen)
     with store.read() as connection:
-        runs = frames.runs(connection, view)
+        runs = frames.runs(connection, selection)
     runs = runs[runs["picked"]]
     table = frames.configurations(runs)
     for name, of in (("learned", "judged"), ("generalize", "judged_beyond")):

@@ -17,7 +17,7 @@ from sweeps.results import rows_of
 from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.overview import dataset_names
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 
 DIGITS = 16
 """How many of a digest's are said."""
@@ -44,7 +44,7 @@ def protocols(store: Store, config_id: int, run_ids: Sequence[int]) -> list[str]
     """Says of several runs of one configuration what `protocol` says of one, an item for each."""
     (config,) = queries.configs(store, [config_id]).values()
     problem, digest = resolve(config), queries.test_digest(store, config_id)
-    rows: list[dict[str, Any]] = rows_of(queries.runs(store, View(run_ids=tuple(run_ids))))
+    rows: list[dict[str, Any]] = rows_of(queries.runs(store, Selection(run_ids=tuple(run_ids))))
     of_runs = [" ".join(of_run(problem, row, digest)) for row in rows]
     file = dataset_names(store).get(config.dataset, config.dataset[:DIGITS])
     return [*_of_configuration(problem, file), *filter(None, of_runs)]

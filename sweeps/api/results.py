@@ -24,7 +24,7 @@ from sweeps.api.selecting import (
     condition,
     is_setting,
     refuse_no_value,
-    view_of,
+    selection_of,
 )
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields
@@ -33,7 +33,7 @@ from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, misclassified, queries, sweep_queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, with_border
 from sweeps.store.reads.overview import dataset_names
-from sweeps.store.reads.selection import View, WrittenValue, as_list, is_value
+from sweeps.store.reads.selection import Selection, WrittenValue, as_list, is_value
 from sweeps.store.reads.shortcuts import with_shortcuts
 from sweeps.store.tables import RunState
 
@@ -67,7 +67,7 @@ def stored_runs(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such column, or a seed is no seed.
     """
-    view = view_of(
+    selection = selection_of(
         store,
         sweeps,
         model_seeds,
@@ -89,8 +89,8 @@ def stored_runs(
             raise ConfigError(said, f": {name} has another value before; leave one of them out")
         elif not isinstance(value, WrittenValue):
             settings[name] = checked_value(name, value)
-    frame = with_shortcuts(store, _with_predictions(queries.runs(store, view, settings)))
-    frame = with_border(store, frame, view)
+    frame = with_shortcuts(store, _with_predictions(queries.runs(store, selection, settings)))
+    frame = with_border(store, frame, selection)
     for name, value, said in results:
         # Of no row, it is no mask of rows before it is one of booleans.
         frame = frame[_has_value(frame, name, value, said).astype(bool)]
@@ -280,7 +280,7 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.
     Args:
         sweep: its name.
         sample: errors of each run that are looked at.
-        chosen: which of its runs, as for `sweeps.api.selecting.view_of`: `below=0.9`.
+        chosen: which of its runs, as for `sweeps.api.selecting.selection_of`: `below=0.9`.
 
     Returns:
         run_id, number, mechanism, head, tokens, share, strings, agreement; in each run the cause of
@@ -289,11 +289,11 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    view = view_of(store, (sweep,), **{**chosen, "failing": True})
-    ids = [int(run_id) for run_id in queries.runs(store, view)["id"]]
+    selection = selection_of(store, (sweep,), **{**chosen, "failing": True})
+    ids = [int(run_id) for run_id in queries.runs(store, selection)["id"]]
     if ids:
         attribute(to_write(store), ids, sample)
-    return causes_judged(store, ids, view.learned_at, sample)
+    return causes_judged(store, ids, selection.learned_at, sample)
 
 
 class Remedies(NamedTuple):
@@ -314,15 +314,15 @@ def remedies(store: Store, run: int | str, **chosen: Any) -> Remedies:
         store: the database.
         run: its id, or its sweep and model seed, as `heads/2`.
         chosen: which runs of its configuration are compared, as for
-            `sweeps.api.selecting.view_of`: `learned_at=0.95`.
+            `sweeps.api.selecting.selection_of`: `learned_at=0.95`.
 
     Raises:
         UnknownRunError: there is no such run, or it has no model.
     """
     reader, run_id = queries.open_run(store, run)
-    view = view_of(reader, **chosen)
-    mechanisms = mechanisms_of(causes_of_run(store, run_id, view.learned_at))
-    return Remedies(mechanisms, trials(reader, run_id, mechanisms, view))
+    selection = selection_of(reader, **chosen)
+    mechanisms = mechanisms_of(causes_of_run(store, run_id, selection.learned_at))
+    return Remedies(mechanisms, trials(reader, run_id, mechanisms, selection))
 
 
 helps = remedies
@@ -352,7 +352,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
         if reason := queries.why_no_weights(queries.run_config(store, run_id)):
             raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
     known = explained.perturbations(store, ids).groupby("run_id").size()
-    precision = queries.runs(store, View(run_ids=tuple(ids))).set_index("id")["precision"]
+    precision = queries.runs(store, Selection(run_ids=tuple(ids))).set_index("id")["precision"]
     waiting = [
         run_id
         for run_id in ids
@@ -377,7 +377,7 @@ def _finished_runs(store: Store, reference: int | str) -> Iterator[int]:
                 f"{reference!r} means the sweep of that name or run {runs[0]}; write "
                 f"{reference + ':'!r} for the sweep, or name the run as SWEEP/SEED or by its id"
             )
-        members = queries.runs(store, View((sweep,)))
+        members = queries.runs(store, Selection((sweep,)))
         yield from (int(x) for x in members.loc[members["state"] == RunState.DONE, "id"])
         return
     if "/" not in reference and not reference.isdecimal():

@@ -17,7 +17,7 @@ from seqcls.text import expectation, nearest
 from sweeps.results import LEARNED_AT, Outcome, differing_fields
 from sweeps.store.database import Store
 from sweeps.store.reads import queries, sweep_queries
-from sweeps.store.reads.selection import View, WrittenValue, as_list
+from sweeps.store.reads.selection import Selection, WrittenValue, as_list
 
 
 def config_named(store: Store, reference: str) -> int:
@@ -75,7 +75,7 @@ def _config_of_sweep(store: Store, reference: str, sweep: str, conditions: str) 
         raise UnknownRunError(f"{reference!r}: no run of sweep {sweep!r} has these values")
     if len(alike) == 1:
         return next(iter(alike))
-    runs = queries.runs(store, View((sweep,), config_ids=tuple(alike)))
+    runs = queries.runs(store, Selection((sweep,), config_ids=tuple(alike)))
     apart = differing_fields(runs)
     first = runs["id"].iloc[0]
     if not apart:
@@ -124,7 +124,7 @@ def _with_values(configs: Configs, text: str, names: Sequence[str]) -> Configs:
     return found
 
 
-def view_of(
+def selection_of(
     store: Store,
     sweeps: Sequence[str] = (),
     model_seeds: int | Sequence[int] | None = (),
@@ -135,7 +135,7 @@ def view_of(
     below: float = 1.0,
     conditions: Sequence[str] = (),
     **fields: Any,
-) -> View:
+) -> Selection:
     """The runs that a user chooses, which every question about many runs takes in the same way.
 
     Args:
@@ -169,7 +169,7 @@ def view_of(
     if wanted:
         alike = queries.with_values(queries.configs(store), wanted)
         refuse_no_value(alike, conditions)
-    return View(
+    return Selection(
         tuple(sweeps),
         tuple(seeds),
         None if alike is None else tuple(alike),

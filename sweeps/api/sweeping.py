@@ -14,7 +14,7 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import SeqclsError, SpecError, UnknownRunError
 from seqcls.problem import resolve
 from sweeps.api.naming import name_configurations
-from sweeps.api.selecting import view_of
+from sweeps.api.selecting import selection_of
 from sweeps.grid.spec import SweepSpec, at_precision, load_specs, parse_spec
 from sweeps.processes import OnProgress
 from sweeps.results import OutcomeCounts, describe_counts
@@ -22,7 +22,7 @@ from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import frames, sweep_queries
-from sweeps.store.reads.selection import View, as_list
+from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.statements import frame
 from sweeps.store.tables import Run, RunState
 from sweeps.terminal import progress_bar as bar_of
@@ -255,17 +255,19 @@ def describe_outcomes(
     Args:
         store: the database.
         trained: which sweeps, or what a worker did; all runs where it is None.
-        chosen: as for `sweeps.api.selecting.view_of`: `learned_at=0.95`.
+        chosen: as for `sweeps.api.selecting.selection_of`: `learned_at=0.95`.
     """
     if isinstance(trained, WorkSummary):
         own = (Run.worker_id == trained.worker_id) & (Run.state == RunState.DONE)
         ids, which = frame(store, select(Run.id).where(own))["id"], ""
-        view = View(run_ids=tuple(ids.tolist()))
+        selection = Selection(run_ids=tuple(ids.tolist()))
     else:
         names, which = sweep_queries.sweep_names(store), " runs"
-        view = view_of(store, [names[x] for x in sweep_ids(store, trained or ())], **chosen)
+        selection = selection_of(
+            store, [names[x] for x in sweep_ids(store, trained or ())], **chosen
+        )
     with store.read() as connection:
-        counts = OutcomeCounts.of(frames.configurations(frames.runs(connection, view)))
+        counts = OutcomeCounts.of(frames.configurations(frames.runs(connection, selection)))
     return describe_counts(counts, which) if counts.models else ""
 
 

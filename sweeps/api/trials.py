@@ -34,7 +34,7 @@ from sweeps.store.database import Store
 from sweeps.store.reads import explained, queries
 from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.overview import judge_on, longer_lengths
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 
 MOST_CONFIGURATIONS = 12
@@ -104,26 +104,26 @@ class RemedyTrial:
 
 
 def trials(
-    store: Store, run_id: int, mechanisms: Sequence[str], view: View | None = None
+    store: Store, run_id: int, mechanisms: Sequence[str], selection: Selection | None = None
 ) -> tuple[RemedyTrial, ...]:
     """What may help the configuration of a run against these mechanisms; first what mended most.
 
     Args:
-        run_id: a run of the configuration; all its finished runs in the view are compared.
+        run_id: a run of the configuration; all its finished runs in the selection are compared.
         mechanisms: the most frequent first.
-        view: whose failing seeds. What came of a remedy is told wherever it was trained.
+        selection: whose failing seeds. What came of a remedy is told wherever it was trained.
     """
-    view, config_id = view or View(), queries.config_id_of(store, run_id)
+    selection, config_id = selection or Selection(), queries.config_id_of(store, run_id)
     resolve(queries.run_config(store, run_id))
-    asker = Asker(store, view, [config_id])
+    asker = Asker(store, selection, [config_id])
     if asker.runs.empty:
-        asker = Asker(store, judging(view), [config_id])
-    return rank(asker.ask(config_id, mechanisms), known_results(store, view))
+        asker = Asker(store, judging(selection), [config_id])
+    return rank(asker.ask(config_id, mechanisms), known_results(store, selection))
 
 
-def judging(view: View) -> View:
-    """All runs, judged as the view does."""
-    return View(below=view.below, learned_at=view.learned_at)
+def judging(selection: Selection) -> Selection:
+    """All runs, judged as the selection does."""
+    return Selection(below=selection.below, learned_at=selection.learned_at)
 
 
 Remedy = tuple[str, str, str]
@@ -133,9 +133,9 @@ Results = Mapping[Remedy, Mapping[tuple[int, int], bool]]
 """Whether each remedy mended its cause, by the seed of a model that failed by it."""
 
 
-def known_results(store: Store, view: View) -> Results:
+def known_results(store: Store, selection: Selection) -> Results:
     """What came of every remedy that was trained, anywhere in this database."""
-    asker, first = Asker(store, judging(view)), first_budgets(store)
+    asker, first = Asker(store, judging(selection)), first_budgets(store)
     return results_of(
         (asker.configs[x], first.get(x, x), trial)
         for x, mechanism, _ in asker.causes()
@@ -174,15 +174,17 @@ class Asker:
     most explained seeds where none are named.
     """
 
-    def __init__(self, store: Store, view: View, config_ids: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, store: Store, selection: Selection, config_ids: Sequence[int] | None = None
+    ) -> None:
         if config_ids is None:
-            config_ids = explained.most_explained(store, view, MOST_CONFIGURATIONS)
+            config_ids = explained.most_explained(store, selection, MOST_CONFIGURATIONS)
         self._store = store
         # What is tried is another configuration, often of another sweep.
-        self._anywhere = replace(view, sweeps=(), config_ids=None, run_ids=None)
-        runs = queries.seeds_of(store, config_ids, view)
+        self._anywhere = replace(selection, sweeps=(), config_ids=None, run_ids=None)
+        runs = queries.seeds_of(store, config_ids, selection)
         failing = runs[runs["failing"] == 1].groupby("config_id").head(MOST_SEEDS)
-        causes = explained.causes(store, failing["run_id"].tolist(), view.learned_at)
+        causes = explained.causes(store, failing["run_id"].tolist(), selection.learned_at)
         main = leading_causes(causes).set_index("run_id")["mechanism"]
         self.runs = runs.assign(mechanism=runs["run_id"].map(main).astype(object))
         known = queries.configs(store) if config_ids else {}

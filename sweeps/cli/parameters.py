@@ -164,7 +164,7 @@ def _choose(
     below: float = 1.0,
     conditions: list[str] | None = None,
 ) -> dict[str, Any]:
-    """The filters of every page, as `sweeps.api.selecting.view_of` takes them."""
+    """The filters of every page, as `sweeps.api.selecting.selection_of` takes them."""
     return {name: value for name, value in locals().items() if value is not None}
 
 

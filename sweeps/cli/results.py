@@ -187,7 +187,7 @@ def errors(
             shares = zip(ways["drawn"], ways["accuracy"], strict=True)
             told = ", ".join(f"{way} {share_text(share)}" for way, share in shares)
             yield f"accuracy by how strings were drawn: {told}"
-        if said := border_sentence(api.border_accuracies(store, api.View(run_ids=(run_id,)))):
+        if said := border_sentence(api.border_accuracies(store, api.Selection(run_ids=(run_id,)))):
             yield said
 
     return Answer(frame, parts())

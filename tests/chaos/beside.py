@@ -16,7 +16,7 @@ from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.work.progress import progress
 from tests.conftest import SHORT
 
@@ -98,11 +98,11 @@ def _delete(store: Store) -> None:
 
 
 def _read_pages(store: Store) -> None:
-    found = pages.configurations(store, View())
-    pages.failing_models(store, View(), 10)
-    breaking_strings.breaking_strings(store, View(), 10)
+    found = pages.configurations(store, Selection())
+    pages.failing_models(store, Selection(), 10)
+    breaking_strings.breaking_strings(store, Selection(), 10)
     sweep_queries.sweep_outcomes(store)
-    curves.median_curves(store, View(), tuple(found["config_id"]), 10, "accuracy")
+    curves.median_curves(store, Selection(), tuple(found["config_id"]), 10, "accuracy")
 
 
 def _ids(store: Store, name: str | None = None) -> list[int]:

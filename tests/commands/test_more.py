@@ -20,7 +20,7 @@ from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries, sweep_queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import Run
 from tests.app import open_app, rerun, said
 from tests.commands import printed
@@ -69,7 +69,7 @@ def test_what_an_epoch_did_not_teach_twenty_do(further: Path) -> None:
     assert set(after["max_num_epochs"]) == {20}
     assert set(after["epochs"]) == {20}, "patience was as large as the budget, and grew with it"
     assert set(api.runs(store, sweep="tiny")["outcome"]) == {"not learned"}
-    found = learned_by_budget(store, View())
+    found = learned_by_budget(store, Selection())
     assert found[["budget", "learned", "seeds", "unknown"]].values.tolist() == [
         [1, 0, 3, 0], [20, 3, 3, 0]
     ] * 2  # fmt: skip
@@ -100,7 +100,7 @@ def submit(store: Store, name: str, epochs: int, *entries: dict[str, Any]) -> No
 
 def finish(store: Store, sweep: str, learned: set[int], among: set[int] | None = None) -> None:
     """These seeds of a sweep have learned; all others, or those, have not."""
-    runs = queries.runs(store, View((sweep,)))
+    runs = queries.runs(store, Selection((sweep,)))
     for run in runs.to_dict("records"):
         seed = run["model_seed"]
         if among is None or seed in among:
@@ -123,20 +123,20 @@ def store(any_db: str) -> Store:
 
 
 def by_budget(store: Store, **view: Any) -> list[tuple[int, ...]]:
-    found = learned_by_budget(store, View(**view))
+    found = learned_by_budget(store, Selection(**view))
     return list(found[["budget", "learned", "seeds", "unknown"]].itertuples(index=False, name=None))
 
 
 def test_a_seed_that_learned_counts_as_learned_with_a_larger_budget(store: Store) -> None:
     assert by_budget(store) == [], "with one budget there is nothing to compare"
     assert api.more(store, "s", "4x") == "s-4x"
-    assert queries.runs(store, View(("s-4x",)))["model_seed"].tolist() == [3, 4]
-    assert trained_further(store, View()) == ()
+    assert queries.runs(store, Selection(("s-4x",)))["model_seed"].tolist() == [3, 4]
+    assert trained_further(store, Selection()) == ()
     finish(store, "s-4x", {3}, among={3})
     assert by_budget(store) == [(12, 3, 5, 0), (48, 4, 4, 1)], "seed 4 is not trained yet"
-    ids = queries.runs(store, View(("s",))).set_index("model_seed")["id"]
-    assert trained_further(store, View()) == (ids[3],)
-    assert trained_further(store, View(("s",))) == ()
+    ids = queries.runs(store, Selection(("s",))).set_index("model_seed")["id"]
+    assert trained_further(store, Selection()) == (ids[3],)
+    assert trained_further(store, Selection(("s",))) == ()
     finish(store, "s-4x", {3, 4})
     assert by_budget(store) == [(12, 3, 5, 0), (48, 5, 5, 0)]
     assert by_budget(store, sweeps=("s",)) == []
@@ -144,8 +144,8 @@ def test_a_seed_that_learned_counts_as_learned_with_a_larger_budget(store: Store
     assert by_budget(store, learned_at=0.05) == [(12, 5, 5, 0), (48, 5, 5, 0)]
     submit(store, "again", 24)
     finish(store, "again", {0, 3})
-    again = queries.runs(store, View(("again",))).set_index("model_seed")["id"]
-    assert trained_further(store, View()) == (*ids, again[3], again[4])
+    again = queries.runs(store, Selection(("again",))).set_index("model_seed")["id"]
+    assert trained_further(store, Selection()) == (*ids, again[3], again[4])
 
 
 def test_a_seed_that_was_trained_again_counts_with_what_it_came_to_there(store: Store) -> None:
@@ -164,19 +164,19 @@ def test_a_seed_that_was_trained_again_counts_with_what_it_came_to_there(store: 
 def test_each_configuration_is_trained_with_its_own_seeds(store: Store) -> None:
     submit(store, "two", 12, {"hidden_size": 4}, {"hidden_size": 8}, {"hidden_size": 16})
     finish(store, "two", {0, 1, 2, 3, 4})
-    runs = queries.runs(store, View(("two",))).set_index(["hidden_size", "model_seed"])["id"]
+    runs = queries.runs(store, Selection(("two",))).set_index(["hidden_size", "model_seed"])["id"]
     left = [runs[4, 2], runs[8, 1], runs[8, 2]]
     with store.write() as connection:
         connection.execute(update(Run).where(Run.id.in_(map(int, left))).values(wrong_within=9))
     assert api.more(store, "two", 30) == "two-30"
-    trained = queries.runs(store, View(("two-30",)))
+    trained = queries.runs(store, Selection(("two-30",)))
     pairs = sorted(trained[["hidden_size", "model_seed"]].itertuples(index=False, name=None))
     assert pairs == [(4, 2), (8, 1), (8, 2)]
     assert set(trained["max_num_epochs"]) == {30}
     assert not [x for x in api.verify(store).damages if "two-30" in x.what]
     spec = json.loads(sweep_queries.specifications(store)["two-30"])
     sweeping.submit(store, {**spec, "configurations": spec["configurations"][::-1]})
-    assert len(queries.runs(store, View(("two-30",)))) == 3
+    assert len(queries.runs(store, Selection(("two-30",)))) == 3
 
 
 def test_configurations_that_become_the_same_with_a_larger_budget_are_one(store: Store) -> None:
@@ -187,16 +187,16 @@ def test_configurations_that_become_the_same_with_a_larger_budget_are_one(store:
     writer.submit(store, parse_spec(axis))
     finish(store, "axis", {0, 1})
     assert api.more(store, "axis", 40) == "axis-40"
-    trained = queries.runs(store, View(("axis-40",)))
+    trained = queries.runs(store, Selection(("axis-40",)))
     assert trained["model_seed"].tolist() == [2, 3, 4]
     assert api.more(store, "axis", "1.1x") == "axis-1.1x"
-    assert sorted(set(queries.runs(store, View(("axis-1.1x",)))["max_num_epochs"])) == [11, 22]
+    assert sorted(set(queries.runs(store, Selection(("axis-1.1x",)))["max_num_epochs"])) == [11, 22]
 
 
 def test_runs_that_are_not_known_or_not_trained_are_said_and_left(store: Store) -> None:
     submit(store, "t", 12, {"hidden_size": 4})
     finish(store, "t", {0}, among={0, 1, 2})
-    runs = queries.runs(store, View(("t",))).set_index("model_seed")["id"]
+    runs = queries.runs(store, Selection(("t",))).set_index("model_seed")["id"]
     with store.write() as connection:
         unknown = {"tested_within": None, "wrong_within": None, "epochs": 7}
         connection.execute(update(Run).where(Run.id == int(runs[1])).values(**unknown))
@@ -225,12 +225,14 @@ def test_pages_and_the_report_count_a_seed_with_two_budgets_once(
     text = said(app).replace("\\", "")
     assert "6 of 6 models learned the trained lengths; of these 6 generalize" in text
     assert "6 models are not counted: the same seeds were trained with a larger budget." in text
-    page = report(open_reader(str(further)), View())
+    page = report(open_reader(str(further)), Selection())
     assert page is not None
     assert "Learned by budget" in page
     assert "6 of 6 models learned the trained lengths" in page
     # With one of both in scope, that is what is told.
-    assert "Learned by budget" not in (report(open_reader(str(further)), View(("tiny",))) or "")
+    assert "Learned by budget" not in (
+        report(open_reader(str(further)), Selection(("tiny",))) or ""
+    )
     text = said(open_app(monkeypatch, further, sweep="tiny"))
     assert "0 of 6 models learned" in text
     assert "are not counted" not in text

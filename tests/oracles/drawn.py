@@ -32,7 +32,7 @@ Rows = Sequence[Mapping[Any, Any]]
 
 
 @dataclass(frozen=True)
-class Selection:
+class Chosen:
     """Which runs a surface is about, as its filters say."""
 
     sweeps: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Drawn:
         facts: Facts,
         ledger: Ledger,
         surface: str,
-        chosen: Selection,
+        chosen: Chosen,
         *,
         pair: tuple[int, int] | None = None,
         moved: str = "Median accuracy",

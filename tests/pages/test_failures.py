@@ -29,13 +29,13 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained as stored_causes
 from sweeps.store.reads import queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from tests.app import metrics, open_app, rerun, said
 from tests.commands import run_main
 from tests.conftest import ROOT
 from tests.databases import rows
 from tests.oracles.compared import spelled_out
-from tests.oracles.drawn import Drawn, Selection
+from tests.oracles.drawn import Chosen, Drawn
 from tests.oracles.facts import Facts
 from tests.oracles.ledger import Ledger
 from tests.stock import copy_of
@@ -126,7 +126,7 @@ def test_the_shortest_string_that_a_seed_gets_wrong_is_said(
 ) -> None:
     app = open_app(monkeypatch, SHIPPED, "failing", sweep="all_initializations", seed="2")
     drawn = Drawn(Facts(SHIPPED), Ledger("failing"), "page failing",
-                  Selection(("all_initializations",), seeds=(2,)))  # fmt: skip
+                  Chosen(("all_initializations",), seeds=(2,)))  # fmt: skip
     drawn.page(app)
     assert not drawn.ledger.differences
     shortest = app.dataframe[1].value.iloc[0]
@@ -177,7 +177,7 @@ def test_failing_models_of_several_languages_are_told_apart(
         assert table["models"].iloc[0] == table["models"].max()
         assert (table["share"] <= 1).all()
     # A string that not every test set has is a share of those that have it.
-    found = breaking_strings.breaking_strings(open_reader(str(db)), View(), limit=10)
+    found = breaking_strings.breaking_strings(open_reader(str(db)), Selection(), limit=10)
     own = found.strings[found.strings["language"].str.startswith("regular")].iloc[0]
     ((tested,),) = rows(
         db,
@@ -386,7 +386,7 @@ def looked_at(store: Store) -> Store:
     return store
 
 
-def cards(store: Store, view: View | None = None) -> list[str]:
+def cards(store: Store, view: Selection | None = None) -> list[str]:
     found = loops(store, view)
     return [story_sentence(loop).replace("\\", "") for loop in found]
 
@@ -430,19 +430,19 @@ def test_cards_obey_filters_and_thresholds(looked_at: Store) -> None:
     explain(looked_at, [7, 8], "errors by a feature")
     assert len(cards(looked_at)) == 2
     for sweep, cause in {"parity": "*simple rule*", "wider": "*errors by a feature*"}.items():
-        (card,) = cards(looked_at, View(sweeps=(sweep,)))
+        (card,) = cards(looked_at, Selection(sweeps=(sweep,)))
         assert card.startswith(cause)
-    (card,) = cards(looked_at, View(("parity",), model_seeds=(0, 3)))
+    (card,) = cards(looked_at, Selection(("parity",), model_seeds=(0, 3)))
     assert "in 1 of 1 failing seeds whose causes are known, of 2 that fail" in card
-    assert cards(looked_at, View(("parity",), outcomes=(Outcome.GENERALIZES,))) == []
+    assert cards(looked_at, Selection(("parity",), outcomes=(Outcome.GENERALIZES,))) == []
     # Each is right on nine of ten strings.
-    assert cards(looked_at, View(below=0.9)) == []
-    assert len(cards(looked_at, View(below=0.91))) == 2
+    assert cards(looked_at, Selection(below=0.9)) == []
+    assert len(cards(looked_at, Selection(below=0.91))) == 2
     # By another accuracy on trained lengths, they have not learned.
     with looked_at.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET tested_within = 1000, wrong_within = 5")
-    (card,) = cards(looked_at, View(("parity",), learned_at=0.999))
+    (card,) = cards(looked_at, Selection(("parity",), learned_at=0.999))
     assert card.startswith("*not learned* in 2 of 2")
     assert card.endswith("→ hidden_size=4 → **2 of 2 seeds have not learned with it**")
-    (card,) = cards(looked_at, View(("parity",), learned_at=0.995))
+    (card,) = cards(looked_at, Selection(("parity",), learned_at=0.995))
     assert card.startswith("*simple rule*")

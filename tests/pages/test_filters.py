@@ -18,7 +18,7 @@ from tests.app import open_app, rerun, said
 from tests.commands import run_main
 from tests.conftest import ROOT
 from tests.databases import file_of
-from tests.oracles.drawn import Drawn, Selection
+from tests.oracles.drawn import Chosen, Drawn
 from tests.oracles.facts import Facts, done, fails, outcome
 from tests.oracles.ledger import Ledger
 from tests.shown import charts_of
@@ -26,12 +26,12 @@ from tests.shown import charts_of
 DB = ROOT / "runs.db"
 FACTS = Facts(DB)
 FILTERS = {
-    "all": Selection(),
-    "seeds": Selection(("all_initializations",), seeds=(0, 1, 2, 3), failing=True),
-    "below": Selection(below=0.95, failing=True),
-    "beyond": Selection(outcomes=("fails beyond",), learned_at=0.85, below=0.97),
-    "width": Selection(outcomes=("generalizes", "not learned"), width=16, learned_at=1.0),
-    "kind": Selection(kind="false positives", seeds=(2, 4)),
+    "all": Chosen(),
+    "seeds": Chosen(("all_initializations",), seeds=(0, 1, 2, 3), failing=True),
+    "below": Chosen(below=0.95, failing=True),
+    "beyond": Chosen(outcomes=("fails beyond",), learned_at=0.85, below=0.97),
+    "width": Chosen(outcomes=("generalizes", "not learned"), width=16, learned_at=1.0),
+    "kind": Chosen(kind="false positives", seeds=(2, 4)),
 }
 
 
@@ -39,7 +39,7 @@ def plain(app: AppTest) -> str:
     return said(app).replace("\\", "")
 
 
-def picked(chosen: Selection) -> list[dict[str, Any]]:
+def picked(chosen: Chosen) -> list[dict[str, Any]]:
     return [run for run in chosen.scope(FACTS) if chosen.picks(run)]
 
 
@@ -63,7 +63,7 @@ def agrees(drawn: Drawn, least: int) -> None:
     ],
 )
 def test_every_page_obeys_its_link(
-    monkeypatch: pytest.MonkeyPatch, page: str, chosen: Selection
+    monkeypatch: pytest.MonkeyPatch, page: str, chosen: Chosen
 ) -> None:
     app = open_app(monkeypatch, DB, page, **chosen.query)
     drawn = Drawn(FACTS, Ledger(page), f"page {page}", chosen)
@@ -97,7 +97,7 @@ def test_commands_give_what_sql_says() -> None:
             found = [(run["id"], run["outcome"]) for run in json.loads(asked.stdout)]
             judged = (chosen.learned_at, chosen.below)
             assert found == [(x["run_id"], outcome(x, *judged)) for x in picked(chosen)], name
-    chosen = Selection(("lower_magnitude_initializations",), learned_at=0.85, below=0.97)
+    chosen = Chosen(("lower_magnitude_initializations",), learned_at=0.85, below=0.97)
     came_to = [outcome(x, 0.85, 0.97) for x in chosen.scope(FACTS)]
     text = run_main("status", *chosen.sweeps, *chosen.options, SEQCLS_DB=str(DB)).stdout
     assert f"of these {came_to.count('generalizes')} generalize" in text
@@ -105,7 +105,7 @@ def test_commands_give_what_sql_says() -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_files_give_what_sql_says(tmp_path: Path) -> None:
-    chosen = Selection(("all_initializations",), seeds=(0, 5), failing=True)
+    chosen = Chosen(("all_initializations",), seeds=(0, 5), failing=True)
     out = ("all_initializations", "-o", str(tmp_path / "r.html"))
     done_ = run_main("report", *out, *chosen.options, SEQCLS_DB=str(DB))
     assert done_.returncode == 0, done_.stderr
@@ -122,7 +122,7 @@ def test_files_give_what_sql_says(tmp_path: Path) -> None:
 def test_pages_of_what_their_link_names_obey_its_thresholds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    chosen = Selection(("all_initializations",), (0, 1, 2, 3), learned_at=0.85, below=0.97)
+    chosen = Chosen(("all_initializations",), (0, 1, 2, 3), learned_at=0.85, below=0.97)
     run_id = min(run["run_id"] for run in picked(chosen))
     app = open_app(monkeypatch, DB, "model", run=str(run_id), **chosen.query)
     drawn = Drawn(FACTS, Ledger("model"), "page model", chosen)
@@ -133,7 +133,7 @@ def test_pages_of_what_their_link_names_obey_its_thresholds(
     assert app.multiselect(key="seed").value == list(chosen.seeds)
     pair = (2, 5)
     app = open_app(monkeypatch, DB, "compare_two", config=list(map(str, pair)), **chosen.query)
-    judged = Selection(learned_at=chosen.learned_at, below=chosen.below)
+    judged = Chosen(learned_at=chosen.learned_at, below=chosen.below)
     drawn = Drawn(FACTS, Ledger("two"), "page compare_two", judged, pair=pair)
     drawn.page(app)
     agrees(drawn, 100)
@@ -188,14 +188,14 @@ def test_filters_are_chosen_on_the_page_and_cleared(monkeypatch: pytest.MonkeyPa
     app = open_app(monkeypatch, DB, "failing")
     for key, value, number in (
         ("outcome", ["not learned", "fails beyond"], 16),
-        ("seed", [2, 3], len([x for x in picked(Selection(seeds=(2, 3))) if fails(x)])),
+        ("seed", [2, 3], len([x for x in picked(Chosen(seeds=(2, 3))) if fails(x)])),
         ("hidden_size", [2], None),
     ):
         app.multiselect(key=key).set_value(value)
         rerun(app)
         if number is not None:
             assert f"{number} of 43 runs match the filters." in said(app)
-    own = [x for x in picked(Selection(seeds=(2, 3), width=2)) if fails(x)]
+    own = [x for x in picked(Chosen(seeds=(2, 3), width=2)) if fails(x)]
     assert f"{len(own)} of 43 runs match the filters." in said(app)
     app.button("clear_filters").click()
     assert "43 of 43 runs match the filters." in said(rerun(app))

@@ -20,7 +20,7 @@ from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.reads import queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from tests.app import metrics, open_app, rerun
 from tests.conftest import ROOT
 from tests.databases import rows, spec
@@ -121,13 +121,13 @@ def test_a_page_holds_up_no_writer_of_a_packed_file(asked: Store) -> None:
     writer.submit(asked, spec(name="first"))
     pack(str(asked.path))
     with data.at_one_revision():
-        assert data.count_runs(View()) == 3
+        assert data.count_runs(Selection()) == 3
         writer.submit(open_writer(str(asked.path)), spec(name="second", model_seeds=[7]))
         # What is of another revision than the page's is not shown, and the page drawn anew.
         with pytest.raises(StoreBusyError, match="written while it was read"):
-            data.count_runs(View(failing=True))
+            data.count_runs(Selection(failing=True))
         assert data.is_outdated()
-    assert data.count_runs(View()) == 4
+    assert data.count_runs(Selection()) == 4
 
 
 def test_a_change_makes_an_answer_old_but_not_within_a_page(asked: Store) -> None:
@@ -179,7 +179,7 @@ def test_two_databases_of_the_same_revision_are_not_taken_for_one_another(
             at = tmp_path / "shown.db"
             os.replace(shutil.copy(path, tmp_path / "moved.db"), at)
         monkeypatch.setenv("SEQCLS_DB", str(at))
-        found = data.configurations(View())
+        found = data.configurations(Selection())
         counted = int(found[["false_positives", "false_negatives"]].to_numpy().sum())
         assert [(counted,)] == true
 

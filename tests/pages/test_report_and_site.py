@@ -20,12 +20,12 @@ from sweeps.store import writer
 from sweeps.store.findings import SHORT_TRIED
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from tests.app import open_app
 from tests.commands import refused, run_main
 from tests.conftest import ROOT
 from tests.databases import put_failure, put_finding, rows
-from tests.oracles.drawn import Drawn, Selection
+from tests.oracles.drawn import Chosen, Drawn
 from tests.oracles.facts import Facts
 from tests.oracles.ledger import Ledger
 from tests.shown import Tables, kept_in
@@ -55,7 +55,7 @@ def without_programs(page: str) -> str:
 
 
 def test_it_compares_the_configurations_with_the_numbers_of_compare(two: str) -> None:
-    drawn = Drawn(Facts(SHIPPED), Ledger("two"), "report", Selection(TWO))
+    drawn = Drawn(Facts(SHIPPED), Ledger("two"), "report", Chosen(TWO))
     found = [row for row in Tables(two).rows if "failing_seeds" in row]
     assert len(found) == 2
     for row in found:
@@ -203,7 +203,7 @@ def test_a_median_between_two_lengths_is_the_same_in_a_report_and_on_the_page(
     assert "format" not in column["type_config"], "as it is, not rounded"
 
 
-def of_view(view: View, **given: object) -> str:
+def of_view(view: Selection, **given: object) -> str:
     """What a reader of the report of a view sees."""
     text = sweep_report.report(open_reader(SHIPPED), view, **given)  # type: ignore[arg-type]
     assert text is not None
@@ -212,12 +212,12 @@ def of_view(view: View, **given: object) -> str:
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_headline_counts_all_models_whatever_is_listed(two: str) -> None:
-    view = View(sweeps=(TWO[0],), failing=True)
+    view = Selection(sweeps=(TWO[0],), failing=True)
     text = of_view(view, only="Filtered by failing = True.")
     assert "<strong>7 of 8 models fail</strong>" in text
     assert "7 of these 8 are listed and drawn, as filtered; shares and medians cover all." in text
     assert "listed and drawn" not in two
-    view = View(sweeps=(TWO[0],), model_seeds=(2,))
+    view = Selection(sweeps=(TWO[0],), model_seeds=(2,))
     said = "<strong>The only model that matches the filters fails</strong>"
     assert said in of_view(view, only="Filtered by seed = 2.")
 
@@ -227,11 +227,11 @@ def test_what_is_not_listed_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep_report, "MOST_SWEEPS", 2)
     monkeypatch.setattr(sweep_report, "MAX_ROWS", 1)
     names = list(sweep_queries.specifications(open_reader(SHIPPED)))
-    text = of_view(View())
+    text = of_view(Selection())
     assert f"The table has the latest 2 of {len(names)} sweeps." in text
     assert re.search(r"Causes and remedies are of the worst 1 of \d+ configurations", text)
     assert re.search(r"And \d+ more models fail\.", text)
-    index = of_view(View(), pages={name: f"{name}.html" for name in names})
+    index = of_view(Selection(), pages={name: f"{name}.html" for name in names})
     assert [name for name in names if f'<a href="{name}.html">' not in index] == []
 
 

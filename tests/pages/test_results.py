@@ -22,7 +22,7 @@ from sweeps.statistics.intervals import mcnemar, paired_newcombe
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import misclassified, overview, queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from tests.app import metrics, open_app, rerun, said
 from tests.commands import run_main
 from tests.conftest import ROOT
@@ -177,7 +177,7 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(languages
     told = "\n".join(compared.describe())
     for method in ("exact paired permutation test", "exact McNemar"):
         assert method in told
-    models = pages.models(store, View(config_ids=tuple(pair)))
+    models = pages.models(store, Selection(config_ids=tuple(pair)))
     settings = overview.settings(store).loc[pair]
     own = importance(models, settings, MEASURES["Share that learned"]).iloc[0]
     answer = compared.questions["learned"]

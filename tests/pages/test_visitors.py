@@ -28,7 +28,7 @@ from seqcls.interpretability.trained_model import TrainedModel
 from sweeps.grid.spec import parse_spec
 from sweeps.store.database import limit_reads
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 from tests.databases import reseal
@@ -343,7 +343,7 @@ def test_a_download_is_made_no_further_when_its_visitor_leaves(visits: _Runtime)
 
 LONG: dict[str, Callable[[], Callable[[], object]]] = {
     "a grid": lambda: partial(list, parse_spec({"name": "new", "model_seeds": [0]}).configs()),
-    "reading": lambda: partial(data.models, View()),
+    "reading": lambda: partial(data.models, Selection()),
     "all strings": lambda: partial(errors_up_to, open_model(3).network),
     "a proof": lambda: partial(certify, open_model(3).network),
     "running strings": lambda: partial(open_any(3).model.ask_all, [(0,), (0, 1)]),

@@ -22,7 +22,7 @@ from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained, misclassified, queries, sweep_queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.verification import verify
 from tests.conftest import ROOT
 from tests.databases import rows
@@ -45,7 +45,7 @@ def run(store: Store, *arguments: str) -> str:
 
 def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
     store = open_reader(str(ROOT / "runs.db"))
-    failing = queries.runs(store, View(failing=True))
+    failing = queries.runs(store, Selection(failing=True))
     assert len(failing) == 16
     for run_id in failing["id"]:
         model = trained_model(store, run_id)

@@ -13,7 +13,7 @@ from sweeps.api.old_pages import overview as pages
 from sweeps.api.old_pages.curves import Measure, median_curves
 from sweeps.statistics.intervals import median_intervals
 from sweeps.store.database import Store
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 
 AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
 MEASURES: dict[str, Measure] = {
@@ -29,7 +29,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def of_every_length(
-    store: Store, view: View, ids: tuple[int, ...], width: int, name: str
+    store: Store, view: Selection, ids: tuple[int, ...], width: int, name: str
 ) -> pd.DataFrame:
     models = pages.models(store, view)
     models = models[models["config_id"].isin(ids)]
@@ -38,7 +38,11 @@ def of_every_length(
     return median_intervals(scores, "value", ["config_id", "middle"])
 
 
-VIEWS = (View(), View(model_seeds=(0, 1, 2, 4, 5, 7)), View(sweeps=("large",), failing=True))
+VIEWS = (
+    Selection(),
+    Selection(model_seeds=(0, 1, 2, 4, 5, 7)),
+    Selection(sweeps=("large",), failing=True),
+)
 
 
 @pytest.mark.parametrize("name", list(MEASURES))
@@ -54,16 +58,16 @@ def test_few_rows_tell_the_same_medians(small: Store, name: str) -> None:
 
 
 def test_one_seed_has_no_interval_and_no_run_no_curve(small: Store) -> None:
-    found = median_curves(small, View(model_seeds=(1,)), (2,), 10, "accuracy")
+    found = median_curves(small, Selection(model_seeds=(1,)), (2,), 10, "accuracy")
     assert set(found["n"]) == {1}
     assert found["low"].isna().all()
-    nothing = median_curves(small, View(sweeps=("another",)), (2,), 10, "accuracy")
+    nothing = median_curves(small, Selection(sweeps=("another",)), (2,), 10, "accuracy")
     assert nothing.empty
 
 
 def test_a_server_tells_the_same(small: Store, postgres_url: str) -> None:
     other = make_database(postgres_url, AXES, seeds=8, errors=200)
     for measure in MEASURES.values():
-        asked = (View(), (1, 2), 10, measure)
+        asked = (Selection(), (1, 2), 10, measure)
         pd.testing.assert_frame_equal(median_curves(small, *asked), median_curves(other, *asked))
         assert len(median_curves(other, *asked))

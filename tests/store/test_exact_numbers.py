@@ -19,7 +19,7 @@ from sweeps.results import BORDER_SHARES
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import overview
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.verification import verify
 from tests.app import open_app, said
 from tests.commands import run_main
@@ -77,7 +77,7 @@ def _stored(store: Store) -> list[dict[str, Any]]:
 
 def _of_pages(store: Store) -> pd.DataFrame:
     settings = overview.settings(store)
-    return pages.models(store, View(sweeps=("theirs",))).join(settings, on="config_id")
+    return pages.models(store, Selection(sweeps=("theirs",))).join(settings, on="config_id")
 
 
 def _of_the_command(store: Store) -> list[dict[str, Any]]:
@@ -135,7 +135,7 @@ def test_every_value_is_that_of_the_tables(edge: Store, tmp_path: Path) -> None:
 def test_pages_are_about_the_greatest_seed(edge: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = open_app(monkeypatch, edge.location, "failing", run="2", sweep="theirs")
     assert f"Seed {LAST_SEED - 1} of theirs" in said(shown)
-    offered: list[View] = []
+    offered: list[Selection] = []
     monkeypatch.setattr(share, "offer", lambda *given, **_: offered.append(given[3]))
     open_app(monkeypatch, edge.location, "model", run="2")
     assert offered[0].model_seeds == (LAST_SEED - 1,)
@@ -176,7 +176,7 @@ def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(
     """Four runs, some trained on border pairs, are all tested on the same strings."""
     store = open_reader(str(copy_of("trained", "pairs.db", tmp_path)))
     path = file_of(store)
-    shares = reading.border_accuracies(store, View()).set_index("run_id")
+    shares = reading.border_accuracies(store, Selection()).set_index("run_id")
     counted = rows(path, BORDER_SQL)
     assert len(counted) == 16
     for run_id, border, longer, true in counted:
@@ -236,7 +236,7 @@ def test_the_border_strings_of_a_file_are_told_apart_from_its_random_ones(tmp_pa
     store = open_writer(str(tmp_path / "file.db"))
     api.submit(store, {"name": "file", "fixed": given, "model_seeds": [0]})
     api.work(store)
-    (shares,) = reading.border_accuracies(store, View()).to_dict("records")
+    (shares,) = reading.border_accuracies(store, Selection()).to_dict("records")
     wrong = set(api.errors(store, 1)["string"])
     of_kinds = {
         # A string that is in both tests counts as one of a pair.
@@ -260,7 +260,7 @@ def test_where_trained_lengths_are_not_known_no_length_is_called_longer(tmp_path
         told = [y if len(x) <= 8 else 1 - y for x, y in zip(tokens, labels, strict=True)]
         log.run(model="m", seed=0, predictions={"tokens": tokens, "prediction": told})
     store = open_reader(str(path))
-    (found,) = reading.border_accuracies(store, View()).to_dict("records")
+    (found,) = reading.border_accuracies(store, Selection()).to_dict("records")
     (row,) = api.runs(store).to_dict("records")
     assert row["outcome"] == "not known"
     assert pd.isna([x[name] for name in BORDER_SHARES for x in (found, row)]).all()

@@ -20,7 +20,7 @@ from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import overview, queries, sweep_queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from tests.commands import refused, run_main
 from tests.conftest import ROOT
 from tests.databases import put_failure, rows, spec
@@ -59,7 +59,7 @@ def accuracies(store: Store, seeds: range = range(5)) -> list[float]:
 
 
 def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
-    found = pages.configurations(small, View()).set_index("config_id")
+    found = pages.configurations(small, Selection()).set_index("config_id")
     expected: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for config_id, _, _, fp, fn, _ in cells(small).values():
         expected[config_id].append((fp, fn))
@@ -71,9 +71,9 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
         assert row["false_positives"] == sum(fp for fp, _ in errors)
         assert row["false_negatives"] == sum(fn for _, fn in errors)
     below = median(accuracies(small))
-    found = pages.configurations(small, View(below=below))
+    found = pages.configurations(small, Selection(below=below))
     assert found["failing"].sum() == sum(accuracy < below for accuracy in accuracies(small))
-    assert pages.configurations(small, View(below=0.0))["failing"].sum() == 0
+    assert pages.configurations(small, Selection(below=0.0))["failing"].sum() == 0
     names = dict(rows(small, "SELECT id, name FROM sweep"))
     outcomes = {names[x]: y for x, y in sweep_queries.sweep_outcomes(small).items()}
     for name, seeds in (("large", range(5)), ("part", range(2))):
@@ -91,9 +91,9 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
 
 
 def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None:
-    scoped = View(model_seeds=(1, 3), config_ids=(2, 3))
+    scoped = Selection(model_seeds=(1, 3), config_ids=(2, 3))
     assert pages.count_runs(small, scoped) == 4
-    picked = View(model_seeds=(1, 3), config_ids=(2, 3), failing=True)
+    picked = Selection(model_seeds=(1, 3), config_ids=(2, 3), failing=True)
     failing = [
         run_id
         for run_id, (config_id, seed, _, fp, fn, _) in cells(small).items()
@@ -103,18 +103,20 @@ def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None
     models = pages.models(small, picked)
     assert len(models) == 4, "shares and medians stay those of all"
     assert models.loc[models["picked"] == 1, "run_id"].tolist() == sorted(failing)
-    assert pages.count_runs(small, View(sweeps=("another",))) == 0
+    assert pages.count_runs(small, Selection(sweeps=("another",))) == 0
 
 
 def test_a_selection_of_no_configuration_has_no_run(small: Store) -> None:
-    assert queries.seeds_of(small, [1, 2], View()).shape[0] == 10
-    assert queries.seeds_of(small, [1, 2], View(config_ids=(2, 3)))["config_id"].unique() == [2]
-    assert queries.seeds_of(small, [1, 2], View(config_ids=())).empty
+    assert queries.seeds_of(small, [1, 2], Selection()).shape[0] == 10
+    assert queries.seeds_of(small, [1, 2], Selection(config_ids=(2, 3)))["config_id"].unique() == [
+        2
+    ]
+    assert queries.seeds_of(small, [1, 2], Selection(config_ids=())).empty
 
 
 def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
     false_negatives = sorted((row[4] for row in cells(small).values() if row[4]), reverse=True)
-    view = View(kind="false negatives")
+    view = Selection(kind="false negatives")
     first = pages.failing_models(small, view, limit=3)
     assert first["false_negatives"].tolist() == false_negatives[:3]
     others = pages.failing_models(small, view, limit=100, offset=3)
@@ -175,7 +177,7 @@ def test_the_strings_that_break_most_models_come_first(
     small: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = sorted(own for own, (_, _, _, fp, fn, _) in cells(small).items() if fp + fn)
-    for view in (View(), View(model_seeds=(0, 1)), View(failing=True)):
+    for view in (Selection(), Selection(model_seeds=(0, 1)), Selection(failing=True)):
         counted = breaking_strings.breaking_strings(small, view, limit=10)
         assert counted.every == 1
         seeds = view.model_seeds or range(5)
@@ -188,7 +190,7 @@ def test_the_strings_that_break_most_models_come_first(
     # Of too many errors every second run is counted.
     errors = sum(fp + fn for _, _, _, fp, fn, _ in cells(small).values())
     monkeypatch.setattr(breaking_strings, "MOST_ERRORS", errors - 1)
-    counted = breaking_strings.breaking_strings(small, View(), limit=10)
+    counted = breaking_strings.breaking_strings(small, Selection(), limit=10)
     assert (counted.every, counted.models) == (2, len(failing[::2]))
     most = broken(small, failing[::2]).most_common(10)
     assert counted.strings["models"].tolist() == [n for _, n in most]
@@ -201,11 +203,11 @@ def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -
     with store.write() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'x' WHERE id = 1")
     put_failure(store, [2], "it diverged")
-    (row,) = pages.configurations(open_reader(any_db), View()).to_dict("records")
+    (row,) = pages.configurations(open_reader(any_db), Selection()).to_dict("records")
     counted = {name: row[name] for name in ("seeds", "unfinished", "failed", "failing")}
     assert counted == {"seeds": 0, "unfinished": 3, "failed": 1, "failing": 0}
-    assert pages.models(store, View()).empty
-    assert pages.count_runs(store, View(failing=True)) == 0
+    assert pages.models(store, Selection()).empty
+    assert pages.count_runs(store, Selection(failing=True)) == 0
     assert sweep_queries.sweep_outcomes(store) == {}
     record = sweep_queries.sweep_record(store, 1)
     assert (record.name, record.description, record.state) == ("first", "what it is for", "queued")
@@ -259,7 +261,7 @@ def ranged(any_db: str) -> Store:
 
 def test_a_threshold_itself_is_enough(ranged: Store) -> None:
     for (learned_at, below), expected in JUDGED.items():
-        view = View(learned_at=learned_at, below=below)
+        view = Selection(learned_at=learned_at, below=below)
         judged: dict[str, Any] = {"learned_at": learned_at, "below": below}
         models = pages.models(ranged, view).sort_values("run_id")
         assert models["outcome"].tolist() == expected
@@ -295,7 +297,7 @@ def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store)
                     "WHERE id <= 2"
                 )
             )
-        view = View(below=threshold, learned_at=threshold, run_ids=(1, 2))
+        view = Selection(below=threshold, learned_at=threshold, run_ids=(1, 2))
         models = pages.models(ranged, view)
         assert models["outcome"].tolist() == [LEARNED, RIGHT], right
         assert models["failing"].tolist() == [1, 0], right

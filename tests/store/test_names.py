@@ -24,7 +24,7 @@ from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries, sweep_queries
-from sweeps.store.reads.selection import View, WrittenValue
+from sweeps.store.reads.selection import Selection, WrittenValue
 from tests.databases import spec
 
 SIGNS = "ab0/:,=#?&%'\"`-. {}[]*_$\\é😀"
@@ -173,7 +173,7 @@ def test_a_question_about_one_sweep_or_run_reads_no_other(tmp_path: Path) -> Non
         "compared": lambda: config_named(store, "few:hidden_size=64"),
         "one of many": lambda: config_named(store, f"{run_id}"),
         "status": lambda: status(store, "few"),
-        "rows": lambda: queries.runs(store, View(run_ids=(run_id,))),
+        "rows": lambda: queries.runs(store, Selection(run_ids=(run_id,))),
         "sweep": lambda: sweep_queries.find_sweep(store, "few"),
     }
     for name, ask in questions.items():

@@ -26,7 +26,7 @@ from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.reads import misclassified, queries, sweep_queries
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.verification import verify
 from tests import results, transductions
 from tests.blocks import DOCS, blocks_of
@@ -105,7 +105,7 @@ def test_the_view_has_a_row_for_each_wrong_string(store: Store) -> None:
     assert sorted(listed[shown].itertuples(index=False, name=None)) == sorted(rows(store, query))
     assert listed["kind"].tolist() == listed["error_kind"].tolist()
     assert misclassified.string_errors(store, 1).empty
-    broken = breaking_strings.breaking_strings(store, View(sweeps=("outputs",)), limit=5)
+    broken = breaking_strings.breaking_strings(store, Selection(sweeps=("outputs",)), limit=5)
     assert set(broken.strings["kind"]) == {"wrong"}
 
 
@@ -256,7 +256,7 @@ def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
     }
     assert scores["edits"].sum() == 3 * scores["wrong"].sum() > 0
     for measure, share in shares.items():
-        found = median_curves(store, View(), (config_id, config_id + 1), width, measure)
+        found = median_curves(store, Selection(), (config_id, config_id + 1), width, measure)
         own = found[found["config_id"] == config_id]
         medians = share.astype(float).groupby(scores["first_length"]).median()
         assert own["first_length"].tolist() == medians.index.tolist()

@@ -28,7 +28,7 @@ from sweeps.api.budgets import more_training
 from sweeps.api.exports import export
 from sweeps.api.models import trained_model
 from sweeps.api.old_pages import overview as pages
-from sweeps.api.old_pages.reading import View
+from sweeps.api.old_pages.reading import Selection
 from sweeps.api.presentation import describe_proofs
 from sweeps.api.proving import stored_proof
 from sweeps.results import ProofRecord
@@ -389,7 +389,7 @@ def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_
     told = more_training(store, frame["sweeps"][1][0], "4x")
     (said,) = told.sentences
     assert said.startswith("hand: 1 of 1 have learned; none is left"), "none is counted twice"
-    counted = pages.configurations(store, View()).set_index("config_id")
+    counted = pages.configurations(store, Selection()).set_index("config_id")
     names = ["seeds", "judged", "learned", "judged_beyond", "generalize", "proved", "refuted"]
     assert counted[names].to_numpy().tolist() == [[1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0, 1]]
     listed = asked(both, "runs", "--wide")

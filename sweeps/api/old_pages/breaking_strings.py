@@ -16,7 +16,7 @@ from sweeps.records import error_numbers
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.misclassified import TestStrings, kinds_of_errors
-from sweeps.store.reads.selection import KINDS, View
+from sweeps.store.reads.selection import KINDS, Selection
 from sweeps.store.reads.stored import tested_lengths
 from sweeps.store.reads.test_sets import names_of_datasets
 from sweeps.store.statements import one_of
@@ -44,8 +44,8 @@ class BreakingStrings:
     """1 where that is all of them, 2 where it is every second, and so on."""
 
 
-def breaking_strings(store: Store, view: View, limit: int) -> BreakingStrings:
-    """The strings that most failing runs of a view misclassified.
+def breaking_strings(store: Store, selection: Selection, limit: int) -> BreakingStrings:
+    """The strings that most failing runs of a selection misclassified.
 
     Where the runs made more than `MOST_ERRORS`, only every second, third, … of them is read, so
     that a page need not read gigabytes.
@@ -54,11 +54,11 @@ def breaking_strings(store: Store, view: View, limit: int) -> BreakingStrings:
         limit: how many strings of each language.
     """
     with store.read() as connection:
-        runs = frames.runs(connection, view)
+        runs = frames.runs(connection, selection)
         failing = runs[runs["picked"] & runs["failing"]]
         every = max(1, -(-int(failing["wrong"].sum()) // MOST_ERRORS))
         run_ids = failing["run_id"].tolist()[::every]
-        strings, languages = _most_broken(connection, run_ids, view, limit)
+        strings, languages = _most_broken(connection, run_ids, selection, limit)
     return BreakingStrings(strings, len(run_ids), languages, every)
 
 
@@ -89,7 +89,7 @@ def _wrong_by_set(
 
 
 def _most_broken(
-    connection: Connection, run_ids: Sequence[int], view: View, limit: int
+    connection: Connection, run_ids: Sequence[int], selection: Selection, limit: int
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     models, runs = _wrong_by_set(connection, run_ids)
     names = names_of_datasets(connection)
@@ -99,7 +99,7 @@ def _most_broken(
         of[languages[test_set_id]] += number
     readers = _readers(connection, runs)
     parts = [
-        _count_errors(connection, set_id, counts, view).assign(language=languages[set_id])
+        _count_errors(connection, set_id, counts, selection).assign(language=languages[set_id])
         for set_id, counts in models.items()
     ]
     columns = ["language", "string", "kind", "length", "models", "of"]
@@ -170,12 +170,15 @@ def _add_counts(
 
 
 def _count_errors(
-    connection: Connection, test_set_id: int, models: Int64[np.ndarray, " string"], view: View
+    connection: Connection,
+    test_set_id: int,
+    models: Int64[np.ndarray, " string"],
+    selection: Selection,
 ) -> pd.DataFrame:
     """How many runs got each string of a test set wrong: string, label, length, models."""
     wrong = np.flatnonzero(models)
     strings: pd.DataFrame = TestStrings().of(connection, test_set_id, wrong).to_pandas()
     strings = strings.assign(models=models[wrong])
-    if view.kind is not None:
-        strings = strings[strings["label"] == KINDS.index(view.kind)]
+    if selection.kind is not None:
+        strings = strings[strings["label"] == KINDS.index(selection.kind)]
     return strings[["string", "label", "length", "models"]]

@@ -7,12 +7,12 @@ import pandas as pd
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.budgets import Seeds, budget_models, seeds_judged
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 
 
 def learned_by_budget(
-    store: Store, view: View, models: Sequence[Mapping[int, int]] | None = None
+    store: Store, selection: Selection, models: Sequence[Mapping[int, int]] | None = None
 ) -> "pd.DataFrame":
     """How many seeds of a model have learned by each of its budgets; of models with several.
 
@@ -27,7 +27,7 @@ def learned_by_budget(
         not judged at this budget); models in the order of ids, and budgets ascending.
     """
     stored = budget_models(store) if models is None else models
-    judged = seeds_judged(store, view, [x for model in stored for x in model.values()])
+    judged = seeds_judged(store, selection, [x for model in stored for x in model.values()])
     rows = []
     for model in stored:
         there = {budget: x for budget, x in model.items() if x in judged}
@@ -52,7 +52,7 @@ def learned_by_budget(
 
 
 def trained_further(
-    store: Store, view: View, models: Sequence[Mapping[int, int]] | None = None
+    store: Store, selection: Selection, models: Sequence[Mapping[int, int]] | None = None
 ) -> tuple[int, ...]:
     """Finished runs of seeds that were trained with a larger budget too, both in scope.
 
@@ -62,7 +62,7 @@ def trained_further(
     ids = [config_id for model in stored for config_id in model.values()]
     runs: dict[int, dict[int, int]] = {}
     with store.read() as connection:
-        found = frames.runs(connection, frames.of_configurations(view, ids))
+        found = frames.runs(connection, frames.of_configurations(selection, ids))
     done = found.loc[found["state"] == RunState.DONE, ["run_id", "config_id", "model_seed"]]
     for run_id, config_id, seed in done.itertuples(index=False):
         runs.setdefault(config_id, {})[seed] = run_id

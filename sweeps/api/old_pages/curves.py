@@ -12,7 +12,7 @@ from sweeps.records import LENGTH_FIELDS, read_rows
 from sweeps.statistics.intervals import intervals_of
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, overview
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.stored import length_rows, tested_lengths, texts_of
 from sweeps.store.reads.workers import dead_workers
 from sweeps.store.statements import one_of, read
@@ -43,12 +43,12 @@ _COUNTED: dict[Measure, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def median_curves(
-    store: Store, view: View, config_ids: tuple[int, ...], width: int, measure: Measure
+    store: Store, selection: Selection, config_ids: tuple[int, ...], width: int, measure: Measure
 ) -> pd.DataFrame:
     """The median over the seeds of each configuration, at strings of similar length.
 
     Args:
-        view: which runs; all finished ones count, with whatever result.
+        selection: which runs; all finished ones count, with whatever result.
         width: lengths that make one point: with 10, the lengths 0 to 10, 11 to 20, and so on.
 
     Returns:
@@ -56,7 +56,7 @@ def median_curves(
         (missing where there is none); no row where there is no string to take a share of.
     """
     with store.read() as connection:
-        runs = frames.runs(connection, replace(view, config_ids=config_ids))
+        runs = frames.runs(connection, replace(selection, config_ids=config_ids))
         models = runs[runs["state"] == RunState.DONE]
         tested = tested_lengths(connection, config_ids)
         parts = [

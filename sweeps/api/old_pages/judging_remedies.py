@@ -17,7 +17,7 @@ from sweeps.api.trials import (
 )
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.store.database import Store
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 
 
@@ -45,14 +45,14 @@ class Loop:
         return next((trial for trial in self.trials if trial.results), None)
 
 
-def loops(store: Store, view: View | None = None) -> tuple[Loop, ...]:
+def loops(store: Store, selection: Selection | None = None) -> tuple[Loop, ...]:
     """What stored causes and trained remedies tell, the most telling first.
 
     Args:
-        view: whose failing seeds. What came of a remedy is told wherever it was trained.
+        selection: whose failing seeds. What came of a remedy is told wherever it was trained.
     """
-    view = view or View()
-    asker, first = Asker(store, view), first_budgets(store)
+    selection = selection or Selection()
+    asker, first = Asker(store, selection), first_budgets(store)
     causes = [
         (*cause, asker.ask(config_id, [mechanism]))
         for cause in asker.causes()
@@ -60,12 +60,12 @@ def loops(store: Store, view: View | None = None) -> tuple[Loop, ...]:
     ]
     if not causes:
         return ()
-    if view == judging(view):
+    if selection == judging(selection):
         known = results_of(
             (asker.configs[x], first.get(x, x), trial) for x, *_, own in causes for trial in own
         )
     else:
-        known = known_results(store, view)
+        known = known_results(store, selection)
     found = []
     for config_id, mechanism, run_ids, tried in causes:
         runs = asker.runs[asker.runs["config_id"] == config_id]

@@ -20,7 +20,7 @@ from sweeps.statistics.intervals import (
 from sweeps.store.database import Store
 from sweeps.store.reads import misclassified, queries
 from sweeps.store.reads.overview import judge_on, longer_lengths
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 
 
@@ -54,7 +54,7 @@ class ComparedRuns:
     """As of `Compared`."""
 
 
-def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -> ComparedRuns:
+def compare_runs(store: Store, a: int, b: int, thresholds: Selection | None = None) -> ComparedRuns:
     """Two finished runs, string by string where they are tested on the same strings.
 
     Args:
@@ -63,10 +63,10 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     Raises:
         UnknownRunError: there is no such run, or it is not finished.
     """
-    view = replace(thresholds or View(), run_ids=(a, b))
-    frame = queries.runs(store, view)
+    selection = replace(thresholds or Selection(), run_ids=(a, b))
+    frame = queries.runs(store, selection)
     longer = longer_lengths(store, set(frame["config_id"].tolist()))
-    frame = judge_on(store, frame, longer, view.below, "id")
+    frame = judge_on(store, frame, longer, selection.below, "id")
     rows = [_row(frame, run_id) for run_id in (a, b)]
     first_id, second_id = (int(row["config_id"].iloc[0]) for row in rows)
     ids = (first_id, second_id)
@@ -75,7 +75,7 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     fields = fields_apart(store, ids)
     first, second = (Outcome(row["outcome"].iloc[0]) for row in rows)
     outcomes = (first, second)
-    border = border_medians(store, View(run_ids=(a, b)), "run_id", (a, b), frame, longer)
+    border = border_medians(store, Selection(run_ids=(a, b)), "run_id", (a, b), frame, longer)
     if len(queries.test_set_digests(store, ids)) > 1:
         counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
         p_value = fisher(counts[0], counts[1])

@@ -15,7 +15,7 @@ from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.overview import first_lengths, last_lengths
 from sweeps.store.reads.queries import config_texts, run_config, why_no_weights, with_outputs
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.stored import length_frame
 from sweeps.store.statements import frame, read
 from sweeps.store.tables import Checkpoint, Revision, Run, RunState, Sweep, SweepRun
@@ -43,19 +43,19 @@ def model_seeds(store: Store) -> list[int]:
         return list(connection.scalars(query))
 
 
-def count_runs(store: Store, view: View) -> int:
-    """How many runs a view leaves."""
+def count_runs(store: Store, selection: Selection) -> int:
+    """How many runs a selection leaves."""
     with store.read() as connection:
-        return int(frames.runs(connection, view)["picked"].sum())
+        return int(frames.runs(connection, selection)["picked"].sum())
 
 
-def configurations(store: Store, view: View) -> pd.DataFrame:
+def configurations(store: Store, selection: Selection) -> pd.DataFrame:
     """One row a configuration, as `frames.configurations`."""
     with store.read() as connection:
-        return frames.configurations(frames.runs(connection, view))
+        return frames.configurations(frames.runs(connection, selection))
 
 
-def models(store: Store, view: View) -> pd.DataFrame:
+def models(store: Store, selection: Selection) -> pd.DataFrame:
     """One row a finished run in scope, in the order of configurations and seeds.
 
     Returns:
@@ -68,46 +68,46 @@ def models(store: Store, view: View) -> pd.DataFrame:
         and on longer lengths; every_length and refuted_by, where a proof is stored.
     """
     with store.read() as connection:
-        found = frames.runs(connection, view)
+        found = frames.runs(connection, selection)
     done = found[found["state"] == RunState.DONE]
     return _for_pages(store, done.sort_values(["config_id", "model_seed"]))
 
 
-def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
+def failing_models(store: Store, selection: Selection, limit: int, offset: int = 0) -> pd.DataFrame:
     """Runs that fail, as `models`: those that err on the greatest share of their test first.
 
-    If the view is about errors of one kind, the share of these counts.
+    If the selection is about errors of one kind, the share of these counts.
     """
-    return _for_pages(store, _failing(store, view).iloc[offset : offset + limit])
+    return _for_pages(store, _failing(store, selection).iloc[offset : offset + limit])
 
 
-def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
-    """Finished runs that the view picks, as `models`, the least accurate first."""
+def worst_models(store: Store, selection: Selection, limit: int) -> pd.DataFrame:
+    """Finished runs that the selection picks, as `models`, the least accurate first."""
     with store.read() as connection:
-        found = frames.worst_first(frames.runs(connection, view), view)
+        found = frames.worst_first(frames.runs(connection, selection), selection)
     return _for_pages(store, found[found["picked"]].head(limit))
 
 
-def count_failing_models(store: Store, view: View) -> int:
+def count_failing_models(store: Store, selection: Selection) -> int:
     """How many runs `failing_models` has on all its pages."""
-    return len(_failing(store, view))
+    return len(_failing(store, selection))
 
 
-def _failing(store: Store, view: View) -> pd.DataFrame:
+def _failing(store: Store, selection: Selection) -> pd.DataFrame:
     with store.read() as connection:
-        found = frames.worst_first(frames.runs(connection, view), view)
+        found = frames.worst_first(frames.runs(connection, selection), selection)
     return found[found["picked"] & found["failing"]]
 
 
-def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
+def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.DataFrame:
     """The row that `models` has of a run, with `RANGE_COLUMNS`; none where it is not done or does
     not exist.
 
     Args:
-        run_id: the run, in the scope of the view or not.
-        view: says what fails and what has learned, if not as is usual.
+        run_id: the run, in the scope of the selection or not.
+        selection: says what fails and what has learned, if not as is usual.
     """
-    chosen = view or View()
+    chosen = selection or Selection()
     of_run = replace(
         chosen, sweeps=(), without=(), model_seeds=(), config_ids=None, run_ids=(run_id,)
     )
@@ -203,10 +203,10 @@ def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
     return (*(row.epoch for row in rows if row.epoch != kept), kept)
 
 
-def sweeps_with_models(store: Store, view: View) -> set[int]:
-    """The sweeps that have a run of those that a view leaves."""
+def sweeps_with_models(store: Store, selection: Selection) -> set[int]:
+    """The sweeps that have a run of those that a selection leaves."""
     with store.read() as connection:
-        runs = frames.runs(connection, view)
+        runs = frames.runs(connection, selection)
         members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
     picked = runs.loc[runs["picked"], "run_id"]
     return set(members.loc[members["run_id"].isin(picked), "sweep_id"].tolist())

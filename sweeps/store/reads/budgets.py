@@ -8,7 +8,7 @@ from sweeps.grid.budgets import models_by_budget
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.queries import config_texts
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ def budget_models(store: Store) -> list[dict[int, int]]:
     return models_by_budget({key: json.loads(text) for key, text in texts.items()})
 
 
-def seeds_judged(store: Store, view: View, config_ids: Collection[int]) -> dict[int, Seeds]:
+def seeds_judged(
+    store: Store, selection: Selection, config_ids: Collection[int]
+) -> dict[int, Seeds]:
     """What finished seeds in scope of these configurations have come to on trained lengths."""
     with store.read() as connection:
-        runs = frames.runs(connection, frames.of_configurations(view, config_ids))
+        runs = frames.runs(connection, frames.of_configurations(selection, config_ids))
     judged = runs[(runs["state"] == RunState.DONE) & (runs["tested_within"].fillna(0) > 0)]
     found: dict[int, Seeds] = {}
     rows = judged.sort_values("model_seed")[["config_id", "model_seed", "learned"]]
@@ -45,7 +47,7 @@ def seeds_of_sweep(store: Store, sweep: str, learned_at: float) -> "pd.DataFrame
         in the order of configurations and seeds.
     """
     with store.read() as connection:
-        runs = frames.runs(connection, View((sweep,), learned_at=learned_at))
+        runs = frames.runs(connection, Selection((sweep,), learned_at=learned_at))
     done = runs["state"] == RunState.DONE
     counts = {
         "done": done,

@@ -19,7 +19,7 @@ from sweeps.results import (
 from sweeps.store.database import Store
 from sweeps.store.findings import SHORT_TRIED, is_proof_with, read_findings
 from sweeps.store.reads import frames
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.statements import frame, one_of
 from sweeps.store.tables import Finding, FindingKind, Run
 
@@ -62,16 +62,16 @@ def not_learned(
 ) -> "pd.DataFrame":
     """Those of these runs that have not learned: run_id, best_epoch and `RANGE_COLUMNS`."""
     with store.read() as connection:
-        runs = frames.runs(connection, View(run_ids=tuple(run_ids), learned_at=learned_at))
+        runs = frames.runs(connection, Selection(run_ids=tuple(run_ids), learned_at=learned_at))
     found = runs[runs["outcome"] == Outcome.NOT_LEARNED]
     return frames.whole(found)[["run_id", "best_epoch", *RANGE_COLUMNS]].reset_index(drop=True)
 
 
-def most_explained(store: Store, view: View, most: int) -> list[int]:
-    """The configurations of a view with most runs that fail and have causes, at most so many."""
+def most_explained(store: Store, selection: Selection, most: int) -> list[int]:
+    """The selected configurations with most runs that fail and have causes, at most so many."""
     causes = select(Finding.run_id).where(Finding.kind == FindingKind.CAUSE).distinct()
     with store.read() as connection:
-        runs = frames.runs(connection, view)
+        runs = frames.runs(connection, selection)
         explained = set(connection.scalars(causes))
     found = runs[runs["picked"] & runs["failing"] & runs["run_id"].isin(explained)]
     counted = found.groupby("config_id").size().sort_values(ascending=False, kind="stable")

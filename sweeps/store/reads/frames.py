@@ -16,7 +16,7 @@ import pandas as pd
 from sqlalchemy import Connection, Engine, select
 
 from sweeps.results import GENERALIZING, RANGE_COLUMNS, Outcome, ProofResult
-from sweeps.store.reads.selection import KINDS, View, in_scope
+from sweeps.store.reads.selection import KINDS, Selection, in_scope
 from sweeps.store.reads.stored import tested_lengths
 from sweeps.store.statements import one_of, read
 from sweeps.store.tables import (
@@ -47,14 +47,14 @@ KEPT = 8
 """Frames that are kept of a database: a page asks for a few scopes."""
 
 
-EVERY = View()
+EVERY = Selection()
 
 
-def runs(db: Connection, view: View = EVERY, also: Sequence[str] = ()) -> pd.DataFrame:
+def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ()) -> pd.DataFrame:
     """One row a run in scope, in the order of ids.
 
     Args:
-        view: which runs; those that it does not pick are there, too.
+        selection: which runs; those that it does not pick are there, too.
         also: more columns of the table.
 
     Returns:
@@ -66,7 +66,7 @@ def runs(db: Connection, view: View = EVERY, also: Sequence[str] = ()) -> pd.Dat
         outcome, one of `Outcome` (missing where it is not done); learned (missing where that is not
         known), failing and picked, as truth values.
     """
-    scope = replace(view, below=1.0, learned_at=0.0, failing=False, outcomes=(), kind=None)
+    scope = replace(selection, below=1.0, learned_at=0.0, failing=False, outcomes=(), kind=None)
     state, key = _state_of(db), (scope, tuple(also))
     # Never changed, but replaced: pages of several visitors ask at the same time.
     before, kept = _kept.get(db.engine, (None, {}))
@@ -75,11 +75,11 @@ def runs(db: Connection, view: View = EVERY, also: Sequence[str] = ()) -> pd.Dat
         table = _read(db, scope, also)
         latest = list(kept.items())[1 - KEPT :] if before == state else []
         _kept[db.engine] = (state, {**dict(latest), key: table})
-    return _judge(table, view)
+    return _judge(table, selection)
 
 
 _kept: WeakKeyDictionary[
-    Engine, tuple[tuple[object, ...], dict[tuple[View, tuple[str, ...]], pd.DataFrame]]
+    Engine, tuple[tuple[object, ...], dict[tuple[Selection, tuple[str, ...]], pd.DataFrame]]
 ] = WeakKeyDictionary()
 """By database: in which state it was read, and what was."""
 
@@ -98,7 +98,7 @@ def _state_of(db: Connection) -> tuple[object, ...]:
     return (*revision, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def _read(db: Connection, scope: View, also: Sequence[str]) -> pd.DataFrame:
+def _read(db: Connection, scope: Selection, also: Sequence[str]) -> pd.DataFrame:
     columns = [getattr(Run, name) for name in dict.fromkeys((*_COLUMNS, *also))]
     query = select(Run.id.label("run_id"), *columns).where(in_scope(scope)).order_by(Run.id)
     table = read(db, query).astype(dict.fromkeys(NUMBERS, "Int64"))
@@ -125,13 +125,19 @@ def _with_proofs(db: Connection, table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(every_length=result.where(holds), refuted_by=string.where(holds))
 
 
-def _judge(table: pd.DataFrame, view: View) -> pd.DataFrame:
+def _judge(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     """Runs with what each has come to, first on trained lengths and only then on longer ones."""
     done = table["state"] == RunState.DONE
     proved = table["every_length"].eq(ProofResult.PROVED).fillna(False).astype(bool)
     within, beyond = table["accuracy_within"], table["accuracy_beyond"]
     found = np.select(
-        [proved, within.isna(), within < view.learned_at, beyond.isna(), beyond < view.below],
+        [
+            proved,
+            within.isna(),
+            within < selection.learned_at,
+            beyond.isna(),
+            beyond < selection.below,
+        ],
         [
             Outcome.AT_EVERY_LENGTH.value,
             Outcome.NOT_KNOWN.value,
@@ -142,21 +148,21 @@ def _judge(table: pd.DataFrame, view: View) -> pd.DataFrame:
         Outcome.GENERALIZES.value,
     )
     outcome = pd.Series(found, table.index, dtype="str").where(done)
-    learned = pd.Series((within >= view.learned_at) | proved, dtype="boolean")
+    learned = pd.Series((within >= selection.learned_at) | proved, dtype="boolean")
     judged = table.assign(
         outcome=outcome,
         learned=learned.where(done & (within.notna() | proved)),
-        failing=done & (table["accuracy"] < view.below),
+        failing=done & (table["accuracy"] < selection.below),
     )
     picked = pd.Series(True, judged.index)
-    if view.failing:
+    if selection.failing:
         picked &= judged["failing"]
-    if view.outcomes:
+    if selection.outcomes:
         # What is right at every length generalizes, too.
-        every = (Outcome.AT_EVERY_LENGTH,) * (Outcome.GENERALIZES in view.outcomes)
-        picked &= judged["outcome"].isin([str(x) for x in (*view.outcomes, *every)])
-    if view.kind is not None:
-        cell = judged["fp" if view.kind == KINDS[0] else "fn"]
+        every = (Outcome.AT_EVERY_LENGTH,) * (Outcome.GENERALIZES in selection.outcomes)
+        picked &= judged["outcome"].isin([str(x) for x in (*selection.outcomes, *every)])
+    if selection.kind is not None:
+        cell = judged["fp" if selection.kind == KINDS[0] else "fn"]
         picked &= done & (cell.fillna(0) > 0).astype(bool)
     return judged.assign(picked=picked)
 
@@ -170,11 +176,11 @@ def configurations(found: pd.DataFrame, *by: str) -> pd.DataFrame:
 
     Returns:
         These columns; seeds (done), unfinished, failed (in training); failing (of those done),
-        picked (runs that the view leaves); judged (done, and known on trained lengths), learned (of
-        those judged), judged_beyond (of those that learned, known on longer lengths), generalize
-        (of those judged beyond); proved, refuted, undecided (of those done, by stored proofs);
-        false_positives and false_negatives (strings, summed over the seeds; missing where no run is
-        done).
+        picked (runs that the selection leaves); judged (done, and known on trained lengths),
+        learned (of those judged), judged_beyond (of those that learned, known on longer lengths),
+        generalize (of those judged beyond); proved, refuted, undecided (of those done, by stored
+        proofs); false_positives and false_negatives (strings, summed over the seeds; missing where
+        no run is done).
     """
     done = found["state"] == RunState.DONE
     proof = found["every_length"].where(done)
@@ -204,12 +210,14 @@ def configurations(found: pd.DataFrame, *by: str) -> pd.DataFrame:
     return counted.join(summed).reset_index()
 
 
-def worst_first(found: pd.DataFrame, view: View) -> pd.DataFrame:
+def worst_first(found: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     """Finished runs, those first that err on the greatest share of their test.
 
-    If the view is about errors of one kind, the share of these counts: test sets differ in size.
+    If the selection is about errors of one kind, their share counts: test sets differ in size.
     """
-    errors = found["wrong" if view.kind is None else "fp" if view.kind == KINDS[0] else "fn"]
+    errors = found[
+        "wrong" if selection.kind is None else "fp" if selection.kind == KINDS[0] else "fn"
+    ]
     ranked = found.assign(share=(errors.astype(float) / found["tested"].astype(float)))
     ranked = ranked[ranked["state"] == RunState.DONE]
     ordered = ranked.sort_values(["share", "run_id"], ascending=[False, True])
@@ -228,12 +236,12 @@ def whole(found: pd.DataFrame) -> pd.DataFrame:
     return found.astype(dict.fromkeys(known, "int64"))
 
 
-def of_configurations(view: View, config_ids: Collection[int]) -> View:
-    """The view's runs of these configurations alone."""
+def of_configurations(selection: Selection, config_ids: Collection[int]) -> Selection:
+    """The selection's runs of these configurations alone."""
     both = set(config_ids)
-    if view.config_ids is not None:
-        both &= set(view.config_ids)
-    return replace(view, config_ids=tuple(sorted(both)))
+    if selection.config_ids is not None:
+        both &= set(selection.config_ids)
+    return replace(selection, config_ids=tuple(sorted(both)))
 
 
 def sweeps_of(db: Connection, run_ids: "pd.Series[int]") -> dict[int, tuple[str, ...]]:

@@ -17,7 +17,7 @@ from sweeps.records import Errors, error_numbers, read_errors
 from sweeps.results import BORDER_SHARES
 from sweeps.store.database import Store
 from sweeps.store.reads import queries
-from sweeps.store.reads.selection import View, in_scope
+from sweeps.store.reads.selection import Selection, in_scope
 from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
 from sweeps.store.statements import fetch, one_of
@@ -176,7 +176,9 @@ def _outputs(errors: Mapping[int, Errors]) -> pa.Table:
 # Reads of how a language's test strings were drawn.
 
 
-def border_accuracies(store: Store, view: View, beyond: range | None = None) -> pd.DataFrame:
+def border_accuracies(
+    store: Store, selection: Selection, beyond: range | None = None
+) -> pd.DataFrame:
     """How finished runs do on random test strings and on those of border pairs.
 
     Args:
@@ -191,7 +193,7 @@ def border_accuracies(store: Store, view: View, beyond: range | None = None) -> 
     rows = []
     # Other tests have none, and need not be looked at; of files a few have.
     asked = or_(*(Config.json.contains(x) for x in ('"random_and_border"', '"task":"file"')))
-    for row, strings, wrong in _drawn_of_runs(store, in_scope(view), asked):
+    for row, strings, wrong in _drawn_of_runs(store, in_scope(selection), asked):
         problem = problem_of(row.json)
         border = strings.ways == DRAWN.index("border")
         if problem is None or not border.any():
@@ -215,9 +217,9 @@ def border_accuracies(store: Store, view: View, beyond: range | None = None) -> 
     return frame.astype(dict.fromkeys(BORDER_SHARES, float))
 
 
-def with_border(store: Store, runs: pd.DataFrame, view: View) -> pd.DataFrame:
+def with_border(store: Store, runs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     """Runs with the columns of `BORDER_SHARES`, where the test of any has border pairs."""
-    shares = border_accuracies(store, view).drop(columns="config_id")
+    shares = border_accuracies(store, selection).drop(columns="config_id")
     if shares.empty:
         return runs
     return runs.merge(shares.rename(columns={"run_id": "id"}), on="id", how="left")

@@ -19,7 +19,7 @@ from sweeps.store.database import Store
 from sweeps.store.findings import read_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import (
-    View,
+    Selection,
     WrittenValue,
     is_value,
 )
@@ -61,7 +61,7 @@ _NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
 
 
 def runs(
-    store: Store, view: View | None = None, fields: Mapping[str, Any] | None = None
+    store: Store, selection: Selection | None = None, fields: Mapping[str, Any] | None = None
 ) -> "pd.DataFrame":
     """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, and its configuration's fields.
 
@@ -75,11 +75,11 @@ def runs(
     """
     import pandas as pd
 
-    chosen = view or View()
+    chosen = selection or Selection()
     with store.read() as connection:
         found = frames.runs(connection, chosen, _OF_RUNS)
         found = found[found["picked"]]
-        asked = None if chosen == View() else found["config_id"].unique().tolist()
+        asked = None if chosen == Selection() else found["config_id"].unique().tolist()
         configs = _configs(connection, asked)
         if fields:
             found = found[found["config_id"].isin(list(with_values(configs, fields.items())))]
@@ -378,10 +378,10 @@ def with_value(
     }
 
 
-def seeds_of(store: Store, config_ids: Collection[int], view: View) -> "pd.DataFrame":
-    """The runs of these configurations in the scope of a view, as `frames.runs`."""
+def seeds_of(store: Store, config_ids: Collection[int], selection: Selection) -> "pd.DataFrame":
+    """The runs of these configurations in the scope of a selection, as `frames.runs`."""
     with store.read() as connection:
-        return frames.runs(connection, frames.of_configurations(view, config_ids))
+        return frames.runs(connection, frames.of_configurations(selection, config_ids))
 
 
 def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:

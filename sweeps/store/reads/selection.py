@@ -19,7 +19,7 @@ KINDS: tuple[Kind, ...] = ("false positives", "false negatives")
 
 
 @dataclass(frozen=True)
-class View:
+class Selection:
     """Which runs a question is about; what is empty restricts nothing.
 
     Sweeps, seeds and configurations say which runs there are at all. `failing`, `outcomes` and
@@ -91,21 +91,21 @@ def is_value(stored: Any, value: Any) -> bool:
     return isinstance(stored, bool) == isinstance(value, bool) and bool(stored == value)
 
 
-def in_scope(view: View) -> ColumnElement[bool]:
+def in_scope(selection: Selection) -> ColumnElement[bool]:
     """Whether a run is one of those that there are at all, whatever its results."""
     conditions: list[ColumnElement[bool]] = []
     members = select(SweepRun.run_id).join(Sweep, Sweep.id == SweepRun.sweep_id)
-    if view.sweeps:
-        conditions.append(Run.id.in_(members.where(Sweep.name.in_(view.sweeps))))
-    if view.without:
-        left_out = members.where(Sweep.name.in_(view.without))
-        kept = members.where(Sweep.name.not_in(view.without))
+    if selection.sweeps:
+        conditions.append(Run.id.in_(members.where(Sweep.name.in_(selection.sweeps))))
+    if selection.without:
+        left_out = members.where(Sweep.name.in_(selection.without))
+        kept = members.where(Sweep.name.not_in(selection.without))
         # A run of no sweep at all stays.
         conditions.append(or_(Run.id.not_in(left_out), Run.id.in_(kept)))
-    if view.model_seeds:
-        conditions.append(one_of(Run.model_seed, view.model_seeds))
-    if view.config_ids is not None:
-        conditions.append(one_of(Run.config_id, view.config_ids))
-    if view.run_ids is not None:
-        conditions.append(one_of(Run.id, view.run_ids))
+    if selection.model_seeds:
+        conditions.append(one_of(Run.model_seed, selection.model_seeds))
+    if selection.config_ids is not None:
+        conditions.append(one_of(Run.config_id, selection.config_ids))
+    if selection.run_ids is not None:
+        conditions.append(one_of(Run.id, selection.run_ids))
     return and_(true(), *conditions)

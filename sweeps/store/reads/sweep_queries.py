@@ -15,7 +15,7 @@ from sweeps.records import read_rows
 from sweeps.results import FINDINGS
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
 from sweeps.store.statements import HAS_UNTIL, frame, in_another_sweep, one_of, read, state_of_sweep
@@ -152,7 +152,7 @@ def _seed_counts(store: Store, sweep_id: int, *by: str) -> "pd.DataFrame":
     """Keys in the place of configurations, and the counts of `SeedCounts`."""
     with store.read() as connection:
         name = connection.scalars(select(Sweep.name).where(Sweep.id == sweep_id)).one()
-        runs = frames.runs(connection, View((name,)))
+        runs = frames.runs(connection, Selection((name,)))
         keys = dict(connection.execute(select(Config.id, Config.key)).all())
     counted = frames.configurations(runs.assign(runs=1), *by)
     counted["config_id"] = counted["config_id"].map(keys)
@@ -252,13 +252,14 @@ class SweepOutcome:
     generalize: int = 0
 
 
-def sweep_outcomes(store: Store, view: View | None = None) -> dict[int, SweepOutcome]:
+def sweep_outcomes(store: Store, selection: Selection | None = None) -> dict[int, SweepOutcome]:
     """The results of each sweep that has a finished run, by its id.
 
     Args:
-        view: says what fails and what has learned, if not as is usual; no more than that.
+        selection: says what fails and what has learned, if not as is usual; no more than that.
     """
-    chosen = View() if view is None else View(below=view.below, learned_at=view.learned_at)
+    judged = selection or Selection()
+    chosen = Selection(below=judged.below, learned_at=judged.learned_at)
     with store.read() as connection:
         runs = frames.runs(connection, chosen)
         members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
