@@ -1,11 +1,6 @@
-"""Navigation and the sidebar, nothing else. Start it with `seqcls dashboard`.
-
-The pages are in `screens`: Streamlit would run a file in a folder named `pages` by itself, without
-this one, if it is the first page that a new server is asked for.
-"""
+"""Navigation and the sidebar, nothing else. Start it with `seqcls dashboard`."""
 
 import sys
-from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -17,54 +12,61 @@ from streamlit.starlette import App
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.append(root)
 
-from dashboard import concurrent_changes, data, filters, layout, links
-from dashboard.launch import panel
+from dashboard import concurrent_changes, data, filters, layout, old_addresses, page, style
 from dashboard.live import route
 from dashboard.server import first_page, serving, visitors
-from dashboard.views import running
+from dashboard.training import sidebar
+from seqcls.errors import SeqclsError
 from sweeps.api.old_pages.reading import limit_reads
 
-# Pages that are about what their link names.
-UNFILTERED = ("Compare two", "Model", "Guide", "Launch")
+FILTERED = ("Results", "Failures")
+"""Pages that are about the models that the sidebar leaves."""
 
-# Of those, the ones whose models are judged by the filters' thresholds.
-JUDGING = ("Compare two", "Model")
+TITLES = {
+    page.RESULTS: ("Results", ""),
+    page.FAILURES: ("Failures", "failures"),
+    page.MODEL: ("Model", "model"),
+    page.SWEEPS: ("Sweeps", "sweeps"),
+    page.GUIDE: ("Guide", "guide"),
+    page.NEW_SWEEP: ("New sweep", "launch"),
+}
+"""Pages in the order of the navigation, with their paths."""
 
 
 def draw() -> None:
     """Draws the page that the address bar names, and all around it."""
-    page = st.navigation(
+    shown = st.navigation(
         [
-            st.Page("screens/compare.py", title="Compare", default=True),
-            st.Page("screens/compare_two.py", title="Compare two"),
-            st.Page("screens/map.py", title="Map"),
-            st.Page("screens/failing.py", title="Failing models"),
-            st.Page("screens/sweeps.py", title="Sweeps"),
-            st.Page("screens/model.py", title="Model", url_path="model"),
-            st.Page("screens/guide.py", title="Guide", url_path="guide"),
-            st.Page("screens/launch.py", title="Launch", url_path="launch"),
+            *(
+                st.Page(file, title=title, url_path=path or None, default=not path)
+                for file, (title, path) in TITLES.items()
+            ),
+            *old_addresses.pages(),
         ],
         position="top",
     )
-    layout.set_up(page.title)
-    panel.switch(page.url_path, partial(filters.clear, keep=links.THRESHOLDS))
+    st.set_page_config(page_title=f"{shown.title} · seqcls", layout="wide")
+    st.html(layout.STYLE if shown.title == "Model" else style.CSS)
     limit_reads(data.PAGE_SECONDS)
-    with visitors.drawing(), concurrent_changes.redraw_if_changed():
-        came = links.is_another_page(page.url_path)
-        if came:
-            filters.take_from_link()
-        if links.was_switched() or (came and not links.went_back()):
-            filters.send_again()
+    with visitors.drawing(), concurrent_changes.redraw_if_changed(), data.explaining():
+        unknown = filters.unknown_in_link() if shown.title in FILTERED else []
         with st.sidebar:
-            panel.show_link(page.url_path)
-            running.show(page.title == "Sweeps")
-            filters.show(page.title not in UNFILTERED, page.title in JUDGING)
-        filters.say_read_only()
-        if page.title not in UNFILTERED:
-            filters.say_what_is_unknown()
-        with data.explaining():
-            page.run()
+            _show_sidebar(shown.title)
+        for sentence in unknown:
+            st.warning(page.markdown(sentence))
+        shown.run()
         layout.add_keyboard()
+
+
+def _show_sidebar(title: str) -> None:
+    try:
+        if title in FILTERED:
+            filters.show()
+    except SeqclsError:
+        # The page says what is the case.
+        return
+    finally:
+        sidebar.show(title)
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

@@ -24,21 +24,30 @@ _kept = cache(ScriptCache)
 pytest.MonkeyPatch().setattr("streamlit.testing.v1.local_script_runner.ScriptCache", _kept)
 pytest.MonkeyPatch().setattr("streamlit.testing.v1.app_test.ScriptCache", _kept)
 
-PAGES = ("compare", "map", "failing", "sweeps")
-INSIDE = ("model", "guide", "compare_two")
-"""Pages that are about what their link names, and do not filter."""
+FILES = {
+    "results": "results/page.py",
+    "failures": "failures/page.py",
+    "model": "screens/model.py",
+    "sweeps": "training/page.py",
+    "guide": "guide/page.py",
+    "launch": "training/launch.py",
+}
+"""Pages by their paths."""
+
+FILTERED = ("results", "failures")
+"""Pages that are about the models that the sidebar leaves."""
 
 
 def open_app(
-    monkeypatch: pytest.MonkeyPatch, db: Path | str, page: str = "compare", **query: str | list[str]
+    monkeypatch: pytest.MonkeyPatch, db: Path | str, page: str = "results", **query: str | list[str]
 ) -> AppTest:
     """A page on a database, as a link with these parameters opens it; it has no traceback."""
     monkeypatch.setenv("SEQCLS_DB", str(db))
     app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=300)
     for name, value in query.items():
         app.query_params[name] = value
-    if page != "compare":
-        app.switch_page(f"screens/{page}.py")
+    if page != "results":
+        app.switch_page(FILES[page])
     return rerun(app)
 
 

@@ -1,0 +1,1 @@
+"""Why do models fail, and what helps?"""

@@ -1,0 +1,1 @@
+"""How does a small Transformer fail? The report's argument with the models of a database."""

@@ -1,0 +1,192 @@
+"""How Streamlit shows a section, and the ways from page to page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import style
+from dashboard.section import Panel, Section
+from dashboard.text import verbatim
+from dashboard.words import columns
+from dashboard.words.columns import Column
+
+RESULTS = "results/page.py"
+FAILURES = "failures/page.py"
+MODEL = "screens/model.py"
+SWEEPS = "training/page.py"
+NEW_SWEEP = "training/launch.py"
+GUIDE = "guide/page.py"
+
+ROW = 35
+"""Pixels of a row of a table."""
+
+
+def is_dark() -> bool:
+    """Whether the page is drawn on dark ground."""
+    return bool(st.context.theme.type == "dark")
+
+
+def markdown(sentence: str) -> str:
+    """A sentence of plain text as Markdown; what stands between backquotes is code."""
+    parts = sentence.split("`")
+    return "".join(
+        f"`{part}`" if number % 2 and part else verbatim(part) for number, part in enumerate(parts)
+    )
+
+
+def say(sentences: Sequence[str], *, answer: bool = True) -> None:
+    """Sentences, the first of which is the answer."""
+    first, *others = sentences or ("",)
+    if first:
+        st.markdown(f"**{markdown(first)}**" if answer else markdown(first))
+    if others:
+        bullet = "- " if len(others) > 1 else ""
+        st.markdown("\n".join(f"{bullet}{markdown(other)}" for other in others))
+
+
+def render(
+    section: Section,
+    key: str,
+    *,
+    heading: bool = True,
+    select: str = "single-row",
+    across: int = 3,
+) -> Any:
+    """Draws a section: its title, its sentences, its pictures and its table.
+
+    Args:
+        key: tells it from the other sections of the page.
+        select: how rows are selected, if the section opens something.
+        across: panels beside each other at most.
+
+    Returns:
+        The value of `section.opens` that was clicked; with `multi-row`, the selected rows' numbers.
+    """
+    if heading and section.title:
+        st.header(verbatim(section.title), anchor=False)
+    say(section.says)
+    clicked = None
+    if section.panels:
+        say_legend(section)
+        clicked = draw(section, key, across)
+    if section.table is not None and len(section.table):
+        opens = section.opens if section.opens in section.table else ""
+        chosen = table(section.table, f"{key} table", select if opens else "", opens)
+        clicked = chosen if clicked is None else clicked
+    return clicked
+
+
+_BADGES = {
+    "at every length": "green", "generalizes": "green", "right": "green", "fails beyond": "orange",
+    "wrong": "orange", "not learned": "gray", "not known": "gray", "ink": "primary",
+    "muted": "gray",
+}  # fmt: skip
+"""Streamlit's colors in text, by the names of ours."""
+
+
+def say_legend(section: Section) -> None:
+    """What the colors of the pictures mean, and how to read them, in one line."""
+    legend = "\u2003".join(f":{_BADGES[name]}[●] {columns.LEGEND[name]}" for name in section.legend)
+    if legend or section.caption:
+        st.caption("\u2003".join(filter(None, (legend, markdown(section.caption)))))
+
+
+def draw(section: Section, key: str, across: int = 3) -> Any:
+    """The pictures of a section, several beside each other as far as they fit.
+
+    Returns:
+        The value of `section.opens` of the mark that was clicked.
+    """
+    clicked, panels = None, section.panels
+    across = across if len(panels) > 1 else 1
+    for first in range(0, len(panels), across):
+        places = st.columns(across, gap="medium") if across > 1 else [st.container()]
+        row = panels[first : first + across]
+        for number, (place, panel) in enumerate(zip(places, row, strict=False), first):
+            with place.container(gap=None, key=f"panel {key} {number}"):
+                found = _draw_panel(panel, f"{key} {number}", section.opens)
+            clicked = found if clicked is None else clicked
+    return clicked
+
+
+def _draw_panel(panel: Panel, key: str, opens: str) -> Any:
+    if panel.opens is not None:
+        st.page_link(
+            MODEL,
+            label=f"**{verbatim(panel.title)}**",
+            icon=":material/chevron_right:",
+            icon_position="right",
+            help=panel.link or None,
+            query_params={"run": str(panel.opens)},
+        )
+    elif panel.title:
+        st.markdown(f"**{verbatim(panel.title)}**")
+    if panel.note:
+        st.markdown(f":small[:gray[{markdown(panel.note)}]]")
+    dark = is_dark()
+    spec, key = style.on_screen(panel.spec, dark=dark), f"{key} {dark}"
+    if not (opens and "clicked" in str(spec.get("params", ""))):
+        st.vega_lite_chart(spec, key=key, theme=None)
+        return None
+    event: Any = st.vega_lite_chart(
+        spec, key=key, theme=None, on_select="rerun", selection_mode="clicked"
+    )
+    marks = event["selection"].get("clicked")
+    return marks[0].get(opens) if marks else None
+
+
+def table(
+    frame: pd.DataFrame, key: str, select: str = "", opens: str = "", height: int = 420
+) -> Any:
+    """A table whose columns are named in `words.columns`.
+
+    Args:
+        select: how rows are selected, `single-row` or `multi-row`; not at all if empty.
+        opens: the column whose value a selected row gives.
+        height: in pixels at most; what is longer scrolls.
+
+    Returns:
+        The value of the selected row, or with `multi-row` the numbers of the selected rows.
+    """
+    shown = [name for name in frame if name in columns.COLUMNS]
+    of_shares = [name for name in shown if columns.COLUMNS[name].kind == "share"]
+    options: dict[str, Any] = {"on_select": "rerun", "selection_mode": select} if select else {}
+    event: Any = st.dataframe(
+        frame.assign(**{name: 100 * frame[name] for name in of_shares}),
+        hide_index=True,
+        column_order=shown,
+        column_config={name: _column_config(columns.COLUMNS[name]) for name in shown},
+        key=key,
+        height=min(38 + ROW * len(frame), height),
+        placeholder="",
+        **options,
+    )
+    if not select:
+        return None
+    rows = [row for row in event["selection"]["rows"] if row < len(frame)]
+    if select == "multi-row":
+        return rows
+    return frame.iloc[rows[0]][opens] if rows else None
+
+
+_NUMBERS = {"percent": "percent", "p": "%.3g", "number": "%.3f", "whole": "localized"}
+"""How Streamlit writes numbers of a kind."""
+
+
+def _column_config(column: Column) -> Any:
+    of, shown = st.column_config, {"help": column.help, "width": column.width}
+    if column.kind == "share":
+        limits = {"min_value": 0, "max_value": 100, "format": " ", "color": "green"}
+        return of.ProgressColumn(column.title, **shown, **limits)  # type: ignore[arg-type]
+    if column.kind == "link":
+        return of.LinkColumn(column.title, **shown)  # type: ignore[arg-type]
+    if column.kind in _NUMBERS:
+        return of.NumberColumn(column.title, **shown, format=_NUMBERS[column.kind])  # type: ignore[arg-type]
+    return of.TextColumn(column.title, **shown)  # type: ignore[arg-type]
+
+
+def to_model(run_id: int, **query: str) -> None:
+    """Goes to a model."""
+    st.switch_page(MODEL, query_params={"run": str(run_id), **query})

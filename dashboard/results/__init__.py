@@ -1,0 +1,1 @@
+"""Which configurations generalize, and where does failing begin?"""

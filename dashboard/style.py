@@ -1,0 +1,121 @@
+"""Colors with one meaning each, sizes, and what Streamlit's theme does not say."""
+
+from typing import Any
+
+LIGHT = {
+    "at every length": "#00543D", "generalizes": "#00865F", "fails beyond": "#D55E00",
+    "not learned": "#8A8F98", "not known": "#B9BDC4",
+    "right": "#00865F", "wrong": "#D55E00", "ink": "#1F2328", "muted": "#6B7280", "line": "#D9DCE1",
+    "band": "#8A94A6", "accent": "#3B4BA8", "accent soft": "#9AA5E0", "ground": "#FFFFFF",
+}  # fmt: skip
+"""Color is outcome: these names stand in charts as `~wrong`, and mean the same on every page."""
+
+DARK = {
+    **LIGHT, "at every length": "#7FE0B8", "generalizes": "#2FBF8F", "fails beyond": "#FF8A3D",
+    "not learned": "#8E949E", "not known": "#5B616B",
+    "right": "#2FBF8F", "wrong": "#FF8A3D", "ink": "#F1F3F5", "muted": "#A2A8B2", "line": "#3A3F47",
+    "accent": "#9DB0FF", "accent soft": "#5A68B8", "ground": "#0E1117",
+}  # fmt: skip
+
+HEIGHT, SMALL = 240, 120
+"""Pixels of a plot that stands alone, and of one of several."""
+
+CSS = """<style>
+.stMain .stMainBlockContainer { padding: 3.75rem 2rem 4rem; max-width: 1240px; }
+.stMain h1 { font-size: 1.5rem; line-height: 1.25; padding: .25rem 0 .35rem; }
+.stMain h2 { font-size: 1.1rem; padding: 1rem 0 .35rem; }
+.stMain [data-testid=stVerticalBlock] { gap: .75rem; }
+[class*=st-key-panel] p { margin: 0; line-height: 1.35; }
+[class*=st-key-panel] [data-testid=stMarkdownContainer] { margin-bottom: .3rem; }
+[class*=st-key-panel] [data-testid=stPageLink-NavLink] {
+  padding: 0; min-height: 0; background: none; }
+[data-testid=stCaptionContainer] p { line-height: 1.45; }
+[data-testid=stBottomBlockContainer] {
+  max-width: 1240px; padding: .75rem 2rem 1rem;
+  border-top: 1px solid rgba(128, 128, 128, .25); }
+.st-key-guide .stMarkdown p { max-width: 70ch; }
+@media (max-width: 640px) { .stMain .stMainBlockContainer { padding: 3.5rem 1rem 3rem; } }
+@media print {
+  .stSidebar, .stAppHeader, .stToolbar { display: none !important; }
+  .stMain .stMainBlockContainer { padding: 0; max-width: 100%; } }
+</style>"""
+"""What every page looks like: two sizes of heading, a grid of 16 pixels, nothing that sticks."""
+
+PAPER_CSS = """:root { color-scheme: light }
+body { margin: 0; background: #fff; color: #1f2328; font: 15px/1.55 system-ui, sans-serif }
+main { max-width: 960px; margin: 0 auto; padding: 32px 20px }
+h1 { font-size: 24px; line-height: 1.25; margin: 0 0 8px }
+h2 { font-size: 17px; margin: 28px 0 4px }
+p { margin: 6px 0 } .lead { color: #4b5563 } .answer { font-weight: 600 }
+.caption { color: #6b7280; font-size: 13px } .caption i { font-style: normal }
+code { font: 13.5px ui-monospace, monospace; background: #f3f4f6; padding: 1px 4px;
+  border-radius: 4px; overflow-wrap: anywhere }
+.panels.many { display: grid; grid-template-columns: repeat(auto-fill, minmax(290px, 1fr));
+  gap: 16px }
+figure { margin: 8px 0 } figcaption { font-size: 13px }
+figure svg { max-width: 100%; height: auto }
+.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: 13px; margin: 8px 0 }
+td, th { padding: 4px 10px 4px 0; text-align: left; border-bottom: 1px solid #e5e7eb;
+  vertical-align: top }
+footer { margin-top: 32px; color: #6b7280; font-size: 12px }
+@media print { section { break-inside: avoid } }"""
+"""What a file that is sent or printed looks like."""
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+_AXIS = {
+    "labelColor": "~muted", "titleColor": "~muted", "gridColor": "~line", "domainColor": "~line",
+    "tickColor": "~line", "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal",
+    "gridOpacity": 0.6,
+}  # fmt: skip
+_HEADER = {"labelColor": "~ink", "titleColor": "~muted", "labelFontSize": 12, "titleFontSize": 11}
+
+CONFIG = {
+    "view": {"stroke": None}, "axis": _AXIS, "header": _HEADER, "title": {"color": "~ink"},
+    "font": "Source Sans, Source Sans Pro, system-ui, sans-serif", "background": "transparent",
+}  # fmt: skip
+PAPER_CONFIG = {**CONFIG, "background": "white", "font": "Helvetica, Arial, sans-serif"}
+
+
+def painted(spec: Any, colors: dict[str, str]) -> Any:
+    """A picture whose names of colors, such as `~wrong`, are those of a ground."""
+    if isinstance(spec, dict):
+        return {key: painted(value, colors) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [painted(value, colors) for value in spec]
+    is_name = isinstance(spec, str) and spec[:1] == "~" and spec[1:] in colors
+    return colors[spec[1:]] if is_name else spec
+
+
+def on_screen(spec: dict[str, Any], *, dark: bool) -> dict[str, Any]:
+    """A picture in the colors of the page, as wide as its place."""
+    fit = {"type": "fit-x", "contains": "padding"}
+    painted_spec: dict[str, Any] = painted(
+        {"autosize": fit, **spec, "config": CONFIG}, DARK if dark else LIGHT
+    )
+    return painted_spec
+
+
+def on_paper(spec: dict[str, Any], width: int) -> dict[str, Any]:
+    """A picture on white.
+
+    Args:
+        width: of all of it, in pixels.
+    """
+    own = {name: value for name, value in spec.items() if name not in ("width", "autosize")}
+    paper: dict[str, Any] = painted({"width": width - 60, **own, "config": PAPER_CONFIG}, LIGHT)
+    return paper
+
+
+def without_selections(spec: Any) -> Any:
+    """A picture of which nothing can be pointed at."""
+    if isinstance(spec, list):
+        return [without_selections(part) for part in spec]
+    if not isinstance(spec, dict):
+        return spec
+    return {
+        name: without_selections(value)
+        for name, value in spec.items()
+        if name not in ("params", "tooltip")
+        and not (name == "condition" and "'param'" in str(value))
+    }

@@ -1,0 +1,1 @@
+"""What is trained, and what to train next."""

@@ -1,0 +1,79 @@
+"""Columns of tables, by name: what they are called, how they are shown, and what they mean.
+
+The help of a column is the only place where its term is defined.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+
+class Column(NamedTuple):
+    """How a column of a table is called, shown and explained."""
+
+    title: str
+    kind: str = "text"
+    """`text`, `string` (of letters), `whole`, `number`, `percent`, `share` (a bar), `p` or `link`.
+
+    Percents and shares are in [0, 1].
+    """
+    help: str | None = None
+    width: int | None = None
+    """In pixels; a page has 1,130."""
+
+
+COLUMNS: dict[str, Column] = {
+    "configuration": Column("Configuration", width=278),
+    "length": Column("Length", "whole", width=70),
+    "models": Column("Models", "whole", width=75),
+    "sweep": Column("Sweep", width=240),
+    "seed": Column("Seed", "whole", width=60),
+    "outcome": Column("Outcome", width=120),
+    "string": Column("String", "string", width=300),
+    "setting": Column("Setting", width=200),
+    "value": Column("Value", width=200),
+}
+"""Those that several subjects share; `columns_of` adds a subject's own."""
+
+LEGEND = {
+    "at every length": "right at every length", "generalizes": "generalizes",
+    "fails beyond": "fails beyond", "not learned": "not learned", "not known": "not known",
+    "right": "right", "wrong": "wrong", "ink": "median", "muted": "best shortcut",
+}  # fmt: skip
+"""What colors mean, by their names."""
+
+
+def add_columns(columns: dict[str, Column]) -> dict[str, Column]:
+    """Declares the columns of a subject, beside the sections that have them.
+
+    Raises:
+        ValueError: a name has another meaning already.
+    """
+    if taken := {x for x in columns if COLUMNS.get(x, columns[x]) != columns[x]}:
+        raise ValueError(f"columns {sorted(taken)}: expected names that no other subject has")
+    COLUMNS.update(columns)
+    return columns
+
+
+_FORMATS: dict[str, Callable[[Any], str]] = {
+    "percent": lambda x: f"{x:.2%}",
+    "share": lambda x: f"{x:.0%}",
+    "p": lambda x: f"{x:.3g}",
+    "number": lambda x: f"{x:.3f}",
+    "whole": lambda x: f"{x:,.0f}",
+}
+
+
+def as_text(table: pd.DataFrame) -> pd.DataFrame:
+    """A table as texts, its columns named: what terminals and files show."""
+    known = {name: COLUMNS[name] for name in table if name in COLUMNS}
+    return pd.DataFrame(
+        {
+            column.title: [
+                "" if pd.isna(value) else _FORMATS.get(column.kind, str)(value)
+                for value in table[name]
+            ]
+            for name, column in known.items()
+        }
+    )

@@ -1,0 +1,37 @@
+"""Sentences of sections, as templates: each stands once, whoever says it."""
+
+import string
+from typing import Any
+
+SENTENCES = {
+    "no_models": "No trained model matches the filters.",
+}
+"""By key; `{n:model|models}` chooses by the number. `add_sentences` adds a subject's own."""
+
+
+def add_sentences(sentences: dict[str, str]) -> None:
+    """Declares the sentences of a subject, beside the sections that say them.
+
+    Raises:
+        ValueError: a key is taken.
+    """
+    if taken := {x for x in sentences if SENTENCES.get(x, sentences[x]) != sentences[x]}:
+        raise ValueError(f"sentences {sorted(taken)}: expected keys that no other subject has")
+    SENTENCES.update(sentences)
+
+
+LOOKS_ALIKE = "\N{MODIFIER LETTER GRAVE ACCENT}"
+
+
+class _Sentence(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if "|" in format_spec:
+            return format_spec.split("|")[value != 1]
+        # A backquote begins a string of letters, which no value may do.
+        return str(super().format_field(value, format_spec)).replace("`", LOOKS_ALIKE)
+
+
+def say(key: str, **values: Any) -> str:
+    """A sentence, its values filled in; strings of letters stand between its backquotes."""
+    sentence = _Sentence().format(SENTENCES[key], **values)
+    return sentence[0].upper() + sentence[1:]
