@@ -59,6 +59,7 @@ def draw() -> None:
 
 
 def _show_sidebar(title: str) -> None:
+    sidebar.offer_new(title)
     try:
         if title in FILTERED:
             filters.show()
@@ -66,7 +67,7 @@ def _show_sidebar(title: str) -> None:
         # The page says what is the case.
         return
     finally:
-        sidebar.show(title)
+        sidebar.show_running(title)
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

@@ -1,6 +1,5 @@
 """Cached calls to the store's queries. A cached answer is used until the database changes."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -22,7 +21,7 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import Store, failures, open_reader, overlaps, sweeping
+from sweeps.api import Store, failures, open_reader, overlaps
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.comparisons import why_unpaired
@@ -30,12 +29,10 @@ from sweeps.api.old_pages import judging_importance, judging_medians, judging_re
 from sweeps.api.old_pages.database import as_of_now, is_of_one_moment, one_moment
 from sweeps.api.old_pages.reading import Selection
 from sweeps.grid.budgets import BUDGET_FIELDS
-from sweeps.grid.spec import parse_spec
 from sweeps.processes import retry_lost
 from sweeps.results import GENERALIZING, JUDGED_BEYOND, Outcome, OutcomeCounts
 from sweeps.statistics import populations as population_statistics
 from sweeps.work import progress as progressing
-from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
 
 if TYPE_CHECKING:
@@ -241,7 +238,6 @@ memberships = cached(reading.memberships, reading.members_revision)
 model = cached(reading.model)
 output_shares = cached(reading.output_shares)
 not_learned = cached(reading.not_learned)
-newest_losses = cached(reading.newest_losses)
 model_seeds = cached(reading.model_seeds, reading.members_revision)
 models = cached(reading.models)
 populations = cached(populating.populations_of)
@@ -256,31 +252,11 @@ shortcut_scores = cached(reading.shortcut_scores)
 some_configs = cached(reading.configs, reading.configs_revision)
 string_errors = cached(reading.string_errors)
 strings_by_drawn = cached(reading.strings_by_drawn)
-sweep_outcomes = cached(reading.sweep_outcomes)
 sweep_record = cached(reading.sweep_record)
 sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
-sweeps_with_models = cached(reading.sweeps_with_models)
 trials = cached(remedy_trials.trials)
 why_not_learned = cached(failures.why_not_learned)
 worst_models = cached(reading.worst_models)
-
-
-@cached
-def estimate(
-    store: Store, submitted: tuple[str, ...], workers: int, timed: bool, timer: Timer
-) -> Estimate:
-    """Calls `sweeping.estimate` with specifications as they were submitted.
-
-    Args:
-        store: where to read.
-        submitted: the specifications.
-        workers: processes that train at once.
-        timed: whether the timer knows all that it will know of them.
-        timer: what tells how long groups take.
-    """
-    del timed
-    specs = [parse_spec(json.loads(text)) for text in submitted]
-    return sweeping.estimate(store, specs, workers, timer)
 
 
 @shared
@@ -293,13 +269,6 @@ def trained_on(config_ids: tuple[int, ...], epochs: int | None = None) -> str | 
 def without_pairs(config_ids: tuple[int, ...]) -> str:
     """Calls `sweeps.api.overlaps.without_pairs` with stored configurations."""
     return overlaps.without_pairs(some_configs(config_ids).values())
-
-
-@shared
-def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
-    """Calls `sweeps.api.overlaps.trained_on` with specifications as they were submitted."""
-    specs = [parse_spec(json.loads(text)) for text in submitted]
-    return overlaps.trained_on(config for spec in specs for config in spec.configs())
 
 
 @shared
@@ -447,8 +416,8 @@ def say(error: SeqclsError) -> None:
     """Says on the page what is the case with the database, and nothing else."""
     if isinstance(error, StoreMissingError):
         st.info(
-            "There are no models to show yet. Launch the report's models, or a question of your "
-            "own, on the page Launch; or train the report's, in about a minute, with:"
+            "There are no models to show yet. New sweep, in the sidebar, trains a question of your "
+            "own; this trains the report's models, in about a minute:"
         )
         # It names the database, too.
         st.code(without_folder(error.command), language="bash", wrap_lines=True)

@@ -3,14 +3,12 @@
 Every number in it is read off the database.
 """
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dashboard import page
 from dashboard.choosing.opened import OpenedModel
-from dashboard.launch import panel
 from dashboard.links import COMPARE_PAGE, FAILING_PAGE, to_model
 from dashboard.placement import stretch
 from dashboard.text import verbatim
@@ -28,7 +26,6 @@ from dashboard.views.guide import (
 from dashboard.views.why import explained
 from seqcls.interpretability.family import Curve
 from seqcls.interpretability.sentences import explanation_text, family_text
-from sweeps.access import is_read_only
 
 DEFAULT = "all_initializations"
 WIDER = "increased_dimensionality"
@@ -286,9 +283,7 @@ def show() -> None:
             "This database has none of the report's models, which this guide is about. "
             "`seqcls sweep report` trains them, in about a minute."
         )
-        if not is_read_only():
-            fill = partial(panel.open_preset, "report")
-            st.button("Fill the launch panel", icon=":material/rocket_launch:", on_click=fill)
+        st.page_link(page.NEW_SWEEP, label="Train them", query_params={"start": "report"})
         return
     for number, (title, step) in enumerate(STEPS.items(), start=1):
         st.subheader(f"{number}. {title}", anchor=f"step-{number}")

@@ -348,7 +348,13 @@ def _while_there() -> Iterator[None]:
 def _has_left(context: ScriptRunContext | None) -> Callable[[], bool]:
     """What tells whether the browser of a visit is gone."""
     session = context.session_id if context is not None and runtime.exists() else None
-    return lambda: session is not None and not runtime.get_instance().is_active_session(session)
+
+    def has_left() -> bool:
+        # A server that has ended knows of no visit.
+        known = session is not None and runtime.exists()
+        return known and not runtime.get_instance().is_active_session(str(session))
+
+    return has_left
 
 
 def end_of_visit() -> Callable[[], bool]:

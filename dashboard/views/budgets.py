@@ -1,27 +1,22 @@
 """Learning by budget: which share of a model's seeds has learned with how many epochs."""
 
-import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from typing import Any
 
 import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, data, placement
+from dashboard import data, placement
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import configuration_color, share_axis, title_params
 from dashboard.text import verbatim
 from dashboard.words import names
 from seqcls.interpretability.wording import percent
-from sweeps.api import open_reader
-from sweeps.api.budgets import more_training
-from sweeps.api.old_pages.database import control
 from sweeps.api.old_pages.reading import Selection
 from sweeps.statistics.intervals import wilson
-from sweeps.work.progress import SweepProgress
 
 TITLE = "Learned by budget"
 
@@ -197,42 +192,3 @@ def describe_further(number: int) -> str:
         return ""
     are = "1 model is" if number == 1 else f"{number:,} models are"
     return f"{are} not counted: the same seeds were trained with a larger budget."
-
-
-FURTHER = "4x"
-"""The budget that a page offers; the command takes any."""
-
-
-def offer_more(sweep: SweepProgress, judged: Selection) -> None:
-    """A button that trains what has not learned with a larger budget, once the sweep is done.
-
-    Args:
-        sweep: which one.
-        judged: says what has learned.
-    """
-    if sweep.state != "done" or f"{sweep.name}-{FURTHER}" in data.sweep_names().values():
-        return
-    counts = data.configurations(replace(judged, sweeps=(sweep.name,)))
-    waiting = int((counts["judged"] - counts["learned"]).sum())
-    if not waiting:
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        have = "1 model has" if waiting == 1 else f"{waiting:,} models have"
-        st.caption(f"{have} not learned.", width="content")
-        st.button(
-            f"Train with {FURTHER.removesuffix('x')} times the epochs",
-            key=f"more {sweep.id}",
-            icon=":material/more_time:",
-            on_click=_train_further,
-            args=(sweep.name, judged.learned_at, uuid.uuid4().hex),
-            **control("Launches these seeds, with a larger budget, as a sweep beside this one."),
-        )
-
-
-def _train_further(sweep: str, learned_at: float, token: str) -> None:
-    def do() -> None:
-        more = more_training(open_reader(), sweep, FURTHER, learned_at=learned_at)
-        if more.spec is not None:
-            actions.launch([more.spec], token)
-
-    actions.attempt(do)

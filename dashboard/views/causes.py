@@ -17,7 +17,7 @@ from dashboard.charts.scales import (
     title_params,
 )
 from dashboard.text import error_text, verbatim
-from dashboard.views.running import SECONDS
+from dashboard.training.running import SECONDS
 from dashboard.words import measures, names
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.mechanisms import FORM, NOT_LEARNED, SAMPLE, forgetting_text

@@ -15,7 +15,6 @@ from dashboard.views.accuracy_by_length import (
 from dashboard.views.configurations import count_outcomes, outcome_bars
 from dashboard.views.error_places import feature_plane
 from dashboard.views.heat_map import heat_map
-from dashboard.views.losses import FINISHED, IN_TRAINING, loss_curves
 from dashboard.views.output_errors import errors_by_length
 from dashboard.views.seeds import CLICKED_CELL, CLICKED_POINT, every_seed, seed_grid
 
@@ -228,19 +227,3 @@ def test_errors_have_the_colors_of_their_kinds_and_lie_where_their_letters_say()
     spec = feature_plane(places.assign(kind="no answer"), "a's", "nesting depth").to_dict()
     assert [*colors_of(spec)] == [*kinds, "no answer"]
     assert len({*colors_of(spec).values()}) == 3
-
-
-def test_a_loss_curve_is_a_line_a_model_dashed_and_ending_in_a_point_while_it_trains() -> None:
-    spec = loss_curves(CURVES, COLORS).to_dict()
-    lines = next(marks(spec, "line"))
-    assert lines["encoding"]["detail"]["field"] == "run_id"
-    assert colors_of(lines) == COLORS
-    assert len(shown(spec, lines)) == 3, "a logarithm needs more than zero"
-    training = CURVES.assign(state=[FINISHED, FINISHED, IN_TRAINING, IN_TRAINING])
-    spec = loss_curves(training, COLORS).to_dict()
-    dashes = [x["encoding"] for x in marks(spec, "line") if "strokeDash" in x["encoding"]]
-    assert dashes[0]["strokeDash"]["scale"]["domain"] == [FINISHED, IN_TRAINING]
-    ends = [(x, shown(spec, x)) for x in marks(spec, "point")]
-    (end, (last,)) = next((x, own) for x, own in ends if len(own) == 1)
-    assert (last["run_id"], last["epoch"]) == (2, 1), "the last that is drawn"
-    assert dashes[0]["color"] == end["encoding"]["color"], "one color a configuration"

@@ -278,19 +278,6 @@ def test_drawing_a_page_is_charged_too(visit: VisitorBudget) -> None:
         visit.check()
 
 
-def test_a_visitors_form_of_very_many_models_is_refused_before_they_are_made(
-    public: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = open_app(monkeypatch, public, "launch")
-    made: list[object] = []
-    monkeypatch.setattr("dashboard.launch.custom.parse_spec", made.append)
-    app.text_input(key="launch_seeds").set_value("0..99999")
-    rerun(app)
-    shown = said(app).replace("\\", "")
-    assert "100,000 models are asked for; a visitor of a read-only page may look" in shown
-    assert made == []
-
-
 class _Runtime:
     """A server whose visitors leave when a test says so."""
 

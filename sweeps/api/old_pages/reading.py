@@ -5,10 +5,9 @@ What belongs together stands in a file of its own in `sweeps.store.reads`.
 
 from sweeps.api.old_pages.breaking_strings import breaking_strings
 from sweeps.api.old_pages.budgets import learned_by_budget, trained_further
-from sweeps.api.old_pages.curves import Measure, losses_in_training, median_curves, newest_losses
+from sweeps.api.old_pages.curves import Measure, median_curves
 from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
 from sweeps.api.old_pages.overview import (
-    Note,
     configs_revision,
     configurations,
     count_failing_models,
@@ -19,13 +18,11 @@ from sweeps.api.old_pages.overview import (
     model,
     model_seeds,
     models,
-    notes,
     output_shares,
     predictions,
     scores_by_length,
     stored_epochs,
     sweeps_of_run,
-    sweeps_with_models,
     worst_models,
 )
 from sweeps.api.old_pages.searching import (
@@ -36,6 +33,7 @@ from sweeps.api.old_pages.searching import (
     strings_by_drawn,
 )
 from sweeps.api.old_pages.store_shortcuts import best_shortcuts
+from sweeps.api.watching import Note, notes
 from sweeps.store.database import limit_reads
 from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.checkpoints import StoredModel, of_run, stored_model
@@ -127,14 +125,12 @@ __all__ = [
     "length_scores",
     "limit_reads",
     "longer_lengths",
-    "losses_in_training",
     "median_curves",
     "members_revision",
     "memberships",
     "model",
     "model_seeds",
     "models",
-    "newest_losses",
     "not_learned",
     "notes",
     "of_run",
@@ -159,7 +155,6 @@ __all__ = [
     "sweep_outcomes",
     "sweep_record",
     "sweeps_of_run",
-    "sweeps_with_models",
     "trained_further",
     "why_no_weights",
     "worst_models",
