@@ -46,13 +46,12 @@ def write_report(
     say(f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file.")
 
 
-def written(store: Store, *sweeps: str, beside: bool = False, **chosen: Any) -> str:
+def written(store: Store, *sweeps: str, **chosen: Any) -> str:
     """The report of sweeps, which `sweeps.api.report` hands out.
 
     Args:
         store: the database.
         *sweeps: their names.
-        beside: as `dashboard.report.sweep_report.report`.
         **chosen: which of their runs, as for `sweeps.api.selecting.selection_of`.
 
     Raises:
@@ -61,9 +60,9 @@ def written(store: Store, *sweeps: str, beside: bool = False, **chosen: Any) -> 
     view = selection_of(store, sweeps, **chosen)
     quieten()
     # Imported where it is used: charts take a second to load.
-    from dashboard.report.sweep_report import report
+    from dashboard.report.contents import report
 
-    text = report(store, view, only=_describe(chosen), beside=beside)
+    text = report(store, view, only=_describe(chosen))
     if text is None:
         named = ", ".join(map(repr, sweeps))
         what = f"sweep {named} has" if len(sweeps) == 1 else f"sweeps {named} have"
@@ -127,21 +126,20 @@ def write_site(
         for name, text in pages.items():
             (new / name).write_text(text, encoding="utf-8")
     size = sum(len(text.encode()) for text in pages.values())
-    say(f"{folder}: {len(pages) - 2} sweeps and {INDEX}, {size // 1024:,} KiB.")
+    say(f"{folder}: {len(pages) - 1} sweeps and {INDEX}, {size // 1024:,} KiB.")
 
 
 def _pages(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> dict[str, str]:
     """The text of each file."""
     # Imported where it is used: charts take a second to load.
-    from dashboard.report.document import ENGINE, engine
-    from dashboard.report.sweep_report import report
+    from dashboard.report.contents import report
 
     quieten()
     texts: dict[str, str] = {}
     files: dict[str, str] = {}
     for name in dict.fromkeys(sweeps or reading.specifications(store)):
         try:
-            text = written(store, name, beside=True, **chosen)
+            text = written(store, name, **chosen)
         except UnknownRunError:
             if sweeps:
                 raise
@@ -149,9 +147,9 @@ def _pages(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> di
         files[name] = f"sweep_{len(files) + 1}_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:60]}.html"
         texts[files[name]] = text
     view, only = selection_of(store, list(files), **chosen), _describe(chosen)
-    index = report(store, view, title=TITLE, only=only, pages=files, beside=True) if files else None
+    index = report(store, view, title=TITLE, only=only, pages=files) if files else None
     if index is None:
         raise UnknownRunError(
             f"{store.name!r} has no finished run to show; `seqcls status` says how far they are"
         )
-    return {INDEX: index, ENGINE: engine(), **texts}
+    return {INDEX: index, **texts}
