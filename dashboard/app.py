@@ -12,9 +12,9 @@ from streamlit.starlette import App
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.append(root)
 
-from dashboard import concurrent_changes, data, filters, layout, old_addresses, page, style
+from dashboard import data, filters, layout, old_addresses, page, style
 from dashboard.live import route
-from dashboard.server import first_page, serving, visitors
+from dashboard.server import first_page, serving
 from dashboard.training import sidebar
 from seqcls.errors import SeqclsError
 from sweeps.api.old_pages.reading import limit_reads
@@ -48,7 +48,7 @@ def draw() -> None:
     st.set_page_config(page_title=f"{shown.title} · seqcls", layout="wide")
     st.html(layout.STYLE if shown.title == "Model" else style.CSS)
     limit_reads(data.PAGE_SECONDS)
-    with visitors.drawing(), concurrent_changes.redraw_if_changed(), data.explaining():
+    with data.at_one_moment(), data.explaining():
         unknown = filters.unknown_in_link() if shown.title in FILTERED else []
         with st.sidebar:
             _show_sidebar(shown.title)

@@ -162,7 +162,7 @@ def _refuse_others() -> None:
 
 def _check_settings() -> None:
     try:
-        visitors.budget_seconds()
+        visitors.limit_seconds()
         configured_names()
     except (ConfigError, HostError) as error:
         say(f"seqcls: {error}", err=True)
