@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 
 from dashboard import data
 from dashboard.charts.readout import DRAWN
-from dashboard.server.first_page import BelowBase
+from dashboard.server.serving import BelowBase
 from dashboard.server.opened_models import MODELS
 from dashboard.server.visitors import one_question
 from dashboard.text import error_text
