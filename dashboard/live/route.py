@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse
 
 from dashboard import data
 from dashboard.charts.readout import DRAWN
-from dashboard.server.serving import BelowBase
 from dashboard.server.opened_models import MODELS
+from dashboard.server.serving import BelowBase
 from dashboard.server.visitors import one_question
 from dashboard.text import error_text
 from seqcls.errors import ConfigError, InvalidStringError, SeqclsError, VisitorError
