@@ -68,32 +68,44 @@ def report(
     return page(title, [*listed, *tasks, *rest], lead, links, f"Written by seqcls {__version__}.")
 
 
-def _tasks(
-    store: Store, selection: Selection, models: pd.DataFrame, *, with_strings: bool
-) -> Iterator[Part]:
-    """What pages say of each task, and its failing models with their strings."""
+def task_sections(
+    store: Store, selection: Selection, models: pd.DataFrame
+) -> Iterator[tuple[str, pd.DataFrame, list[Section]]]:
+    """What the pages Results and Failures say of each task, those with most models first.
+
+    Args:
+        selection: which models.
+        models: the same, as `sweeps.api.old_pages.reading.models`.
+
+    Yields:
+        The task's name, its models, and its sections.
+    """
     tasks = models["config_id"].map(language_names(store))
-    names = task_names(tasks.value_counts().index)
-    for task, name in names.items():
+    for task, name in task_names(tasks.value_counts().index).items():
         own = models[tasks == task]
-        ids = tuple(own["config_id"].drop_duplicates().tolist())
-        of_task = replace(selection, config_ids=ids)
+        of_task = replace(selection, config_ids=tuple(own["config_id"].drop_duplicates().tolist()))
         table = results.configurations(store, of_task)
-        drawn = () if table.table is None else tuple(table.table["config_id"].tolist())
+        listed = () if table.table is None else tuple(table.table["config_id"].tolist())
         sections = [
             table,
-            results.by_length(store, of_task, drawn),
+            results.by_length(store, of_task, listed),
             failures.causes(store, of_task),
             failures.remedies(store, of_task),
             failures.strings(store, of_task),
         ]
+        yield name, own, [section for section in sections if not section.is_empty]
+
+
+def _tasks(
+    store: Store, selection: Selection, models: pd.DataFrame, *, with_strings: bool
+) -> Iterator[Part]:
+    """The sections of each task, and its failing models with their strings."""
+    several = models["config_id"].map(language_names(store)).nunique() > 1
+    for name, own, sections in task_sections(store, selection, models):
         wrong = own[(own["errors"] > 0) & (own["picked"] > 0)]
         wrong = wrong.sort_values("errors", ascending=False)
-        yield Part(
-            [section for section in sections if not section.is_empty],
-            list(failing_models(store, wrong)) if with_strings else [],
-            name if len(names) > 1 else "",
-        )
+        details = list(failing_models(store, wrong)) if with_strings else []
+        yield Part(sections, details, name if several else "")
 
 
 def _sweeps_of(store: Store, selection: Selection, models: pd.DataFrame) -> list[str]:
