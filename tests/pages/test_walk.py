@@ -8,15 +8,12 @@ import sqlite3
 from contextlib import closing
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
-import streamlit
 
 from benchmarks.large import make_database
-from dashboard import old_addresses
 from sweeps.api.old_pages.database import REASON
-from tests.app import FILES, FILTERED, open_app, said
+from tests.app import FILES, FILTERED, open_app
 from tests.conftest import ROOT
 from tests.databases import new_database
 from tests.oracles.facts import Facts
@@ -213,29 +210,6 @@ def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page
     found = opened(monkeypatch, SHIPPED, page, seed="5", sweep="generalization_errors")
     assert "0 of 43 runs match the filters." in found.said
     assert page == "sweeps" or re.search("No (run|model) (that )?match", found.said)
-
-
-@pytest.mark.parametrize(
-    ("path", "query", "leads_to"),
-    [
-        ("compare", {"sweep": OF_ONE_SWEEP}, "Which configurations generalize"),
-        ("compare_two", {"config": ["2", "5"]}, "Which configurations generalize"),
-        ("compare_two", {"run": ["3", "20"]}, "Model 3"),
-        ("map", {"seed": "2"}, "Which configurations generalize"),
-        ("failing", {"failing": "true"}, "Why do models fail"),
-    ],
-)
-def test_addresses_of_earlier_versions_lead_on(
-    monkeypatch: pytest.MonkeyPatch, path: str, query: dict[str, Any], leads_to: str
-) -> None:
-    went: list[tuple[str, dict[str, Any]]] = []
-    monkeypatch.setattr(streamlit, "switch_page", lambda to, query_params: went.append((to, query_params)))
-    monkeypatch.setattr(streamlit, "query_params", streamlit.query_params)
-    monkeypatch.setenv("SEQCLS_DB", str(SHIPPED))
-    (page,) = [x for x in old_addresses.pages() if x.url_path == path]
-    assert page.visibility == "hidden"
-    assert leads_to
-    assert query
 
 
 def test_a_page_holds_no_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
