@@ -25,7 +25,7 @@ from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import count
 from sweeps.datasets.automata import is_automaton, read_automaton
 from sweeps.datasets.layouts import SPLIT_NAMES, RawRow, RawRows, raw_rows
-from sweeps.datasets.tables import ROWS_AT_ONCE, refused_in
+from sweeps.datasets.tables import refused_in
 from sweeps.datasets.texts import Texts
 
 __all__ = ["FileContent", "read_content", "read_dataset", "read_rows_or_automaton"]
@@ -35,6 +35,8 @@ MAX_LENGTH = 10_000
 
 MAX_ID = 200
 """Characters of an id at most."""
+
+ROWS_AT_ONCE = 10_000
 
 MAX_PROBLEMS = 20
 """Rows that are refused, and named, before the rest is not looked at any more."""

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, zip_longest
+from dataclasses import dataclass, field
+from itertools import chain, product, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,12 +12,11 @@ from seqcls.text import count
 from sweeps.datasets.tables import (
     COMPRESSED,
     READERS,
-    Table,
+    Row,
     kind_of,
     lines_of,
-    read_separated,
     refused_in,
-    table_of,
+    rows_of,
 )
 
 SPLIT_NAMES = {
@@ -119,23 +118,28 @@ def raw_rows(path: Path) -> RawRows:
 def _pair_or_table(path: Path) -> tuple[Path | None, RawRows]:
     """The rows of a file, and the one beside it that has their answers, where there is one."""
     if (pairs := _PAIRS.fullmatch(path.name)) is None:
-        return None, _known_columns(table_of(path))
+        return None, _known_columns(rows_of(path))
     source, target = (_one_file(path.parent, f"{pairs[1]}_{x}.txt") for x in ("src", "tgt"))
     return target, _texts(source, target, "target")
 
 
-def _known_columns(table: Table) -> RawRows:
-    """The columns that mean something here, by what they are called here."""
-    sources = _sources(table)
-    known, left_out = {*table.names}, [x for x in table.names if x not in sources.values()]
+def _known_columns(table: Iterator[Row]) -> RawRows:
+    """The columns that mean something here, by what they are called here: those of the first row,
+    and no row of JSON may have others of them.
+    """
+    first = next(table, None)
+    if first is None:
+        raise DatasetError("no rows")
+    place, cells = first
+    sources = _sources(place, cells)
+    known, left_out = {*cells}, [x for x in cells if x not in sources.values()]
 
     def rows() -> Iterator[RawRow]:
-        for place, cells in table.rows([*sources.values()]):
-            # Rows of JSON may have other names than the first one.
+        for place, cells in chain([first], table):
             if cells.keys() != known:
                 new = [x for x in SPELLED if x in cells and sources.get(x) != x]
                 if new or sources["tokens"] not in cells:
-                    what = f"{new[0]!r}, but {table.heading} has not" if new else ""
+                    what = f"{new[0]!r}, but the first row has not" if new else ""
                     raise DatasetError(f"{place} has {what or 'no ' + repr(sources['tokens'])}")
                 left_out.extend(name for name in cells if name not in known)
                 known.update(cells)
@@ -144,23 +148,21 @@ def _known_columns(table: Table) -> RawRows:
     return RawRows(tuple(sources), rows(), left_out)
 
 
-def _sources(table: Table) -> dict[str, str]:
+def _sources(place: str, names: Mapping[str, Any]) -> dict[str, str]:
     """What the file calls each column that it has of those that are known here."""
-    names = {*table.names}
     sources = {
         column: next(x for x in spelled if x in names)
         for column, spelled in SPELLED.items()
-        if not names.isdisjoint(spelled)
+        if not names.keys().isdisjoint(spelled)
     }
     # What is called `output` is the answer only where there is no other.
     if "label" in sources and sources.get("target") != "target":
         sources.pop("target", None)
     if "tokens" not in sources or ("label" in sources) == ("target" in sources):
         raise DatasetError(
-            f"{table.heading} is {', '.join(table.names)[:100]!r}, expected a header with names of "
-            f"columns, such as tokens,label: one named 'tokens' ({', '.join(SPELLED['tokens'])}), "
-            f"and either 'label' or 'target' ({', '.join(SPELLED['target'])}); optionally split "
-            "and id"
+            f"{place}: columns {', '.join(names)[:100]!r}, expected one named 'tokens' "
+            f"({', '.join(SPELLED['tokens'])}), and either 'label' or 'target' "
+            f"({', '.join(SPELLED['target'])}); optionally split and id"
         )
     return sources
 
@@ -245,9 +247,15 @@ def _language(path: Path) -> list[_Part]:
         names = [f"{name}_{x}.txt" for x in spelled]
         if any(any(path.parent.glob(f"{x}*")) for x in names):
             file = _one_file(path.parent, *names)
-            raw = _known_columns(read_separated("\t", file, ("tokens", "label")))
-            parts.append(_Part(file, None, replace(raw, spaced=False), split, border))
+            raw = RawRows(("tokens", "label"), _labeled_lines(file), spaced=False)
+            parts.append(_Part(file, None, raw, split, border))
     return parts
+
+
+def _labeled_lines(path: Path) -> Iterator[RawRow]:
+    for number, line in enumerate(lines_of(path), 1):
+        tokens, _, label = line.rstrip("\r\n").partition("\t")
+        yield RawRow(f"line {number}", tokens, label)
 
 
 def _splits_of(file: Path) -> set[str]:
@@ -301,11 +309,9 @@ def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRow
         files: what is beside them; of what is not read, that which may have been meant is told.
     """
     first, left_out = parts[0], list[str]()
-    for part in parts:
-        if differ := sorted(({*part.raw.columns} ^ {*first.raw.columns}) - {"split"}):
-            pair = (part, first) if differ[0] in part.raw.columns else (first, part)
-            has, lacks = (x.file.name for x in pair)
-            raise DatasetError(f"{lacks} has no {differ[0]!r}, which {has} has")
+    for one, other in product(parts, parts):
+        if more := sorted({*one.raw.columns} - {*other.raw.columns} - {"split"}):
+            raise DatasetError(f"{other.file.name} has no {more[0]!r}, which {one.file.name} has")
 
     def rows() -> Iterator[RawRow]:
         for file, _, raw, split, border in parts:

@@ -4,7 +4,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from seqcls.strings.datasets import MAX_ROWS
 from seqcls.strings.tokenizer import unpack_array
 from seqcls.text import TwiceError, canonical_json, each_once, nearest
 from sweeps.datasets.layouts import SPLIT_NAMES
-from sweeps.datasets.tables import Row, Table, kind_of, refused_in, table_of
+from sweeps.datasets.tables import Row, kind_of, refused_in, rows_of
 
 NEEDED = ("model", "seed", "prediction")
 _STRING = ("id", "tokens")
@@ -53,17 +53,16 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
     Raises:
         DatasetError: it cannot be read, or a row of it is refused: with the line named.
     """
-    table, tested, string = table_of(path), list[Row](), ""
+    tested, string = list[Row](), ""
     names: Set[str] = set()
-    for number, (place, cells) in enumerate(_rows(table)):
-        # Lines of JSON need not have the names of the first.
-        with refused_in(f"{place if number else table.heading}: "):
+    for number, (place, cells) in enumerate(rows_of(path)):
+        with refused_in(f"{place}: "):
             if number == MAX_ROWS:
                 raise DatasetError(f"expected at most {MAX_ROWS:,} rows")
+            # Lines of JSON need not have the names of the first.
             if cells.keys() != names:
                 _check_columns(cells, string)
                 names, string = cells.keys(), string or next(x for x in _STRING if x in cells)
-        with refused_in(f"{place}: "):
             if _is_tested(cells.get("split")):
                 tested.append((place, cells))
     if not tested:
@@ -86,17 +85,10 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
     return runs
 
 
-def _rows(table: Table) -> Iterator[Row]:
-    """The rows without the columns that are the index of a frame, which pandas writes beside it."""
-    is_index = re.compile(r"|unnamed: \d+|__index_level_\d+__").fullmatch
-    for place, cells in table.rows([name for name in table.names if not is_index(name)]):
-        yield place, {name: cell for name, cell in cells.items() if not is_index(name)}
-
-
 def are_predictions(path: Path) -> bool:
     """Whether the first row of a file has a prediction."""
     try:
-        return any("prediction" in cells for _, cells in islice(_rows(table_of(path)), 1))
+        return any("prediction" in cells for _, cells in islice(rows_of(path), 1))
     except (DatasetError, OSError):
         # What it is else, is said where it is read.
         return False
