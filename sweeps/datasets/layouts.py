@@ -89,11 +89,9 @@ class RawRows:
 
 
 class _Part(NamedTuple):
-    """The rows of one file of several; `answers` are in another one, where they are not in it."""
+    """One file of several, with its answers, or beside the file that has them."""
 
     file: Path
-    answers: Path | None
-    raw: RawRows
     split: str
     border: bool | None = None
 
@@ -107,20 +105,22 @@ def raw_rows(path: Path) -> RawRows:
     try:
         if path.is_dir():
             return _folder(path)
-        if path.is_file() and (part := _part_of_language(path)):
+        if part := _part_of_language(path):
             beside = [x for x in path.parent.iterdir() if x.name.startswith(f"{part[0]}_")]
             return _join(path.parent, _language(path), sorted(beside))
-        return _pair_or_table(path)[1]
+        return _file(path)
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
 
 
-def _pair_or_table(path: Path) -> tuple[Path | None, RawRows]:
-    """The rows of a file, and the one beside it that has their answers, where there is one."""
-    if (pairs := _PAIRS.fullmatch(path.name)) is None:
-        return None, _known_columns(rows_of(path))
-    source, target = (_one_file(path.parent, f"{pairs[1]}_{x}.txt") for x in ("src", "tgt"))
-    return target, _texts(source, target, "target")
+def _file(path: Path) -> RawRows:
+    """The rows of one file, whose answers may be in one beside it."""
+    if path.name.startswith("main.tok"):
+        return _texts(path, _one_file(path.parent, "labels.txt"), "label")
+    if pairs := _PAIRS.fullmatch(path.name):
+        source, target = (_one_file(path.parent, f"{pairs[1]}_{x}.txt") for x in ("src", "tgt"))
+        return _texts(source, target, "target")
+    return _known_columns(rows_of(path))
 
 
 def _known_columns(table: Iterator[Row]) -> RawRows:
@@ -170,18 +170,16 @@ def _sources(place: str, names: Mapping[str, Any]) -> dict[str, str]:
 def _texts(path: Path, answers: Path, column: str) -> RawRows:
     """The lines of a text, and the answers in the same lines of another."""
 
-    def named_lines() -> Iterator[str]:
+    def answered() -> Iterator[tuple[str, str]]:
         with refused_in(f"{answers.name}, "):
-            yield from lines_of(answers)
+            yield from _numbered(answers)
 
     def rows() -> Iterator[RawRow]:
-        for number, pair in enumerate(zip_longest(lines_of(path), named_lines()), 1):
-            if None in pair:
-                short = answers if pair[1] is None else path
-                raise DatasetError(f"{short.name} ends before line {number}, which the other has")
-            tokens, answer = (line.rstrip("\r\n") for line in pair)
-            answered: dict[str, Any] = {column: answer}
-            yield RawRow(f"line {number}", tokens, **answered)
+        for line, answer in zip_longest(_numbered(path), answered()):
+            if line is None or answer is None:
+                raise DatasetError(f"{path.name} and {answers.name} have not as many lines")
+            answered_in: dict[str, Any] = {column: answer[1]}
+            yield RawRow(*line, **answered_in)
 
     return RawRows(("tokens", column), rows(), spaced=True if column == "label" else None)
 
@@ -210,11 +208,8 @@ def _one_file(folder: Path, *names: str) -> Path:
 def _folder(path: Path) -> RawRows:
     files = [x for x in sorted(path.iterdir()) if not x.name.startswith(".")]
     if any(x.name.startswith("main.tok") for x in files):
-        parts = []
-        for folder, split in FLARE.items():
-            if any((path / folder).glob("main.tok*")):
-                text, labels = (_one_file(path / folder, x) for x in ("main.tok", "labels.txt"))
-                parts.append(_Part(text, labels, _texts(text, labels, "label"), split))
+        there = [x for x in FLARE if any((path / x).glob("main.tok*"))]
+        parts = [_Part(_one_file(path / x, "main.tok"), FLARE[x]) for x in there]
         return _join(path, parts, files)
     trained = [x for x in files if (part := _part_of_language(x)) and part[1] == "Train"]
     if len({x.name.split("_Train")[0] for x in trained}) > 1:
@@ -246,16 +241,19 @@ def _language(path: Path) -> list[_Part]:
     for spelled, (split, border) in MLREGTEST.items():
         names = [f"{name}_{x}.txt" for x in spelled]
         if any(any(path.parent.glob(f"{x}*")) for x in names):
-            file = _one_file(path.parent, *names)
-            raw = RawRows(("tokens", "label"), _labeled_lines(file), spaced=False)
-            parts.append(_Part(file, None, raw, split, border))
+            parts.append(_Part(_one_file(path.parent, *names), split, border))
     return parts
 
 
-def _labeled_lines(path: Path) -> Iterator[RawRow]:
+def _labeled_lines(path: Path) -> RawRows:
+    cells = ((place, line.partition("\t")) for place, line in _numbered(path))
+    rows = (RawRow(place, tokens, label) for place, (tokens, _, label) in cells)
+    return RawRows(("tokens", "label"), rows, spaced=False)
+
+
+def _numbered(path: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(lines_of(path), 1):
-        tokens, _, label = line.rstrip("\r\n").partition("\t")
-        yield RawRow(f"line {number}", tokens, label)
+        yield f"line {number}", line.rstrip("\r\n")
 
 
 def _splits_of(file: Path) -> set[str]:
@@ -284,7 +282,6 @@ def _by_split(files: Sequence[Path]) -> list[_Part]:
             f"a folder of {there[:100]}; expected a file for each split, such as train.csv and "
             "test.csv, train_src.txt and train_tgt.txt, or main.tok and labels.txt as FLaRe has"
         )
-    parts = []
     for split, some in by_split.items():
         shards = {x.groups() for x in (re.search(r"-(\d+)-of-(\d+)", y.name) for y in some) if x}
         shards = shards or {("0", "1")}
@@ -294,10 +291,7 @@ def _by_split(files: Sequence[Path]) -> list[_Part]:
                 f"({', '.join(file.name for file in some)[:100]}), expected one, or all of its "
                 "shards, such as train-00000-of-00002.parquet"
             )
-        for file in some:
-            with refused_in(f"{file.name}, "):
-                parts.append(_Part(file, *_pair_or_table(file), split))
-    return parts
+    return [_Part(file, split) for split, some in by_split.items() for file in some]
 
 
 def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRows:
@@ -308,13 +302,17 @@ def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRow
         parts: the files, one a split or several.
         files: what is beside them; of what is not read, that which may have been meant is told.
     """
-    first, left_out = parts[0], list[str]()
-    for one, other in product(parts, parts):
-        if more := sorted({*one.raw.columns} - {*other.raw.columns} - {"split"}):
+    raws: list[RawRows] = []
+    for part in parts:
+        with refused_in(f"{part.file.relative_to(folder)}, "):
+            raws.append(_file(part.file) if part.border is None else _labeled_lines(part.file))
+    for (one, has), (other, lacks) in product(zip(parts, raws, strict=True), repeat=2):
+        if more := sorted({*has.columns} - {*lacks.columns} - {"split"}):
             raise DatasetError(f"{other.file.name} has no {more[0]!r}, which {one.file.name} has")
+    left_out = list[str]()
 
     def rows() -> Iterator[RawRow]:
-        for file, _, raw, split, border in parts:
+        for (file, split, border), raw in zip(parts, raws, strict=True):
             name, is_empty = str(file.relative_to(folder)), True
             with refused_in(f"{name}, "):
                 for row in raw.rows:
@@ -325,11 +323,12 @@ def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRow
                         )
                     place = f"{name}, {row.place}"
                     yield row._replace(place=place, split=split, border=border)
-            if is_empty:
-                raise DatasetError(f"{name} has no rows; remove it, or write those of its split")
+                if is_empty:
+                    raise DatasetError("no rows")
             left_out.extend(x for x in raw.left_out if x not in left_out)
 
-    columns = tuple(dict.fromkeys((*first.raw.columns, "split")))
-    read = {x for part in parts for x in (part.file, part.answers, part.file.parent)}
-    rest = (x.name for x in files if x not in read and (_is_table(x) or _splits_of(x)))
-    return RawRows(columns, rows(), left_out, first.raw.spaced, tuple(rest))
+    read = {path for part in parts for path in (part.file, part.file.parent)}
+    rest = [x for x in files if x not in read and (_is_table(x) or _splits_of(x))]
+    unread = [x.name for x in rest if not re.search(r"_tgt\.txt|^labels\.txt", x.name)]
+    columns = tuple(dict.fromkeys((*raws[0].columns, "split")))
+    return RawRows(columns, rows(), left_out, raws[0].spaced, unread)

@@ -185,7 +185,7 @@ def test_pairs_are_words_and_a_language_is_all_its_parts(tmp_path: Path) -> None
     assert read_dataset(tmp_path / "x_Train.txt").digest == language.digest
     folder_of(path.parent, {f"{TSL}_TestXX.txt": "", f"{TSL}_Dev.csv": ""})
     for given in (path, path.parent):
-        assert summary(given).unread == (f"{TSL}_Dev.csv", f"{TSL}_TestXX.txt")
+        assert summary(given).unread == [f"{TSL}_Dev.csv", f"{TSL}_TestXX.txt"]
     (path.parent / f"{TSL}_TestSA.txt").unlink()
     assert read_dataset(path).digest != language.digest
     # A table with names of columns is a table, whatever its own name.
@@ -193,7 +193,7 @@ def test_pairs_are_words_and_a_language_is_all_its_parts(tmp_path: Path) -> None
     assert read_dataset(table).splits is None
     others: dict[str, Content] = {"test.xlsx": "", "more.csv": "", "test/x": ""}
     tables = folder_of(tmp_path / "tables", {"train.csv": LABELS, **others})
-    assert summary(tables).unread == ("more.csv", "test", "test.xlsx")
+    assert summary(tables).unread == ["more.csv", "test", "test.xlsx"]
     assert "files of no split, not read: more.csv, test, test.xlsx" in summary(tables).sentences
 
 
@@ -307,15 +307,15 @@ AMBIGUOUS: list[tuple[dict[str, Content], str]] = [
         "2 files of the split 'validation' (dev_src.txt, val_src.txt)",
     ),
     (PAIRS | {"test_tgt.txt": "b\n"}, "no 'test_src.txt', which has"),
-    (PAIRS | {"dev_src.txt": "", "dev_tgt.txt": ""}, "dev_src.txt has no rows"),
+    (PAIRS | {"dev_src.txt": "", "dev_tgt.txt": ""}, "dev_src.txt, no rows"),
     (PAIRS | {"test.csv": LABELS}, "train_src.txt has no 'label', which test.csv has"),
     (dict(FLARE) | {"main.tok.gz": ""}, "main.tok and main.tok.gz are for the same rows"),
     (dict(FLARE) | {"labels.txt.bz2": ""}, "labels.txt and labels.txt.bz2 are for the same rows"),
-    (dict(FLARE) | {"test/main.tok": "", "test/labels.txt": ""}, "test/main.tok has no rows"),
+    (dict(FLARE) | {"test/main.tok": "", "test/labels.txt": ""}, "test/main.tok, no rows"),
     (dict(FLARE) | {f"test/{x}": b"\xff\n" for x, _ in FLARE}, "test/main.tok, line 1 is no text"),
     (_language("a") | {"a_Dev.txt.gz": ""}, "a_Dev.txt and a_Dev.txt.gz are for the same rows"),
     (_language("a", Test1="b\tTRUE\n"), "a_Test1.txt and a_TestSR.txt are for the same rows"),
-    (_language("a", Dev=""), "a_Dev.txt has no rows; remove it"),
+    (_language("a", Dev=""), "a_Dev.txt, no rows"),
     (_language("a") | _language("b"), "a folder of 2 languages: name one by "),
     (_language("a", TestLA="aa\tTRUE\t1\n"), "a_TestLA.txt, line 1: label is 'TRUE\\t1'"),
 ]
