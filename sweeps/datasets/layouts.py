@@ -170,12 +170,12 @@ def _sources(place: str, names: Mapping[str, Any]) -> dict[str, str]:
 def _texts(path: Path, answers: Path, column: str) -> RawRows:
     """The lines of a text, and the answers in the same lines of another."""
 
-    def answered() -> Iterator[tuple[str, str]]:
+    def read_answers() -> Iterator[tuple[str, str]]:
         with refused_in(f"{answers.name}, "):
-            yield from _numbered(answers)
+            yield from _number_lines(answers)
 
     def rows() -> Iterator[RawRow]:
-        for line, answer in zip_longest(_numbered(path), answered()):
+        for line, answer in zip_longest(_number_lines(path), read_answers()):
             if line is None or answer is None:
                 raise DatasetError(f"{path.name} and {answers.name} have not as many lines")
             answered_in: dict[str, Any] = {column: answer[1]}
@@ -246,12 +246,12 @@ def _language(path: Path) -> list[_Part]:
 
 
 def _labeled_lines(path: Path) -> RawRows:
-    cells = ((place, line.partition("\t")) for place, line in _numbered(path))
+    cells = ((place, line.partition("\t")) for place, line in _number_lines(path))
     rows = (RawRow(place, tokens, label) for place, (tokens, _, label) in cells)
     return RawRows(("tokens", "label"), rows, spaced=False)
 
 
-def _numbered(path: Path) -> Iterator[tuple[str, str]]:
+def _number_lines(path: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(lines_of(path), 1):
         yield f"line {number}", line.rstrip("\r\n")
 

@@ -6,24 +6,24 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from seqcls.cancellation import check_each
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, Parameter, PluginError, SpecError
 from seqcls.problem import configuration, resolve
-from seqcls.text import canonical_json, nearest
-from sweeps.grid.bases import Base, on_base
+from seqcls.text import canonical_json, in_one_line, nearest
+from sweeps.grid.bases import on_base
 from sweeps.grid.seeds import Until
 from sweeps.grid.written_spec import (
-    CHECKPOINTS,
     MAX_RUNS,
-    Checkpoints,
     Seeds,
-    read_values,
+    WrittenSpec,
+    check_keys,
     refuse_unfit,
     with_digests,
 )
@@ -41,8 +41,7 @@ at most."""
 SHIPPED = Path(__file__).with_name("specs")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SweepSpec:
+class SweepSpec(WrittenSpec):
     """A named grid of configurations, each with every model seed.
 
     The configurations are every combination of one value per axis, on top of the fixed fields;
@@ -52,23 +51,6 @@ class SweepSpec:
 
     submitted: str
     """The specification as it was read, as JSON."""
-    name: str
-    description: str = ""
-    model_seeds: Seeds
-    checkpoints: Checkpoints = CHECKPOINTS[0]
-    verdict: bool = False
-    """Whether every run is checked exhaustively, where that is affordable."""
-    until: str = ""
-    """Seeds are added until a share of them is known so well, as `share ± 10 %`, or differs between
-    two configurations, as `share apart`."""
-    most_seeds: int = 500
-    """A configuration gets no more seeds than these."""
-    base: Base | None = None
-    """What gives values to fields that no table names."""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    axes: Mapping[str, list[Any]] = field(default_factory=dict)
-    configurations: Sequence[Mapping[str, Any]]
-    """Each may have `model_seeds` of its own in place of those of all."""
 
     @property
     def every_epoch(self) -> bool:
@@ -275,7 +257,12 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
         refuse_unfit(data)
     except RecursionError:
         raise SpecError(_TOO_DEEP) from None
-    spec = SweepSpec(**read_values(data), submitted=canonical_json(data))
+    check_keys(data)
+    values = {"name": None, "model_seeds": None, **data, "submitted": canonical_json(data)}
+    try:
+        spec = SweepSpec.model_validate(values)
+    except ValidationError as error:
+        raise SpecError(in_one_line(SweepSpec, error)) from None
     if len(spec.submitted) > MAX_BYTES:
         raise SpecError(f"as JSON it has more than {MAX_BYTES:,} characters; make several of it")
     _refuse_twice_given(spec)
