@@ -108,17 +108,16 @@ def table_of(
         side: Any = "right" if is_number(frame[name]) else "left"
         heading = Text(visible(str(name)))
         shown.add_column(heading, justify=side, overflow="fold", min_width=width)
-    for row in frame.itertuples(index=False):
+    for row in zip(*(cell_texts(frame[name]) for name in frame.columns), strict=True):
         # Text, so that brackets in a string are not read as markup.
-        shown.add_row(*map(Text, map(cell_text, row)))
+        shown.add_row(*map(Text, row))
     return shown
 
 
-def cell_text(value: Any) -> str:
-    """A value as a table shows it."""
-    import pandas as pd
-
-    return "" if pd.isna(value) else visible(str(value))
+def cell_texts(column: "pd.Series[Any]") -> list[str]:
+    """The values of a column as a table shows them."""
+    cells = zip(column, column.isna(), strict=True)
+    return ["" if is_missing else visible(str(value)) for value, is_missing in cells]
 
 
 def share_text(value: Any, places: int = 2) -> str:
@@ -179,7 +178,7 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
     from rich.console import Console
 
     terminal, columns = Console(file=output()), {str(x): frame[x] for x in frame.columns}
-    texts = {name: list(map(cell_text, column)) for name, column in columns.items()}
+    texts = {name: cell_texts(column) for name, column in columns.items()}
     widths = {x: max(map(cell_len, [visible(x), *column])) for x, column in texts.items()}
     chosen, fits = list(columns), look is not None and is_fitted(look)
     if look is not None and look.columns is not None:

@@ -1,7 +1,7 @@
 """A file of strings with labels or targets as a dataset; what is refused is named with its line."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -49,12 +49,9 @@ LABELS: dict[Any, bool] = {
 
 
 @dataclass
-class FileContent:
-    """What was read of a file: its dataset or automaton, or why there is none."""
+class Told:
+    """What is said of a file beside its content."""
 
-    dataset: Content | None = None
-    problems: list[str] = field(default_factory=list)
-    """What is refused, each with its line; there is a dataset only where nothing is."""
     left_out: Sequence[str] = ()
     """Columns that mean nothing here."""
     read_as: Sequence[str] = ()
@@ -62,7 +59,16 @@ class FileContent:
     unread: Sequence[str] = ()
     """Files of a folder that belong to no split."""
     contradictions: Sequence[str] = ()
-    """Sentences on rows that contradict others; none where there are none."""
+    """Sentences on rows that contradict others, the first of them with their lines."""
+
+
+@dataclass
+class FileContent(Told):
+    """What was read of a file: its dataset or automaton, or why there is none."""
+
+    dataset: Content | None = None
+    problems: Sequence[str] = ()
+    """What is refused, each with its line; there is a dataset only where nothing is."""
 
 
 def read_dataset(path: str | Path, name: str | None = None) -> Dataset:
@@ -94,7 +100,7 @@ def read_content(
     try:
         if is_automaton(path):
             automaton = read_automaton(path, name)
-            return FileContent(automaton, read_as=tuple(automaton.read_as))
+            return FileContent(dataset=automaton, read_as=tuple(automaton.read_as))
         return _read_rows(raw_rows(path), name, most)
     except DatasetError as error:
         return FileContent(problems=[str(error)])
@@ -133,7 +139,7 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
             yield "every string is empty"
 
     found = FileContent(unread=raw.unread)
-    found.problems += islice(problems(), most)
+    found.problems = list(islice(problems(), most))
     found.left_out = tuple(raw.left_out)
     if not found.problems:
         alphabet = sorted(known)

@@ -116,7 +116,7 @@ class WrittenSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True)
 
-    name: Annotated[str, AfterValidator(_check_line), Field(max_length=MAX_NAME)]
+    name: Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_check_line)]
     description: Annotated[str, AfterValidator(_check_text)] = ""
     model_seeds: Annotated[Seeds, PlainValidator(_read_seeds)]
     checkpoints: Checkpoints = CHECKPOINTS[0]
