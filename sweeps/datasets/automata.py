@@ -292,18 +292,14 @@ def _read_json(path: Path) -> _Arcs:
             f"{in_one_line(_Learned, error)[:200]}; as `seqcls model automaton --json` writes it"
         ) from None
     rows, alphabet = learned.transitions, learned.alphabet
+    arcs = [(x, token, target) for x, row in enumerate(rows) for token, target in row.items()]
+    states = {learned.start, *learned.accepting, *(target for *_, target in arcs)}
+    if unknown := states - {*range(len(rows))}:
+        raise DatasetError(f"state {min(unknown)} is none of the {len(rows):,} of 'transitions'")
     if len({*alphabet}) < len(alphabet):
         raise DatasetError(f"alphabet is {alphabet!r:.60}, expected a list of distinct texts")
-    arcs = [(x, token, target) for x, row in enumerate(rows) for token, target in row.items()]
-    named = [("start", learned.start), *(("accepting", state) for state in learned.accepting)]
-    named += [(f"transition {token!r:.40} of state {x}", target) for x, token, target in arcs]
-    for what, state in named:
-        if not 0 <= state < len(rows):
-            raise DatasetError(f"{what} is {state!r:.40}, expected one of {len(rows):,} states")
-    if unknown := next((arc for arc in arcs if arc[1] not in {*alphabet}), None):
-        raise DatasetError(
-            f"state {unknown[0]} has the token {unknown[1]!r:.40}, no one of alphabet"
-        )
+    if new := {token for _, token, _ in arcs} - {*alphabet}:
+        raise DatasetError(f"token {min(new)!r:.40} is none of 'alphabet'")
     found = _Arcs(learned.start, {*learned.accepting}, arcs, more_symbols=alphabet)
     for number in range(len(rows)):
         found.state(str(number))

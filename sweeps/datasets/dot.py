@@ -17,8 +17,8 @@ from sweeps.datasets.tables import refused_in
 
 Attributes = Mapping[str, str]
 
-MAX_NESTED = 20
-"""Blocks within blocks at most."""
+Defaults = dict[str, dict[str, str]]
+"""Attributes of every `graph`, `node` and `edge` made in a block, from there on."""
 
 
 class Drawing(NamedTuple):
@@ -77,7 +77,7 @@ class _Graph:
     def __init__(self, text: str) -> None:
         self.nodes: dict[str, dict[str, str]] = {}
         self.edges: list[_Edge] = []
-        self._blocks: dict[str, dict[str, dict[str, str]]] = {}
+        self._blocks: dict[str, Defaults] = {}
         """The defaults in blocks that have a name, under which they may go on later."""
         self._tokens = _tokens_of(text)
         self._next = next(self._tokens)
@@ -87,7 +87,7 @@ class _Graph:
             raise self._refusal("'digraph {', with arrows as '0 -> 1'")
         if self._next.kind == "id":
             self._advance()
-        self._block({word: {} for word in ("graph", "node", "edge")}, 0)
+        self._block({word: {} for word in ("graph", "node", "edge")})
         if self._next.kind != "end":
             raise self._refusal("nothing behind the graph")
 
@@ -103,42 +103,37 @@ class _Graph:
         return found
 
     def _refusal(self, expected: str) -> DatasetError:
-        hint = "; write labels in quotation marks, not as HTML" * self._next.written.startswith("<")
-        what = f"line {self._next.line}: {self._next.written!r:.60}"
-        return DatasetError(f"{what}, expected {expected}{hint}")
+        return DatasetError(
+            f"line {self._next.line}: {self._next.written!r:.60}, expected {expected}"
+        )
 
     def _id(self, expected: str) -> str:
         if self._next.kind != "id":
             raise self._refusal(expected)
         return self._advance()
 
-    def _block(self, defaults: dict[str, dict[str, str]], depth: int) -> list[str]:
-        """Reads what stands in braces; the nodes that are named there.
-
-        Args:
-            defaults: attributes of every `graph`, `node` and `edge` made in it, from there on.
-            depth: blocks around it.
-        """
-        if depth > MAX_NESTED or not self._takes("{"):
-            raise self._refusal(f"'{{', with at most {MAX_NESTED} blocks within blocks")
+    def _block(self, defaults: Defaults) -> list[str]:
+        """Reads what stands in braces; the nodes that are named there."""
+        if not self._takes("{"):
+            raise self._refusal("'{'")
         named: dict[str, None] = {}
         while not self._takes("}"):
-            named |= dict.fromkeys(self._statement(defaults, depth))
+            named |= dict.fromkeys(self._statement(defaults))
             self._takes(";")
         return list(named)
 
-    def _statement(self, defaults: dict[str, dict[str, str]], depth: int) -> list[str]:
+    def _statement(self, defaults: Defaults) -> list[str]:
         for word, of_word in defaults.items():
             if self._takes(word):
                 of_word |= self._attributes()
                 return []
-        line, ends = self._next.line, [self._end(defaults, depth)]
+        line, ends = self._next.line, [self._end(defaults)]
         if self._takes("="):
             # An attribute of the graph.
             self._id("a value")
             return []
         while self._takes("->"):
-            ends.append(self._end(defaults, depth))
+            ends.append(self._end(defaults))
         attributes, names = self._attributes(), [name for some in ends for name in some]
         for name in names:
             node = self.nodes.setdefault(name, {**defaults["node"]})
@@ -148,7 +143,7 @@ class _Graph:
             self.edges += [_Edge(a, b, made, line) for a in sources for b in targets]
         return names
 
-    def _end(self, defaults: dict[str, dict[str, str]], depth: int) -> list[str]:
+    def _end(self, defaults: Defaults) -> list[str]:
         """The nodes at an end of an edge: those between commas, or those of a block."""
         if self._next.kind == "id":
             names: list[str] = []
@@ -164,7 +159,7 @@ class _Graph:
                 inner = self._blocks.setdefault(self._advance(), inner)
         elif self._next.text != "{":
             raise self._refusal("a node, an edge as '0 -> 1', or attributes in brackets")
-        return self._block(inner, depth + 1)
+        return self._block(inner)
 
     def _attributes(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -205,7 +200,10 @@ def drawn_arcs(text: str) -> Drawing:
     Raises:
         DatasetError: it draws none; with the line.
     """
-    graph = _Graph(text)
+    try:
+        graph = _Graph(text)
+    except RecursionError:
+        raise DatasetError("too many blocks within blocks") from None
     edges = [(edge, _symbols(edge)) for edge in graph.edges if not _is_invisible(edge.attributes)]
     rings = {name: _has_two_rings(name, own) for name, own in graph.nodes.items()}
     # Nodes that are not drawn, or called so, point to the start.
