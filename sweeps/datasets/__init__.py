@@ -24,7 +24,7 @@ from seqcls.strings.datasets import (
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import count
 from sweeps.datasets.automata import is_automaton, read_automaton
-from sweeps.datasets.layouts import SPLIT_NAMES, RawRow, RawRows, raw_rows
+from sweeps.datasets.layouts import RawRow, RawRows, raw_rows, split_of
 from sweeps.datasets.tables import refused_in
 from sweeps.datasets.texts import Texts
 
@@ -175,11 +175,8 @@ def _sound(row: RawRow, names: Sequence[str], columns: dict[str, Texts], ids: se
         DatasetError: a cell of it is refused.
     """
     label = label_of(row.label) if "label" in names else None
-    split, row_id = None, str(row.id).strip() if isinstance(row.id, str | int) else ""
-    if "split" in names:
-        split = SPLIT_NAMES.get(row.split.strip().lower()) if isinstance(row.split, str) else None
-        if split is None:
-            raise DatasetError(f"split is {row.split!r:.60}, expected one of {', '.join(SPLITS)}")
+    split = SPLITS.index(split_of(row.split)) if "split" in names else None
+    row_id = str(row.id).strip() if isinstance(row.id, str | int) else ""
     if "id" in names:
         if not 1 <= len(row_id) <= MAX_ID or not row_id.isprintable():
             raise DatasetError(f"id is {row.id!r:.60}, expected text of 1 to {MAX_ID} characters")
@@ -192,8 +189,7 @@ def _sound(row: RawRow, names: Sequence[str], columns: dict[str, Texts], ids: se
     ids.add(row_id)
     for column, text in zip(columns.values(), texts, strict=True):
         column.texts.append(text)
-    number = None if split is None else SPLITS.index(split)
-    return RawRow(row.place, None, label, None, number, row_id, row.border)
+    return RawRow(row.place, None, label, None, split, row_id, row.border)
 
 
 def _obstacles(

@@ -59,6 +59,18 @@ _PART = re.compile(rf"(.+)_({'|'.join(chain(*MLREGTEST))})\.txt{_PACKED}")
 _PAIRS = re.compile(rf"(.+)_(src|tgt)\.txt{_PACKED}")
 
 
+def split_of(value: Any) -> str:
+    """The split that a cell names.
+
+    Raises:
+        DatasetError: it names none.
+    """
+    known = SPLIT_NAMES.get(value.strip().lower()) if isinstance(value, str) else None
+    if known is None:
+        raise DatasetError(f"split is {value!r:.60}, expected train, validation or test")
+    return known
+
+
 class RawRow(NamedTuple):
     """One row, nothing of it checked."""
 
@@ -316,11 +328,12 @@ def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRow
             name, is_empty = str(file.relative_to(folder)), True
             with refused_in(f"{name}, "):
                 for row in raw.rows:
-                    own, is_empty = row.split, False
-                    if own is not None and SPLIT_NAMES.get(str(own).strip().lower()) != split:
-                        raise DatasetError(
-                            f"{row.place}: split is {own!r:.60}, but the file is of {split!r}"
-                        )
+                    is_empty = False
+                    with refused_in(f"{row.place}: "):
+                        if row.split is not None and split_of(row.split) != split:
+                            raise DatasetError(
+                                f"split is {row.split!r:.60}, but the file is of {split!r}"
+                            )
                     place = f"{name}, {row.place}"
                     yield row._replace(place=place, split=split, border=border)
                 if is_empty:

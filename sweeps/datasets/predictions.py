@@ -16,7 +16,7 @@ from seqcls.imported import PREFIX, of_value, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
 from seqcls.strings.tokenizer import unpack_array
 from seqcls.text import TwiceError, canonical_json, each_once, nearest
-from sweeps.datasets.layouts import SPLIT_NAMES
+from sweeps.datasets.layouts import split_of
 from sweeps.datasets.tables import Row, kind_of, refused_in, rows_of
 
 NEEDED = ("model", "seed", "prediction")
@@ -63,7 +63,8 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
             if cells.keys() != names:
                 _check_columns(cells, string)
                 names, string = cells.keys(), string or next(x for x in _STRING if x in cells)
-            if _is_tested(cells.get("split")):
+            split = cells.get("split")
+            if split == "" or is_missing(split) or split_of(split) == "test":
                 tested.append((place, cells))
     if not tested:
         raise DatasetError("no predictions for test strings")
@@ -94,15 +95,6 @@ def are_predictions(path: Path) -> bool:
         return False
 
 
-def _is_tested(split: Any) -> bool:
-    if split == "" or is_missing(split):
-        return True
-    known = SPLIT_NAMES.get(split.strip().lower()) if isinstance(split, str) else None
-    if known is None:
-        raise DatasetError(f"split is {split!r:.60}, expected train, validation or test")
-    return known == "test"
-
-
 def is_missing(value: Any) -> bool:
     """Whether a cell is None, or the NaN of a frame's empty cell."""
     return value is None or (isinstance(value, float) and math.isnan(value))
@@ -121,11 +113,7 @@ def seed_of(value: Any) -> int:
         found = re.fullmatch(r"0*([0-9]{1,19})(?:\.0+)?", str(value).strip(), re.ASCII)
         if is_number and found and int(found[1]) <= MAX_MODEL_SEED:
             return int(found[1])
-    raise DatasetError(
-        f"seed is {value!r:.60}, expected a whole number from 0 to {MAX_MODEL_SEED}"
-        if is_number
-        else f"seed is {value!r:.60}, expected a whole number"
-    )
+    raise DatasetError(f"seed is {value!r:.60}, expected a whole number from 0 to {MAX_MODEL_SEED}")
 
 
 def _settings(cells: Mapping[str, Any]) -> str:

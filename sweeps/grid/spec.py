@@ -59,8 +59,15 @@ class SweepSpec(WrittenSpec):
 
     def num_runs(self) -> int:
         """How many runs the grid has; nothing is expanded to know it."""
+        return self._count_runs(0)
+
+    def most_runs(self) -> int:
+        """How many runs the grid may grow to; as `num_runs` where it gets no more seeds."""
+        return self._count_runs(self.most_seeds if self.until else 0)
+
+    def _count_runs(self, least: int) -> int:
         combinations = math.prod(map(len, self.axes.values()))
-        return combinations * sum(len(self.seeds_of(entry)) for entry in self.configurations)
+        return combinations * sum(max(len(self.seeds_of(x)), least) for x in self.configurations)
 
     def configs(self) -> Iterator[RunConfig]:
         """Every configuration of the grid. Raises as `members`."""
@@ -70,12 +77,6 @@ class SweepSpec(WrittenSpec):
         """The model seeds of one of the `configurations`."""
         seeds: Seeds = entry.get("model_seeds", self.model_seeds)
         return seeds
-
-    def most_runs(self) -> int:
-        """How many runs the grid may grow to; as `num_runs` where it gets no more seeds."""
-        least = self.most_seeds if self.until else 0
-        combinations = math.prod(map(len, self.axes.values()))
-        return combinations * sum(max(len(self.seeds_of(x)), least) for x in self.configurations)
 
     def all_it_may_train(self) -> Iterator[tuple[RunConfig, Seeds]]:
         """Every configuration with all model seeds that it has or may get. Raises as `members`."""

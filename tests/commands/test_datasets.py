@@ -212,7 +212,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("label.csv", f"{HEAD}ab,2\n", "line 2: label is '2'"),
     ("nan.csv", f"{HEAD}ab,NaN\n", "line 2: label is 'NaN'"),
     ("input.csv", "tokens,target\n,1\n", "line 2: tokens is empty"),
-    ("split.csv", "tokens,label,split\nab,1,exam\n", "split is 'exam', expected one of train"),
+    ("split.csv", "tokens,label,split\nab,1,exam\n", "split is 'exam', expected train"),
     ("id.csv", "tokens,label,id\nab,1,x\nba,1,x\n", "line 3: id 'x' stands before"),
     ("cls.csv", f"{HEAD}CLS x,1\n", "line 2: tokens: expected no token 'CLS'"),
     ("control.csv", f"{HEAD}a\x07b,1\n", "line 2: 'a\\x07b' has a control character"),
@@ -283,7 +283,7 @@ LATER: list[tuple[str, Content, str]] = [
     (
         "a.jsonl",
         '{"tokens": "ab", "label": 1, "split": "test"}\n{"tokens": "b", "label": 0}',
-        "line 2: split is None, expected one of train",
+        "line 2: split is None, expected train",
     ),
 ]
 """Lines that are unlike the first."""
