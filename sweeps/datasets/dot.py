@@ -43,7 +43,6 @@ class _Token(NamedTuple):
     kind: str
     """`id`, `sign`, which words are too, or, behind the last one, `end`."""
     line: int
-    written: str
 
 
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
@@ -64,11 +63,11 @@ def _tokens_of(text: str) -> Iterator[_Token]:
         if kind == "quoted":
             parts = [part[1:-1] for part in re.findall(_QUOTED, written, re.DOTALL)]
             # A line goes on behind a backslash at its end.
-            yield _Token(re.sub(r"\\\r?\n", "", "".join(parts)), "id", line, written)
+            yield _Token(re.sub(r"\\\r?\n", "", "".join(parts)), "id", line)
         elif kind != "blank":
-            yield _Token(written.lower() if kind == "sign" else written, kind, line, written)
+            yield _Token(written.lower() if kind == "sign" else written, kind, line)
         line += written.count("\n")
-    yield _Token("", "end", line, "the end of the file")
+    yield _Token("the end of the file", "end", line)
 
 
 class _Graph:
@@ -103,9 +102,7 @@ class _Graph:
         return found
 
     def _refusal(self, expected: str) -> DatasetError:
-        return DatasetError(
-            f"line {self._next.line}: {self._next.written!r:.60}, expected {expected}"
-        )
+        return DatasetError(f"line {self._next.line}: {self._next.text!r:.60}, expected {expected}")
 
     def _id(self, expected: str) -> str:
         if self._next.kind != "id":
@@ -144,15 +141,13 @@ class _Graph:
         return names
 
     def _end(self, defaults: Defaults) -> list[str]:
-        """The nodes at an end of an edge: those between commas, or those of a block."""
+        """The nodes at an end of an edge: one, or those of a block."""
         if self._next.kind == "id":
-            names: list[str] = []
-            while not names or self._takes(","):
-                names.append(self._id("a node"))
-                # Where at the node an edge ends says nothing.
-                while self._takes(":"):
-                    self._id("the place of a node at which an edge ends")
-            return names
+            name = self._advance()
+            # Where at the node an edge ends says nothing.
+            while self._takes(":"):
+                self._id("the place of a node at which an edge ends")
+            return [name]
         inner = {word: {**own} for word, own in defaults.items()}
         if self._takes("subgraph"):
             if self._next.kind == "id":
@@ -213,11 +208,10 @@ def drawn_arcs(text: str) -> Drawing:
     arcs: dict[tuple[str, str], list[str]] = {}
     for (source, target, _, line), symbols in edges:
         if target in marks or (source in marks) == bool(symbols):
-            what = "an edge" if symbols or target in marks else f"an edge from {source!r:.40}"
             raise DatasetError(
-                f"line {line}: {what} has no label, expected one from state to state"
-                if not symbols
-                else f"line {line}: {source!r:.40} or {target!r:.40} is not drawn as a state"
+                f"line {line}: the edge from {source!r:.40} to {target!r:.40} is "
+                f"{'labeled' if symbols else 'not labeled'}, expected a label between states, and "
+                "none from a node that is not drawn"
             )
         if not symbols:
             starts.append(target)
