@@ -138,7 +138,12 @@ def _draw_panel(panel: Panel, key: str, opens: str) -> Any:
 
 
 def table(
-    frame: pd.DataFrame, key: str, select: str = "", opens: str = "", height: int = 420
+    frame: pd.DataFrame,
+    key: str,
+    select: str = "",
+    opens: str = "",
+    height: int = 420,
+    selected: Sequence[int] = (),
 ) -> Any:
     """A table whose columns are named in `words.columns`.
 
@@ -146,13 +151,17 @@ def table(
         select: how rows are selected, `single-row` or `multi-row`; not at all if empty.
         opens: the column whose value a selected row gives.
         height: in pixels at most; what is longer scrolls.
+        selected: the numbers of the rows that are selected at first.
 
     Returns:
         The value of the selected row, or with `multi-row` the numbers of the selected rows.
     """
     shown = [name for name in frame if name in columns.COLUMNS]
     of_shares = [name for name in shown if columns.COLUMNS[name].kind == "share"]
-    options: dict[str, Any] = {"on_select": "rerun", "selection_mode": select} if select else {}
+    options: dict[str, Any] = {}
+    if select:
+        options = {"on_select": "rerun", "selection_mode": select}
+        options["selection_default"] = {"selection": {"rows": list(selected)}}
     event: Any = st.dataframe(
         frame.assign(**{name: 100 * frame[name] for name in of_shares}),
         hide_index=True,

@@ -11,9 +11,9 @@ import streamlit as st
 from dashboard import page
 from dashboard.section import Section
 from dashboard.server import visitors
-from dashboard.server.shared_answers import ANSWERS
 from dashboard.text import error_text
 from dashboard.training import offer
+from dashboard.training.beside import Beside
 from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences, say
 from seqcls.config import PARTS, RunConfig
@@ -72,10 +72,8 @@ OF_EACH = 8
 SECONDS = 1.0
 """So often is looked whether readers are fitted."""
 
-READ = visitors.Beside[TestReached | SeqclsError]()
+READ = Beside[TestReached | SeqclsError]("readers")
 """What readers reach on the tests of this server's visitors."""
-
-WANTED = "tests to be read"
 
 
 def show(key: offer.Submitted) -> None:
@@ -96,7 +94,7 @@ def show(key: offer.Submitted) -> None:
             page.render(theory(key), "theory")
         elif chosen == "Overlap":
             asked = ("overlap of", key)
-            overlap = visitors.ask(asked, partial(_overlap, key), "Drawing strings", ANSWERS)
+            overlap = visitors.ask(asked, partial(_overlap, key), "Drawing strings")
             said = overlap or "Nothing is known of what a test shares with training."
             st.markdown(page.markdown(said))
     except SeqclsError as error:
@@ -135,7 +133,6 @@ def _show_strings(key: offer.Submitted) -> None:
         ("strings of each kind", problem.sampler(str(part))),
         partial(strings, problem, str(part)),
         "Drawing strings",
-        ANSWERS,
     )
     page.render(drawn, "strings")
 
@@ -188,10 +185,7 @@ def _show_shortcuts(key: offer.Submitted) -> None:
     elif is_read_only() or not _is_small(config):
         st.caption("`seqcls shortcuts FILE.toml` says what shortcut readers reach on this test.")
     else:
-        # Shared with the thread that fits them, which knows of no session.
-        wanted: list[Any] = st.session_state.setdefault(WANTED, [])
-        wanted[:] = [test]
-        READ.begin_making(test, partial(_read, config), lambda: wanted != [test])
+        READ.begin(test, partial(_read, config))
         st.caption("Shortcut readers are being fitted to the training strings.")
         st.fragment(_look, run_every=SECONDS)(test)
 

@@ -61,10 +61,10 @@ def lists(*, in_short: bool = False) -> tuple[list[Entry] | None, list[Entry] | 
 def files() -> dict[str, str]:
     """The digests of the files of strings and automata that may be named."""
     stored = {} if existing() is None else _dataset_names()
-    return {name: digest for digest, name in {**stored, **uploaded()}.items()}
+    return {name: digest for digest, name in {**stored, **uploads()}.items()}
 
 
-def uploaded() -> dict[str, str]:
+def uploads() -> dict[str, str]:
     """The names of the files that this session has uploaded, by their digests."""
     known: dict[str, str] = st.session_state.setdefault("uploaded files", {})
     return known

@@ -43,7 +43,7 @@ def show() -> None:
     if specs:
         for sentence in offer.warnings(specs):
             st.warning(page.markdown(sentence))
-        before.show(offer.submitted(specs))
+        before.show(offer.as_submitted(specs))
     with st.bottom:
         offer.show(specs, "page")
 

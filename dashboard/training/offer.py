@@ -4,7 +4,7 @@ import json
 import os
 import uuid
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import streamlit as st
 
@@ -12,6 +12,7 @@ from dashboard import actions, data, page
 from dashboard.server import visitors
 from dashboard.text import error_text
 from dashboard.training import form
+from dashboard.training.beside import Beside
 from seqcls.errors import SeqclsError
 from seqcls.text import count
 from sweeps.access import is_read_only
@@ -24,11 +25,10 @@ from sweeps.work.estimate import Estimate, Timer, guess_times, known_times
 SECONDS = 0.5
 """So often is looked whether all is timed."""
 
-TIMINGS = visitors.Beside[Estimate]()
+TIMINGS = Beside[Estimate]("timing")
 """Which specifications this server has timed, or is timing."""
 
 TOKEN, LAUNCHED = "launch token", "sweeps that were launched"
-WANTED = "specification that is to be timed"
 
 Submitted = tuple[str, ...]
 """Specifications as they were submitted."""
@@ -37,7 +37,7 @@ Submitted = tuple[str, ...]
 def prepare() -> None:
     """Loads, beside the page, what timing needs: PyTorch takes seconds, while somebody types."""
     if not is_read_only():
-        TIMINGS.begin_making((), _load)
+        TIMINGS.begin((), _load)
 
 
 def _load() -> Estimate:
@@ -64,7 +64,7 @@ def _parse(table: str) -> SweepSpec:
     return parse_spec(json.loads(table))
 
 
-def submitted(specs: Sequence[SweepSpec]) -> Submitted:
+def as_submitted(specs: Sequence[SweepSpec]) -> Submitted:
     """Specifications as they were submitted."""
     return tuple(spec.submitted for spec in specs)
 
@@ -111,9 +111,9 @@ def follow() -> None:
 
 def _say(specs: Sequence[SweepSpec]) -> int:
     """Says how many models and how long, and has that timed; how many there are to train."""
-    key = submitted(specs)
+    key = as_submitted(specs)
     is_timed = TIMINGS.is_done(key)
-    found = _estimated(key, is_timed)
+    found = _estimate(key, is_timed)
     missing = found.runs - found.there
     there = f", {found.there:,} are there" if found.there else ""
     if not missing:
@@ -123,18 +123,15 @@ def _say(specs: Sequence[SweepSpec]) -> int:
     basis, said = found.basis, "about"
     if found.seconds is None:
         # Of what there was no time for, its cost tells.
-        found, said = _estimated(key, is_timed, guess_times), "about" if is_timed else "roughly"
+        found, said = _estimate(key, is_timed, guess_times), "about" if is_timed else "roughly"
         basis = "By what its steps cost; a few of them are being timed." if is_waiting else basis
     time = "how long is not known"
     if found.seconds is not None:
         duration = format_duration(found.seconds)
         time = duration if duration.startswith("under") else f"{said} {duration}"
     st.markdown(f"**{count(missing, 'model')}**{there} · {time}", help=basis or None)
-    # Shared with the thread that times, which knows of no session.
-    wanted: list[Submitted] = st.session_state.setdefault(WANTED, [])
-    wanted[:] = [key]
     if is_waiting:
-        TIMINGS.begin_making(key, lambda: _time(key), lambda: wanted != [key])
+        TIMINGS.begin(key, partial(_time, key))
         st.fragment(_look, run_every=SECONDS)(key)
     return missing
 
@@ -152,15 +149,15 @@ def _workers() -> int:
     return os.cpu_count() or 1
 
 
-def _estimated(key: Submitted, is_timed: bool, timer: Timer = known_times) -> Estimate:
+def _estimate(key: Submitted, is_timed: bool, timer: Timer = known_times) -> Estimate:
     """By what is known without timing anything now."""
     if existing() is None:
         return sweeping.estimate(None, [_parse(x) for x in key], _workers(), timer)
-    return _known(key, is_timed, timer)
+    return _estimate_here(key, is_timed, timer)
 
 
 @data.cached
-def _known(store: Store, key: Submitted, is_timed: bool, timer: Timer) -> Estimate:
+def _estimate_here(store: Store, key: Submitted, is_timed: bool, timer: Timer) -> Estimate:
     # Once it is timed, it is another answer.
     del is_timed
     return sweeping.estimate(store, [_parse(x) for x in key], _workers(), timer)
@@ -169,7 +166,7 @@ def _known(store: Store, key: Submitted, is_timed: bool, timer: Timer) -> Estima
 def guess(submitted: str) -> float | None:
     """How many seconds the rest of a stored sweep will take, by what is known without timing."""
     try:
-        return _estimated((submitted,), TIMINGS.is_done((submitted,)), guess_times).seconds
+        return _estimate((submitted,), TIMINGS.is_done((submitted,)), guess_times).seconds
     except SeqclsError:
         # What is left needs a package that is not installed here.
         return None
@@ -180,13 +177,13 @@ def warnings(specs: Sequence[SweepSpec]) -> list[str]:
     said = [sweeping.growth_sentence(spec) for spec in specs if spec.until]
     try:
         said += filter(None, [sweeping.memory_warning(list(specs), _workers())])
-        said += _replaced(specs) if existing() is not None else []
+        said += _say_what_is_replaced(specs) if existing() is not None else []
     except SeqclsError as error:
         said.append(error_text(error))
     return said
 
 
-def _replaced(specs: Sequence[SweepSpec]) -> list[str]:
+def _say_what_is_replaced(specs: Sequence[SweepSpec]) -> list[str]:
     store, said = open_reader(), list[str]()
     named = watching.specifications(store)
     for spec in specs:

@@ -18,7 +18,7 @@ from seqcls.strings.datasets import remember
 from seqcls.tasks import TASKS
 from sweeps.access import refuse_writes
 from sweeps.api.old_pages.database import control
-from sweeps.api.typed import values_of, written
+from sweeps.api.typed import spell_task, values_of
 from sweeps.datasets import read_content
 from sweeps.datasets.summary import Summary, summary_of
 from sweeps.datasets.tables import ENDINGS, ending_of
@@ -76,7 +76,7 @@ def _add(task: str) -> None:
     except SeqclsError as error:
         st.session_state[PROBLEM] = str(error)
         return
-    _append(written(task, values))
+    _append(spell_task(task, values))
 
 
 def _append(text: str) -> None:
@@ -102,5 +102,5 @@ def _read_upload() -> None:
         content = read_content(path, name)
     st.session_state[SUMMARY] = summary_of(content, name)
     if content.dataset is not None:
-        form.uploaded()[remember(content.dataset)] = name
+        form.uploads()[remember(content.dataset)] = name
         _append(name if name.replace(".", "").replace("_", "").isalnum() else f'"{name}"')

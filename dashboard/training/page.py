@@ -3,6 +3,7 @@
 import streamlit as st
 
 from dashboard import actions, data, filters, page
+from dashboard.section import Section
 from dashboard.training import running, sections, selected
 from sweeps.api import watching
 
@@ -22,12 +23,25 @@ def show() -> None:
     hidden = filters.archived_sweeps()
     everything = bool(st.session_state.get(ARCHIVED)) or wanted in hidden
     section = _sweeps(everything)
-    chosen = page.render(section, "sweeps", heading=False, chosen=wanted)
+    page.say(section.says)
+    chosen = _table(section, wanted)
     if hidden:
         st.toggle(f"Show archived ({len(hidden)})", key=ARCHIVED, bind="query-params")
     _put_in_link(chosen)
     if chosen is not None:
         selected.show(chosen)
+
+
+def _table(section: Section, wanted: str | None) -> str | None:
+    """Draws all sweeps; the one that is selected, at first that of the link."""
+    if section.table is None:
+        return None
+    names = section.table["sweep"].tolist()
+    selected_rows = [row for row, name in enumerate(names) if name == wanted]
+    chosen: str | None = page.table(
+        section.table, "sweeps table", "single-row", section.opens, selected=selected_rows
+    )
+    return chosen
 
 
 def _named_by_link() -> str | None:

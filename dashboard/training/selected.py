@@ -59,12 +59,12 @@ def show(name: str) -> None:
         _archive(sweep.id, is_archived=note.archived_at is not None)
     if sweep.failed or sweep.state == "running":
         page.render(_failures(sweep.id), "failures")
-    st.fragment(partial(_draw_losses, sweep), run_every=_refreshed(sweep))()
+    st.fragment(partial(_draw_losses, sweep), run_every=_seconds_between(sweep))()
     if is_own:
         _made_of(sweep, record)
 
 
-def _refreshed(sweep: SweepProgress) -> float | None:
+def _seconds_between(sweep: SweepProgress) -> float | None:
     return running.SECONDS if running.goes_on(sweep) else None
 
 

@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args, get_origin
 
 import pandas as pd
 import streamlit as st
-from annotated_types import Ge, Gt, Le, Lt
 
 from dashboard import page
 from dashboard.text import format_value
@@ -72,8 +71,9 @@ def rows() -> pd.DataFrame:
         empty = pd.DataFrame({"setting": pd.Series(dtype=str), "values": pd.Series(dtype=str)})
         state["begun settings"] = state.get(TYPED, empty)
     names = [x for group in FIELDS.values() for x in group if x not in OF_LISTS]
+    begun = state["begun settings"]
     edited: pd.DataFrame = st.data_editor(
-        state["begun settings"],
+        begun,
         num_rows="dynamic",
         hide_index=True,
         key=ROWS,
@@ -133,13 +133,14 @@ def _limits(name: str) -> str:
         return ", ".join(map(str, get_args(field.annotation)))
     if isinstance(usual, bool):
         return "true, false"
-    said = [
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    limits = [
         f"{word} {getattr(limit, sign):,}"
-        for kind, sign, word in ((Ge, "ge", "≥"), (Gt, "gt", ">"), (Le, "le", "≤"), (Lt, "lt", "<"))
         for limit in field.metadata
-        if isinstance(limit, kind)
+        for sign, word in signs.items()
+        if hasattr(limit, sign)
     ]
-    return ", ".join(said)
+    return ", ".join(limits)
 
 
 @cache

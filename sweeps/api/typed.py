@@ -59,7 +59,7 @@ class Entry:
 
     text: str
     fields: Mapping[str, Any]
-    """Of a configuration: those that it says something of."""
+    """Those of a configuration that it says something of."""
     read_as: str
     """In words, with its alphabet where it is a task; letters stand between backquotes."""
 
@@ -106,13 +106,13 @@ def _task(part: str, files: Mapping[str, str]) -> Entry:
     words = [word for word in words if word not in settings]
     alphabet = {}
     if len(words) > 2 and words[-2] == "over":
-        alphabet = {"alphabet": _unquoted(words[-1])}
+        alphabet = {"alphabet": _unquote(words[-1])}
         words = words[:-2]
     said, known = " ".join(words), TASKS
     named = re.sub(r"[\s-]+", "_", said).lower()
     kind, fields = "", {"task": named}
-    if _unquoted(said) in files:
-        fields = _of_file(files[_unquoted(said)])
+    if _unquote(said) in files:
+        fields = _of_file(files[_unquote(said)])
     elif named in known:
         pass
     elif said in get_args(LanguageClass):
@@ -120,12 +120,12 @@ def _task(part: str, files: Mapping[str, str]) -> Entry:
     elif "->" in said:
         kind = "rewriting"
         pattern, _, replacement = map(str.strip, said.partition("->"))
-        fields = {"task": "rewrite", "pattern": _unquoted(pattern)}
-        fields |= {"replacement": _unquoted(replacement)}
+        fields = {"task": "rewrite", "pattern": _unquote(pattern)}
+        fields |= {"replacement": _unquote(replacement)}
     elif _COMPARISON.search(said):
-        kind, fields = "formula", {"task": "counting", "formula": _unquoted(said)}
-    elif said != _unquoted(said) or _EXPRESSION.search(said):
-        kind, fields = "regular expression", {"task": "regular", "pattern": _unquoted(said)}
+        kind, fields = "formula", {"task": "counting", "formula": _unquote(said)}
+    elif said != _unquote(said) or _EXPRESSION.search(said):
+        kind, fields = "regular expression", {"task": "regular", "pattern": _unquote(said)}
     else:
         hint = nearest(named, [*known, *files])
         raise ConfigError(f"task {part!r}: {hint} (an expression is written as (ab|ba)* or 'ab')")
@@ -136,11 +136,11 @@ def _task(part: str, files: Mapping[str, str]) -> Entry:
         task = language(fields["task"], default_fields() | fields)
     except ConfigError as error:
         raise ConfigError(f"task {part!r}: {error}") from None
-    over = f"over {_listed(task.alphabet)}"
+    over = f"over {_list_letters(task.alphabet)}"
     return Entry(part, fields, f"{kind} {over}" if kind else f"{over}: {task.describe()}")
 
 
-def _listed(alphabet: Sequence[str]) -> str:
+def _list_letters(alphabet: Sequence[str]) -> str:
     text = alphabet if isinstance(alphabet, str) else " ".join(alphabet)
     if len(text) <= MOST_LETTERS:
         return f"`{text}`"
@@ -225,7 +225,7 @@ def _phrases() -> tuple[dict[str, tuple[str, Any]], list[tuple[re.Pattern[str], 
 def _setting(word: str, part: str, *, of_network: bool) -> tuple[str, Any]:
     match = _SETTING.fullmatch(word)
     assert match is not None
-    name, text = match[1].lower(), _unquoted(match[2])
+    name, text = match[1].lower(), _unquote(match[2])
     if of_network or name not in RunConfig.model_fields:
         name = _OTHER_NAMES.get(name, name)
     if name not in RunConfig.model_fields:
@@ -233,7 +233,7 @@ def _setting(word: str, part: str, *, of_network: bool) -> tuple[str, Any]:
     return name, value_of(name, text, f"{part!r}: {name}")
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
@@ -246,7 +246,7 @@ def values_of(field: str, text: str) -> list[Any]:
     values: list[Any] = []
     for part in parts_of(text):
         listed = listed_values(field, part)
-        each = listed if isinstance(listed, list) else [_unquoted(part)]
+        each = listed if isinstance(listed, list) else [_unquote(part)]
         values += [value_of(field, str(one), f"{field}={part}") for one in each]
     return values
 
@@ -263,12 +263,12 @@ def seeds_of(text: str) -> str | list[int]:
     return text.strip()
 
 
-def written(task: str, settings: Mapping[str, Any]) -> str:
+def spell_task(task: str, settings: Mapping[str, Any]) -> str:
     """A task with its settings as it is typed."""
-    return " ".join([task.replace("_", " "), *_written(settings)])
+    return " ".join([task.replace("_", " "), *_spell(settings)])
 
 
-def _written(settings: Mapping[str, Any]) -> Iterator[str]:
+def _spell(settings: Mapping[str, Any]) -> Iterator[str]:
     for name, value in settings.items():
         text = value if isinstance(value, str) else json.dumps(value)
         plain = re.fullmatch(r"[\w.+-]+", text)

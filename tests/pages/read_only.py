@@ -3,6 +3,8 @@
 READS = {
     *("Add to the list", "Clear filters", "Compare", "Look at it", "Pause", "Play"),
     "What settings mean",
+    # The rows of settings of a new sweep.
+    "begun",
 }
 
 

@@ -46,12 +46,6 @@ CELLS = pd.DataFrame(
         "configurations": 1, "predicted": "can",
     }
 )  # fmt: skip
-CURVES = pd.DataFrame(
-    {
-        "run_id": [1, 1, 2, 2], "configuration": ["a", "a", "b", "b"], "model_seed": 0,
-        "state": FINISHED, "epoch": [1, 2, 1, 2], "loss": [0.7, 0.1, 0.7, 0.0],
-    }
-)  # fmt: skip
 
 Spec = dict[str, Any]
 

@@ -94,7 +94,7 @@ def test_every_task_can_be_typed_with_what_it_needs() -> None:
     for task in TASKS.usable(list(TASKS)):
         if "dataset" not in TASKS[task].reads:
             own = needed.get(task, {})
-            (entry,) = typed.tasks_of(typed.written(task, own))
+            (entry,) = typed.tasks_of(typed.spell_task(task, own))
             assert entry.fields == {"task": task, **own}
 
 
@@ -139,7 +139,7 @@ def test_what_means_nothing_is_refused_in_one_line_with_the_nearest_that_is_know
 
 
 def test_settings_that_all_share_vary_or_stay_and_a_network_has_its_own() -> None:
-    varied = {"hidden_size": [16], "learning_rate": [0.01, 0.02]}
+    varied: dict[str, list[Any]] = {"hidden_size": [16], "learning_rate": [0.01, 0.02]}
     configs = made("parity", "transformer, lstm width=64", varied)
     told = {(x.architecture, x.hidden_size, x.learning_rate) for x in configs}
     assert told == {
