@@ -97,6 +97,7 @@ def _tables(typed: form.Typed, start: str | None) -> list[str]:
             help="What stands here is trained then, and the form is not read.",
         )
         if edits and len(texts) == 1:
+            st.caption("This is what is trained; the form is not read.")
             edited = st.text_area(
                 "Specification",
                 texts[0],

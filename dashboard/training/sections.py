@@ -66,7 +66,7 @@ def sweeps(store: Store, archived: bool = False) -> Section:
         return Section("", (say("all_archived"),))
     going_on = int((table["state"] == SweepState.RUNNING).sum())
     now = say("trained_now", n=going_on) if going_on else say("nothing_trained")
-    shown = ["sweep", "title", "tags", "models", "result", "failed", "submitted"]
+    shown = ["sweep", "result", "models", "failed", "title", "tags", "submitted"]
     # What no sweep has, has no column.
     absent = [x for x in ("title", "tags", "failed") if not table[x].astype(bool).any()]
     table = table.assign(failed=table["failed"].where(table["failed"] > 0))

@@ -324,7 +324,7 @@ def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, stor
         wait(lambda: said_first in (watching.read_log(store, 1) or ""))
         app = open_app(monkeypatch, file_of(store), "sweeps")
         assert f"0 of 3 models · {said_first}" in lines(app)[0]
-        assert list(app.dataframe[0].value) == ["sweep", "models", "result", "submitted"]
+        assert list(app.dataframe[0].value) == ["sweep", "result", "models", "submitted"]
     finally:
         for process in list(background_worker._started)[before:]:
             process.kill()
