@@ -63,6 +63,9 @@ class SweepSpec:
     two configurations, as `share apart`."""
     most_seeds: int = 500
     """A configuration gets no more seeds than these."""
+    parents: Mapping[str, str] = field(default_factory=dict)
+    """What configurations were made from, by keys: a new one is called by the name of that one,
+    with what is changed."""
     base: Base | None = None
     """What gives values to fields that no table names."""
     fixed: Mapping[str, Any] = field(default_factory=dict)

@@ -48,6 +48,10 @@ KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         lambda x: type(x) is int and 1 <= x <= MAX_RUNS,
     ),
     "base": (" or ".join(map(repr, BASES)), (None, *BASES).__contains__),
+    "parents": (
+        "a table of keys of configurations",
+        lambda x: isinstance(x, Mapping) and all(isinstance(y, str) for y in x.values()),
+    ),
     "fixed": ("a table, written [fixed]", lambda x: isinstance(x, Mapping)),
     "axes": ("a table, written [axes]", lambda x: isinstance(x, Mapping)),
     "configurations": (
