@@ -58,7 +58,7 @@ class Compared:
     names: tuple[str, str]
     """As they were asked for."""
     called: tuple[str, str]
-    """What the configurations are called beside each other."""
+    """What the configurations are called."""
     config_ids: tuple[int, int]
     fields: dict[str, tuple[object, object]]
     """The fields in which they differ, with both values."""

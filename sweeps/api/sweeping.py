@@ -432,13 +432,9 @@ def engines(
     asked = [(each.name, config) for each in read_specs(spec) for config in each.configs()]
     distinct = list(dict.fromkeys(config for _, config in asked))
     named = names_by_key(distinct)
-    choices = [choose_engine(resolve(config), engine, device) for config in distinct]
-    of = dict(zip(distinct, zip(named.values(), choices, strict=True), strict=True))
+    choices = {x: choose_engine(resolve(x), engine, device) for x in distinct}
     rows = [
-        {"configuration": name, "sweep": sweep, "engine": choice.name, **config.changed}
-        for sweep, config in asked
-        for name, choice in [of[config]]
+        {"configuration": named[x.key], "sweep": sweep, "engine": choices[x].name, **x.changed}
+        for sweep, x in asked
     ]
-    return pd.DataFrame(rows, dtype=object).assign(
-        reason=[of[config][1].reason for _, config in asked]
-    )
+    return pd.DataFrame(rows, dtype=object).assign(reason=[choices[x].reason for _, x in asked])

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, inspect, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, inspect, select, tuple_, update
 
 from seqcls.errors import SeqclsError
 from seqcls.text import canonical_json
@@ -114,13 +114,17 @@ def _merge_configs(source: Connection, target: Connection, label: str) -> dict[i
     rows = {
         row.key: {
             "name": names[row.key],
-            "num_parameters": row.num_parameters,
             "json": row.json,
             "test_set_id": keys.get(row.test_set_id),
         }
         for row in theirs.values()
     }
     ours = put_configs(target, {row.key: row.json for row in test_sets}, rows)
+    uncounted = (Config.key == bindparam("own")) & Config.num_parameters.is_(None)
+    counted = update(Config).where(uncounted).values(num_parameters=bindparam("number"))
+    numbers = [{"own": row.key, "number": row.num_parameters} for row in theirs.values()]
+    if numbers:
+        target.execute(counted, numbers)
     without = set(target.scalars(select(TestSetRow.key).where(TestSetRow.digest.is_(None))))
     for row in test_sets:
         if row.digest is not None and row.key in without:
@@ -133,10 +137,8 @@ def _merge_configs(source: Connection, target: Connection, label: str) -> dict[i
 
 def _first_sweeps(source: Connection) -> dict[int, str]:
     """The name of the first sweep of each configuration."""
-    first = select(Run.config_id, func.min(SweepRun.sweep_id).label("id"))
-    first = first.join(SweepRun, SweepRun.run_id == Run.id).group_by(Run.config_id)
-    found = first.subquery()
-    query = select(found.c.config_id, Sweep.name).join(Sweep, Sweep.id == found.c.id)
+    query = select(Run.config_id, Sweep.name).join(SweepRun, SweepRun.run_id == Run.id)
+    query = query.join(Sweep, Sweep.id == SweepRun.sweep_id).order_by(Sweep.id.desc())
     return dict(source.execute(query).all())
 
 

@@ -101,6 +101,19 @@ def test_a_merge_keeps_names_and_puts_a_sweep_before_what_is_taken(
     assert named(store) == ["no positions", "ALiBi", "wide: no positions", "wide: ALiBi"]
 
 
+def test_a_merge_says_how_large_models_are_that_were_waiting_here(
+    any_db: str, tmp_path: Path
+) -> None:
+    store, other = open_writer(any_db), open_writer(str(tmp_path / "other.db"))
+    for each in (store, other):
+        writer.submit(each, spec(**CELLS))
+    change(other, "UPDATE config SET num_parameters = 36 WHERE name = 'ALiBi'")
+    for _ in range(2):
+        writer.merge(store, other)
+        found = rows(store, "SELECT name, num_parameters FROM config ORDER BY id")
+        assert found == [("no positions", None), ("ALiBi", 36)]
+
+
 def test_commands_take_the_name_of_a_configuration(store: Store) -> None:
     ids = queries.config_ids_of_sweep(store, sweep_queries.find_sweep(store, "cells"))
     assert [config_named(store, name) for name in ("no positions", "ALiBi")] == ids
