@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from seqcls.errors import SpecError
 from seqcls.problem import configuration
 from sweeps import api
 from sweeps.api.budgets import more_training
@@ -75,6 +76,8 @@ def test_what_is_made_from_another_is_called_by_what_is_changed(store: Store) ->
     alone = {configuration({"hidden_size": 64}).key: "no such key"}
     writer.submit(store, spec(name="alone", fixed={"hidden_size": 64}, parents=alone))
     assert "width 64" in named(store)[3]
+    with pytest.raises(SpecError, match="parents=3: expected a table of keys"):
+        spec(parents=3)
 
 
 def test_a_larger_budget_is_in_the_name(any_db: str) -> None:
