@@ -173,7 +173,7 @@ def by_seed(view: Selection, table: pd.DataFrame) -> Iterator[str]:
     drawable = scores.drawable(table["seeds"], MAX_ROWS, MAX_MODELS)
     ids = tuple(table["config_id"].head(drawable))
     models = scores.by_seed(view, ids)
-    told = names.names_with_settings(ids, view)
+    told = names.names_with_settings(ids)
     yield _figure("every_seed", every_seed(models, told).to_dict(validate=False))
     yield _figure("seed_grid", seed_grid(models, told).to_dict(validate=False))
     said = ["Click a point or a cell to see the strings of its model."]

@@ -117,13 +117,11 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     yield _head(page)
     table = configurations.table(view)
     tested = table[table["seeds"] > 0]
-    yield section(
-        "Configurations", _table(table, view), _worst_first(table), _no_better(tested, view)
-    )
+    yield section("Configurations", _table(table), _worst_first(table), _no_better(tested))
     yield section("Accuracy by string length", *by_length(view, tested))
     yield section("Seed by seed", *by_seed(view, tested))
     yield section(budgets.TITLE, *by_budget(view, tested))
-    named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist(), view)
+    named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
     every = models[(models["failing"] > 0) & (models["picked"] > 0)]
     every = every.sort_values("errors", ascending=False)
     wrong = every[every["config_id"].isin(named)]
@@ -277,13 +275,13 @@ def _worst_first(table: pd.DataFrame) -> str:
     )
 
 
-def _no_better(table: pd.DataFrame, view: Selection) -> str:
+def _no_better(table: pd.DataFrame) -> str:
     """The configurations that are no better than a shortcut reader."""
     decided = shortcuts.decided_sentence(table)
     said = shortcuts.sentences(table)
     if not said:
         return quiet(decided) if decided else ""
-    named = names.configuration_names(list(said)[:MAX_ROWS], view)
+    named = names.configuration_names(list(said)[:MAX_ROWS])
     items = "".join(
         f"<li>{html.escape(f'{name}: {shortcuts.in_a_list(said[config_id])}.')}</li>"
         for config_id, name in named.items()
@@ -296,10 +294,10 @@ MAY_BE_EMPTY = ("generalize, of those", "95% of generalizing", "95% of accuracy"
 """Columns that are left out where nothing stands in them."""
 
 
-def _table(table: pd.DataFrame, view: Selection) -> str:
+def _table(table: pd.DataFrame) -> str:
     table = table.head(MOST_LISTED)
     settings = setting_names(table)
-    named = names.configuration_names(table["config_id"].tolist(), view)
+    named = names.configuration_names(table["config_id"].tolist())
     table = table.assign(configuration=table["config_id"].map(named))
     naming = ["configuration", *["sweeps"] * (table["sweeps"].nunique() > 1)]
     tested = table["seeds"] > 0
