@@ -417,6 +417,8 @@ class _Form:
             }
             visitors.refuse_many(spec_as_written(written).num_runs())
             spec = parse_spec(written)
+            if parents := self.begin.parents(spec):
+                spec = parse_spec({**written, "parents": parents})
         except SeqclsError as error:
             self._say(str(error))
             return []

@@ -15,13 +15,14 @@ from dashboard.text import format_value
 from dashboard.words import names
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from seqcls.errors import ConfigError
+from seqcls.problem import configuration
 from seqcls.strings.datasets import dataset_of
 from seqcls.text import canonical_json
 from sweeps.api import open_reader
 from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.database import why_unreadable
 from sweeps.grid.bases import on_base
-from sweeps.grid.spec import spec_as_written
+from sweeps.grid.spec import SweepSpec, spec_as_written
 from sweeps.grid.written_spec import MAX_NAME
 
 _DASHED = re.compile(r"(\d{1,19})\s*(?:-|\u2013|\.{2,})\s*(\d{1,19})")
@@ -116,6 +117,13 @@ class Start:
             # Something is still to be typed.
             return {}
         return {x: [y] for x, y in made.items() if x not in chosen and first.get(x, y) != y}
+
+    def parents(self, spec: SweepSpec) -> dict[str, str]:
+        """From which configuration, by its key, the only one of a specification was made."""
+        configs = list(spec.configs())
+        if self.spec.keys() != {"fixed"} or len(configs) > 1:
+            return {}
+        return {configs[0].key: configuration(self.spec["fixed"]).key}
 
     def names_field(self, field: str) -> bool:
         """Whether it says anything of a field."""

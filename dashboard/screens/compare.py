@@ -99,13 +99,13 @@ def show() -> None:
     _outcomes(drawn, view)
     if said := data.trained_on(_ids(chosen)) or data.without_pairs(_ids(chosen)):
         st.caption(verbatim(said))
-    configurations.show_predictions(chosen, _names(chosen, view))
+    configurations.show_predictions(chosen, _names(chosen))
     populations.show(view)
-    shortcuts.show_no_better(chosen, view)
+    shortcuts.show_no_better(chosen)
     _by_length(drawn, view)
     _by_seed(drawn, view, is_long=len(drawn) < len(chosen))
     budgets.show(_ids(chosen), view)
-    importance.show(chosen, view, _names(chosen, view))
+    importance.show(chosen, view, _names(chosen))
 
 
 def _glance(counts: pd.DataFrame, view: Selection) -> bool:
@@ -183,7 +183,7 @@ def _table(table: pd.DataFrame, view: Selection) -> tuple[pd.DataFrame, bool]:
         st.caption(f"{first} Select rows to draw only those, two to compare them.")
         shown = links.columns([*results, *others], "the configuration")
     table = table.assign(
-        configuration=_names(table, view),
+        configuration=_names(table),
         **{x: shortcuts.within_and_beyond(table, x) for x in ("random", "border", "shortcut")},
     )
     columns = measures.setting_columns(
@@ -281,15 +281,15 @@ def _ids(table: pd.DataFrame) -> tuple[int, ...]:
     return tuple(table["config_id"].tolist())
 
 
-def _names(table: pd.DataFrame, view: Selection) -> list[str]:
-    return list(names.configuration_names(_ids(table), view).values())
+def _names(table: pd.DataFrame) -> list[str]:
+    return list(names.configuration_names(_ids(table)).values())
 
 
 def _outcomes(chosen: pd.DataFrame, view: Selection) -> None:
     """A bar for each configuration, of what its seeds came to."""
     few = chosen[chosen["seeds"] > 0]
     if few["judged"].any():
-        told = names.names_with_settings(_ids(few), view)
+        told = names.names_with_settings(_ids(few))
         chart = placement.build(configurations.outcome_bars, few, told)
         placement.show_under_keys(chart, "outcomes")
     if said := configurations.describe_unknown(chosen, data.models(view)):
@@ -350,7 +350,7 @@ def _by_seed(chosen: pd.DataFrame, view: Selection, is_long: bool) -> None:
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-    models, told = scores.by_seed(view, ids), _apart(chosen, names.names_with_settings(ids, view))
+    models, told = scores.by_seed(view, ids), _apart(chosen, names.names_with_settings(ids))
     strip = placement.build(seeds.every_seed, models, told)
     clicked = placement.show_under_keys(strip, "every_seed", click=seeds.CLICKED_POINT)
     links.open_clicked(clicked, seeds.CLICKED_POINT)

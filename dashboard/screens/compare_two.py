@@ -256,7 +256,7 @@ def _of_configurations(
 ) -> tuple[pd.DataFrame, pd.DataFrame, int | None]:
     """The points of models, the medians, and how many models are drawn; None where all are."""
     ids = tuple(dict.fromkeys(pair.config_ids))
-    named = names.configuration_names(ids, judged)
+    named = names.configuration_names(ids)
     renamed = {named[x]: name for x, name in zip(pair.config_ids, pair.names, strict=True)}
     medians = scores.medians(judged, ids, width, MEASURE)
     most = scores.most_drawn(scores.counts(judged, ids), medians["middle"].nunique())

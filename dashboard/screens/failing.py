@@ -100,7 +100,7 @@ def _models(view: Selection, number: int) -> "pd.Series[Any]":
     if any(proved):
         texts["every_length"] = pd.Series(proved, index=table.index)
     table = table.assign(**texts)
-    named = names.configuration_names(list(dict.fromkeys(config_ids)), view)
+    named = names.configuration_names(list(dict.fromkeys(config_ids)))
     # Of tasks that are no languages there are no false positives and negatives.
     known = [name for name in RESULTS if name in table and not table[name].isna().all()]
     shown = table[known]

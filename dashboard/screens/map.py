@@ -14,9 +14,9 @@ from dashboard.views import budgets, configurations, heat_map, shortcuts
 from dashboard.views.heat_map import CANNOT, CLICKED, NOT_GIVEN
 from dashboard.words import languages, measures
 from seqcls.kinds import Measure
-from sweeps.api.naming import say_setting
 from sweeps.api.old_pages.judging_naming import say_field, say_value
 from sweeps.api.old_pages.reading import Selection
+from sweeps.naming import say_setting
 from sweeps.results import describe_longer
 from sweeps.statistics.populations import CLASS
 

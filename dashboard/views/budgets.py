@@ -45,7 +45,7 @@ def of_models(view: Selection, config_ids: Collection[int]) -> pd.DataFrame:
     found = data.learned_by_budget(view)
     chosen = found[found["config_id"].isin(config_ids)]["model"]
     found = found[found["model"].isin(chosen)].reset_index(drop=True)
-    named = names.configuration_names(found["model"].drop_duplicates().tolist(), view)
+    named = names.configuration_names(found["model"].drop_duplicates().tolist())
     intervals = [astuple(wilson(*x)) for x in zip(found["learned"], found["seeds"], strict=True)]
     columns = ["share", "low", "high"]
     shares = pd.DataFrame(intervals, index=found.index, columns=columns, dtype=float)

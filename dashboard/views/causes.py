@@ -174,7 +174,7 @@ def show(view: Selection) -> None:
     if leading.empty:
         return
     _grid(failing, mechanisms, view)
-    _models_of_one(failing, leading, mechanisms, view)
+    _models_of_one(failing, leading, mechanisms)
 
 
 MOST_FORGET = 8
@@ -243,7 +243,7 @@ KAPPA = (
 def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame, view: Selection) -> None:
     table = failures.causes_by_configuration(failing.rename(columns={"run_id": "id"}), mechanisms)
     order = table["config_id"].drop_duplicates().tolist()
-    named = names.configuration_names(order, view)
+    named = names.configuration_names(order)
     table.insert(0, "configuration", table["config_id"].map(named))
     drawn = order[:MOST_ROWS]
     shown = table[table["config_id"].isin(drawn)]
@@ -277,9 +277,7 @@ def describe_form(mechanisms: pd.DataFrame) -> str:
     return f" {KAPPA}" if (mechanisms["mechanism"] == FORM).any() else ""
 
 
-def _models_of_one(
-    failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame, view: Selection
-) -> None:
+def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
     """The models that fail by the mechanism that is chosen, to look into."""
     known = list(leading["mechanism"].value_counts().index)
     links.say_what_is_not(MECHANISM, known)
@@ -303,7 +301,7 @@ def _models_of_one(
             "share": models["share"].where(models["mechanism"] != NOT_LEARNED),
             "parts": models["run_id"].map(told),
             "configuration": models["config_id"].map(
-                names.configuration_names(models["config_id"].drop_duplicates().tolist(), view)
+                names.configuration_names(models["config_id"].drop_duplicates().tolist())
             ),
         }
     )

@@ -315,7 +315,7 @@ def show_story(view: Selection, may_be_explained: bool, no_better: Mapping[int, 
                 st.caption("It isn't known yet why these models fail.", width="content")
                 st.page_link(links.FAILING_PAGE, label="Find the causes", icon=":material/search:")
         return
-    named = names.configuration_names([loop.config_id for loop in loops], view)
+    named = names.configuration_names([loop.config_id for loop in loops])
     more = f": the {MOST_TOLD} that mended most, of {len(loops)}" if len(loops) > MOST_TOLD else ""
     st.caption(f"{STORY_TITLE}{more}")
     with st.container(gap="xxsmall", key="story"):

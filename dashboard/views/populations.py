@@ -13,8 +13,8 @@ from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import class_color, rows, title_params
 from seqcls.interpretability.wording import percent
 from sweeps.api.languages import MODELS, MOST_BY_DRAWN, PARTS, READER, Populations
-from sweeps.api.naming import say_setting
 from sweeps.api.old_pages.reading import Selection
+from sweeps.naming import say_setting
 from sweeps.results import BORDER_SHARES, describe_longer
 
 TITLE = "Over languages"

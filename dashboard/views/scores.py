@@ -98,7 +98,7 @@ def medians(view: Selection, config_ids: tuple[int, ...], width: int, measure: s
         configuration, middle (length), n, median, low, high; learned, 0 where fewer than half of
         the models that are judged on trained lengths have learned, missing where none is judged.
     """
-    named = names.configuration_names(config_ids, view)
+    named = names.configuration_names(config_ids)
     rows = data.median_curves(view, config_ids, width, _MEASURES[measure])
     rows["middle"] = (rows["first_length"] + rows["last_length"]) / 2
     rows["configuration"] = pd.Categorical(rows["config_id"].map(named), list(named.values()))
@@ -202,7 +202,7 @@ def models(view: Selection, config_ids: tuple[int, ...], most: int | None) -> pd
     drawn = _all(view, config_ids)
     if most is not None:
         drawn = pd.concat(_spread(seeds, most) for _, seeds in drawn.groupby("config_id"))
-    named = names.configuration_names(config_ids, view)
+    named = names.configuration_names(config_ids)
     return drawn.assign(configuration=drawn["config_id"].map(named))
 
 
@@ -268,7 +268,7 @@ def lines(
     middle = medians(view, config_ids, width, measure.name)
     if middle.empty:
         return None
-    named = names.configuration_names(config_ids, view)
+    named = names.configuration_names(config_ids)
     # Those without a point, such as models of outputs where false positives are drawn, need none.
     measured = tuple(x for x in config_ids if (middle["configuration"] == named[x]).any())
     most = most_drawn(counts(view, measured), middle["middle"].nunique())

@@ -179,7 +179,7 @@ def in_a_list(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def show_no_better(table: pd.DataFrame, view: Selection) -> None:
+def show_no_better(table: pd.DataFrame) -> None:
     """Names the configurations that are no better than a shortcut reader, if any are.
 
     Args:
@@ -191,7 +191,7 @@ def show_no_better(table: pd.DataFrame, view: Selection) -> None:
     said = sentences(table)
     if not said:
         return
-    named = names.configuration_names(list(said), view)
+    named = names.configuration_names(list(said))
     title = f"No better than a shortcut: {len(said):,} of {len(table):,} configurations"
     with st.expander(title, key="no_better"):
         for config_id, sentence in list(said.items())[:MOST_SAID]:

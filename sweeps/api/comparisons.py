@@ -14,7 +14,6 @@ from seqcls.problem import differing_starts, obstacle_of, resolve
 from seqcls.shortcuts import READERS
 from seqcls.text import with_nulls
 from sweeps.api.comparison_text import QUESTIONS, SHARES, sentence_of
-from sweeps.api.naming import names_of, settings_of
 from sweeps.api.presentation import display_strings, words_of
 from sweeps.api.selecting import checked_threshold, config_named
 from sweeps.results import (
@@ -40,7 +39,7 @@ from sweeps.statistics.intervals import FEWEST
 from sweeps.store.database import Store
 from sweeps.store.reads import misclassified, queries
 from sweeps.store.reads.misclassified import border_accuracies
-from sweeps.store.reads.overview import judge_on, longer_lengths
+from sweeps.store.reads.overview import judge_on, longer_lengths, settings_of
 from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.shortcuts import best_shortcut, deciding, shortcut_scores, shortcut_shares
 from sweeps.store.tables import RunState
@@ -59,7 +58,7 @@ class Compared:
     names: tuple[str, str]
     """As they were asked for."""
     called: tuple[str, str]
-    """What the configurations are called beside each other."""
+    """What the configurations are called."""
     config_ids: tuple[int, int]
     fields: dict[str, tuple[object, object]]
     """The fields in which they differ, with both values."""
@@ -257,7 +256,7 @@ def compare_configs(
     for name, runs in zip(names, sides, strict=True):
         if runs.empty:
             raise UnknownRunError(f"{name!r}: none of its runs is finished; nothing to compare yet")
-    known, called = queries.configs(store, ids), names_of(store, ids)
+    known, called = queries.configs(store, ids), queries.names_of(store, ids)
     unpaired = why_unpaired(known[ids[0]], known[ids[1]])
     if unpaired is None and not number_of_pairs(*(set(runs["model_seed"]) for runs in sides)):
         unpaired = f"fewer than {FEWEST} seeds are in both, and others in one alone"

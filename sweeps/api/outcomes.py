@@ -5,12 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from sweeps.api.naming import names_of
 from sweeps.api.selecting import selection_of
 from sweeps.statistics.intervals import median_intervals, wilson
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.overview import settings
+from sweeps.store.reads.queries import names_of
 from sweeps.store.reads.selection import as_list
 
 

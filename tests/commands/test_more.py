@@ -301,7 +301,8 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     assert api.work(store, "tiny-20x", progress_bar=False).recorded == 0
     api.resume(store, "tiny-20x")
     text = printed("work", "tiny-20x", "--workers", "0", *db)
-    (told,) = [x for x in text.splitlines() if x.startswith("tiny-20x, RNN: ")]
+    begin = "tiny-20x, RNN, with max_num_epochs=20: "
+    (told,) = [x for x in text.splitlines() if x.startswith(begin)]
     grown = seeds()
     assert grown == list(range(len(grown)))
     # 25 points to the one side that there is, and not 50.

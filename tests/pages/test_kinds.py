@@ -14,8 +14,7 @@ from streamlit.testing.v1 import AppTest
 from seqcls.problem import resolve
 from seqcls.text import count
 from sweeps import api
-from sweeps.api import configs, predict
-from sweeps.api.naming import names_of
+from sweeps.api import configs, names_of, predict
 from sweeps.api.presentation import display_strings
 from sweeps.api.protocols import protocol
 from sweeps.store.opening import open_reader

@@ -13,6 +13,7 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
+from tests.databases import rows
 
 SWEEP = "lower_magnitude_initializations"
 
@@ -59,6 +60,11 @@ def test_a_remedy_fills_the_launch_panel_with_the_same_seeds_and_one_field_chang
     assert "scale sqrt → log" in said(app)
     assert not app.button("launch_button").disabled
     assert "**8 models to train**" in said(app)
+    monkeypatch.setattr("sweeps.work.background_worker.start_worker", lambda *_, **__: None)
+    app.button("launch_button").click()
+    rerun(app)
+    (*_, of, tried) = rows(db, "SELECT name FROM config ORDER BY id")
+    assert tried == (f"{of[0]}, with attention_scale=log_length",)
     app = open_app(monkeypatch, db, "model", run="37", view="Breaking point")
     assert not any("would help" in own.value for own in app.subheader), "it stands once"
 

@@ -91,11 +91,13 @@ def _mended_and_seeds(loop: Loop) -> tuple[int, int]:
 
 def all_spec(run_id: int, config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
     """One sweep that tries all remedies of a model, with the same seeds."""
+    changed = [change_fields(config, x.suggestion.fields) for x in tried]
     return parse_spec(
         {
             "name": f"remedies for model {run_id}",
             "description": "; ".join(trial.suggestion.text for trial in tried),
             "model_seeds": list(tried[0].spec.model_seeds),
-            **tables_of([change_fields(config, x.suggestion.fields) for x in tried]),
+            "parents": {x.key: config.key for x in changed},
+            **tables_of(changed),
         }
     )

@@ -52,6 +52,7 @@ from sweeps.store.reads.overview import (
     last_lengths,
     longer_lengths,
     settings,
+    settings_of,
 )
 from sweeps.store.reads.queries import (
     NO_WEIGHTS,
@@ -59,6 +60,7 @@ from sweeps.store.reads.queries import (
     epochs,
     find_run,
     length_scores,
+    names_of,
     revision,
     run_config,
     run_status,
@@ -134,6 +136,7 @@ __all__ = [
     "model",
     "model_seeds",
     "models",
+    "names_of",
     "newest_losses",
     "not_learned",
     "notes",
@@ -147,6 +150,7 @@ __all__ = [
     "scores_by_length",
     "sensitivity",
     "settings",
+    "settings_of",
     "shortcut_scores",
     "shortcut_shares",
     "specifications",

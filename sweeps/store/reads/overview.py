@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,11 @@ from jaxtyping import Int64
 from seqcls.config import default_fields
 from seqcls.fields import language_of
 from seqcls.imported import PREFIX, fields_known, in_columns
+from sweeps.naming import settings_read
 from sweeps.results import Outcome, differing_fields, exact_type
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
-from sweeps.store.reads.queries import config_texts
+from sweeps.store.reads.queries import config_texts, configs
 from sweeps.store.reads.stored import config_of, length_frame, problem_of
 from sweeps.store.reads.test_sets import names_of_datasets
 
@@ -51,6 +53,11 @@ def language_names(store: Store) -> dict[int, str]:
     """What the language of each configuration is called, by config_id."""
     names = dataset_names(store)
     return {key: language_of(json.loads(text), names) for key, text in _texts(store).items()}
+
+
+def settings_of(store: Store, config_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The settings that configurations read, as `sweeps.naming.settings_read` has them."""
+    return settings_read(configs(store, config_ids), dataset_names(store))
 
 
 def dataset_names(store: Store) -> dict[str, str]:
