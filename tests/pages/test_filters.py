@@ -125,7 +125,7 @@ ASKED = {
     "outcome": "sideways", "seed": "77", "sweeps": "heads", "sweep": "nope",
 }  # fmt: skip
 ASKED_OF = {
-    "results": {"rows": "999", "measure": "Beauty", "show": "Map", "across": "nothing"},
+    "results": {"rows": "999", "measure": "Beauty", "across": "nothing"},
     "sweeps": {"sweep_id": "999"},
     "failing": {"run": "999"},
 }
@@ -139,7 +139,8 @@ def test_what_a_link_asks_for_and_nothing_offers_is_said_by_name(
     named = ASKED_OF[page] | (ASKED if page == "failing" else {})
     if page == "results":
         named |= {x: ASKED[x] for x in ("hidden_size", "weight_decay", "outcome", "seed", "sweep")}
-    app = open_app(monkeypatch, DB, page, **named)
+    shown = {"show": "Map"} if page == "results" else {}
+    app = open_app(monkeypatch, DB, page, **shown, **named)
     warned = [warning.value.replace("\\", "") for warning in app.main.warning]
     for name, value in named.items():
         assert any(value in x and (name in x or "Model" in x) for x in warned), name
