@@ -23,19 +23,18 @@ from benchmarks.large import ERRORS, LENGTHS, SEEDS, count_configs, make_databas
 from benchmarks.served import FLAGS, Server, find_browser, serve
 
 PAGES = {
-    "Compare": "",
-    "Map": "map",
-    "Failing models": "failing",
+    "Results": "",
+    "Failures": "failures",
     "Sweeps": "sweeps",
     "Model": "model",
 }
 """What each page is called, and where it is."""
 
 FILTERED = {
-    "Compare, 50 seeds": f"?{'&'.join(f'seed={seed}' for seed in range(50))}",
-    "Compare, below 99%": "?below=99.0",
-    "Compare, one length a point": "?width=1",
-    "Failing, false positives": "failing?kind=false+positives",
+    "Results, 50 seeds": f"?{'&'.join(f'seed={seed}' for seed in range(50))}",
+    "Results, below 99%": "?below=99.0",
+    "Results, a map": "?show=Map",
+    "Failures, not learned": "failures?outcome=not+learned",
 }
 """Views whose answers are not those of all runs."""
 

@@ -4,7 +4,7 @@ python -m benchmarks.visitors [DB]
 python -m benchmarks.visitors --public DB
 
 The first has twenty ask without a pause, of a database of 100,000 runs: most show all, some filter.
-A page run is all that the server computes and sends for a page. The second has 50 look at Compare
+A page run is all that the server computes and sends for a page. The second has 50 look at Results
 and Model of a read-only dashboard, each at another model, and stay, and says what the server takes.
 """
 
@@ -36,7 +36,7 @@ MODELS = 43
 MOST_SECONDS = 120
 """That a page run may take."""
 
-FILTERED = ("seed=1&seed=2&seed=3", "below=99.0", "num_attention_heads=2", "failing=true")
+FILTERED = ("seed=1&seed=2&seed=3", "below=99.0", "num_attention_heads=2", "outcome=fails+beyond")
 """What every fifth session filters by, each by another; the others show all runs."""
 
 EARLY = ForwardMsg.ScriptFinishedStatus.Value("FINISHED_EARLY_FOR_RERUN")

@@ -34,9 +34,12 @@ def refuse_taken(paths: Collection[Path], *, force: bool = False) -> None:
     Raises:
         ConfigError: there is something else under such a name, or the name can be no file's.
     """
-    replaced = [path for path in paths if _replaces(path, force)]
-    if replaced and len(paths) > 1:
-        names, folder = {path.name for path in paths}, replaced[0].parent
+    taken = [path for path in paths if _is_taken(path)]
+    for path in taken[:1] if not force else ():
+        told = f"{str(path)!r} is there; move it or name another, or replace it with "
+        raise ConfigError(told, Parameter("force", True))
+    if taken and len(paths) > 1:
+        names, folder = {path.name for path in paths}, taken[0].parent
         others = sorted(x.name for x in folder.iterdir() if x.name not in names)
         if other := next((name for name in others if not name.startswith(".")), None):
             raise ConfigError(
@@ -46,12 +49,8 @@ def refuse_taken(paths: Collection[Path], *, force: bool = False) -> None:
             )
 
 
-def _replaces(path: Path, force: bool) -> bool:
+def _is_taken(path: Path) -> bool:
     """Whether a plain file is there, which may be replaced."""
-    if path.name.endswith(COMPANIONS):
-        raise ConfigError(
-            f"{str(path)!r} is what SQLite names files beside a database; name another"
-        )
     try:
         str(path).encode()
         is_plain = stat.S_ISREG(path.lstat().st_mode)
@@ -59,18 +58,15 @@ def _replaces(path: Path, force: bool) -> bool:
             with path.open("rb") as file:
                 is_plain = file.read(len(DATABASE)) != DATABASE
     except FileNotFoundError:
-        return False
+        is_plain = None
     except (OSError, UnicodeEncodeError) as error:
         raise _refusal(path, error) from None
-    if not is_plain:
+    if is_plain is False or path.name.endswith(COMPANIONS):
         raise ConfigError(
-            f"{str(path)!r} is there; move it or name another: databases, folders, links and "
-            "devices are not replaced"
+            f"{str(path)!r} is there; move it or name another: databases, what SQLite names files "
+            "beside a database, folders, links and devices are not replaced"
         )
-    if not force:
-        told = f"{str(path)!r} is there; move it or name another, or replace it with "
-        raise ConfigError(told, Parameter("force", True))
-    return True
+    return bool(is_plain)
 
 
 @contextmanager

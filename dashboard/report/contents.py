@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from dashboard import outside
 from dashboard.failures import sections as failures
 from dashboard.report.html import Details, Links, Part, page
 from dashboard.report.strings import failing_models
@@ -92,6 +93,7 @@ def task_sections(
             failures.causes(store, of_task),
             failures.remedies(store, of_task),
             failures.strings(store, of_task),
+            *outside.sections(store, of_task),
         ]
         yield name, own, [section for section in sections if not section.is_empty]
 

@@ -29,7 +29,7 @@ from seqcls.text import count
 from sweeps.datasets import label_of
 from sweeps.datasets.predictions import Prediction, Predictions, is_missing
 from sweeps.datasets.tables import refused_in
-from sweeps.datasets.written_lists import written_list
+from sweeps.datasets.texts import written_list
 
 UNWRITABLE = "\N{REPLACEMENT CHARACTER}"
 """Stands for a token that no text can have."""

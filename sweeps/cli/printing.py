@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from seqcls.interpretability import wording
 
-
-WIDE = 10_000
-"""Columns of output that nobody has to read on a screen."""
 
 FITTED = 80
 """Columns of sentences where tables are fitted to a terminal."""
@@ -91,31 +88,36 @@ def frame_of(rows: "Sequence[Mapping[str, Any]]") -> "pd.DataFrame":
     return frame.astype(dict.fromkeys(whole, "Int64"))
 
 
-def table_of(frame: "pd.DataFrame", title: str) -> "table.Table":
-    """A frame as a table for the terminal; its text is shown as it is."""
-    import pandas as pd
+def table_of(
+    frame: "pd.DataFrame", title: str, widths: Sequence[int | None] | None = None
+) -> "table.Table":
+    """A frame as a table for the terminal; its text is shown as it is.
+
+    Args:
+        frame: the rows.
+        title: what stands above them.
+        widths: characters that each column has at least.
+    """
     from rich import box
     from rich import table as rich_table
     from rich.text import Text
 
     head = Text(visible(title))
     shown = rich_table.Table(title=head, title_justify="left", box=box.SIMPLE, pad_edge=False)
-    for name in frame.columns:
-        numeric = pd.api.types.is_numeric_dtype(frame[name])
-        shown.add_column(
-            Text(visible(str(name))), justify="right" if numeric else "left", overflow="fold"
-        )
-    for row in frame.itertuples(index=False):
+    for name, width in zip(frame.columns, widths or [None] * frame.shape[1], strict=True):
+        side: Any = "right" if is_number(frame[name]) else "left"
+        heading = Text(visible(str(name)))
+        shown.add_column(heading, justify=side, overflow="fold", min_width=width)
+    for row in zip(*(cell_texts(frame[name]) for name in frame.columns), strict=True):
         # Text, so that brackets in a string are not read as markup.
-        shown.add_row(*map(Text, map(cell_text, row)))
+        shown.add_row(*map(Text, row))
     return shown
 
 
-def cell_text(value: Any) -> str:
-    """A value as a table shows it."""
-    import pandas as pd
-
-    return "" if pd.isna(value) else visible(str(value))
+def cell_texts(column: "pd.Series[Any]") -> list[str]:
+    """The values of a column as a table shows them."""
+    cells = zip(column, column.isna(), strict=True)
+    return ["" if is_missing else visible(str(value)) for value, is_missing in cells]
 
 
 def share_text(value: Any, places: int = 2) -> str:
@@ -172,26 +174,53 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
     Raises:
         ConfigError: the user asked for a column that does not exist.
     """
+    from rich.cells import cell_len
     from rich.console import Console
 
-    terminal, chosen = Console(file=output()), [str(name) for name in frame.columns]
-    fits = look is not None and is_fitted(look)
+    terminal, columns = Console(file=output()), {str(x): frame[x] for x in frame.columns}
+    texts = {name: cell_texts(column) for name, column in columns.items()}
+    widths = {x: max(map(cell_len, [visible(x), *column])) for x, column in texts.items()}
+    chosen, fits = list(columns), look is not None and is_fitted(look)
     if look is not None and look.columns is not None:
         chosen = named_columns(frame, look.columns)
     elif fits:
-        cells = [[name, *map(cell_text, frame[name])] for name in chosen]
-        ends = accumulate(max(map(len, texts)) + SPACE for texts in cells)
+        ends = accumulate(widths[name] + SPACE for name in chosen)
         those = [x for x, end in zip(chosen, ends, strict=True) if end <= terminal.width]
         # The first one is shown in any case.
         chosen = those or chosen[:1]
-    # A command without such options shows all columns, in cells of several lines if needed.
-    as_wide_as_the_terminal = fits or (look is None and terminal.is_terminal)
     note_lasting()
-    console = Console(file=output(), width=None if as_wide_as_the_terminal else WIDE)
-    console.print(table_of(frame[chosen], title))
-    left = [str(name) for name in frame.columns if name not in chosen]
+    width = sum(widths[name] + SPACE for name in chosen)
+    # A command without such options shows all columns, in cells of several lines if needed.
+    folds = (fits or (look is None and terminal.is_terminal)) and width > terminal.width
+    console = Console(file=output(), width=terminal.width if folds else width)
+    if folds or console.options.ascii_only:
+        console.print(table_of(frame[chosen], title))
+    else:
+        # Rich lays out each cell anew, which takes minutes for a hundred thousand rows.
+        with console.capture() as captured:
+            console.print(table_of(frame[:0][chosen], title, [widths[name] for name in chosen]))
+        lines = captured.get().splitlines(keepends=True)
+        padded = [_pad(texts[x], widths[x], right=is_number(columns[x])) for x in chosen]
+        rows = (f" {(' ' * SPACE).join(row)} \n" for row in zip(*padded, strict=True))
+        output().writelines(chain(lines[:-1], rows, lines[-1:]))
+    left = [name for name in columns if name not in chosen]
     if left and fits:
         say(fill(f"not shown: {', '.join(left)} (--wide shows all, --columns picks)", FITTED))
+
+
+def is_number(column: "pd.Series[Any]") -> bool:
+    """Whether a column stands to the right."""
+    import pandas as pd
+
+    return pd.api.types.is_numeric_dtype(column)
+
+
+def _pad(texts: Sequence[str], width: int, *, right: bool) -> Iterator[str]:
+    from rich.cells import cell_len
+
+    for text in texts:
+        space = " " * (width - cell_len(text))
+        yield space + text if right else text + space
 
 
 def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:

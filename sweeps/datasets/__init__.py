@@ -1,7 +1,7 @@
 """A file of strings with labels or targets as a dataset; what is refused is named with its line."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ from seqcls.strings.datasets import (
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import count
 from sweeps.datasets.automata import is_automaton, read_automaton
-from sweeps.datasets.layouts import SPLIT_NAMES, RawRow, RawRows, raw_rows
-from sweeps.datasets.tables import ROWS_AT_ONCE, refused_in
+from sweeps.datasets.layouts import RawRow, RawRows, raw_rows, split_of
+from sweeps.datasets.tables import refused_in
 from sweeps.datasets.texts import Texts
 
 __all__ = ["FileContent", "read_content", "read_dataset", "read_rows_or_automaton"]
@@ -35,6 +35,8 @@ MAX_LENGTH = 10_000
 
 MAX_ID = 200
 """Characters of an id at most."""
+
+ROWS_AT_ONCE = 10_000
 
 MAX_PROBLEMS = 20
 """Rows that are refused, and named, before the rest is not looked at any more."""
@@ -47,12 +49,9 @@ LABELS: dict[Any, bool] = {
 
 
 @dataclass
-class FileContent:
-    """What was read of a file: its dataset or automaton, or why there is none."""
+class Told:
+    """What is said of a file beside its content."""
 
-    dataset: Content | None = None
-    problems: list[str] = field(default_factory=list)
-    """What is refused, each with its line; there is a dataset only where nothing is."""
     left_out: Sequence[str] = ()
     """Columns that mean nothing here."""
     read_as: Sequence[str] = ()
@@ -60,7 +59,16 @@ class FileContent:
     unread: Sequence[str] = ()
     """Files of a folder that belong to no split."""
     contradictions: Sequence[str] = ()
-    """Sentences on rows that contradict others; none where there are none."""
+    """Sentences on rows that contradict others, the first of them with their lines."""
+
+
+@dataclass
+class FileContent(Told):
+    """What was read of a file: its dataset or automaton, or why there is none."""
+
+    dataset: Content | None = None
+    problems: Sequence[str] = ()
+    """What is refused, each with its line; there is a dataset only where nothing is."""
 
 
 def read_dataset(path: str | Path, name: str | None = None) -> Dataset:
@@ -92,7 +100,7 @@ def read_content(
     try:
         if is_automaton(path):
             automaton = read_automaton(path, name)
-            return FileContent(automaton, read_as=tuple(automaton.read_as))
+            return FileContent(dataset=automaton, read_as=tuple(automaton.read_as))
         return _read_rows(raw_rows(path), name, most)
     except DatasetError as error:
         return FileContent(problems=[str(error)])
@@ -131,7 +139,7 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
             yield "every string is empty"
 
     found = FileContent(unread=raw.unread)
-    found.problems += islice(problems(), most)
+    found.problems = list(islice(problems(), most))
     found.left_out = tuple(raw.left_out)
     if not found.problems:
         alphabet = sorted(known)
@@ -167,11 +175,8 @@ def _sound(row: RawRow, names: Sequence[str], columns: dict[str, Texts], ids: se
         DatasetError: a cell of it is refused.
     """
     label = label_of(row.label) if "label" in names else None
-    split, row_id = None, str(row.id).strip() if isinstance(row.id, str | int) else ""
-    if "split" in names:
-        split = SPLIT_NAMES.get(row.split.strip().lower()) if isinstance(row.split, str) else None
-        if split is None:
-            raise DatasetError(f"split is {row.split!r:.60}, expected one of {', '.join(SPLITS)}")
+    split = SPLITS.index(split_of(row.split)) if "split" in names else None
+    row_id = str(row.id).strip() if isinstance(row.id, str | int) else ""
     if "id" in names:
         if not 1 <= len(row_id) <= MAX_ID or not row_id.isprintable():
             raise DatasetError(f"id is {row.id!r:.60}, expected text of 1 to {MAX_ID} characters")
@@ -184,8 +189,7 @@ def _sound(row: RawRow, names: Sequence[str], columns: dict[str, Texts], ids: se
     ids.add(row_id)
     for column, text in zip(columns.values(), texts, strict=True):
         column.texts.append(text)
-    number = None if split is None else SPLITS.index(split)
-    return RawRow(row.place, None, label, None, number, row_id, row.border)
+    return RawRow(row.place, None, label, None, split, row_id, row.border)
 
 
 def _obstacles(

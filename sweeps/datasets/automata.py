@@ -62,7 +62,6 @@ _MEANS_OTHER = re.compile(
 )
 """What tools write in lowercase for other symbols, for conditions, or, unlike any here, for ε."""
 
-_STATE = re.compile(r"0*([0-9]{1,18})", re.ASCII)
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?=.*"accepting").*"transitions"', re.DOTALL)
 
 
@@ -187,50 +186,38 @@ def _minimal(found: _Arcs, arcs: Sequence[tuple[int, int, int]], num_letters: in
 # AT&T's text: `from to symbol symbol`, or `from to symbol`, a line; a final state alone.
 
 
+_SPACE, _NUMBER = r"(?: *\t *| +)", r"0*([0-9]{1,18})"
+_ZERO = rf"(?:{_SPACE}[-+]?0*\.?0*(?:e[-+]?\d+)?)?"
+_FINAL = re.compile(rf" *{_NUMBER}{_ZERO}\s*", re.ASCII)
+_ARC = re.compile(rf" *{_NUMBER}{_SPACE}{_NUMBER}{_SPACE}(\S+)(?:{_SPACE}(\S+){_ZERO})?[ \r\n]*")
+_SYMBOL = re.compile(rf" *(\S+){_SPACE}{_NUMBER}\s*")
+
+
 def _read_att(path: Path) -> _Arcs:
     found = _Arcs()
     for number, line in enumerate(lines_of(path), 1):
         with refused_in(f"line {number}: "):
-            if cells := _cells(line):
-                _add_line(found, cells)
+            if final := _FINAL.fullmatch(line):
+                found.accepting.add(found.state(final[1]))
+            elif arc := _ARC.fullmatch(line):
+                source, target, symbol, output = arc.groups()
+                found.arcs.append((found.state(source), symbol, found.state(target)))
+                if _plain(symbol) != _plain(output or symbol):
+                    raise DatasetError(
+                        f"symbol {symbol!r:.40} has the output {output!r:.40}: of a language both "
+                        "are the same, and no weight stands there"
+                    )
+            elif line.strip():
+                raise DatasetError(
+                    f"{line.rstrip()!r:.60}, expected a transition, as '0 1 a a', or a final "
+                    "state, as '1', with one tab or spaces between, and no weight but 0"
+                )
     if not found.states:
         raise DatasetError("no lines")
     if (first := next(iter(found.states))) != "0":
         found.read_as.append(f"the start is state {first}, which the first line names")
     _name_symbols(found, path)
     return found
-
-
-def _cells(line: str) -> list[str]:
-    """What stands between tabs or spaces."""
-    cells = [cell for cell in re.split("[ \t]+", line.rstrip("\r\n")) if cell]
-    # Where a symbol is missing, the others would be read as a shorter line.
-    if len(cells) > 1 and re.search("\t *(?:\t|$)", line.rstrip("\r\n")):
-        raise DatasetError(f"{line.rstrip()!r:.60} has an empty cell at a tab; remove it")
-    return cells
-
-
-def _add_line(found: _Arcs, cells: Sequence[str]) -> None:
-    if len(cells) > 5:
-        raise DatasetError(f"{len(cells):,} cells, expected 1 to 5")
-    ends = []
-    for cell in cells[: 1 + (len(cells) > 2)]:
-        if (number := _STATE.fullmatch(cell)) is None:
-            raise DatasetError(f"state {cell!r:.40}, expected a whole number from 0")
-        ends.append(found.state(str(int(number[1]))))
-    if len(ends) == 1:
-        found.accepting.add(ends[0])
-    else:
-        found.arcs.append((ends[0], cells[2], ends[1]))
-        if _plain(cells[2]) != _plain(cells[3] if len(cells) > 3 else cells[2]):
-            raise DatasetError(
-                f"symbol {cells[2]!r:.40} has the output {cells[3]!r:.40}: of a language both are "
-                "the same, and no weight stands there"
-            )
-    if len(cells) in (2, 5) and not re.fullmatch(r"[-+]?0*\.?0*(?:e[-+]?\d+)?", cells[-1]):
-        raise DatasetError(
-            f"weight {cells[-1]!r:.40}, expected 0 or none: a language has no weights"
-        )
 
 
 def _name_symbols(found: _Arcs, path: Path) -> None:
@@ -274,17 +261,14 @@ def _tables_beside(path: Path) -> Iterator[Path]:
 def _read_table(path: Path) -> dict[str, int]:
     """The number of each symbol, as OpenFst's tables have them; that of ε is 0."""
     numbers: dict[str, int] = {}
-    for place, line in enumerate(lines_of(path), 1):
-        with refused_in(f"table {path.name!r:.60}, line {place}: "):
-            if not (cells := _cells(line)):
-                continue
-            number = _STATE.fullmatch(cells[1]) if len(cells) == 2 else None
-            if number is None or cells[0] in numbers or int(number[1]) in numbers.values():
-                raise DatasetError(
-                    f"{line.strip()!r:.60}, expected a symbol and its number, each of which is not "
-                    "yet in it"
-                )
-            numbers[cells[0]] = int(number[1])
+    for place, line in enumerate(filter(str.strip, lines_of(path)), 1):
+        found = _SYMBOL.fullmatch(line)
+        if found is None or found[1] in numbers or int(found[2]) in numbers.values():
+            raise DatasetError(
+                f"table {path.name!r:.60}, line {place}: {line.strip()!r:.60}, expected a symbol "
+                "and its number, each of which is not yet in it"
+            )
+        numbers[found[1]] = int(found[2])
     return numbers
 
 
@@ -308,18 +292,14 @@ def _read_json(path: Path) -> _Arcs:
             f"{in_one_line(_Learned, error)[:200]}; as `seqcls model automaton --json` writes it"
         ) from None
     rows, alphabet = learned.transitions, learned.alphabet
+    arcs = [(x, token, target) for x, row in enumerate(rows) for token, target in row.items()]
+    states = {learned.start, *learned.accepting, *(target for *_, target in arcs)}
+    if unknown := states - {*range(len(rows))}:
+        raise DatasetError(f"state {min(unknown)} is none of the {len(rows):,} of 'transitions'")
     if len({*alphabet}) < len(alphabet):
         raise DatasetError(f"alphabet is {alphabet!r:.60}, expected a list of distinct texts")
-    arcs = [(x, token, target) for x, row in enumerate(rows) for token, target in row.items()]
-    named = [("start", learned.start), *(("accepting", state) for state in learned.accepting)]
-    named += [(f"transition {token!r:.40} of state {x}", target) for x, token, target in arcs]
-    for what, state in named:
-        if not 0 <= state < len(rows):
-            raise DatasetError(f"{what} is {state!r:.40}, expected one of {len(rows):,} states")
-    if unknown := next((arc for arc in arcs if arc[1] not in {*alphabet}), None):
-        raise DatasetError(
-            f"state {unknown[0]} has the token {unknown[1]!r:.40}, no one of alphabet"
-        )
+    if new := {token for _, token, _ in arcs} - {*alphabet}:
+        raise DatasetError(f"token {min(new)!r:.40} is none of 'alphabet'")
     found = _Arcs(learned.start, {*learned.accepting}, arcs, more_symbols=alphabet)
     for number in range(len(rows)):
         found.state(str(number))

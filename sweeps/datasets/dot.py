@@ -17,8 +17,8 @@ from sweeps.datasets.tables import refused_in
 
 Attributes = Mapping[str, str]
 
-MAX_NESTED = 20
-"""Blocks within blocks at most."""
+Defaults = dict[str, dict[str, str]]
+"""Attributes of every `graph`, `node` and `edge` made in a block, from there on."""
 
 
 class Drawing(NamedTuple):
@@ -43,7 +43,6 @@ class _Token(NamedTuple):
     kind: str
     """`id`, `sign`, which words are too, or, behind the last one, `end`."""
     line: int
-    written: str
 
 
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
@@ -64,11 +63,11 @@ def _tokens_of(text: str) -> Iterator[_Token]:
         if kind == "quoted":
             parts = [part[1:-1] for part in re.findall(_QUOTED, written, re.DOTALL)]
             # A line goes on behind a backslash at its end.
-            yield _Token(re.sub(r"\\\r?\n", "", "".join(parts)), "id", line, written)
+            yield _Token(re.sub(r"\\\r?\n", "", "".join(parts)), "id", line)
         elif kind != "blank":
-            yield _Token(written.lower() if kind == "sign" else written, kind, line, written)
+            yield _Token(written.lower() if kind == "sign" else written, kind, line)
         line += written.count("\n")
-    yield _Token("", "end", line, "the end of the file")
+    yield _Token("the end of the file", "end", line)
 
 
 class _Graph:
@@ -77,7 +76,7 @@ class _Graph:
     def __init__(self, text: str) -> None:
         self.nodes: dict[str, dict[str, str]] = {}
         self.edges: list[_Edge] = []
-        self._blocks: dict[str, dict[str, dict[str, str]]] = {}
+        self._blocks: dict[str, Defaults] = {}
         """The defaults in blocks that have a name, under which they may go on later."""
         self._tokens = _tokens_of(text)
         self._next = next(self._tokens)
@@ -87,7 +86,7 @@ class _Graph:
             raise self._refusal("'digraph {', with arrows as '0 -> 1'")
         if self._next.kind == "id":
             self._advance()
-        self._block({word: {} for word in ("graph", "node", "edge")}, 0)
+        self._block({word: {} for word in ("graph", "node", "edge")})
         if self._next.kind != "end":
             raise self._refusal("nothing behind the graph")
 
@@ -103,42 +102,35 @@ class _Graph:
         return found
 
     def _refusal(self, expected: str) -> DatasetError:
-        hint = "; write labels in quotation marks, not as HTML" * self._next.written.startswith("<")
-        what = f"line {self._next.line}: {self._next.written!r:.60}"
-        return DatasetError(f"{what}, expected {expected}{hint}")
+        return DatasetError(f"line {self._next.line}: {self._next.text!r:.60}, expected {expected}")
 
     def _id(self, expected: str) -> str:
         if self._next.kind != "id":
             raise self._refusal(expected)
         return self._advance()
 
-    def _block(self, defaults: dict[str, dict[str, str]], depth: int) -> list[str]:
-        """Reads what stands in braces; the nodes that are named there.
-
-        Args:
-            defaults: attributes of every `graph`, `node` and `edge` made in it, from there on.
-            depth: blocks around it.
-        """
-        if depth > MAX_NESTED or not self._takes("{"):
-            raise self._refusal(f"'{{', with at most {MAX_NESTED} blocks within blocks")
+    def _block(self, defaults: Defaults) -> list[str]:
+        """Reads what stands in braces; the nodes that are named there."""
+        if not self._takes("{"):
+            raise self._refusal("'{'")
         named: dict[str, None] = {}
         while not self._takes("}"):
-            named |= dict.fromkeys(self._statement(defaults, depth))
+            named |= dict.fromkeys(self._statement(defaults))
             self._takes(";")
         return list(named)
 
-    def _statement(self, defaults: dict[str, dict[str, str]], depth: int) -> list[str]:
+    def _statement(self, defaults: Defaults) -> list[str]:
         for word, of_word in defaults.items():
             if self._takes(word):
                 of_word |= self._attributes()
                 return []
-        line, ends = self._next.line, [self._end(defaults, depth)]
+        line, ends = self._next.line, [self._end(defaults)]
         if self._takes("="):
             # An attribute of the graph.
             self._id("a value")
             return []
         while self._takes("->"):
-            ends.append(self._end(defaults, depth))
+            ends.append(self._end(defaults))
         attributes, names = self._attributes(), [name for some in ends for name in some]
         for name in names:
             node = self.nodes.setdefault(name, {**defaults["node"]})
@@ -148,23 +140,21 @@ class _Graph:
             self.edges += [_Edge(a, b, made, line) for a in sources for b in targets]
         return names
 
-    def _end(self, defaults: dict[str, dict[str, str]], depth: int) -> list[str]:
-        """The nodes at an end of an edge: those between commas, or those of a block."""
+    def _end(self, defaults: Defaults) -> list[str]:
+        """The nodes at an end of an edge: one, or those of a block."""
         if self._next.kind == "id":
-            names: list[str] = []
-            while not names or self._takes(","):
-                names.append(self._id("a node"))
-                # Where at the node an edge ends says nothing.
-                while self._takes(":"):
-                    self._id("the place of a node at which an edge ends")
-            return names
+            name = self._advance()
+            # Where at the node an edge ends says nothing.
+            while self._takes(":"):
+                self._id("the place of a node at which an edge ends")
+            return [name]
         inner = {word: {**own} for word, own in defaults.items()}
         if self._takes("subgraph"):
             if self._next.kind == "id":
                 inner = self._blocks.setdefault(self._advance(), inner)
         elif self._next.text != "{":
             raise self._refusal("a node, an edge as '0 -> 1', or attributes in brackets")
-        return self._block(inner, depth + 1)
+        return self._block(inner)
 
     def _attributes(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -205,7 +195,10 @@ def drawn_arcs(text: str) -> Drawing:
     Raises:
         DatasetError: it draws none; with the line.
     """
-    graph = _Graph(text)
+    try:
+        graph = _Graph(text)
+    except RecursionError:
+        raise DatasetError("too many blocks within blocks") from None
     edges = [(edge, _symbols(edge)) for edge in graph.edges if not _is_invisible(edge.attributes)]
     rings = {name: _has_two_rings(name, own) for name, own in graph.nodes.items()}
     # Nodes that are not drawn, or called so, point to the start.
@@ -215,11 +208,10 @@ def drawn_arcs(text: str) -> Drawing:
     arcs: dict[tuple[str, str], list[str]] = {}
     for (source, target, _, line), symbols in edges:
         if target in marks or (source in marks) == bool(symbols):
-            what = "an edge" if symbols or target in marks else f"an edge from {source!r:.40}"
             raise DatasetError(
-                f"line {line}: {what} has no label, expected one from state to state"
-                if not symbols
-                else f"line {line}: {source!r:.40} or {target!r:.40} is not drawn as a state"
+                f"line {line}: the edge from {source!r:.40} to {target!r:.40} is "
+                f"{'labeled' if symbols else 'not labeled'}, expected a label between states, and "
+                "none from a node that is not drawn"
             )
         if not symbols:
             starts.append(target)

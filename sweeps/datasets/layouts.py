@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, zip_longest
+from dataclasses import dataclass, field
+from itertools import chain, product, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,12 +12,11 @@ from seqcls.text import count
 from sweeps.datasets.tables import (
     COMPRESSED,
     READERS,
-    Table,
+    Row,
     kind_of,
     lines_of,
-    read_separated,
     refused_in,
-    table_of,
+    rows_of,
 )
 
 SPLIT_NAMES = {
@@ -60,6 +59,18 @@ _PART = re.compile(rf"(.+)_({'|'.join(chain(*MLREGTEST))})\.txt{_PACKED}")
 _PAIRS = re.compile(rf"(.+)_(src|tgt)\.txt{_PACKED}")
 
 
+def split_of(value: Any) -> str:
+    """The split that a cell names.
+
+    Raises:
+        DatasetError: it names none.
+    """
+    known = SPLIT_NAMES.get(value.strip().lower()) if isinstance(value, str) else None
+    if known is None:
+        raise DatasetError(f"split is {value!r:.60}, expected train, validation or test")
+    return known
+
+
 class RawRow(NamedTuple):
     """One row, nothing of it checked."""
 
@@ -90,11 +101,9 @@ class RawRows:
 
 
 class _Part(NamedTuple):
-    """The rows of one file of several; `answers` are in another one, where they are not in it."""
+    """One file of several, with its answers, or beside the file that has them."""
 
     file: Path
-    answers: Path | None
-    raw: RawRows
     split: str
     border: bool | None = None
 
@@ -108,34 +117,41 @@ def raw_rows(path: Path) -> RawRows:
     try:
         if path.is_dir():
             return _folder(path)
-        if path.is_file() and (part := _part_of_language(path)):
+        if part := _part_of_language(path):
             beside = [x for x in path.parent.iterdir() if x.name.startswith(f"{part[0]}_")]
             return _join(path.parent, _language(path), sorted(beside))
-        return _pair_or_table(path)[1]
+        return _file(path)
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
 
 
-def _pair_or_table(path: Path) -> tuple[Path | None, RawRows]:
-    """The rows of a file, and the one beside it that has their answers, where there is one."""
-    if (pairs := _PAIRS.fullmatch(path.name)) is None:
-        return None, _known_columns(table_of(path))
-    source, target = (_one_file(path.parent, f"{pairs[1]}_{x}.txt") for x in ("src", "tgt"))
-    return target, _texts(source, target, "target")
+def _file(path: Path) -> RawRows:
+    """The rows of one file, whose answers may be in one beside it."""
+    if path.name.startswith("main.tok"):
+        return _texts(path, _one_file(path.parent, "labels.txt"), "label")
+    if pairs := _PAIRS.fullmatch(path.name):
+        source, target = (_one_file(path.parent, f"{pairs[1]}_{x}.txt") for x in ("src", "tgt"))
+        return _texts(source, target, "target")
+    return _known_columns(rows_of(path))
 
 
-def _known_columns(table: Table) -> RawRows:
-    """The columns that mean something here, by what they are called here."""
-    sources = _sources(table)
-    known, left_out = {*table.names}, [x for x in table.names if x not in sources.values()]
+def _known_columns(table: Iterator[Row]) -> RawRows:
+    """The columns that mean something here, by what they are called here: those of the first row,
+    and no row of JSON may have others of them.
+    """
+    first = next(table, None)
+    if first is None:
+        raise DatasetError("no rows")
+    place, cells = first
+    sources = _sources(place, cells)
+    known, left_out = {*cells}, [x for x in cells if x not in sources.values()]
 
     def rows() -> Iterator[RawRow]:
-        for place, cells in table.rows([*sources.values()]):
-            # Rows of JSON may have other names than the first one.
+        for place, cells in chain([first], table):
             if cells.keys() != known:
                 new = [x for x in SPELLED if x in cells and sources.get(x) != x]
                 if new or sources["tokens"] not in cells:
-                    what = f"{new[0]!r}, but {table.heading} has not" if new else ""
+                    what = f"{new[0]!r}, but the first row has not" if new else ""
                     raise DatasetError(f"{place} has {what or 'no ' + repr(sources['tokens'])}")
                 left_out.extend(name for name in cells if name not in known)
                 known.update(cells)
@@ -144,23 +160,21 @@ def _known_columns(table: Table) -> RawRows:
     return RawRows(tuple(sources), rows(), left_out)
 
 
-def _sources(table: Table) -> dict[str, str]:
+def _sources(place: str, names: Mapping[str, Any]) -> dict[str, str]:
     """What the file calls each column that it has of those that are known here."""
-    names = {*table.names}
     sources = {
         column: next(x for x in spelled if x in names)
         for column, spelled in SPELLED.items()
-        if not names.isdisjoint(spelled)
+        if not names.keys().isdisjoint(spelled)
     }
     # What is called `output` is the answer only where there is no other.
     if "label" in sources and sources.get("target") != "target":
         sources.pop("target", None)
     if "tokens" not in sources or ("label" in sources) == ("target" in sources):
         raise DatasetError(
-            f"{table.heading} is {', '.join(table.names)[:100]!r}, expected a header with names of "
-            f"columns, such as tokens,label: one named 'tokens' ({', '.join(SPELLED['tokens'])}), "
-            f"and either 'label' or 'target' ({', '.join(SPELLED['target'])}); optionally split "
-            "and id"
+            f"{place}: columns {', '.join(names)[:100]!r}, expected one named 'tokens' "
+            f"({', '.join(SPELLED['tokens'])}), and either 'label' or 'target' "
+            f"({', '.join(SPELLED['target'])}); optionally split and id"
         )
     return sources
 
@@ -168,18 +182,16 @@ def _sources(table: Table) -> dict[str, str]:
 def _texts(path: Path, answers: Path, column: str) -> RawRows:
     """The lines of a text, and the answers in the same lines of another."""
 
-    def named_lines() -> Iterator[str]:
+    def read_answers() -> Iterator[tuple[str, str]]:
         with refused_in(f"{answers.name}, "):
-            yield from lines_of(answers)
+            yield from _number_lines(answers)
 
     def rows() -> Iterator[RawRow]:
-        for number, pair in enumerate(zip_longest(lines_of(path), named_lines()), 1):
-            if None in pair:
-                short = answers if pair[1] is None else path
-                raise DatasetError(f"{short.name} ends before line {number}, which the other has")
-            tokens, answer = (line.rstrip("\r\n") for line in pair)
-            answered: dict[str, Any] = {column: answer}
-            yield RawRow(f"line {number}", tokens, **answered)
+        for line, answer in zip_longest(_number_lines(path), read_answers()):
+            if line is None or answer is None:
+                raise DatasetError(f"{path.name} and {answers.name} have not as many lines")
+            answered_in: dict[str, Any] = {column: answer[1]}
+            yield RawRow(*line, **answered_in)
 
     return RawRows(("tokens", column), rows(), spaced=True if column == "label" else None)
 
@@ -208,11 +220,8 @@ def _one_file(folder: Path, *names: str) -> Path:
 def _folder(path: Path) -> RawRows:
     files = [x for x in sorted(path.iterdir()) if not x.name.startswith(".")]
     if any(x.name.startswith("main.tok") for x in files):
-        parts = []
-        for folder, split in FLARE.items():
-            if any((path / folder).glob("main.tok*")):
-                text, labels = (_one_file(path / folder, x) for x in ("main.tok", "labels.txt"))
-                parts.append(_Part(text, labels, _texts(text, labels, "label"), split))
+        there = [x for x in FLARE if any((path / x).glob("main.tok*"))]
+        parts = [_Part(_one_file(path / x, "main.tok"), FLARE[x]) for x in there]
         return _join(path, parts, files)
     trained = [x for x in files if (part := _part_of_language(x)) and part[1] == "Train"]
     if len({x.name.split("_Train")[0] for x in trained}) > 1:
@@ -244,10 +253,19 @@ def _language(path: Path) -> list[_Part]:
     for spelled, (split, border) in MLREGTEST.items():
         names = [f"{name}_{x}.txt" for x in spelled]
         if any(any(path.parent.glob(f"{x}*")) for x in names):
-            file = _one_file(path.parent, *names)
-            raw = _known_columns(read_separated("\t", file, ("tokens", "label")))
-            parts.append(_Part(file, None, replace(raw, spaced=False), split, border))
+            parts.append(_Part(_one_file(path.parent, *names), split, border))
     return parts
+
+
+def _labeled_lines(path: Path) -> RawRows:
+    cells = ((place, line.partition("\t")) for place, line in _number_lines(path))
+    rows = (RawRow(place, tokens, label) for place, (tokens, _, label) in cells)
+    return RawRows(("tokens", "label"), rows, spaced=False)
+
+
+def _number_lines(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(lines_of(path), 1):
+        yield f"line {number}", line.rstrip("\r\n")
 
 
 def _splits_of(file: Path) -> set[str]:
@@ -276,7 +294,6 @@ def _by_split(files: Sequence[Path]) -> list[_Part]:
             f"a folder of {there[:100]}; expected a file for each split, such as train.csv and "
             "test.csv, train_src.txt and train_tgt.txt, or main.tok and labels.txt as FLaRe has"
         )
-    parts = []
     for split, some in by_split.items():
         shards = {x.groups() for x in (re.search(r"-(\d+)-of-(\d+)", y.name) for y in some) if x}
         shards = shards or {("0", "1")}
@@ -286,10 +303,7 @@ def _by_split(files: Sequence[Path]) -> list[_Part]:
                 f"({', '.join(file.name for file in some)[:100]}), expected one, or all of its "
                 "shards, such as train-00000-of-00002.parquet"
             )
-        for file in some:
-            with refused_in(f"{file.name}, "):
-                parts.append(_Part(file, *_pair_or_table(file), split))
-    return parts
+    return [_Part(file, split) for split, some in by_split.items() for file in some]
 
 
 def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRows:
@@ -300,30 +314,34 @@ def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRow
         parts: the files, one a split or several.
         files: what is beside them; of what is not read, that which may have been meant is told.
     """
-    first, left_out = parts[0], list[str]()
+    raws: list[RawRows] = []
     for part in parts:
-        if differ := sorted(({*part.raw.columns} ^ {*first.raw.columns}) - {"split"}):
-            pair = (part, first) if differ[0] in part.raw.columns else (first, part)
-            has, lacks = (x.file.name for x in pair)
-            raise DatasetError(f"{lacks} has no {differ[0]!r}, which {has} has")
+        with refused_in(f"{part.file.relative_to(folder)}, "):
+            raws.append(_file(part.file) if part.border is None else _labeled_lines(part.file))
+    for (one, has), (other, lacks) in product(zip(parts, raws, strict=True), repeat=2):
+        if more := sorted({*has.columns} - {*lacks.columns} - {"split"}):
+            raise DatasetError(f"{other.file.name} has no {more[0]!r}, which {one.file.name} has")
+    left_out = list[str]()
 
     def rows() -> Iterator[RawRow]:
-        for file, _, raw, split, border in parts:
+        for (file, split, border), raw in zip(parts, raws, strict=True):
             name, is_empty = str(file.relative_to(folder)), True
             with refused_in(f"{name}, "):
                 for row in raw.rows:
-                    own, is_empty = row.split, False
-                    if own is not None and SPLIT_NAMES.get(str(own).strip().lower()) != split:
-                        raise DatasetError(
-                            f"{row.place}: split is {own!r:.60}, but the file is of {split!r}"
-                        )
+                    is_empty = False
+                    with refused_in(f"{row.place}: "):
+                        if row.split is not None and split_of(row.split) != split:
+                            raise DatasetError(
+                                f"split is {row.split!r:.60}, but the file is of {split!r}"
+                            )
                     place = f"{name}, {row.place}"
                     yield row._replace(place=place, split=split, border=border)
-            if is_empty:
-                raise DatasetError(f"{name} has no rows; remove it, or write those of its split")
+                if is_empty:
+                    raise DatasetError("no rows")
             left_out.extend(x for x in raw.left_out if x not in left_out)
 
-    columns = tuple(dict.fromkeys((*first.raw.columns, "split")))
-    read = {x for part in parts for x in (part.file, part.answers, part.file.parent)}
-    rest = (x.name for x in files if x not in read and (_is_table(x) or _splits_of(x)))
-    return RawRows(columns, rows(), left_out, first.raw.spaced, tuple(rest))
+    read = {path for part in parts for path in (part.file, part.file.parent)}
+    rest = [x for x in files if x not in read and (_is_table(x) or _splits_of(x))]
+    unread = [x.name for x in rest if not re.search(r"_tgt\.txt|^labels\.txt", x.name)]
+    columns = tuple(dict.fromkeys((*raws[0].columns, "split")))
+    return RawRows(columns, rows(), left_out, raws[0].spaced, unread)

@@ -4,7 +4,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -16,8 +16,8 @@ from seqcls.imported import PREFIX, of_value, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
 from seqcls.strings.tokenizer import unpack_array
 from seqcls.text import TwiceError, canonical_json, each_once, nearest
-from sweeps.datasets.layouts import SPLIT_NAMES
-from sweeps.datasets.tables import Row, Table, kind_of, refused_in, table_of
+from sweeps.datasets.layouts import split_of
+from sweeps.datasets.tables import Row, kind_of, refused_in, rows_of
 
 NEEDED = ("model", "seed", "prediction")
 _STRING = ("id", "tokens")
@@ -53,18 +53,18 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
     Raises:
         DatasetError: it cannot be read, or a row of it is refused: with the line named.
     """
-    table, tested, string = table_of(path), list[Row](), ""
+    tested, string = list[Row](), ""
     names: Set[str] = set()
-    for number, (place, cells) in enumerate(_rows(table)):
-        # Lines of JSON need not have the names of the first.
-        with refused_in(f"{place if number else table.heading}: "):
+    for number, (place, cells) in enumerate(rows_of(path)):
+        with refused_in(f"{place}: "):
             if number == MAX_ROWS:
                 raise DatasetError(f"expected at most {MAX_ROWS:,} rows")
+            # Lines of JSON need not have the names of the first.
             if cells.keys() != names:
                 _check_columns(cells, string)
                 names, string = cells.keys(), string or next(x for x in _STRING if x in cells)
-        with refused_in(f"{place}: "):
-            if _is_tested(cells.get("split")):
+            split = cells.get("split")
+            if split == "" or is_missing(split) or split_of(split) == "test":
                 tested.append((place, cells))
     if not tested:
         raise DatasetError("no predictions for test strings")
@@ -86,29 +86,13 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
     return runs
 
 
-def _rows(table: Table) -> Iterator[Row]:
-    """The rows without the columns that are the index of a frame, which pandas writes beside it."""
-    is_index = re.compile(r"|unnamed: \d+|__index_level_\d+__").fullmatch
-    for place, cells in table.rows([name for name in table.names if not is_index(name)]):
-        yield place, {name: cell for name, cell in cells.items() if not is_index(name)}
-
-
 def are_predictions(path: Path) -> bool:
     """Whether the first row of a file has a prediction."""
     try:
-        return any("prediction" in cells for _, cells in islice(_rows(table_of(path)), 1))
+        return any("prediction" in cells for _, cells in islice(rows_of(path), 1))
     except (DatasetError, OSError):
         # What it is else, is said where it is read.
         return False
-
-
-def _is_tested(split: Any) -> bool:
-    if split == "" or is_missing(split):
-        return True
-    known = SPLIT_NAMES.get(split.strip().lower()) if isinstance(split, str) else None
-    if known is None:
-        raise DatasetError(f"split is {split!r:.60}, expected train, validation or test")
-    return known == "test"
 
 
 def is_missing(value: Any) -> bool:
@@ -129,11 +113,7 @@ def seed_of(value: Any) -> int:
         found = re.fullmatch(r"0*([0-9]{1,19})(?:\.0+)?", str(value).strip(), re.ASCII)
         if is_number and found and int(found[1]) <= MAX_MODEL_SEED:
             return int(found[1])
-    raise DatasetError(
-        f"seed is {value!r:.60}, expected a whole number from 0 to {MAX_MODEL_SEED}"
-        if is_number
-        else f"seed is {value!r:.60}, expected a whole number"
-    )
+    raise DatasetError(f"seed is {value!r:.60}, expected a whole number from 0 to {MAX_MODEL_SEED}")
 
 
 def _settings(cells: Mapping[str, Any]) -> str:

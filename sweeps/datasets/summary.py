@@ -1,7 +1,7 @@
 """What is in a file of strings, before anything is trained on it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from seqcls.strings.tokenizer import unpack_array
 from seqcls.tasks.files import FromAutomaton
 from seqcls.text import count
 from seqcls.theory.classes import class_of
-from sweeps.datasets import FileContent, read_content
+from sweeps.datasets import FileContent, Told, read_content
 
 SHOWN_TOKENS = 40
 """The most tokens of an alphabet that are told."""
@@ -34,15 +34,13 @@ class SplitSummary:
     mean_length: float
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(kw_only=True)
+class Summary(Told):
     """A file in numbers; of one that is refused only why."""
 
     path: str
-    refused: Sequence[str]
+    refused: Sequence[str] = ()
     """Rows that are refused, each with its line and why; the first ones of many."""
-    left_out: Sequence[str] = ()
-    """Columns that mean nothing here."""
     task: str | None = None
     digest: str | None = None
     tokens: Sequence[str] = ()
@@ -54,12 +52,6 @@ class Summary:
     """Two splits, and how many distinct strings stand in both."""
     test_rows_trained_on: int | None = None
     """Rows of the split `test` whose string stands in `train`; None where either is missing."""
-    read_as: Sequence[str] = ()
-    """Sentences on what the tokens of each column are: characters, words or items of lists."""
-    unread: Sequence[str] = ()
-    """Files of a folder that belong to no split."""
-    contradictions: Sequence[str] = ()
-    """Sentences on rows that contradict others, the first of them with their lines."""
     states: int | None = None
     """Those of the minimal automaton, where the file is one; it has no rows."""
     language: str | None = None
@@ -109,14 +101,16 @@ def summary(path: str | Path) -> Summary:
 def summary_of(content: FileContent, path: str) -> Summary:
     """What is in a file that was read."""
     dataset = content.dataset
+    told = {field.name: getattr(content, field.name) for field in fields(Told)}
+    found = Summary(path=path, refused=content.problems, **told)
     if dataset is None:
-        return Summary(path, content.problems, content.left_out, unread=content.unread)
+        return found
+    found.task, found.digest = dataset.task, dataset.digest
+    found.tokens = list(dataset.alphabet)
     if isinstance(dataset, StoredAutomaton):
-        known = class_of(FromAutomaton(remember(dataset), ""))
-        return Summary(
-            path, (), task=dataset.task, digest=dataset.digest, tokens=list(dataset.alphabet),
-            read_as=content.read_as, states=len(dataset), language=known.describe(),
-        )  # fmt: skip
+        found.states = len(dataset)
+        found.language = class_of(FromAutomaton(remember(dataset), "")).describe()
+        return found
     splits, labels = dataset.splits, dataset.labels
     rows = pd.DataFrame(
         {
@@ -129,23 +123,13 @@ def summary_of(content: FileContent, path: str) -> Summary:
     by_split = {x: rows.loc[rows["split"] == x, "string"] for x in ("all", *SPLITS)}
     distinct = {split: set(some) for split, some in by_split.items() if len(some)}
     common = ((a, b, len(distinct[a] & distinct[b])) for a, b in combinations(distinct, 2))
-    is_tested = {"train", "test"} <= distinct.keys()
     groups = rows.groupby(["split", "label"])["length"].agg(["size", "min", "max", "mean"])
     # In the order of the splits, as they are above.
     groups = groups.loc[[x for x in by_split if x in distinct]].reset_index()
-    return Summary(
-        path,
-        (),
-        content.left_out,
-        dataset.task,
-        dataset.digest,
-        list(dataset.alphabet),
-        len(dataset),
-        [SplitSummary(*map(unpack_array, x)) for x in groups.to_numpy()],
-        int(rows["string"].duplicated().sum()),
-        [x for x in common if x[2]],
-        int(by_split["test"].isin(distinct["train"]).sum()) if is_tested else None,
-        content.read_as,
-        content.unread,
-        content.contradictions,
-    )
+    found.rows = len(dataset)
+    found.parts = [SplitSummary(*map(unpack_array, x)) for x in groups.to_numpy()]
+    found.duplicates = int(rows["string"].duplicated().sum())
+    found.overlaps = [x for x in common if x[2]]
+    if {"train", "test"} <= distinct.keys():
+        found.test_rows_trained_on = int(by_split["test"].isin(distinct["train"]).sum())
+    return found

@@ -6,24 +6,24 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from seqcls.cancellation import check_each
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, Parameter, PluginError, SpecError
 from seqcls.problem import configuration, resolve
-from seqcls.text import canonical_json, nearest
-from sweeps.grid.bases import Base, on_base
+from seqcls.text import canonical_json, in_one_line, nearest
+from sweeps.grid.bases import on_base
 from sweeps.grid.seeds import Until
 from sweeps.grid.written_spec import (
-    CHECKPOINTS,
     MAX_RUNS,
-    Checkpoints,
     Seeds,
-    read_values,
+    WrittenSpec,
+    check_keys,
     refuse_unfit,
     with_digests,
 )
@@ -41,8 +41,7 @@ at most."""
 SHIPPED = Path(__file__).with_name("specs")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SweepSpec:
+class SweepSpec(WrittenSpec):
     """A named grid of configurations, each with every model seed.
 
     The configurations are every combination of one value per axis, on top of the fixed fields;
@@ -52,23 +51,6 @@ class SweepSpec:
 
     submitted: str
     """The specification as it was read, as JSON."""
-    name: str
-    description: str = ""
-    model_seeds: Seeds
-    checkpoints: Checkpoints = CHECKPOINTS[0]
-    verdict: bool = False
-    """Whether every run is checked exhaustively, where that is affordable."""
-    until: str = ""
-    """Seeds are added until a share of them is known so well, as `share ± 10 %`, or differs between
-    two configurations, as `share apart`."""
-    most_seeds: int = 500
-    """A configuration gets no more seeds than these."""
-    base: Base | None = None
-    """What gives values to fields that no table names."""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    axes: Mapping[str, list[Any]] = field(default_factory=dict)
-    configurations: Sequence[Mapping[str, Any]]
-    """Each may have `model_seeds` of its own in place of those of all."""
 
     @property
     def every_epoch(self) -> bool:
@@ -77,8 +59,15 @@ class SweepSpec:
 
     def num_runs(self) -> int:
         """How many runs the grid has; nothing is expanded to know it."""
+        return self._count_runs(0)
+
+    def most_runs(self) -> int:
+        """How many runs the grid may grow to; as `num_runs` where it gets no more seeds."""
+        return self._count_runs(self.most_seeds if self.until else 0)
+
+    def _count_runs(self, least: int) -> int:
         combinations = math.prod(map(len, self.axes.values()))
-        return combinations * sum(len(self.seeds_of(entry)) for entry in self.configurations)
+        return combinations * sum(max(len(self.seeds_of(x)), least) for x in self.configurations)
 
     def configs(self) -> Iterator[RunConfig]:
         """Every configuration of the grid. Raises as `members`."""
@@ -88,12 +77,6 @@ class SweepSpec:
         """The model seeds of one of the `configurations`."""
         seeds: Seeds = entry.get("model_seeds", self.model_seeds)
         return seeds
-
-    def most_runs(self) -> int:
-        """How many runs the grid may grow to; as `num_runs` where it gets no more seeds."""
-        least = self.most_seeds if self.until else 0
-        combinations = math.prod(map(len, self.axes.values()))
-        return combinations * sum(max(len(self.seeds_of(x)), least) for x in self.configurations)
 
     def all_it_may_train(self) -> Iterator[tuple[RunConfig, Seeds]]:
         """Every configuration with all model seeds that it has or may get. Raises as `members`."""
@@ -275,7 +258,12 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
         refuse_unfit(data)
     except RecursionError:
         raise SpecError(_TOO_DEEP) from None
-    spec = SweepSpec(**read_values(data), submitted=canonical_json(data))
+    check_keys(data)
+    values = {"name": None, "model_seeds": None, **data, "submitted": canonical_json(data)}
+    try:
+        spec = SweepSpec.model_validate(values)
+    except ValidationError as error:
+        raise SpecError(in_one_line(SweepSpec, error)) from None
     if len(spec.submitted) > MAX_BYTES:
         raise SpecError(f"as JSON it has more than {MAX_BYTES:,} characters; make several of it")
     _refuse_twice_given(spec)

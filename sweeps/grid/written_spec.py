@@ -1,23 +1,24 @@
-"""A sweep specification as it is written down: the kinds of its values, and what each may be."""
+"""A sweep specification as it is written down: its keys, and what each takes."""
 
 import datetime
 import glob
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator
 
 from seqcls.config import RunConfig, check_model_seed
 from seqcls.errors import ConfigError, DatasetError, SpecError
 from seqcls.strings.datasets import remember
 from seqcls.text import OTHER_NAMES, closest, nearest
 from sweeps.datasets import read_rows_or_automaton
-from sweeps.grid.bases import BASES
-from sweeps.grid.seeds import EXPECTED, Until
+from sweeps.grid.bases import Base
+from sweeps.grid.seeds import Until
 
 MAX_RUNS = 100_000
 """A larger grid is refused before anything of it is expanded."""
@@ -31,42 +32,6 @@ Seeds = range | tuple[int, ...]
 
 _RANGE = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
 
-_TABLES = "tables, each written [[configurations]]"
-
-KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "name": ("text in quotes", lambda x: isinstance(x, str) and bool(x.strip())),
-    "description": ("text in quotes", lambda x: isinstance(x, str)),
-    "model_seeds": (
-        "a range such as '0..7', ends included, or a list of distinct whole numbers",
-        lambda x: isinstance(x, str | list),
-    ),
-    "checkpoints": (" or ".join(map(repr, CHECKPOINTS)), CHECKPOINTS.__contains__),
-    "verdict": ("true or false", lambda x: isinstance(x, bool)),
-    "until": (f"text in quotes, {EXPECTED}", lambda x: isinstance(x, str)),
-    "most_seeds": (
-        f"a whole number from 1 to {MAX_RUNS:,}",
-        lambda x: type(x) is int and 1 <= x <= MAX_RUNS,
-    ),
-    "base": (" or ".join(map(repr, BASES)), (None, *BASES).__contains__),
-    "fixed": ("a table, written [fixed]", lambda x: isinstance(x, Mapping)),
-    "axes": ("a table, written [axes]", lambda x: isinstance(x, Mapping)),
-    "configurations": (
-        _TABLES,
-        lambda x: isinstance(x, list) and bool(x) and all(isinstance(y, Mapping) for y in x),
-    ),
-}
-"""What each key takes, in words and as a test, in the order in which people write them."""
-
-
-def toml_of(submitted: str) -> str:
-    """A specification's TOML, its keys in the order in which people write them.
-
-    Args:
-        submitted: the specification as it is stored, as JSON.
-    """
-    spec = json.loads(submitted)
-    return tomli_w.dumps({key: spec[key] for key in KEYS if key in spec})
-
 
 def range_of(value: Any) -> range | None:
     """The whole numbers of a range such as '0..7', ends included; None where it is none."""
@@ -75,65 +40,28 @@ def range_of(value: Any) -> range | None:
     return range(int(match[1]), int(match[2]) + 1)
 
 
-def read_values(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a specification, each of the kind that its key takes, and seeds as numbers.
-
-    Raises:
-        SpecError: an unknown key or field, or a value of the wrong kind; in one line.
-    """
-    for key in data:
-        if key not in KEYS:
-            raise SpecError(_unknown_key(key))
-    required = {"name": None, "model_seeds": None}
-    for key, value in {**required, **data}.items():
-        expected, fits = KEYS[key]
-        if not fits(value):
-            raise SpecError(f"{key}={repr(value)[:200]}: expected {expected}")
-    if (reason := _wrong_text(data)) is not None:
-        raise SpecError(reason)
-    for fields in (data.get("fixed", {}), axes := data.get("axes", {})):
-        _check_names(fields)
-    for name, values in axes.items():
-        if not isinstance(values, list) or not values:
-            expected = "a list of values, or a range of whole numbers such as '0..7'"
-            raise SpecError(f"axes: {name}={values!r}: expected {expected}")
-    entries = [_read_entry(entry) for entry in data.get("configurations", [{}])]
-    seeds = _read_seeds(data["model_seeds"])
-    return {**data, "model_seeds": seeds, "configurations": entries}
+# What the values of keys may be.
 
 
-def _unknown_key(name: str) -> str:
-    field = closest(name, list(RunConfig.model_fields))
-    meant = field if field in (name, OTHER_NAMES.get(name.lower())) else None
-    if meant and OTHER_NAMES.get(name.lower()) not in KEYS:
-        return (
-            f"unknown key {name!r}: fields stand in a table, {meant} = … in [fixed] or "
-            f"{meant} = [ … ] in [axes]"
-        )
-    hint = nearest(name, list(KEYS))
-    seeds = " write model_seeds = [0, 1] or model_seeds = '0..7'" * ("model_seeds" in hint)
-    return f"unknown key {name!r}: {hint}{seeds}"
+def _check_line(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise ValueError("text of one line, without control characters")
+    return text
 
 
-def _wrong_text(data: Mapping[str, Any]) -> str | None:
-    """What is wrong with the texts of a specification; None where nothing is."""
-    name, description, until = (data.get(x, "") for x in ("name", "description", "until"))
-    if len(name) > MAX_NAME:
-        return f"name={repr(name)[:200]}: has {len(name):,} characters, expected at most {MAX_NAME}"
-    if not name.isprintable():
-        return f"name={name!r}: expected one line without control characters"
-    if "\0" in description or any(0xD800 <= ord(x) < 0xE000 for x in description):
-        said = "has a character that no database can hold; remove it"
-        return f"description={repr(description)[:200]}: {said}"
-    try:
-        if until:
-            Until.parse(until)
-    except ValueError as error:
-        return f"until={until!r}: {error}"
-    return None
+def _check_text(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("text without zero bytes, which no database can hold")
+    return text
 
 
-def _check_names(fields: Mapping[str, Any]) -> None:
+def _check_until(text: str) -> str:
+    if text:
+        Until.parse(text)
+    return text
+
+
+def _check_names(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     for name in fields:
         if name == "model_seeds" or OTHER_NAMES.get(name) == "model_seeds":
             raise SpecError(
@@ -144,14 +72,15 @@ def _check_names(fields: Mapping[str, Any]) -> None:
             raise SpecError(
                 f"unknown field {name!r}: {nearest(name, list(RunConfig.model_fields))}"
             )
+    return fields
 
 
-def _read_entry(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of one of the configurations, and its model seeds where it has its own."""
-    _check_names({name: value for name, value in fields.items() if name != "model_seeds"})
-    if "model_seeds" not in fields:
-        return dict(fields)
-    return {**fields, "model_seeds": _read_seeds(fields["model_seeds"], " of a configuration")}
+def _check_axes(axes: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name, values in _check_names(axes).items():
+        if not isinstance(values, list) or not values:
+            expected = "a list of values, or a range of whole numbers such as '0..7'"
+            raise SpecError(f"axes: {name}={values!r}: expected {expected}")
+    return axes
 
 
 def _read_seeds(value: Any, whose: str = "") -> Seeds:
@@ -165,8 +94,72 @@ def _read_seeds(value: Any, whose: str = "") -> Seeds:
     except ConfigError as error:
         raise SpecError(str(error)) from None
     if not seeds or (isinstance(seeds, tuple) and len(set(seeds)) < len(seeds)):
-        raise SpecError(said + KEYS["model_seeds"][0])
+        raise SpecError(
+            f"{said}a range such as '0..7', ends included, or a list of distinct whole numbers"
+        )
     return seeds
+
+
+def _read_entry(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of one of the configurations, and its model seeds where it has its own."""
+    _check_names({name: value for name, value in fields.items() if name != "model_seeds"})
+    if "model_seeds" not in fields:
+        return fields
+    return {**fields, "model_seeds": _read_seeds(fields["model_seeds"], " of a configuration")}
+
+
+Table = dict[str, Any]
+
+
+class WrittenSpec(BaseModel):
+    """The keys of a specification, in the order in which people write them."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    name: Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_check_line)]
+    description: Annotated[str, AfterValidator(_check_text)] = ""
+    model_seeds: Annotated[Seeds, PlainValidator(_read_seeds)]
+    checkpoints: Checkpoints = CHECKPOINTS[0]
+    verdict: bool = False
+    """Whether every run is checked exhaustively, where that is affordable."""
+    until: Annotated[str, AfterValidator(_check_until)] = ""
+    """Seeds are added until a share of them is known so well, as `share ± 10 %`, or differs between
+    two configurations, as `share apart`."""
+    most_seeds: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 500
+    """A configuration gets no more seeds than these."""
+    base: Base | None = None
+    """What gives values to fields that no table names."""
+    fixed: Annotated[Table, AfterValidator(_check_names)] = {}
+    axes: Annotated[Table, AfterValidator(_check_axes)] = {}
+    configurations: Annotated[
+        Sequence[Annotated[Table, AfterValidator(_read_entry)]], Field(min_length=1)
+    ] = ({},)
+    """Each may have `model_seeds` of its own in place of those of all."""
+
+
+def check_keys(data: Mapping[str, Any]) -> None:
+    """Refuses a key that no specification has."""
+    for name in data.keys() - WrittenSpec.model_fields.keys():
+        field = closest(name, list(RunConfig.model_fields))
+        meant = field if field in (name, OTHER_NAMES.get(name.lower())) else None
+        if meant and OTHER_NAMES.get(name.lower()) not in WrittenSpec.model_fields:
+            raise SpecError(
+                f"unknown key {name!r}: fields stand in a table, {meant} = … in [fixed] or "
+                f"{meant} = [ … ] in [axes]"
+            )
+        hint = nearest(name, list(WrittenSpec.model_fields))
+        seeds = " write model_seeds = [0, 1] or model_seeds = '0..7'" * ("model_seeds" in hint)
+        raise SpecError(f"unknown key {name!r}: {hint}{seeds}")
+
+
+def toml_of(submitted: str) -> str:
+    """A specification's TOML, its keys in the order in which people write them.
+
+    Args:
+        submitted: the specification as it is stored, as JSON.
+    """
+    spec = json.loads(submitted)
+    return tomli_w.dumps({key: spec[key] for key in WrittenSpec.model_fields if key in spec})
 
 
 def refuse_unfit(value: Any, name: str = "") -> None:

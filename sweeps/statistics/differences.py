@@ -11,10 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sweeps.statistics.intervals import (
-    CONFIDENCE,
-    PairTable,
-)
+from sweeps.statistics.intervals import CONFIDENCE, PairTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +141,3 @@ def _accuracy_by_length(scores: pd.DataFrame) -> pd.DataFrame:
     counts = scores.groupby(["model_seed", "length"])[["tested", "wrong"]].sum()
     right = (counts["tested"] - counts["wrong"]) / counts["tested"]
     return right.rename("accuracy").reset_index()
-
-
-# Which setting changes the results of one language's models most, and how sure that is.

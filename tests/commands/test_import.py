@@ -228,7 +228,7 @@ BAD: list[tuple[str, str]] = [
     (HEADER + CELLS + "m,0,s0,1\n", "s0"),
     (HEADER + CELLS[: len("m,0,s0,1\n") * 3], "no prediction for 18 of 21"),
     (HEADER + CELLS.replace("m,0,s0,1\n", ""), "no prediction for 1 of 21"),
-    (HEADER + CELLS + "m,0\n", "2 cells, expected 4"),
+    (HEADER + CELLS + "m,0\n", "2 cells, not 4"),
     (HEADER.replace("id", "tokens") + CELLS, "s0"),
     (HEADER.replace("model", "name") + CELLS, "expected one named 'model'"),
     (HEADER.replace("id", "id,tokens") + CELLS.replace("s", "s,"), "either 'id' or 'tokens'"),

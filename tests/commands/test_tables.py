@@ -2,12 +2,17 @@
 
 import re
 import shlex
+import time
 
+import numpy as np
+import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from dashboard.cli import app
 from sweeps.cli.app import main as _  # noqa: F401 (the command as a whole is loaded)
+from sweeps.cli.printing import print_table, table_of
 from tests.commands import run_main, shown_commands
 from tests.conftest import ROOT
 
@@ -59,6 +64,31 @@ def test_errors_are_sorted_and_cut() -> None:
     logits = [float(x) for x in re.findall(r'"logit": (-?[\d.]+)', rows)]
     assert len(logits) == 2
     assert logits == sorted(logits)
+
+
+def test_rows_of_a_long_table_stand_as_rich_lays_them_out_and_take_seconds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    few = pd.DataFrame(
+        {
+            "string": ["", "[b]ab[/b]", "語語", "a\x1b"],
+            "logit": [1.5, -2.0, None, 10.0],
+            "n": [1, 2, 30, 4],
+        }
+    )
+    print_table(few, "four rows")
+    printed = capsys.readouterr().out
+    Console(width=200).print(table_of(few, "four rows"))
+    assert printed == capsys.readouterr().out
+    for nothing in (few[:0], pd.DataFrame()):
+        print_table(nothing, "no rows")
+        assert "[b]" not in capsys.readouterr().out
+    many = pd.DataFrame({str(name): np.arange(50_000) for name in range(12)})
+    started = time.process_time()
+    print_table(many, "many rows")
+    # Rich takes a minute and a half for these.
+    assert time.process_time() - started < 15
+    assert capsys.readouterr().out.count("\n") > 50_000
 
 
 def test_every_command_has_an_example_that_it_takes() -> None:
