@@ -18,13 +18,12 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import Store, failures, open_reader, overlaps, sweeping
+from sweeps.api import Store, failures, open_reader, outcomes, overlaps, sweeping
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.old_pages import judging_remedies, reading
 from sweeps.api.old_pages.database import one_moment
 from sweeps.grid.spec import parse_spec
-from sweeps.statistics import populations as population_statistics
 from sweeps.work import progress as progressing
 from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
@@ -182,6 +181,7 @@ sweep_names = cached(reading.sweep_names)
 sweep_notes = cached(reading.notes)
 scores_by_length = cached(reading.scores_by_length)
 sensitivity = cached(reading.sensitivity)
+read_settings = cached(outcomes.settings_read, reading.configs_revision)
 settings = cached(reading.settings, reading.configs_revision)
 shortcut_scores = cached(reading.shortcut_scores)
 some_configs = cached(reading.configs, reading.configs_revision)
@@ -234,19 +234,10 @@ def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
 
 
 @partial(shared, of=reading.configs_revision)
-def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
-    """The settings that differ, missing where a configuration does not read them; and the class of
-    each language, where that is known.
-    """
-    configs = some_configs(config_ids)
-    read = population_statistics.without_unread(settings().loc[list(config_ids)], configs)
-    return populating.with_classes(reader(), read, configs)
-
-
-@partial(shared, of=reading.configs_revision)
 def classes() -> "pd.Series[Any]":
-    """Calls `sweeps.api.languages.classes_of` with all configurations."""
-    return populating.classes_of(reader(), some_configs(tuple(settings().index.tolist())))
+    """The class of the language of one configuration of each task, by id."""
+    first = {task: config_id for config_id, task in languages().items()}
+    return populating.classes_of(reader(), some_configs(tuple(first.values())))
 
 
 def trained_model(run_id: int, epoch: int | None) -> "RunModel":

@@ -34,7 +34,7 @@ class Panel:
     def of(
         cls, chart: Any, title: str = "", note: str = "", opens: int | None = None, link: str = ""
     ) -> "Panel":
-        """A panel of a chart as Altair builds it."""
+        """A panel of a chart as Altair builds it; data that has a name it may be given later."""
         with alt.data_transformers.enable("default", max_rows=None):
             return cls(chart.to_dict(validate=False), title, note, opens, link)
 

@@ -1,6 +1,7 @@
 """Where failing begins: a small picture for each configuration."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,6 @@ def by_length(store: Store, selection: Selection, config_ids: Sequence[int]) -> 
         own, worst = _own(points, config_id), _worst(found, config_id)
         row: Any = counts.loc[config_id]
         chart = pictures.by_length(
-            own[["run", "seed", "outcome", "middle", "lengths", "right"]],
             _middles(_own(found.medians, config_id))[["middle", "median"]],
             _middles(_own(shortcuts, config_id))[["middle", "right"]],
             found.trained.get(config_id),
@@ -53,11 +53,26 @@ def by_length(store: Store, selection: Selection, config_ids: Sequence[int]) -> 
             longest,
         )
         link = f"Opens its worst seed, {worst['model_seed']}"
-        panels.append(Panel.of(chart, str(row["name"]), _note(row), int(worst["run_id"]), link))
+        panel = Panel.of(chart, str(row["name"]), _note(row), int(worst["run_id"]), link)
+        # Altair would look through thousands of rows for what JSON cannot hold.
+        lines = own[["run", "seed", "outcome", "middle", "lengths", "right"]].to_dict("records")
+        data = {**panel.spec.get("datasets", {}), f"seeds {config_id}": lines}
+        panels.append(
+            replace(panel, spec=_rename_data(panel.spec, f"seeds {config_id}") | {"datasets": data})
+        )
     legend = colors_present(found.runs["outcome"], marks.OUTCOMES)
     legend += ("ink",) * (not found.medians.empty) + ("muted",) * (not shortcuts.empty)
     caption = _caption(found, counts, shown, len(known))
     return Section("By length", (), None, tuple(panels), caption, legend, "run")
+
+
+def _rename_data(spec: Any, name: str) -> Any:
+    """A picture whose lines have data of this name: as one figure pictures share their names."""
+    if isinstance(spec, dict):
+        return {key: _rename_data(value, name) for key, value in spec.items() if key != "datasets"}
+    if isinstance(spec, list):
+        return [_rename_data(part, name) for part in spec]
+    return name if spec == "seeds" else spec
 
 
 def _own(frame: pd.DataFrame, config_id: int) -> pd.DataFrame:

@@ -36,7 +36,6 @@ proposed_baseline = data.cached(
 )
 networks_of = data.cached(baselines.networks_of)
 axes_of = data.cached(by_settings.axes_of)
-settings_read = data.cached(outcomes.settings_read)
 
 
 def show() -> None:
@@ -186,7 +185,7 @@ def _task(
 
 def _more(ids: Sequence[int], number: int, place: DeltaGenerator) -> tuple[list[str], str | None]:
     """Columns that are shown besides, and by what rows are summed up; chosen once for all tasks."""
-    read = settings_read(tuple(ids))
+    read = data.read_settings(tuple(ids))
     classes = [CLASS] if CLASS not in read and data.classes().nunique() > 1 else []
     by = [*map(str, read), *classes]
     titles = {column_of(x).title: x for x in [*OTHERS, *map(str, read)]}

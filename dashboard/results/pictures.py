@@ -10,7 +10,6 @@ from dashboard import marks, style
 
 
 def by_length(
-    points: pd.DataFrame,
     median: pd.DataFrame,
     shortcut: pd.DataFrame,
     trained: range | None,
@@ -19,8 +18,10 @@ def by_length(
 ) -> Any:
     """A configuration's seeds as thin lines in the color of their outcome, and their median.
 
+    The lines are those of the data `seeds`: run, seed, outcome, middle (length), lengths, right (a
+    share).
+
     Args:
-        points: run, seed, outcome, middle (length), lengths, right (a share).
         median: middle, median.
         shortcut: middle, right: of the best reader, dashed.
         trained: the lengths that are shaded.
@@ -33,7 +34,9 @@ def by_length(
         name="hovered", fields=["run"], nearest=True, on="pointerover", empty=False
     )
     clicked = alt.selection_point(name="clicked", fields=["run"], nearest=True, empty=False)
-    seeds = alt.Chart(points).encode(x, y, marks.color("outcome", marks.OUTCOMES), detail="run:N")
+    seeds = alt.Chart(alt.NamedData("seeds")).encode(
+        x, y, marks.color("outcome", marks.OUTCOMES), detail="run:N"
+    )
     width = alt.when(hovered).then(alt.value(3.5)).otherwise(alt.value(1.3))
     tooltip = [
         alt.Tooltip("seed:N", title="Seed"),

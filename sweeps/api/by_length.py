@@ -59,23 +59,24 @@ def curves(store: Store, selection: Selection, config_ids: Collection[int]) -> C
         tested = tested_lengths(connection, set(found["config_id"].tolist()))
         longest = max((int(x[-1, 0]) for x in tested.values() if len(x)), default=1)
         width = next((x for x in WIDTHS if longest <= MOST_POINTS * x), WIDTHS[-1])
-        lines = _chosen(found[found["picked"]])
+        lines = _choose_lines(found[found["picked"]])
         learned = found[found["learned"].fillna(False).astype(bool)]
-        needed = sorted({*lines["run_id"], *learned["run_id"]})
+        counting = {*learned["run_id"].tolist()}
+        needed = {*lines["run_id"].tolist(), *counting}
         erring = found.loc[found["run_id"].isin(needed) & (found["wrong"] > 0), "run_id"]
         texts = texts_of(connection, erring, "lengths")
-        wrong = {x: _summed(length_rows(text), width)[2] for x, text in texts}
+        wrong = {x: _sum_up(length_rows(text), width)[2] for x, text in texts}
     points, medians = [], []
     for config_id, own in found.groupby("config_id", sort=False):
-        first, of, _ = _summed(tested[int(str(config_id))], width)
-        ids = [x for x in own["run_id"].tolist() if x in {*needed}]
+        first, of, _ = _sum_up(tested[int(str(config_id))], width)
+        ids = [x for x in own["run_id"].tolist() if x in needed]
         errors = np.array([wrong.get(x, np.zeros_like(of)) for x in ids]).reshape(-1, len(of))
         right = 1 - errors[:, of > 0] / of[of > 0]
         places = {x: place for place, x in enumerate(ids)}
         drawn = lines.loc[lines["config_id"] == config_id, "run_id"].tolist()
         length = first[of > 0]
         points += [(x, length, of[of > 0], right[places[x]]) for x in drawn]
-        knows = [places[x] for x in own["run_id"] if x in {*learned["run_id"]}]
+        knows = [places[x] for x in ids if x in counting]
         if knows:
             medians.append((config_id, length, len(knows), np.median(right[knows], axis=0)))
     return Curves(
@@ -87,7 +88,7 @@ def curves(store: Store, selection: Selection, config_ids: Collection[int]) -> C
     )
 
 
-def _chosen(runs: pd.DataFrame) -> pd.DataFrame:
+def _choose_lines(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs that have a line, the least accurate on longer strings first."""
     ordered = runs.sort_values(["config_id", "accuracy_beyond", "accuracy", "model_seed"])
     place = ordered.groupby("config_id").cumcount()
@@ -95,10 +96,11 @@ def _chosen(runs: pd.DataFrame) -> pd.DataFrame:
     step = np.maximum(1.0, (of - 1) / (MOST_LINES - 1))
     # Those nearest to places evenly apart, the first and the last among them.
     chosen = np.rint(np.rint(place / step) * step) == place
-    return ordered.loc[chosen]
+    lines: pd.DataFrame = ordered.loc[chosen]
+    return lines
 
 
-def _summed(rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sum_up(rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The first length of each point, and how many strings are tested there, and wrong."""
     if not len(rows):
         return (np.empty(0, dtype=np.int64),) * 3

@@ -1,24 +1,26 @@
 """What configurations come to over their seeds."""
 
 import json
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from seqcls.config import RunConfig
 from seqcls.models import MODELS
-from seqcls.problem import obstacle_of, resolve
+from seqcls.problem import unread_fields
 from seqcls.results import DRAWN
 from seqcls.theory.predictions import theory_of
-from sweeps.api.languages import with_classes
+from sweeps.api.languages import classes_of
 from sweeps.api.naming import names_of
 from sweeps.api.selecting import selection_of
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import BORDER_SHARES, Outcome, OutcomeCounts
 from sweeps.statistics.importance import with_every_budget, with_largest_budget
 from sweeps.statistics.intervals import median_intervals, wilson
-from sweeps.statistics.populations import language_shares, without_unread
+from sweeps.statistics.populations import CLASS, language_shares, without_unread
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
 from sweeps.store.reads.budgets import budget_models
@@ -28,7 +30,11 @@ from sweeps.store.reads.queries import config_texts
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares, tests_of
 from sweeps.store.reads.shortcuts import deciding as deciding
+from sweeps.store.reads.stored import problem_of, read_config
 from sweeps.store.tables import RunState
+
+MOST_RESAMPLED = 20_000
+"""Seeds that learned at most of whose medians a page has intervals: half a second."""
 
 MOST_BY_DRAWN = 2_000
 """Models whose errors are looked through at most for how the strings were drawn: a second."""
@@ -64,7 +70,7 @@ def configurations(
     selection = selection_of(store, [] if sweep is None else as_list(sweep), **chosen)
     with store.read() as connection:
         runs = frames.runs(connection, selection)
-    table = _summed(runs[runs["picked"]])
+    table = _sum_up(runs[runs["picked"]])
     ids = table["config_id"].tolist()
     table["name"] = table["config_id"].map(names_of(store, ids))
     shown = [
@@ -77,8 +83,11 @@ def configurations(
     return table[shown].join(differ, on="config_id").reset_index(drop=True)
 
 
-def _summed(runs: pd.DataFrame) -> pd.DataFrame:
+def _sum_up(runs: pd.DataFrame, most: float = math.inf) -> pd.DataFrame:
     """What runs come to, a row a configuration, the best first.
+
+    Args:
+        most: seeds that learned of which medians have an interval; of more they have none.
 
     Returns:
         The columns of `frames.configurations`, the intervals of both shares, accuracy_within (the
@@ -90,7 +99,12 @@ def _summed(runs: pd.DataFrame) -> pd.DataFrame:
         table[f"{name}_low"] = [None if x is None else x.low for x in ends]
         table[f"{name}_high"] = [None if x is None else x.high for x in ends]
     learned = runs[runs["learned"].fillna(False).astype(bool)]
-    medians = median_intervals(learned, "accuracy_beyond", ["config_id"]).set_index("config_id")
+    if len(learned) <= most:
+        medians = median_intervals(learned, "accuracy_beyond", ["config_id"])
+        medians = medians.set_index("config_id")[["median", "low", "high"]]
+    else:
+        medians = learned.groupby("config_id")["accuracy_beyond"].agg(["median"])
+        medians = medians.assign(low=np.nan, high=np.nan)
     for name, of in (("accuracy_beyond", "median"), ("beyond_low", "low"), ("beyond_high", "high")):
         table[name] = table["config_id"].map(medians[of]).astype(float)
     within = runs.groupby("config_id")["accuracy_within"].median()
@@ -109,10 +123,10 @@ def counts_of(store: Store, selection: Selection) -> pd.DataFrame:
     """
     with store.read() as connection:
         table = frames.configurations(frames.runs(connection, selection))
-    return _named(store, table)
+    return _with_names(store, table)
 
 
-def _named(store: Store, table: pd.DataFrame) -> pd.DataFrame:
+def _with_names(store: Store, table: pd.DataFrame) -> pd.DataFrame:
     table = table[(table["seeds"] > 0) & (table["picked"] > 0)].reset_index(drop=True)
     names = names_of(store, table["config_id"].tolist())
     table.insert(0, "name", table["config_id"].map(names).astype(object))
@@ -131,7 +145,7 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
     """
     with store.read() as connection:
         runs = frames.runs(connection, selection)
-    table = _named(store, _summed(runs))
+    table = _with_names(store, _sum_up(runs, MOST_RESAMPLED))
     ids = table["config_id"].tolist()
     first = (runs["solved_length"] + 1).where(runs["outcome"] == Outcome.FAILS_BEYOND)
     spans = first.groupby(runs["config_id"]).agg(["min", "max"])
@@ -141,16 +155,16 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
         texts = config_texts(connection, ids)
     theory = {key: theory_of(json.loads(text)).first.verdict for key, text in texts.items()}
     table["theory"] = table["config_id"].map(theory).astype(object)
-    configs = queries.configs(store, ids)
-    table["parameters"] = [_parameters(configs[x]) for x in ids]
+    table["parameters"] = [_parameters(texts[x]) for x in ids]
     best = best_shortcuts(store, ids).set_index("config_id").add_prefix("shortcut_")
     return table.join(best, on="config_id")
 
 
-def _parameters(config: RunConfig) -> int | None:
-    if obstacle_of(config) is not None or config.imported:
+def _parameters(text: str) -> int | None:
+    problem = problem_of(text)
+    if problem is None or problem.is_imported:
         return None
-    return MODELS[config.architecture].sizes.parameters(resolve(config).network)
+    return MODELS[problem.config.architecture].sizes.parameters(problem.network)
 
 
 def best_shortcuts(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
@@ -190,10 +204,22 @@ def settings_read(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
     """The settings in which these configurations differ, indexed by config_id: missing where one
     does not read them; and the class of each language, where they differ in it.
     """
-    configs = queries.configs(store, list(config_ids))
-    read = without_unread(settings(store).loc[list(config_ids)], configs)
-    read = with_classes(store, read, configs)
+    with store.read() as connection:
+        texts = config_texts(connection, list(config_ids))
+    unread = {key: _unread(text) for key, text in texts.items()}
+    read = without_unread(settings(store).loc[list(config_ids)], unread)
+    tasks = pd.Series(language_names(store)).reindex(read.index)
+    first = tasks.drop_duplicates()
+    classes = classes_of(store, queries.configs(store, first.index.tolist()))
+    if classes.nunique() > 1:
+        read[CLASS] = tasks.map(dict(zip(first, classes.reindex(first.index), strict=True)))
     return read.loc[:, read.astype(str).nunique() > 1]
+
+
+@lru_cache(maxsize=2**14)
+def _unread(text: str) -> frozenset[str]:
+    # Of each once: pages ask for all configurations whenever a run has ended.
+    return unread_fields(read_config(text))
 
 
 def each_seed_once(store: Store, runs: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:

@@ -131,8 +131,8 @@ def test_every_number_of_the_table_is_that_of_sql(shipped: str) -> None:
                 shares = (row["generalize_low"], row["generalize_high"])
                 assert shares == pytest.approx((ends.low, ends.high))
         # Those first of whose judged seeds the greatest share generalizes.
-        shares = section.table["generalize"] / section.table["judged"]
-        assert shares.is_monotonic_decreasing
+        of_judged = section.table["generalize"] / section.table["judged"]
+        assert of_judged.is_monotonic_decreasing
         judged = [run for run in scope if is_judged(run)]
         came_to = [outcome(run, chosen.learned_at, chosen.below) for run in judged]
         learned = len(judged) - came_to.count("not learned")
@@ -344,8 +344,8 @@ def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(languages:
     parity = [x for x, own in queries.configs(store).items() if own.task == "parity"]
     found = sections.heat_map(store, Selection(), parity, "positions", "num_attention_heads")
     assert "12 of 36 models are in no cell" in found.caption
-    found = by_settings.cells(store, Selection(), parity, ["positions"])
-    assert found.set_index("positions")["models"].to_dict() == {"none": 12, "rotary": 12}
+    cells = by_settings.cells(store, Selection(), parity, ["positions"])
+    assert cells.set_index("positions")["models"].to_dict() == {"none": 12, "rotary": 12}
     # Nothing is said of a setting that tells only languages apart.
     effects, _ = by_settings.which_matters(store, Selection(), parity, "learned")
     assert "hidden_size" not in set(effects["field"])

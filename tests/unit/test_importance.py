@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from seqcls.problem import configuration
+from seqcls.problem import configuration, unread_fields
 from sweeps.statistics.importance import (
     importance,
     with_every_budget,
@@ -126,7 +126,7 @@ def test_settings_that_a_network_does_not_read_count_for_nothing() -> None:
         [{name: getattr(config, name) for name in fields} for config in configs.values()],
         index=pd.Index(configs, name="config_id"),
     )
-    settings = without_unread(every, configs)
+    settings = without_unread(every, {x: unread_fields(y) for x, y in configs.items()})
     assert settings["layer_norm_eps"].isna().tolist() == [False, False, True, True]
     assert settings["required_letters"].isna().all()
     found = importance(models(9, 8, 0, 0), settings, "learned")
