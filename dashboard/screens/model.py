@@ -44,7 +44,7 @@ from seqcls.proofs.cells import why_not_proved
 from seqcls.tasks.automaton import language_automaton
 from sweeps.api import open_reader
 from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import EVERY_ERROR, ErrorSearch, Selection, stored_epochs
+from sweeps.api.old_pages.reading import EVERY_ERROR, ErrorSearch, stored_epochs
 
 ANSWERS, ABLATION, AUTOMATON, LIVE = "Answers", "Ablation", "Automaton", "Live"
 BREAKING, ALL_STRINGS = "Breaking point", "All strings"
@@ -273,9 +273,8 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
             st.caption(verbatim(said))
         remedies.rounding(run_id)
         shortcuts.say_no_better(run_id, config_id)
-        shortcuts.say_border(Selection(run_ids=(run_id,)))
+        shortcuts.say_border(run_id)
         shortcuts.show(run_id, config_id, config)
-        links.to_compare_two("run", [run_id], "Compare with another model")
     show_sections(run_id, config)
 
 

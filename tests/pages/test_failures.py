@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from dashboard.views.configurations import story_sentence
 from streamlit.testing.v1 import AppTest
 
 from dashboard.server import visitors
-from dashboard.views.configurations import story_sentence
 from seqcls.config import RunConfig
 from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, SAMPLE
 from seqcls.interpretability.remedies import named_fields

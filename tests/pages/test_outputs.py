@@ -10,7 +10,6 @@ import pytest
 
 from dashboard.views.error_places import alignment_table
 from sweeps.api import errors, export, lengths, report
-from sweeps.api.old_pages.judging_runs import compare_runs
 from sweeps.store.opening import open_reader
 from tests.app import open_app
 from tests.inside import ALL_PLACES, SOME_PLACES, WRITING
@@ -128,12 +127,6 @@ def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
         assert sum(times[row["input"]] for row in own) == of
         wrong = {row["input"] for row in own if not row["correct"]}
         assert wrong == set(errors(store, [run])["string"])
-    both = compare_runs(store, int(SOME_PLACES), int(ALL_PLACES))
-    assert both.table is not None
-    asked = {row["input"] for row in answers if row["run"] == int(SOME_PLACES)}
-    assert both.table.pairs == len(asked) < len(times)
-    assert both.strings is not None
-    assert set(both.strings["string"]) <= asked
     said = shown(open_app(monkeypatch, inside, "model", run=SOME_PLACES)).said
     assert f"of {tested} test strings" in said
     assert f"{sum(times.values()) - tested} more were not tested" in said
@@ -143,9 +136,6 @@ def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
         open_app(monkeypatch, inside, "failing", sweep="sums", run=SOME_PLACES, learned="0")
     )
     assert page.numbers["Solved length"] == "none"
-    page = shown(open_app(monkeypatch, inside, "compare", sweep="sums"))
-    (solved,) = [table for table in page.tables if "median_solved_length" in table]
-    assert solved["median_solved_length"].isna().all()
 
 
 def test_a_report_has_every_wrong_output_beside_its_target(

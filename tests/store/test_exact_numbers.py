@@ -141,19 +141,6 @@ def test_pages_are_about_the_greatest_seed(edge: Store, monkeypatch: pytest.Monk
     assert offered[0].model_seeds == (LAST_SEED - 1,)
 
 
-def test_shares_of_outputs_are_those_of_the_tables(any_db: str, tmp_path: Path) -> None:
-    data = tmp_path / "pairs.jsonl"
-    pairs = [("h i", "HH AY"), ("h o", "HH OW"), ("o", "OW")]
-    data.write_text("\n".join(json.dumps({"tokens": x, "target": y}) for x, y in pairs))
-    store = open_writer(any_db)
-    with api.log_results(store, sweep="theirs", dataset=data) as log:
-        said_ = {"tokens": [x for x, _ in pairs], "prediction": ["HH AY", "HH", "HH OW"]}
-        log.run(model="m", seed=0, predictions=said_)
-    ((edits, tokens),) = rows(store, "SELECT sum(edits), sum(target_tokens) FROM length_score")
-    (row,) = pages.output_shares(open_reader(any_db), [1]).to_dict("records")
-    assert row["token_error_rate"] == int(edits) / int(tokens) == 2 / 5
-
-
 # Accuracies on border pairs and on random strings.
 
 BORDER_SQL = (

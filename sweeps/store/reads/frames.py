@@ -71,6 +71,12 @@ def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ())
     # Never changed, but replaced: pages of several visitors ask at the same time.
     before, kept = _kept.get(db.engine, (None, {}))
     table = kept.get(key) if before == state else None
+    whole = (replace(scope, config_ids=None), tuple(also))
+    if table is None and before == state and whole in kept and scope.config_ids is not None:
+        # Of all that were read: what pages ask of a task need not be read again.
+        every = kept[whole]
+        table = every[every["config_id"].isin(scope.config_ids)].reset_index(drop=True)
+        return _judge(table, selection)
     if table is None:
         table = _read(db, scope, also)
         latest = list(kept.items())[1 - KEPT :] if before == state else []
