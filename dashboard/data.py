@@ -26,7 +26,7 @@ from sweeps.api import Store, failures, open_reader, overlaps, sweeping
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.comparisons import why_unpaired
-from sweeps.api.old_pages import judging_importance, judging_medians, judging_remedies, reading
+from sweeps.api.old_pages import judging_importance, judging_medians, reading
 from sweeps.api.old_pages.database import as_of_now, is_of_one_moment, one_moment
 from sweeps.api.old_pages.reading import Selection
 from sweeps.grid.budgets import BUDGET_FIELDS
@@ -222,18 +222,13 @@ def cached(
 accuracy_by_drawn = cached(reading.accuracy_by_drawn)
 best_shortcuts = cached(reading.best_shortcuts)
 border_accuracies = cached(reading.border_accuracies)
-breaking_strings = cached(reading.breaking_strings)
 budget_models = cached(reading.budget_models, reading.configs_revision)
 causes = cached(reading.causes)
 configurations = cached(reading.configurations)
-count_failing_models = cached(reading.count_failing_models)
 count_runs = cached(reading.count_runs)
-count_string_errors = cached(reading.count_string_errors)
 deciding = cached(reading.deciding, reading.configs_revision)
 error_kinds_by_length = cached(reading.error_kinds_by_length)
-failing_models = cached(reading.failing_models)
 first_wrong_places = cached(reading.first_wrong_positions)
-loops = cached(judging_remedies.loops)
 forgettings = cached(reading.forgettings)
 languages = cached(reading.language_names, reading.configs_revision)
 median_curves = cached(reading.median_curves)

@@ -22,11 +22,11 @@ from dashboard.charts.scales import Drawing
 from dashboard.charts.themes import DARK, LIGHT, apply_theme
 from dashboard.views import budgets, scores
 from dashboard.views.accuracy_by_length import accuracy_by_length
-from dashboard.views.causes import describe_form, describe_not_learned, mechanism_grid
 from dashboard.views.scores import MAX_MODELS, MAX_ROWS
 from dashboard.views.seeds import every_seed, seed_grid
 from dashboard.words import names
 from seqcls.cancellation import check
+from seqcls.interpretability.wording import percent, percents
 from sweeps.api import failures
 from sweeps.api.old_pages.reading import Selection
 
@@ -195,7 +195,7 @@ def by_budget(view: Selection, table: pd.DataFrame) -> Iterator[str]:
 
 
 def mechanisms(
-    failing: pd.DataFrame, cause_rows: pd.DataFrame, named: Mapping[int, str], learned_at: float
+    failing: pd.DataFrame, cause_rows: pd.DataFrame, named: Mapping[int, str]
 ) -> Iterator[str]:
     """What the failing seeds of each configuration fail by, where that is known of any.
 
@@ -203,19 +203,24 @@ def mechanisms(
         failing: a row a failing model: run_id, config_id.
         cause_rows: their causes, as `sweeps.store.reads.explained.causes`.
         named: what configurations are called.
-        learned_at: the accuracy on trained lengths from which on a model has learned.
     """
     if cause_rows.empty:
         return
     table = failures.causes_by_configuration(failing.rename(columns={"run_id": "id"}), cause_rows)
     drawn = table["config_id"].drop_duplicates().head(MAX_ROWS).tolist()
     shown = table[table["config_id"].isin(drawn)]
-    shown = shown.assign(configuration=shown["config_id"].map(named))
-    yield _figure(
-        "mechanisms", mechanism_grid(shown, [named[x] for x in drawn]).to_dict(validate=False)
+    by_cause = pd.DataFrame(
+        {
+            "Configuration": shown["config_id"].map(named),
+            "Cause": shown["mechanism"],
+            "Failing seeds": [f"{n} of {m}" for n, m in shown[["seeds", "failing"]].to_numpy()],
+            "Share (95%)": [
+                f"{percent(x, 0)} ({percents(y, z, 0)})"
+                for x, y, z in shown[["share", "low", "high"]].to_numpy()
+            ],
+        }
     )
-    if said := describe_form(cause_rows) + describe_not_learned(cause_rows, learned_at):
-        yield quiet(said.strip())
+    yield f'<div class="wide">{by_cause.to_html(index=False, border=0)}</div>'
 
 
 def _figure(name: str, spec: dict[str, Any]) -> str:

@@ -134,7 +134,7 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     else:
         said = _left_out(every, wrong, causes, len(tested))
         listed = failing_models.models(every, causes, named, view) if pages is None else ()
-        parts = mechanisms(wrong, causes, named, view.learned_at)
+        parts = mechanisms(wrong, causes, named)
         yield section("Failing seeds", said, *parts, *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None, view))
     picked = models[models["picked"] > 0]

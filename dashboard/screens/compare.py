@@ -12,7 +12,6 @@ from dashboard.text import verbatim
 from dashboard.views import (
     accuracy_by_length,
     budgets,
-    causes,
     configurations,
     importance,
     populations,
@@ -79,7 +78,6 @@ def show() -> None:
     if not _glance(counts, view):
         return
     table = configurations.table(view)
-    configurations.show_story(view, _may_be_explained(counts, view), shortcuts.sentences(table))
     if table.empty:
         picked = " and ".join(filters.describe_picked(view)) or "is tested"
         st.success(f"No model that matches the filters {picked}. Clear them in the sidebar.")
@@ -159,15 +157,6 @@ def _glance(counts: pd.DataFrame, view: Selection) -> bool:
     elif not done:
         st.info("There is no model to compare: training failed for all of these runs.")
     return bool(done)
-
-
-def _may_be_explained(counts: pd.DataFrame, view: Selection) -> bool:
-    """Whether models that match the filters fail, and causes can be found for some of them."""
-    failing = counts[counts["failing"] > 0]
-    # The first mostly decide, and there may be thousands.
-    some = (failing[place : place + AT_ONCE] for place in range(0, len(failing), AT_ONCE))
-    explained = any(len(causes.without_causes(x)) < x["config_id"].nunique() for x in some)
-    return explained and data.count_failing_models(view) > 0
 
 
 def _table(table: pd.DataFrame, view: Selection) -> tuple[pd.DataFrame, bool]:

@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import get_option
 
+from dashboard import background
 from dashboard.server import visitors
 from seqcls.errors import ConfigError, HostError, SeqclsError
 from sweeps.access import READ_ONLY_VARIABLE, is_read_only
@@ -67,8 +68,12 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
     _refuse_others()
     _check_settings()
     _say_what_is_shown()
-    async with in_time():
-        yield
+    background.start()
+    try:
+        async with in_time():
+            yield
+    finally:
+        background.stop()
 
 
 class NoUploads:

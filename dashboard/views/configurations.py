@@ -7,7 +7,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links
+from dashboard import data
 from dashboard.charts.pointing import Named, chart_with_names, naming_tooltips
 from dashboard.charts.scales import (
     model_outcome_color,
@@ -18,12 +18,9 @@ from dashboard.charts.scales import (
 from dashboard.text import verbatim
 from dashboard.views import seeds, shortcuts
 from dashboard.words import names
-from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
-from sweeps.api.old_pages.judging_remedies import Loop
 from sweeps.api.old_pages.reading import Selection
-from sweeps.api.trials import RemedyTrial, sentences, why_left_out
 from sweeps.results import Outcome, ProofResult, why_not_known
 from sweeps.statistics.intervals import wilson
 from sweeps.statistics.populations import CLASS
@@ -290,91 +287,3 @@ def describe_contradiction(named: Sequence[str]) -> str:
         f"Predicted cannot, but not all models fail: {shown}{more}. Either the tested strings "
         "alone are solved, or a condition of the prediction does not hold."
     )
-
-
-# Findings so far: from failing seeds to their cause, to a remedy, to what came of it.
-
-MOST_TOLD = 6
-"""Cards."""
-
-STORY_TITLE = "Findings so far"
-
-
-def show_story(view: Selection, may_be_explained: bool, no_better: Mapping[int, str]) -> None:
-    """Draws a card for each loop, folded to a line, or says what to do next.
-
-    Args:
-        view: which models.
-        may_be_explained: whether some of them fail by causes that may be found.
-        no_better: what is said of the configurations that are no better than a shortcut reader.
-    """
-    loops = data.loops(view)
-    if not loops:
-        if may_be_explained:
-            with st.container(horizontal=True, vertical_alignment="center", key="next_step"):
-                st.caption("It isn't known yet why these models fail.", width="content")
-                st.page_link(links.FAILING_PAGE, label="Find the causes", icon=":material/search:")
-        return
-    named = names.configuration_names([loop.config_id for loop in loops], view)
-    more = f": the {MOST_TOLD} that mended most, of {len(loops)}" if len(loops) > MOST_TOLD else ""
-    st.caption(f"{STORY_TITLE}{more}")
-    with st.container(gap="xxsmall", key="story"):
-        for loop in loops[:MOST_TOLD]:
-            name = verbatim(named[loop.config_id])
-            with st.expander(f":gray[{name}] · {story_sentence(loop)}"):
-                _card(loop, name, no_better.get(loop.config_id))
-
-
-def _card(loop: Loop, name: str, no_better: str | None) -> None:
-    small = [name, *([] if no_better is None else [verbatim(f"{no_better}.")])]
-    st.markdown("  \n".join([story_sentence(loop), *(f":small[{text}]" for text in small)]))
-    sweeps, number = data.sweeps_of_run(loop.run_ids[0])[:1], len(loop.run_ids)
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.page_link(
-            links.FAILING_PAGE,
-            label=f"{number} failing seed{'' if number == 1 else 's'}",
-            icon=":material/error:",
-            query_params={"sweep": sweeps, "mechanism": loop.mechanism},
-            help="The seeds that fail by this cause.",
-        )
-        links.to_model(loop.run_ids[0], "Why")
-        if loop.best is None:
-            return
-        links.to_model(loop.best.run_ids[0], "With the remedy")
-        if st.button("Compare", key=f"loop {loop.config_id} {loop.mechanism}", type="tertiary"):
-            tried = data.sweeps_of_run(loop.best.run_ids[0])[:1]
-            links.to_compare({}, sweeps=[*sweeps, *tried])
-
-
-def story_sentence(loop: Loop) -> str:
-    """From the seeds to what came of it, as Markdown."""
-    seeds = f"{len(loop.run_ids)} of {loop.finished} seeds"
-    if loop.explained < loop.failing:
-        seeds = (
-            f"{len(loop.run_ids)} of {loop.explained} failing seeds whose causes are known, of "
-            f"{loop.failing} that fail"
-        )
-    cause = f"*{verbatim(loop.mechanism)}* in {seeds}"
-    if loop.best is not None:
-        return f"{cause} → {_format_changes(loop.best)} → **{_outcome(loop.best)}**"
-    if loop.trials:
-        said = verbatim("; ".join(sentences(loop.trials[0])))
-        return f"{cause} → try {verbatim(loop.trials[0].suggestion.text)}: {said}"
-    return f"{cause} → no known remedy applies"
-
-
-def _format_changes(tried: RemedyTrial) -> str:
-    changes = tried.suggestion.fields.items()
-    return ", ".join(verbatim(f"{name}={value}") for name, value in changes)
-
-
-def _outcome(tried: RemedyTrial) -> str:
-    mended, seeds = sum(tried.results.values()), len(tried.results)
-    mechanism = tried.suggestion.mechanism
-    why = why_left_out(mechanism)
-    left_out = f", {tried.left_out[0]} {why}" if tried.left_out[0] else ""
-    if tried.comparison is not None and not tried.comparison.paired:
-        lack = "have not learned" if mechanism == NOT_LEARNED else "fail"
-        return f"{seeds - mended} of {seeds} seeds {lack} with it{left_out}"
-    of = "" if mended in (0, seeds) else f" of {seeds}"
-    return f"{mended}{of} mended, {tried.broken} broken{left_out}"

@@ -3,7 +3,6 @@
 What belongs together stands in a file of its own in `sweeps.store.reads`.
 """
 
-from sweeps.api.old_pages.breaking_strings import breaking_strings
 from sweeps.api.old_pages.budgets import learned_by_budget, trained_further
 from sweeps.api.old_pages.curves import Measure, losses_in_training, median_curves, newest_losses
 from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
@@ -11,9 +10,7 @@ from sweeps.api.old_pages.overview import (
     Note,
     configs_revision,
     configurations,
-    count_failing_models,
     count_runs,
-    failing_models,
     members_revision,
     memberships,
     model,
@@ -102,19 +99,16 @@ __all__ = [
     "best_shortcut",
     "best_shortcuts",
     "border_accuracies",
-    "breaking_strings",
     "budget_models",
     "causes",
     "configs",
     "configs_revision",
     "configurations",
-    "count_failing_models",
     "count_runs",
     "count_string_errors",
     "deciding",
     "epochs",
     "error_kinds_by_length",
-    "failing_models",
     "failures",
     "find_run",
     "first_wrong_positions",
