@@ -12,9 +12,9 @@ from streamlit.starlette import App
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.append(root)
 
-from dashboard import concurrent_changes, data, filters, layout, old_addresses, page, style
+from dashboard import data, filters, layout, old_addresses, page, style
 from dashboard.live import route
-from dashboard.server import first_page, serving, visitors
+from dashboard.server import serving
 from dashboard.training import sidebar
 from seqcls.errors import SeqclsError
 from sweeps.api.old_pages.reading import limit_reads
@@ -48,8 +48,8 @@ def draw() -> None:
     st.set_page_config(page_title=f"{shown.title} · seqcls", layout="wide")
     st.html(layout.STYLE if shown.title == "Model" else style.CSS)
     limit_reads(data.PAGE_SECONDS)
-    with visitors.drawing(), concurrent_changes.redraw_if_changed(), data.explaining():
-        unknown = filters.unknown_in_link() if shown.title in FILTERED else []
+    with data.at_one_moment(), data.explaining():
+        unknown = filters.unknown_in_link()
         with st.sidebar:
             _show_sidebar(shown.title)
         for sentence in unknown:
@@ -60,7 +60,8 @@ def draw() -> None:
 
 def _show_sidebar(title: str) -> None:
     try:
-        if title in FILTERED:
+        # Drawn on every page: a browser's Back would else lead through states without them.
+        with st.container() if title in FILTERED else st.expander("Filters of other pages"):
             filters.show()
     except SeqclsError:
         # The page says what is the case.
@@ -73,7 +74,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # No page is being drawn: Streamlit looks for the server in this file.
     app = App(
         __file__,
-        routes=[*first_page.ROUTES, *route.ROUTES],
+        routes=[*route.ROUTES],
         lifespan=serving.lifespan,
         middleware=[Middleware(serving.OwnPages), Middleware(serving.NoUploads)],
         on_script_error=serving.hide_from_visitors,

@@ -29,7 +29,7 @@ class CauseFinder:
     def __init__(self) -> None:
         self._wanted: list[int] = []
         self._tried: set[int] = set()
-        """Of which there will be no causes, if there are none by now."""
+        """Models that were looked into: those without causes by now get none."""
         self._seen: object = None
         """The state of the database in which nothing was left to be done."""
         self._ends = threading.Event()

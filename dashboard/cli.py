@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from seqcls.errors import ConfigError
+from sweeps.api import open_reader
 from sweeps.cli.app import app, main
 from sweeps.cli.model import model
 from sweeps.cli.parameters import Asked, Db
+from sweeps.cli.printing import Answer
 from sweeps.cli.results import results
 
 __all__ = ["app", "main"]
@@ -44,21 +46,23 @@ def report(
     site: Path | None = None,
     db: Db = None,
     force: bool = False,
-) -> None:
-    """Write tables, charts, failing strings and causes of sweeps to one HTML file to email.
+) -> Answer:
+    """Say what the pages say of sweeps; or write it, with charts and strings, to an HTML file.
 
     Args:
         names: names of sweeps.
-        out: the file, such as heads.html.
+        out: the file to email, such as heads.html; without one, the answers are printed.
         site: instead of a file, a folder: an index page that compares sweeps, and a report for
             each.
     """
-    from dashboard.report.command import write_report, write_site
+    from dashboard.report.command import shown, write_report, write_site
 
     sweeps = [*(names or ()), *chosen.pop("sweeps", ())]
     if site is not None and out is None:
-        write_site(db, site, sweeps, chosen, force=force)
-    elif out is not None and site is None and sweeps:
-        write_report(db, sweeps, out, chosen, force=force)
-    else:
-        raise ConfigError("expected sweeps with --out heads.html, or --site FOLDER")
+        said = write_site(db, site, sweeps, chosen, force=force)
+        return Answer({"folder": str(site)}, [said])
+    if site is not None or not sweeps:
+        raise ConfigError("expected sweeps, perhaps with --out heads.html; or --site FOLDER")
+    if out is None:
+        return shown(open_reader(db), sweeps, chosen)
+    return Answer({"file": str(out)}, [write_report(db, sweeps, out, chosen, force=force)])

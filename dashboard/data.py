@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import streamlit as st
 
-from dashboard.server.shared_answers import ANSWERS
 from dashboard.text import error_text, without_folder
 from seqcls.errors import (
     PluginError,
     PluginMissingError,
     SeqclsError,
-    StoreBusyError,
-    StoreLostError,
     StoreMissingError,
     VisitorError,
 )
@@ -27,11 +24,10 @@ from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.comparisons import why_unpaired
 from sweeps.api.old_pages import judging_importance, judging_medians, reading
-from sweeps.api.old_pages.database import as_of_now, is_of_one_moment, one_moment
+from sweeps.api.old_pages.database import one_moment
 from sweeps.api.old_pages.reading import Selection
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.grid.spec import parse_spec
-from sweeps.processes import retry_lost
 from sweeps.results import GENERALIZING, JUDGED_BEYOND, Outcome, OutcomeCounts
 from sweeps.statistics import populations as population_statistics
 from sweeps.work import progress as progressing
@@ -44,14 +40,16 @@ if TYPE_CHECKING:
 PAGE_SECONDS = 30.0
 """What a page asks the database takes no longer."""
 
+MOST_BYTES = "1GiB"
+"""The size of all answers at most; of a hundred thousand models, the largest take 7 MB, of a
+million 70."""
+
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 
-_revisions: ContextVar[dict[Any, Any] | None] = ContextVar("revisions", default=None)
-
-
-_store: ContextVar[Store | None] = ContextVar("store", default=None)
+_moment: ContextVar[dict[Any, Any] | None] = ContextVar("moment", default=None)
+"""Revisions that were read within a block of one moment."""
 
 
 def sorted_values(column: pd.Series) -> list[Any]:
@@ -61,92 +59,30 @@ def sorted_values(column: pd.Series) -> list[Any]:
     return sorted(known) if plain else sorted(known, key=str)
 
 
-@contextmanager
-def reading_from(store: Store) -> Iterator[None]:
-    """A block whose queries go to this database, not to that of the environment."""
-    before = _store.set(store)
-    try:
-        yield
-    finally:
-        _store.reset(before)
-
-
 def reader() -> Store:
-    """The database to query: that of a block of `reading_from`, else that of the environment."""
-    return _store.get() or open_reader()
+    """The database that pages show."""
+    return open_reader()
 
 
 @contextmanager
-def at_one_revision() -> Iterator[None]:
+def at_one_moment() -> Iterator[None]:
     """A block that reads the database as it is at one moment, and its revision once.
 
-    A page makes dozens of queries, whose answers are remembered and have to agree with each other:
-    they are read in one transaction, and kept under the revision that it has. Reading the revision
-    for each would take longer than drawing the page, too. A nested block is part of the outer one.
+    A page makes dozens of queries, whose answers are kept and have to agree with each other: they
+    are read in one transaction, and kept under the revision that it has.
     """
-    if _revisions.get() is not None:
+    if _moment.get() is not None:
         yield
         return
-    before = _revisions.set({})
+    before = _moment.set({})
     try:
         with ExitStack() as moment:
+            # What is wrong with the database the first query says, where the page can show it.
             with suppress(SeqclsError):
-                store = reader()
-                moment.enter_context(reading_from(store))
-                moment.enter_context(one_moment(store))
-                revision(store)
-                revision(store, which_file)
+                moment.enter_context(one_moment(reader()))
             yield
     finally:
-        _revisions.reset(before)
-
-
-def is_outdated() -> bool:
-    """Whether the database is no longer as it was when the block of one revision began."""
-    seen = _revisions.get()
-    if seen is None:
-        return False
-    try:
-        with as_of_now():
-            store = reader()
-            return any(
-                (store.location, of) in seen and seen[store.location, of] != of(store)
-                for of in (reading.revision, which_file)
-            )
-    except SeqclsError:
-        return bool(seen)
-
-
-def revision(store: Store, of: Callable[[Store], Any] = reading.revision) -> Any:
-    """Which state of the database the page shows."""
-    seen = _revisions.get()
-    if seen is None:
-        return of(store)
-    key = (store.location, of)
-    if key not in seen:
-        seen[key] = of(store)
-    return seen[key]
-
-
-def which_file(store: Store) -> tuple[Any, ...]:
-    """Which file is read, whatever is written into it: one that takes its place is another."""
-    number = None
-    if store.path is not None:
-        # Where it is gone by now, its query says so.
-        with suppress(OSError):
-            number = store.path.stat().st_ino
-    return store.location, number
-
-
-def _which(store: Store) -> tuple[Any, ...]:
-    """The database as it is read: another file in its place is another."""
-    file = None
-    if store.path is not None:
-        with suppress(OSError):
-            status = store.path.stat()
-            # A copy over it keeps its number.
-            file = (status.st_size, status.st_mtime_ns)
-    return *which_file(store), file
+        _moment.reset(before)
 
 
 def state_shown(of: Callable[[Store], Any] = reading.revision) -> tuple[Any, ...]:
@@ -155,8 +91,31 @@ def state_shown(of: Callable[[Store], Any] = reading.revision) -> tuple[Any, ...
     Args:
         of: gives the revision of what is read.
     """
-    store = reader()
-    return revision(store, _which), revision(store, of)
+    store, seen = reader(), _moment.get()
+    key = (store.location, of)
+    if seen is None:
+        return which_file(store), of(store)
+    if key not in seen:
+        seen[key] = (which_file(store), of(store))
+    found: tuple[Any, ...] = seen[key]
+    return found
+
+
+def which_file(store: Store) -> tuple[Any, ...]:
+    """Which file is read, whatever is written into it: one that takes its place is another."""
+    file = None
+    if store.path is not None:
+        # Where it is gone by now, its query says so.
+        with suppress(OSError):
+            status = store.path.stat()
+            # A copy over it keeps its number.
+            file = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return store.location, file
+
+
+@st.cache_data(max_size=MOST_BYTES, show_spinner=False)
+def _kept(key: str, _ask: Callable[[], Any]) -> Any:  # noqa: ARG001, it is the key
+    return _ask()
 
 
 def shared(
@@ -166,39 +125,21 @@ def shared(
     """A function whose answers all sessions share until what they are made of changes.
 
     Args:
-        function: of a module; depends on nothing but the database and its arguments, which are
-            hashable or lists of what is.
+        function: of a module; depends on nothing but the database and its arguments, whose texts
+            tell them apart.
         of: gives the revision of what it reads.
     """
 
     @wraps(function)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        given = (*args, *sorted(kwargs.items()))
-        hashable = tuple(tuple(x) if isinstance(x, list) else x for x in given)
-        name = f"{function.__module__}.{function.__qualname__}"
-        with at_one_revision():
-
-            def read() -> Answer:
-                key = (name, *state_shown(of), hashable)
-                return ANSWERS.answer(
-                    key, partial(_of_one_revision, of, partial(function, *args, **kwargs))
-                )
-
-            return retry_lost(read)
+        with at_one_moment():
+            name = f"{function.__module__}.{function.__qualname__}"
+            # As a text, ten thousand numbers are hashed in a millisecond.
+            key = repr((name, state_shown(of), args, sorted(kwargs.items())))
+            answer: Answer = _kept(key, partial(function, *args, **kwargs))
+            return answer
 
     return ask
-
-
-def _of_one_revision(of: Callable[[Store], Any], make: Callable[[], Answer]) -> Answer:
-    """An answer, unless the database changed before it was read.
-
-    Raises:
-        StoreBusyError: it did, and so the answer is not of the revision that the page shows.
-    """
-    answer, store = make(), reader()
-    if not is_of_one_moment(store) and of(store) != revision(store, of):
-        raise StoreBusyError(f"{store.name!r}: it was written while it was read; try again")
-    return answer
 
 
 def cached(
@@ -425,19 +366,6 @@ def progress() -> list[SweepProgress]:
     return progressing.progress(reader(), sweep_counts())
 
 
-def explain(error: SeqclsError) -> None:
-    """Says on the page what is the case with the database and what to do.
-
-    Raises:
-        SeqclsError: the error itself, where the database has changed since the page began: what
-            its first answers name may be gone; and where the connection was lost.
-            `redraw_if_changed` draws the page anew.
-    """
-    if is_outdated() or (isinstance(error, StoreLostError) and _revisions.get() is not None):
-        raise error
-    say(error)
-
-
 def say(error: SeqclsError) -> None:
     """Says on the page what is the case with the database, and nothing else."""
     if isinstance(error, StoreMissingError):
@@ -461,7 +389,7 @@ def say(error: SeqclsError) -> None:
 
 
 @contextmanager
-def explaining(says: Callable[[SeqclsError], None] = explain) -> Iterator[None]:
+def explaining(says: Callable[[SeqclsError], None] = say) -> Iterator[None]:
     """A block, or as a decorator a function, in place of which the page says why it failed."""
     try:
         yield

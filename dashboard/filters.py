@@ -9,6 +9,8 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.text import verbatim
+from dashboard.words.tasks import task_name as task_name
+from dashboard.words.tasks import task_names
 from seqcls.config import default_fields
 from seqcls.imported import PREFIX
 from sweeps.api.old_pages.reading import Note, Selection
@@ -75,17 +77,6 @@ def tasks_of(selection: Selection) -> list[str]:
     return [str(task) for task in number.value_counts().index] if len(counts) else []
 
 
-def task_name(task: str) -> str:
-    """A task as people write it: without the names of its settings and without usual values."""
-    name, *settings = task.split(", ")
-    values = dict(x.split("=", 1) for x in settings if "=" in x)
-    if name == "regular":
-        return values.get("pattern", name)
-    usual = {x: str(y).lower() for x, y in default_fields().items()}
-    more = [f"{x} {y}" for x, y in values.items() if x != "alphabet" and y != usual.get(x)]
-    return ", ".join([name, *more]).replace("_", " ")
-
-
 def describe() -> str:
     """What is chosen beside the task, in a line, for titles of figures and files."""
     chosen = current()
@@ -121,9 +112,7 @@ def _choose_task(place: Any, known: Sequence[str], *, is_any: bool) -> str:
     """
     several = 1 < len(known) <= MOST_TASKS
     usual = EVERY if several and is_any else next(iter(known), "")
-    names = {task: task_name(task) for task in known}
-    if len({*names.values()}) < len(names):
-        names = {task: task for task in known}
+    names = task_names(known)
     names |= {EVERY: "Every task, one below the other"} if several else {}
     offered = [*([EVERY] if several else []), *known]
     chosen = place.selectbox(

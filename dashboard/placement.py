@@ -18,7 +18,7 @@ from dashboard.charts.legend import Key, deduplicate_legends, legend, split_pane
 from dashboard.charts.parts import TokenDrawing, alone, at_own_size
 from dashboard.charts.scales import Drawing
 from dashboard.charts.themes import DARK, LIGHT, Ground, apply_theme, describe_chart, title_of
-from dashboard.server.shared_answers import ANSWERS
+from dashboard.server.opened_models import MODELS
 from dashboard.text import verbatim
 from seqcls.cancellation import check
 
@@ -63,7 +63,7 @@ def build(builder: Callable[..., Drawing], *given: Any) -> dict[str, Any]:
     # Copies: pandas joins columns of one type in memory when they are first computed with.
     frames = [x.copy() if isinstance(x, pd.DataFrame) else x for x in given]
     data = sha256(pickle.dumps((frames, on), pickle.HIGHEST_PROTOCOL)).digest()
-    return ANSWERS.answer((name, data), lambda: _with_bytes(_spec(builder(*given), on)))
+    return MODELS.answer((name, data), lambda: _with_bytes(_spec(builder(*given), on)))
 
 
 def _with_bytes(spec: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ CSS = """<style>
 [data-testid=stBottomBlockContainer] {
   max-width: 1240px; padding: .75rem 2rem 1rem;
   border-top: 1px solid rgba(128, 128, 128, .25); }
-.st-key-guide .stMarkdown p { max-width: 70ch; }
+.st-key-guide { max-width: 960px; }
 @media (max-width: 640px) { .stMain .stMainBlockContainer { padding: 3.5rem 1rem 3rem; } }
 @media print {
   .stSidebar, .stAppHeader, .stToolbar { display: none !important; }

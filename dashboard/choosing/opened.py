@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.figures.history import History, Traces
-from dashboard.server.shared_answers import MODELS
+from dashboard.server.opened_models import MODELS
 from dashboard.server.visitors import ask
 from dashboard.text import error_text, verbatim
 from seqcls.config import RunConfig

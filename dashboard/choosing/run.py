@@ -284,4 +284,4 @@ def show_missing(error: SeqclsError) -> None:
         st.error("This run has no model to show.")
         st.code(error_text(error), language=None, wrap_lines=True)
     else:
-        data.explain(error)
+        data.say(error)

@@ -1,5 +1,198 @@
-"""The page of its question."""
+"""How does a small Transformer fail? `guide.md`, its numbers and figures filled in."""
 
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
 import streamlit as st
 
-st.title("How does a small Transformer fail?", anchor=False)
+from dashboard import data, page
+from dashboard.choosing.opened import OpenedModel, open_model
+from dashboard.figures.gallery import figures
+from dashboard.guide import models, sections
+from dashboard.guide.models import (
+    DEFAULT,
+    ENUMERATED,
+    MORE_HEADS,
+    SMALLER_OUTPUTS,
+    SMALLER_START,
+    WIDER,
+)
+from dashboard.section import Section
+from dashboard.text import error_text
+from dashboard.views.ablation import pruned
+from dashboard.views.families import answers_of
+from dashboard.views.why import draw_figures, explained
+from seqcls.errors import SeqclsError, StoreMissingError
+from seqcls.interpretability.sentences import explanation_text, family_text
+from sweeps.access import is_read_only
+from sweeps.api import find_run, open_reader
+
+_BLANK = re.compile(r"\{\{ (.*?) \}\}")
+
+
+def _open(sweep: str, seed: int) -> OpenedModel:
+    return open_model(models.find(open_reader(), sweep, seed))
+
+
+# Numbers, by the names of their blanks.
+
+
+def _logit(string: str) -> str:
+    network = _open(DEFAULT, 5).network
+    return f"{float(network.logits(network.counts((string,)))[0]):.4f}"
+
+
+def _leads(seed: int) -> str:
+    scores = _open(DEFAULT, seed).network.scores[:, 0, 1:3]
+    leads = scores[:, 0] - scores[:, 1]
+    told = "; ".join(
+        f"head {head} scores {'a' if lead > 0 else 'b'} higher by {abs(lead):.2f}, so that one "
+        f"weighs as much as {np.exp(min(abs(lead), 700)):,.0f} of the other"
+        for head, lead in enumerate(leads.tolist())
+    )
+    return f"{told}."
+
+
+def _explained(sweep: str, string: str) -> str:
+    return " ".join(explanation_text(explained(_open(sweep, 2), string))[:2])
+
+
+def _spare_heads() -> str:
+    steps = pruned(_open(MORE_HEADS, 0), "zero", ("head",))
+    spare = sum(step.errors <= steps[0].errors for step in steps[1:])
+    return (
+        f"of the {len(steps) - 1} of seed 0, {spare} can go, the cheapest first, before the test "
+        "shows an error more."
+    )
+
+
+def _failing(sweep: str) -> str:
+    return models.failing(open_reader(), sweep)
+
+
+NUMBERS: dict[str, Callable[[], str]] = {
+    "all_models": lambda: models.learned_sentence(open_reader()),
+    "logit_aac": partial(_logit, "aac"),
+    "logit_baac": partial(_logit, "baac"),
+    "leads_right": partial(_leads, 5),
+    "leads_wrong": partial(_leads, 2),
+    "explain_dilution": partial(_explained, DEFAULT, "ab{100}c{55}"),
+    "explain_interference": partial(_explained, DEFAULT, "bbc{152}"),
+    "explain_missing": partial(_explained, SMALLER_START, "b{5}c{5}"),
+    "failing_enumerated": partial(_failing, ENUMERATED),
+    "failing_wider": partial(_failing, WIDER),
+    "failing_smaller_start": partial(_failing, SMALLER_START),
+    "failing_smaller_outputs": partial(_failing, SMALLER_OUTPUTS),
+    "failing_more_heads": partial(_failing, MORE_HEADS),
+    "seed_by_seed": lambda: models.seed_by_seed(open_reader()),
+    "spare_heads": _spare_heads,
+}
+
+
+# Figures, likewise.
+
+
+def _compared(*sweeps: str, number: int) -> None:
+    key = f"guide {' '.join(sweeps)}"
+    found: Section = data.cached(sections.compared)(sweeps)
+    found = replace(found, caption=f"Figure {number}. {found.caption}")
+    if (run := page.render(found, key, heading=False)) is not None:
+        page.to_model(int(run))
+
+
+def _states(sweep: str, seed: int, strings: tuple[str, ...], *own: int, number: int) -> None:
+    model = _open(sweep, seed)
+    heads = range(model.config.num_attention_heads)
+    drawn = figures(model.traces(strings), model.epoch, heads, own)
+    numbered = (replace(figure, number=number) for figure in drawn)
+    draw_figures(numbered, f"guide_{sweep}_{seed}_{own}")
+
+
+def _family(seed: int, number: int) -> None:
+    curve: Any = answers_of(_open(DEFAULT, seed), "ab{n}")
+    points = pd.DataFrame({"n": curve.n, "logit": curve.logits})
+    points["right"] = (curve.logits > 0) == curve.labels
+    changes = [change.n for change in curve.changes[:3]]
+    says = f"Figure {number}. Seed {seed}. {' '.join(family_text(curve))}"
+    page.render(sections.family(points, changes, says), f"guide family {seed}", heading=False)
+
+
+TWO = ("aac", "baac")
+FOUR = ("aac", "ab", "ab{100}c{55}", "bbc{152}")
+
+FIGURES: dict[str, Callable[..., None]] = {
+    "every_sweep": partial(_compared, DEFAULT, WIDER, SMALLER_START, MORE_HEADS, ENUMERATED),
+    "weights": partial(_states, DEFAULT, 5, TWO, 8),
+    "boundary": partial(_states, DEFAULT, 5, TWO, 10, 13),
+    "family_right": partial(_family, 5),
+    "family_wrong": partial(_family, 2),
+    "values": partial(_states, DEFAULT, 2, FOUR, 6, 7),
+    "data": partial(_compared, DEFAULT, ENUMERATED),
+    "start": partial(_compared, DEFAULT, WIDER, SMALLER_START, SMALLER_OUTPUTS),
+    "both_heads": partial(_states, SMALLER_START, 2, ("b", "ab"), 8),
+    "heads": partial(_compared, SMALLER_START, MORE_HEADS),
+}
+
+
+def _number(blank: re.Match[str]) -> str:
+    """A number as Markdown; where its model is not here, that this is so."""
+    try:
+        return page.markdown(NUMBERS[blank[1]]())
+    except StoreMissingError:
+        raise
+    except SeqclsError as error:
+        return page.markdown(f"(not known: {error_text(error)})")
+
+
+def _figure(name: str, number: int) -> None:
+    try:
+        FIGURES[name](number=number)
+    except StoreMissingError:
+        raise
+    except SeqclsError as error:
+        st.info(page.markdown(f"It cannot be shown: {error_text(error)}"))
+
+
+def _link(address: str) -> None:
+    run, _, query = address.partition("?")
+    named = dict(part.split("=", 1) for part in query.split("&"))
+    try:
+        run_id = str(find_run(open_reader(), run))
+    except SeqclsError:
+        return
+    label, icon = f"Look into {run}", ":material/arrow_forward:"
+    st.page_link(page.MODEL, label=label, icon=icon, query_params={"run": run_id, **named})
+
+
+def show() -> None:
+    """Draws the page."""
+    st.title("How does a small Transformer fail?", anchor=False)
+    if models.whole_report(open_reader()).empty:
+        st.info(
+            "This database has none of the report's models, which this guide is about. "
+            "`seqcls sweep report` trains them, in about a minute."
+        )
+        if not is_read_only():
+            label = "Train them"
+            st.page_link(page.NEW_SWEEP, label=label, query_params={"start": "report"})
+        return
+    text, number = Path(__file__).with_name("guide.md").read_text(encoding="utf-8"), 0
+    with st.container(key="guide"):
+        for part in re.split(r"^\{\{ ((?:figure|open) .*) \}\}$", text, flags=re.MULTILINE):
+            kind, _, rest = part.partition(" ")
+            if kind == "figure":
+                number += 1
+                _figure(rest, number)
+            elif kind == "open":
+                _link(rest)
+            elif part.strip():
+                st.markdown(_BLANK.sub(_number, part))
+
+
+show()

@@ -1,10 +1,7 @@
 """The address under which a page asks about the string that is being typed, and the answers."""
 
 import json
-import time
-from collections import OrderedDict
 from collections.abc import Iterator
-from threading import Lock
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -14,13 +11,12 @@ from starlette.responses import JSONResponse
 
 from dashboard import data
 from dashboard.charts.readout import DRAWN
-from dashboard.server.first_page import BelowBase
-from dashboard.server.shared_answers import MODELS
-from dashboard.server.visitors import VisitorBudget, budget_seconds
+from dashboard.server.opened_models import MODELS
+from dashboard.server.serving import BelowBase
+from dashboard.server.visitors import one_question
 from dashboard.text import error_text
 from seqcls.errors import ConfigError, InvalidStringError, SeqclsError, VisitorError
 from seqcls.interpretability.trained_model import Answer, TrainedModel
-from sweeps.access import is_read_only
 from sweeps.api import open_reader
 from sweeps.api.old_pages import reading
 
@@ -177,18 +173,7 @@ def _parts(values: Any, reach: float) -> list[int]:
 MOST_BYTES = 8_192
 """The size of a question at most."""
 
-WAIT_SECONDS = 5.0
-"""For the questions of others: one is answered at a time."""
-
-MOST_VISITORS = 1_000
-"""Addresses whose budget is known; whoever asked longest ago is forgotten first."""
-
 EXPECTED = 'expected {"run": 1, "epoch": 2, "string": "ab"}'
-
-
-_turn = Lock()
-_budgets: OrderedDict[str, VisitorBudget] = OrderedDict()
-"""Budgets of the addresses that asked a read-only page; who holds the turn may touch them."""
 
 
 async def live(request: Request) -> JSONResponse:
@@ -197,8 +182,7 @@ async def live(request: Request) -> JSONResponse:
         run_id, epoch, string = await _question(request)
     except ValueError as error:
         return _refuse(400, str(error))
-    address = request.client.host if request.client else ""
-    return await run_in_threadpool(_answer, address, run_id, epoch, string)
+    return await run_in_threadpool(_answer, run_id, epoch, string)
 
 
 ROUTES = [BelowBase("/live", live, methods=["POST"])]
@@ -221,32 +205,14 @@ async def _question(request: Request) -> tuple[int, int | None, str]:
     return run_id, epoch, string
 
 
-def _answer(address: str, run_id: int, epoch: int | None, string: str) -> JSONResponse:
-    if not _turn.acquire(timeout=WAIT_SECONDS):
-        return _refuse(503, "The server is busy. Try again in a moment.")
-    budget = _budget(address)
-    began = time.monotonic()
+def _answer(run_id: int, epoch: int | None, string: str) -> JSONResponse:
     try:
-        budget.check()
-        return JSONResponse(dict(look(_model(run_id, epoch), string)))
+        with one_question():
+            return JSONResponse(dict(look(_model(run_id, epoch), string)))
     except VisitorError as error:
-        return _refuse(429, str(error))
+        return _refuse(503, str(error))
     except SeqclsError as error:
         return _refuse(422, error_text(error))
-    finally:
-        budget.charge(time.monotonic() - began)
-        _turn.release()
-
-
-def _budget(address: str) -> VisitorBudget:
-    """What an address may have computed; as much as there is where the page is its user's own."""
-    if not is_read_only():
-        return VisitorBudget(float("inf"))
-    budget = _budgets.setdefault(address, VisitorBudget(budget_seconds()))
-    _budgets.move_to_end(address)
-    if len(_budgets) > MOST_VISITORS:
-        _budgets.popitem(last=False)
-    return budget
 
 
 def _model(run_id: int, epoch: int | None) -> TrainedModel:

@@ -11,9 +11,9 @@ from seqcls.text import as_argument
 from sweeps.api import Store, open_reader
 from sweeps.api.old_pages import reading
 from sweeps.api.selecting import selection_of
+from sweeps.cli.printing import Answer, Table
 from sweeps.files import refuse_taken, whole_files
 from sweeps.results import LEARNED_AT
-from sweeps.terminal import say
 
 
 def write_report(
@@ -23,8 +23,8 @@ def write_report(
     chosen: Mapping[str, Any],
     *,
     force: bool = False,
-) -> None:
-    """Writes the report of sweeps, and says where.
+) -> str:
+    """Writes the report of sweeps; where, in a sentence.
 
     Args:
         db: the database.
@@ -43,37 +43,66 @@ def write_report(
     text = written(open_reader(db), *sweeps, **chosen)
     with whole_files(out.parent, force=force) as new:
         (new / out.name).write_text(text, encoding="utf-8")
-    say(f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file.")
+    return f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file."
 
 
-def written(store: Store, *sweeps: str, beside: bool = False, **chosen: Any) -> str:
+def shown(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> Answer:
+    """What the report of sweeps says, for a terminal or as records.
+
+    Raises:
+        UnknownRunError: there is no such sweep, or nothing of them is trained yet.
+    """
+    # Imported where it is used: charts take a second to load.
+    from dashboard.report.contents import task_sections
+    from dashboard.words.columns import as_text
+
+    selection = selection_of(store, sweeps, **chosen)
+    models = reading.models(store, selection)
+    if not (models["picked"] > 0).any():
+        raise _nothing_to_report(sweeps, chosen)
+    records: list[dict[str, Any]] = []
+    parts: list[str | Table] = []
+    for task, _, sections in task_sections(store, selection, models):
+        records += [{"task": task, **section.record()} for section in sections]
+        for section in sections:
+            title = section.title or task
+            parts += [sentence.replace("`", "") for sentence in section.says]
+            if section.table is not None and len(section.table):
+                parts.append(Table(as_text(section.table), title))
+    return Answer(records, parts)
+
+
+def written(store: Store, *sweeps: str, **chosen: Any) -> str:
     """The report of sweeps, which `sweeps.api.report` hands out.
 
     Args:
         store: the database.
         *sweeps: their names.
-        beside: as `dashboard.report.sweep_report.report`.
         **chosen: which of their runs, as for `sweeps.api.selecting.selection_of`.
 
     Raises:
         UnknownRunError: there is no such sweep, or nothing of them is trained yet.
     """
-    view = selection_of(store, sweeps, **chosen)
+    selection = selection_of(store, sweeps, **chosen)
     quieten()
     # Imported where it is used: charts take a second to load.
-    from dashboard.report.sweep_report import report
+    from dashboard.report.contents import report
 
-    text = report(store, view, only=_describe(chosen), beside=beside)
+    text = report(store, selection, only=_describe(chosen))
     if text is None:
-        named = ", ".join(map(repr, sweeps))
-        what = f"sweep {named} has" if len(sweeps) == 1 else f"sweeps {named} have"
-        if _describe(chosen):
-            raise UnknownRunError(f"{what} no finished run that is chosen; leave out an option")
-        raise UnknownRunError(
-            f"{what} no finished run to report on; `seqcls status {as_argument(sweeps[0])}` says "
-            "how far it is"
-        )
+        raise _nothing_to_report(sweeps, chosen)
     return text
+
+
+def _nothing_to_report(sweeps: Sequence[str], chosen: Mapping[str, Any]) -> UnknownRunError:
+    named = ", ".join(map(repr, sweeps))
+    what = f"sweep {named} has" if len(sweeps) == 1 else f"sweeps {named} have"
+    if _describe(chosen):
+        return UnknownRunError(f"{what} no finished run that is chosen; leave out an option")
+    return UnknownRunError(
+        f"{what} no finished run to report on; `seqcls status {as_argument(sweeps[0])}` says how "
+        "far it is"
+    )
 
 
 def _describe(chosen: Mapping[str, Any]) -> str:
@@ -107,8 +136,8 @@ def write_site(
     chosen: Mapping[str, Any],
     *,
     force: bool = False,
-) -> None:
-    """Writes the pages of sweeps, and says where.
+) -> str:
+    """Writes the pages of sweeps; where, in a sentence.
 
     Args:
         db: the database.
@@ -127,31 +156,30 @@ def write_site(
         for name, text in pages.items():
             (new / name).write_text(text, encoding="utf-8")
     size = sum(len(text.encode()) for text in pages.values())
-    say(f"{folder}: {len(pages) - 2} sweeps and {INDEX}, {size // 1024:,} KiB.")
+    return f"{folder}: {len(pages) - 1} sweeps and {INDEX}, {size // 1024:,} KiB."
 
 
 def _pages(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> dict[str, str]:
     """The text of each file."""
     # Imported where it is used: charts take a second to load.
-    from dashboard.report.document import ENGINE, engine
-    from dashboard.report.sweep_report import report
+    from dashboard.report.contents import report
 
     quieten()
     texts: dict[str, str] = {}
     files: dict[str, str] = {}
     for name in dict.fromkeys(sweeps or reading.specifications(store)):
         try:
-            text = written(store, name, beside=True, **chosen)
+            text = written(store, name, **chosen)
         except UnknownRunError:
             if sweeps:
                 raise
             continue  # Nothing of it is trained yet.
         files[name] = f"sweep_{len(files) + 1}_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:60]}.html"
         texts[files[name]] = text
-    view, only = selection_of(store, list(files), **chosen), _describe(chosen)
-    index = report(store, view, title=TITLE, only=only, pages=files, beside=True) if files else None
+    selection, only = selection_of(store, list(files), **chosen), _describe(chosen)
+    index = report(store, selection, title=TITLE, only=only, pages=files) if files else None
     if index is None:
         raise UnknownRunError(
             f"{store.name!r} has no finished run to show; `seqcls status` says how far they are"
         )
-    return {INDEX: index, ENGINE: engine(), **texts}
+    return {INDEX: index, **texts}

@@ -1,8 +1,7 @@
 "use strict";
-// Draws the page's charts where pictures stand until then, and pages through its strings.
+// Unfolds the model that a link names, and pages through its strings.
 {
   const PAGE = 50;
-  const dark = matchMedia("(prefers-color-scheme: dark)");
   const kept = (name) => JSON.parse(document.getElementById(name).textContent);
   const element = (name, text = "") => {
     const made = document.createElement(name);
@@ -10,31 +9,10 @@
     return made;
   };
 
-  // A model that was clicked on is looked at, here or on the page of its sweep.
-  const open = (run) => {
-    const place = document.getElementById(`run-${run}`);
-    const pages = document.getElementById("pages");
-    if (place) {
-      place.open = true;
-      location.hash = place.id;
-    } else if (pages && JSON.parse(pages.textContent)[run]) {
-      location.href = `${JSON.parse(pages.textContent)[run]}#run-${run}`;
-    }
-  };
-
-  const draw = async (figure) => {
-    const chart = kept(figure.dataset.chart);
-    const spec = { ...chart[dark.matches ? "dark" : "light"], datasets: chart.datasets };
-    const many = Object.values(chart.datasets).some((rows) => rows.length > 900);
-    const place = element("div");
-    figure.replaceChildren(place);
-    figure.classList.add("live");
-    // Expressions are interpreted: the page allows no program that is made of text.
-    const { view } = await vegaEmbed(place, { ...spec, width: "container" }, {
-      ast: true, actions: false, defaultStyle: false, renderer: many ? "canvas" : "svg",
-      tooltip: { disableDefaultStyle: true },
-    });
-    view.addEventListener("click", (_, mark) => open(mark?.datum?.run_id));
+  // A model that was clicked on unfolds.
+  const open = (id) => {
+    const place = document.getElementById(id);
+    if (place && place.tagName === "DETAILS") place.open = true;
   };
 
   // The tokens of a string with its repetitions written out, each at most so often; null of what is
@@ -122,19 +100,12 @@
     if (place && details.open && !place.firstElementChild) page(place, kept(place.dataset.strings));
   };
 
-  const figures = [...document.querySelectorAll("figure[data-chart]")];
-  const drawn = () => Promise.all(figures.map(draw));
-  dark.addEventListener("change", drawn);
   for (const details of document.querySelectorAll("details")) {
     details.addEventListener("toggle", () => unfold(details));
     unfold(details);
   }
-  const named = () => {
-    if (/^#run-\d+$/.test(location.hash)) open(location.hash.slice(5));
-  };
+  const named = () => open(location.hash.slice(1));
   addEventListener("hashchange", named);
-  drawn().then(() => {
-    document.body.dataset.drawn = "true";
-    named();
-  });
+  named();
+  document.body.dataset.ready = "true";
 }

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import concurrent_changes, data, filters, layout, links, share
+from dashboard import data, filters, layout, links, share
 from dashboard.choosing.opened import open_any, open_model, say
 from dashboard.choosing.run import choose_run, show_missing
 from dashboard.choosing.strings import (
@@ -150,7 +150,7 @@ def _live(run_id: int, string: str) -> None:
 @st.fragment
 def _show_automaton(run_id: int, config: RunConfig) -> None:
     """The automaton that a model has become."""
-    with concurrent_changes.redraw_if_changed(part=True):
+    with data.at_one_moment():
         automaton.show(run_id, config)
 
 
@@ -179,7 +179,7 @@ def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:
 @st.fragment
 def _of_a_string(run_id: int, config: RunConfig, name: str) -> None:
     """A section and its string; where another is chosen, nothing else of the page is run again."""
-    with concurrent_changes.redraw_if_changed(part=True), explaining(show_missing):
+    with data.at_one_moment(), explaining(show_missing):
         left, right = st.columns(2)
         with left:
             string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
@@ -191,7 +191,7 @@ def _of_a_string(run_id: int, config: RunConfig, name: str) -> None:
 @st.fragment
 def _of_inputs(run_id: int, name: str) -> None:
     """A section on many inputs of a model that writes."""
-    with concurrent_changes.redraw_if_changed(part=True), explaining(show_missing):
+    with data.at_one_moment(), explaining(show_missing):
         opened = choose_model(run_id).opened
         (families if name == BREAKING else verdict).show_outputs(opened)
 
@@ -199,7 +199,7 @@ def _of_inputs(run_id: int, name: str) -> None:
 @st.fragment
 def _of_every_string(run_id: int) -> None:
     """Whether the model is right on every string."""
-    with concurrent_changes.redraw_if_changed(part=True), explaining(show_missing):
+    with data.at_one_moment(), explaining(show_missing):
         verdict.show_every_string(choose_model(run_id).opened)
 
 
@@ -243,7 +243,7 @@ def show() -> None:
         st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
     run_id = choose_run(filters.current())
     if run_id is None:
-        filters.say_none("No model is trained yet. The page Sweeps says how far training is.")
+        st.info("No model is trained yet. The page Sweeps says how far training is.")
         return
     _model(run_id, reading.run_config(open_reader(), run_id), header)
 
@@ -275,7 +275,6 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         shortcuts.say_no_better(run_id, config_id)
         shortcuts.say_border(Selection(run_ids=(run_id,)))
         shortcuts.show(run_id, config_id, config)
-        links.to_compare_two("run", [run_id], "Compare with another model")
     show_sections(run_id, config)
 
 

@@ -121,7 +121,7 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
     with store.read() as connection:
         wrong, runs = _wrong_by_set(connection, run_ids)
         texts = TestStrings()
-        parts = [_named(connection, texts, set_id, counts) for set_id, counts in wrong.items()]
+        parts = [_name_strings(connection, texts, set_id, counts) for set_id, counts in wrong.items()]
         columns = ["string", "kind", "length", "models"]
         if not parts:
             return pd.DataFrame(columns=[*columns, "of", "run_id"]), 0
@@ -130,7 +130,7 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
         order = ["models", "length", "string"]
         first = summed.sort_values(order, ascending=[False, True, True]).head(limit)
         first = first.assign(
-            kind=kinds_of_errors(first["label"]), of=_tested(connection, runs, first["string"])
+            kind=kinds_of_errors(first["label"]), of=_count_tested(connection, runs, first["string"])
         ).reset_index(drop=True)
         shown = errors_of_runs(connection, run_ids[:EXAMPLES])
     outputs = ["target", "output", "first_wrong"] if "output" in shown else []
@@ -174,7 +174,7 @@ def _wrong_by_set(
     return wrong, runs
 
 
-def _named(
+def _name_strings(
     connection: Connection, texts: TestStrings, test_set_id: int, counts: Counts
 ) -> pd.DataFrame:
     """How many runs got each string of a test set wrong: string, label, length, models."""
@@ -183,7 +183,7 @@ def _named(
     return strings[["string", "label", "length"]].assign(models=counts[numbers])
 
 
-def _tested(
+def _count_tested(
     connection: Connection, runs: Mapping[tuple[Any, int], int], strings: Collection[str]
 ) -> list[int]:
     """How many runs were tested on each string: their test sets differ, and how far they go."""

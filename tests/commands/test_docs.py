@@ -9,11 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from sweeps.store.tables import Base
-from tests.app import run
 from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
 from tests.commands import run_main, shown_commands
 from tests.conftest import ASSETS, ROOT
@@ -115,16 +113,26 @@ def test_the_queries_answer_what_they_are_said_to() -> None:
     assert all(0 in Tokenizer(LETTERS[:3]).counts(string)[:2] for string in strings)
 
 
-def test_the_page_that_is_shown_can_be_added(
+def test_the_section_that_is_shown_can_be_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SEQCLS_DB", str(ROOT / "runs.db"))
-    (code,) = [x for x in blocks_of((DOCS / "extending.md").read_text()) if x.title == "solved.py"]
-    (tmp_path / "solved.py").write_text(code.text)
-    page = run(AppTest.from_file(str(tmp_path / "solved.py"), default_timeout=60))
-    assert not page.exception
-    assert page.title[0].value == "Solved lengths"
-    assert page.get("vega_lite_chart")
+    blocks = {x.title: x.text for x in blocks_of((DOCS / "extending.md").read_text())}
+    (tmp_path / "solved.py").write_text(blocks["solved.py"])
+    about = tmp_path / "solved-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: solved\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[seqcls.sections]\nsolved = solved:solved\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(outside, "MAKERS", Registry("seqcls.sections", {}))
+    page = open_app(monkeypatch, ROOT / "runs.db", sweep="all_initializations")
+    assert "Solved lengths" in [x.value for x in page.header]
+    assert "The longest solved length is 200." in said(page).replace("\\", "")
+    printed = report(open_store(str(ROOT / "runs.db")), "all_initializations")
+    assert "The longest solved length is 200." in printed
+    # One that breaks leaves the page, and says so.
+    monkeypatch.setattr("solved.runs", lambda *_: 1 / 0)
+    page = open_app(monkeypatch, ROOT / "runs.db", sweep="increased_dimensionality")
+    assert "solved==1.0: ZeroDivisionError" in said(page).replace("\\", "")
 
 
 def test_what_the_readme_names_is_there() -> None:

@@ -79,11 +79,9 @@ def true_cause(facts: Facts, run: Row, chosen: Chosen) -> str | None:
     if shares and outcome(run, chosen.learned_at, chosen.below) == "not learned":
         return "not learned"
     shares.pop("not learned", None)
-    return (
-        "order not seen"
-        if "order not seen" in shares
-        else max(shares, key=shares.get, default=None)
-    )  # type: ignore[arg-type]
+    if "order not seen" in shares:
+        return "order not seen"
+    return max(shares, key=lambda x: float(shares[x])) if shares else None
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -196,8 +194,8 @@ def test_models_are_paged_and_the_link_says_which_page(monkeypatch: pytest.Monke
     monkeypatch.setattr(sections, "PAGE", 3)
     facts, errors = Facts(SHIPPED), []
     for number in range(1, 4):
-        link = {"models_page": str(number), "seed": ["0", "1", "2"]}
-        app = open_app(monkeypatch, SHIPPED, "failures", **link)
+        seeds = ["0", "1", "2"]
+        app = open_app(monkeypatch, SHIPPED, "failures", models_page=str(number), seed=seeds)
         errors += table_with(app, "first_wrong_length")["errors"].tolist()
     own = [x["wrong"] for x in Chosen(seeds=(0, 1, 2)).scope(facts) if x["wrong"]]
     assert errors == sorted(own, reverse=True)[:9]
@@ -283,8 +281,7 @@ def test_page_and_command_tell_what_a_remedy_mended(
     (tried,) = remedies_tried(store, Selection())
     assert tried.best is not None
     runs = queries.runs(store)
-    config_id = int(runs.set_index("id").loc[tried.run_ids[0], "config_id"])
-    before = runs[runs["config_id"] == config_id].set_index("model_seed")["errors"]
+    before = runs[runs["config_id"] == tried.config_id].set_index("model_seed")["errors"]
     (with_it,) = {*runs.set_index("id").loc[list(tried.best.run_ids), "config_id"]}
     changed = runs[runs["config_id"] == with_it].set_index("model_seed")
     after, learned = changed["errors"], changed["outcome"] != "not learned"

@@ -7,34 +7,26 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
-from dashboard import data, placement
-from dashboard.server.shared_answers import SharedAnswers
-from seqcls.errors import StoreBusyError, StoreError
-from sweeps.api.old_pages.database import as_of_now, one_moment
+from dashboard import data
+from dashboard.server.opened_models import OpenedModels
+from seqcls.errors import StoreError
+from sweeps.api.old_pages.database import one_moment
 from sweeps.store import writer
 from sweeps.store.database import Store
-from sweeps.store.opening import open_reader, open_writer, pack
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection
-from tests.app import metrics, open_app, rerun
+from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 from tests.databases import rows, spec
 from tests.pages.shown import shown
 from tests.stock import copy_of
 
 SHIPPED = ROOT / "runs.db"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_remembered_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = SharedAnswers()
-    for module in (data, placement):
-        monkeypatch.setattr(module, "ANSWERS", answers, raising=False)
 
 
 @pytest.fixture
@@ -55,51 +47,36 @@ def test_what_is_read_is_of_one_moment(any_db: str) -> None:
         writer.submit(store, spec(name="second", model_seeds=[7]))
         assert len(queries.runs(reader)) == 3
         assert len(queries.runs(open_reader(any_db))) == 3
-        with as_of_now():
-            assert len(queries.runs(reader)) == 4
         with pytest.raises(StoreError), reader.read() as connection:
             connection.exec_driver_sql("SELECT 1 FROM nowhere")
         assert len(queries.runs(reader)) == 4, "an error ends the moment"
     assert len(queries.runs(reader)) == 4
 
 
-@pytest.mark.parametrize("page", ["failing", "compare"])
 def test_a_page_that_is_drawn_while_results_change_agrees_with_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = Path(shutil.copy(SHIPPED, tmp_path))
-    store, answer, changed = open_writer(str(db)), SharedAnswers.answer, list[int]()
+    store, settings, changed = open_writer(str(db)), data.settings, list[int]()
 
-    def storing(self: SharedAnswers, key: Any, make: Any) -> Any:
-        if "count" in str(key[0]) or "failing" in str(key[0]):
-            with store.write() as connection:
-                written = connection.exec_driver_sql(
-                    "UPDATE run SET wrong = 1, wrong_beyond = 1, fn = 1, tp = tp - 1 WHERE id = "
-                    "(SELECT min(id) FROM run WHERE wrong = 0)"
-                )
-            changed.append(written.rowcount)
-        return answer(self, key, make)
+    def storing() -> pd.DataFrame:
+        with store.write() as connection:
+            written = connection.exec_driver_sql(
+                "UPDATE run SET wrong = 1, wrong_beyond = 1, fn = 1, tp = tp - 1 WHERE id = "
+                "(SELECT min(id) FROM run WHERE wrong = 0)"
+            )
+        changed.append(written.rowcount)
+        return settings()
 
-    with monkeypatch.context() as patched:
-        patched.setattr(SharedAnswers, "answer", storing)
-        found = shown(open_app(monkeypatch, db, page, failing="true"))
-    assert len(changed) > 1, "results are stored between the questions of a page"
-    if page == "failing":
-        assert f"{len(found.tables[0])} models misclassify" in found.said
-    else:
-        matching = found.numbers["Match the filters"]
-        assert f"{matching} of 43 runs match" in found.said
-        # Such as "0..3, 5", and nothing of none.
-        table = found.tables[0]
-        listed = ", ".join(filter(None, [*table["beyond_seeds"], *table["unlearned_seeds"]]))
-        spans = [list(map(int, each.split(".."))) for each in listed.split(", ")]
-        assert sum(span[-1] - span[0] + 1 for span in spans) == int(matching)
-    # No answer is kept under the revision before that which it is of.
-    ((failing,),) = rows(db, "SELECT count(*) FROM run WHERE wrong > 0")
-    assert f"{failing} of 43 runs match" in shown(open_app(monkeypatch, db, failing="true")).said
+    monkeypatch.setattr(data, "settings", storing)
+    found = shown(open_app(monkeypatch, db))
+    assert changed, "results are stored between the questions of a page"
+    counts = [x for x in found.tables[0]["learned"] if x]
+    learned = sum(int(x.split(" of ")[0]) for x in counts)
+    assert f"{learned} of " in found.said, "the sentence and the table are of one moment"
 
 
-def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_drawn_anew(
+def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_of_the_moment_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = Path(shutil.copy(SHIPPED, tmp_path))
@@ -111,23 +88,11 @@ def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_drawn_anew(
         return settings()
 
     monkeypatch.setattr(data, "settings", deleting)
-    found = shown(open_app(monkeypatch, db))
-    assert not found.errors
+    before = shown(open_app(monkeypatch, db))
+    assert not before.errors
     assert deleted[0] > 0
-    assert found.numbers["Models tested"] == str(43 - deleted[0])
-
-
-def test_a_page_holds_up_no_writer_of_a_packed_file(asked: Store) -> None:
-    writer.submit(asked, spec(name="first"))
-    pack(str(asked.path))
-    with data.at_one_revision():
-        assert data.count_runs(Selection()) == 3
-        writer.submit(open_writer(str(asked.path)), spec(name="second", model_seeds=[7]))
-        # What is of another revision than the page's is not shown, and the page drawn anew.
-        with pytest.raises(StoreBusyError, match="written while it was read"):
-            data.count_runs(Selection(failing=True))
-        assert data.is_outdated()
-    assert data.count_runs(Selection()) == 4
+    after = shown(open_app(monkeypatch, db))
+    assert before.said != after.said
 
 
 def test_a_change_makes_an_answer_old_but_not_within_a_page(asked: Store) -> None:
@@ -142,7 +107,7 @@ def test_a_change_makes_an_answer_old_but_not_within_a_page(asked: Store) -> Non
     assert remembered() == 0
     writer.submit(asked, spec())
     assert remembered() == 1
-    with data.at_one_revision():
+    with data.at_one_moment():
         assert remembered() == 1
         writer.submit(asked, spec(name="t"))
         assert remembered() == 1, "the page is of one state"
@@ -155,9 +120,9 @@ def test_a_change_is_seen_by_every_session_at_once(
     assert asked.path is not None
     writer.submit(asked, spec())
     sessions = [open_app(monkeypatch, asked.path) for _ in range(2)]
-    assert {metrics(own)["Queued or in training"] for own in sessions} == {"3"}
+    assert all("0 of 3 models" in said(own) for own in sessions)
     writer.submit(asked, spec(name="more", model_seeds=[7, 8]))
-    assert {metrics(rerun(own))["Queued or in training"] for own in sessions} == {"5"}
+    assert all("0 of 2 models" in said(rerun(own)) for own in sessions)
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -201,8 +166,8 @@ def test_an_error_is_not_remembered() -> None:
     assert len(calls) == 2
 
 
-def test_what_is_asked_by_many_at_once_is_computed_once_and_copied() -> None:
-    answers, made, start = SharedAnswers(), [], threading.Barrier(8)
+def test_what_is_asked_by_many_at_once_is_computed_once() -> None:
+    models, made, start = OpenedModels(), [], threading.Barrier(8)
 
     def make() -> list[int]:
         made.append(1)
@@ -210,28 +175,26 @@ def test_what_is_asked_by_many_at_once_is_computed_once_and_copied() -> None:
 
     def ask(_: int) -> list[int]:
         start.wait(10)
-        return answers.answer("key", make)
+        return models.answer("key", make)
 
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(ask, range(8)))
-    found[0].append(3)
-    assert (len(made), found[1]) == (1, [1, 2])
-    assert answers.answer("key", make) == [1, 2]
+    assert (len(made), found) == (1, [[1, 2]] * 8)
 
 
-def test_answers_take_no_more_memory_than_they_may() -> None:
-    answers, made = SharedAnswers(most_bytes=10_000), []
+def test_opened_models_take_no_more_memory_than_they_may() -> None:
+    models, made = OpenedModels(most_bytes=10_000), []
 
     def ask(key: int) -> None:
         def make() -> bytes:
             made.append(key)
             return bytes(3_000)
 
-        assert answers.answer(key, make) == bytes(3_000)
+        assert models.answer(key, make) == bytes(3_000)
 
     for key in (0, 1, 2, 0, 3, 0, 2, 1):
         ask(key)
     assert made == [0, 1, 2, 3, 1], "those used last stay"
-    assert len(answers.answer("large", lambda: bytes(20_000))) == 20_000
+    assert len(models.answer("large", lambda: bytes(20_000))) == 20_000
     ask(1)
-    assert made[-1] == 1, "what is larger than all may be is not kept, nor does it stay"
+    assert made[-1] == 1, "what is larger than all may be does not stay beside another"

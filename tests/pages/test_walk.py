@@ -8,15 +8,12 @@ import sqlite3
 from contextlib import closing
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
-import streamlit
 
 from benchmarks.large import make_database
-from dashboard.server import first_page
 from sweeps.api.old_pages.database import REASON
-from tests.app import INSIDE, PAGES, open_app
+from tests.app import FILES, FILTERED, open_app
 from tests.conftest import ROOT
 from tests.databases import new_database
 from tests.oracles.facts import Facts
@@ -27,9 +24,8 @@ from tests.pages.stock import HOSTILE, LARGE_SEEDS, MANY, begin
 from tests.stock import stock
 
 SHIPPED = ROOT / "runs.db"
-ALL = (*PAGES, *INSIDE, "launch")
+ALL = tuple(FILES)
 OF_ONE_SWEEP = "all_initializations"
-NUMBERS_ON = {"compare", "sweeps"}
 
 EXPLAINED = {
     "damaged": "no SQLite database",
@@ -66,7 +62,7 @@ def opened(
 
 
 @pytest.mark.parametrize(
-    ("state", "page"), [("empty", "compare"), *product(("missing", "new"), ALL)]
+    ("state", "page"), [("empty", "results"), *product(("missing", "new"), ALL)]
 )
 def test_without_models_it_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
@@ -90,7 +86,7 @@ def test_without_models_it_says_what_to_do(
 
 
 @pytest.mark.parametrize(
-    ("state", "page"), [*product(EXPLAINED, ["compare"]), *product(["torn"], ALL[1:])]
+    ("state", "page"), [*product(EXPLAINED, ["results"]), *product(["torn"], ALL[1:])]
 )
 def test_a_file_that_cannot_be_shown_is_explained(
     monkeypatch: pytest.MonkeyPatch, state: str, page: str
@@ -138,7 +134,7 @@ def check_content(page: str, found: Shown, *, has_weights: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "page"), [*product(["large"], PAGES), *product(["hostile"], ALL)]
+    ("state", "page"), [*product(["large"], FILTERED), *product(["hostile"], ALL)]
 )
 def test_a_large_database_and_one_of_hostile_texts_are_shown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
@@ -209,41 +205,17 @@ def test_the_shipped_database_is_shown_to_visitors_who_can_write_nothing(
     assert [path.name for path in public.parent.iterdir()] == ["runs.db"]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", FILTERED)
 def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     found = opened(monkeypatch, SHIPPED, page, seed="5", sweep="generalization_errors")
     assert "0 of 43 runs match the filters." in found.said
     assert page == "sweeps" or re.search("No (run|model) (that )?match", found.said)
 
 
-def test_every_page_of_the_navigation_is_walked_and_served_by_its_path(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    paths: list[str] = []
-    navigation = streamlit.navigation
-
-    def noted(pages: list[Any], **how: Any) -> Any:
-        paths.extend(page.url_path for page in pages)
-        return navigation(pages, **how)
-
-    monkeypatch.setattr(streamlit, "navigation", noted)
-    open_app(monkeypatch, stock("states") / "new.db", "guide")
-    assert set(paths) == set(first_page.PAGES), "name its path in dashboard/server/first_page.py"
-    assert {path or "compare" for path in paths} == set(ALL)
-
-
 def test_a_page_holds_no_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     db = Path(shutil.copy(stock("states") / "queued.db", tmp_path))
-    for page in PAGES:
+    for page in FILTERED:
         open_app(monkeypatch, db, page)
     with closing(sqlite3.connect(db, timeout=0, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         connection.execute("ROLLBACK")
-
-
-def test_what_moves_the_failing_share_is_told_of_all_seeds_whichever_are_listed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found = opened(monkeypatch, SHIPPED, "compare", failing="true", moves="Failing share")
-    (moves,) = [line for line in found.said.splitlines() if "the failing share most" in line]
-    assert "(difference 0%" not in moves

@@ -1,0 +1,105 @@
+"""The report's models, as a database has them, and what the guide says of their numbers."""
+
+from functools import lru_cache
+
+import pandas as pd
+
+from seqcls.errors import UnknownRunError
+from sweeps.api import Store, configs, find_run, run_config
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import Selection
+from sweeps.grid.spec import load_specs
+
+DEFAULT = "all_initializations"
+ENUMERATED = "all_fixed_length_sequences"
+WIDER = "increased_dimensionality"
+SMALLER_START = "lower_magnitude_initializations"
+SMALLER_OUTPUTS = "default_embeddings_initialization"
+MORE_HEADS = "increased_num_attention_heads"
+
+
+@lru_cache(maxsize=16)
+def _report_keys(sweep: str) -> frozenset[str]:
+    """The keys of the configurations that a sweep of the report has.
+
+    The guide's sentences hold for these models; a sweep of the same name may be of others.
+    """
+    (spec,) = load_specs(f"report/{sweep}")
+    return frozenset(config.key for config in spec.configs())
+
+
+def find(store: Store, sweep: str, model_seed: int) -> int:
+    """The run of one of the report's models.
+
+    Raises:
+        UnknownRunError: this database does not have it.
+    """
+    name = f"{sweep}/{model_seed}"
+    run_id = find_run(store, name)
+    if run_config(store, run_id).key not in _report_keys(sweep):
+        raise UnknownRunError(f"run {name} is not the report's: a sweep of that name has others")
+    return run_id
+
+
+def of_report(store: Store, sweep: str) -> pd.DataFrame:
+    """The finished models of a sweep that are the report's, with the columns of `models`."""
+    models = reading.models(store, Selection(sweeps=(sweep,)))
+    known = configs(store, models["config_id"].unique().tolist())
+    ids = [key for key, config in known.items() if config.key in _report_keys(sweep)]
+    return models[models["config_id"].isin(ids)].assign(sweep=sweep)
+
+
+def whole_report(store: Store) -> pd.DataFrame:
+    """The finished models of all of the report's sweeps, each once, with one of its sweeps."""
+    frames = [of_report(store, spec.name) for spec in load_specs("report")]
+    return pd.concat(frames, ignore_index=True).drop_duplicates("run_id")
+
+
+def failing(store: Store, sweep: str) -> str:
+    """How many models of a sweep get a test string wrong, as `7 of 8`.
+
+    Raises:
+        UnknownRunError: none of them is trained.
+    """
+    models = of_report(store, sweep)
+    if models.empty:
+        raise UnknownRunError(f"no model of {sweep} is in this database")
+    return f"{int((models['errors'] > 0).sum()) or 'none'} of {len(models)}"
+
+
+def learned_sentence(store: Store) -> str:
+    """How many of the report's models fail, how many of these had learned, and which had not."""
+    models = whole_report(store)
+    wrong = models[models["errors"] > 0]
+    if wrong.empty:
+        return f"Of the report's {len(models):,} models none fails."
+    said = f"Of the report's {len(models):,} models {len(wrong):,} fail"
+    unlearned = wrong[["run_id", "model_seed", "sweep"]].merge(
+        reading.not_learned(store, wrong["run_id"].tolist()), on="run_id"
+    )
+    if unlearned.empty:
+        return f"{said}; all of these had learned the trained lengths."
+    listed = "; ".join(
+        f"seed {row['model_seed']} of `{row['sweep']}` is wrong on {row['wrong_within']:,} of the "
+        f"{row['tested_within']:,} {row['within_from']} strings of trained lengths"
+        for row in unlearned.to_dict("records")
+    )
+    return (
+        f"{said}. {len(wrong) - len(unlearned):,} of these had learned the trained lengths, and "
+        f"{len(unlearned):,} had not ({listed})."
+    )
+
+
+def seed_by_seed(store: Store) -> str:
+    """The errors of both ways of drawing strings, for the seeds that were trained both ways."""
+    frame = pd.concat([of_report(store, x) for x in (DEFAULT, ENUMERATED)])
+    table = frame.pivot_table(index="model_seed", columns="sweep", values="errors").dropna()
+    if table.empty or len(table.columns) < 2:
+        raise UnknownRunError("no seed is trained both ways")
+    told = "; ".join(
+        f"seed {seed} misclassifies {int(row[DEFAULT]):,} after balanced strings and "
+        f"{int(row[ENUMERATED]):,} after all of nine letters"
+        for seed, row in table.iterrows()
+    )
+    few = "One seed settles" if len(table) == 1 else f"{len(table)} seeds settle"
+    return f"Seed by seed, {told}. {few} nothing; train more."

@@ -1,0 +1,176 @@
+"""What a report has of sweeps: the sections of the pages, then all strings that are wrong."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from dashboard import outside
+from dashboard.failures import sections as failures
+from dashboard.report.html import Details, Links, Part, page
+from dashboard.report.strings import failing_models
+from dashboard.results import sections as results
+from dashboard.section import Section
+from dashboard.training import sections as training
+from dashboard.words.columns import Column, add_columns
+from dashboard.words.tasks import task_names
+from seqcls import __version__
+from seqcls.errors import SeqclsError
+from sweeps.api import Store, language_names
+from sweeps.api.naming import names_of
+from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.reading import Note, Selection
+from sweeps.api.protocols import protocols
+from sweeps.grid.written_spec import toml_of
+
+MOST_CONFIGURATIONS = 40
+"""That are told in words."""
+
+MOST_FAILURES = 20
+
+LONGEST_TITLE = 120
+"""Letters; more sweeps are counted."""
+
+add_columns({"run": Column("Run", "whole"), "reason": Column("Why it failed")})
+
+
+def report(
+    store: Store,
+    selection: Selection,
+    *,
+    title: str = "",
+    only: str = "",
+    pages: Mapping[str, str] | None = None,
+) -> str | None:
+    """One page on the models of a selection; None where none is finished.
+
+    Args:
+        store: the database.
+        selection: which models.
+        title: the page's; the names of the sweeps where none is given.
+        only: a line on which models are shown, where these are not all of their sweeps.
+        pages: the file of each sweep, by its name; where none are given, the strings of failing
+            models stand in this page.
+    """
+    models = reading.models(store, selection)
+    if not (models["picked"] > 0).any():
+        return None
+    sweeps = _sweeps_of(store, selection, models)
+    named = ", ".join(sweeps)
+    title = title or (named if len(named) <= LONGEST_TITLE else f"{len(sweeps):,} sweeps")
+    lead = [only] if only else []
+    if pages is None and len(sweeps) == 1:
+        lead = [*_notes(store, sweeps[0]), *lead]
+    listed = [] if pages is None else [Part([_listed(store, pages)])]
+    tasks = _tasks(store, selection, models, with_strings=pages is None)
+    rest = [] if pages is not None else [_training(store, models, sweeps)]
+    links = _links(store, selection, pages)
+    return page(title, [*listed, *tasks, *rest], lead, links, f"Written by seqcls {__version__}.")
+
+
+def task_sections(
+    store: Store, selection: Selection, models: pd.DataFrame
+) -> Iterator[tuple[str, pd.DataFrame, list[Section]]]:
+    """What the pages Results and Failures say of each task, those with most models first.
+
+    Args:
+        selection: which models.
+        models: the same, as `sweeps.api.old_pages.reading.models`.
+
+    Yields:
+        The task's name, its models, and its sections.
+    """
+    tasks = models["config_id"].map(language_names(store))
+    for task, name in task_names(tasks.value_counts().index).items():
+        own = models[tasks == task]
+        of_task = replace(selection, config_ids=tuple(own["config_id"].drop_duplicates().tolist()))
+        table = results.configurations(store, of_task)
+        listed = () if table.table is None else tuple(table.table["config_id"].tolist())
+        sections = [
+            table,
+            results.by_length(store, of_task, listed),
+            failures.causes(store, of_task),
+            failures.remedies(store, of_task),
+            failures.strings(store, of_task),
+            *outside.sections(store, of_task),
+        ]
+        yield name, own, [section for section in sections if not section.is_empty]
+
+
+def _tasks(
+    store: Store, selection: Selection, models: pd.DataFrame, *, with_strings: bool
+) -> Iterator[Part]:
+    """The sections of each task, and its failing models with their strings."""
+    several = models["config_id"].map(language_names(store)).nunique() > 1
+    for name, own, sections in task_sections(store, selection, models):
+        wrong = own[(own["errors"] > 0) & (own["picked"] > 0)]
+        wrong = wrong.sort_values("errors", ascending=False)
+        details = list(failing_models(store, wrong)) if with_strings else []
+        yield Part(sections, details, name if several else "")
+
+
+def _sweeps_of(store: Store, selection: Selection, models: pd.DataFrame) -> list[str]:
+    """The sweeps of the models, in the order of their making."""
+    members = reading.memberships(store)
+    runs = models.loc[models["picked"] > 0, "config_id"]
+    present = {*members.loc[members["config_id"].isin(runs), "sweep"]}
+    known = selection.sweeps or reading.sweep_names(store).values()
+    return [name for name in known if name in present and name not in selection.without]
+
+
+def _notes(store: Store, sweep: str) -> Iterator[str]:
+    """What people wrote about a sweep, as it is."""
+    (key,) = (key for key, name in reading.sweep_names(store).items() if name == sweep)
+    note, record = reading.notes(store).get(key, Note()), reading.sweep_record(store, key)
+    yield from filter(None, (note.title, record.description, note.note))
+    yield f"Submitted {record.created_at[:10]}."
+
+
+def _listed(store: Store, pages: Mapping[str, str]) -> Section:
+    """The sweeps of a site, as the page Sweeps lists them."""
+    listed = training.sweeps(store)
+    assert listed.table is not None
+    shown = listed.table[listed.table["sweep"].isin(pages)]
+    return replace(listed, title="Sweeps", says=(), table=shown)
+
+
+def _training(store: Store, models: pd.DataFrame, sweeps: Sequence[str]) -> Part:
+    """How models were trained, in words and as specifications, and what failed meanwhile."""
+    ids = {name: key for key, name in reading.sweep_names(store).items()}
+    failed = pd.concat(
+        [reading.failures(store, ids[x], MOST_FAILURES).assign(sweep=x) for x in sweeps]
+    )
+    failed = failed.rename(columns={"run_id": "run"})[["sweep", "run", "reason"]]
+    section = Section("What failed in training", table=failed.head(MOST_FAILURES))
+    specifications = [
+        Details(name, "specification", code=toml_of(reading.sweep_record(store, ids[name]).spec))
+        for name in sweeps
+    ]
+    return Part([] if section.is_empty else [section], [*_in_words(store, models), *specifications])
+
+
+def _in_words(store: Store, models: pd.DataFrame) -> Iterator[Details]:
+    """How the seeds of each configuration were trained and tested."""
+    runs = models[models["picked"] > 0].groupby("config_id")["run_id"].agg(tuple)
+    for config_id, name in names_of(store, runs.index.tolist()[:MOST_CONFIGURATIONS]).items():
+        try:
+            sentences = protocols(store, config_id, runs[config_id])
+        except SeqclsError as error:  # Of a package that is not here nothing is known.
+            sentences = [str(error)]
+        yield Details(name, "how it was trained and tested", says=sentences)
+
+
+def _links(store: Store, selection: Selection, pages: Mapping[str, str] | None) -> Links:
+    """Where runs and sweeps lead: here, or on a site to the pages of sweeps."""
+    files: dict[Any, str] = {}
+    for name, file in (pages or {}).items():
+        own = reading.models(store, replace(selection, sweeps=(name,)))
+        files |= dict.fromkeys(own["run_id"].tolist(), file)
+
+    def link(opens: str, value: Any) -> str:
+        if opens == "sweep":
+            return (pages or {}).get(value, "")
+        return f"{files.get(value, '')}#run-{value}" if opens == "run" else ""
+
+    return link

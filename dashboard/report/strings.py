@@ -1,0 +1,94 @@
+"""Models that fail, each unfolded to all strings that it gets wrong."""
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from dashboard.report.html import Details
+from seqcls.config import RunConfig
+from seqcls.interpretability.wording import LONG_SCORE, percent, score_text
+from seqcls.kinds import Kind
+from seqcls.problem import obstacle_of, resolve, tokenizer_of
+from sweeps.api import Store, configs
+from sweeps.api.naming import names_of
+from sweeps.api.old_pages.reading import ErrorSearch, string_errors
+from sweeps.api.presentation import display_strings
+
+MOST_MODELS = 200
+MOST_STRINGS, MOST_OF_ALL = 2_000, 20_000
+"""Strings of a model, and of all models of a page, that stand in it: the shortest."""
+
+SHORTEST = 5
+
+
+def failing_models(store: Store, failing: pd.DataFrame) -> Iterator[Details]:
+    """A line for each failing model, unfolded to its strings.
+
+    Args:
+        failing: run_id, config_id, model_seed, outcome, accuracy and errors, the worst first.
+    """
+    left, shown = MOST_OF_ALL, failing.head(MOST_MODELS)
+    known = configs(store, shown["config_id"].unique().tolist())
+    named = names_of(store, list(known))
+    for model in shown.to_dict("records"):
+        config = known[model["config_id"]]
+        errors = string_errors(store, int(model["run_id"]), ErrorSearch())
+        errors = display_strings(errors, config)
+        most = min(left, MOST_STRINGS, len(errors))
+        left -= most
+        yield _model(model, named[model["config_id"]], config, errors, most)
+    if len(failing) > len(shown):
+        yield Details(f"And {len(failing) - len(shown):,} more models fail.")
+
+
+def _model(
+    model: Mapping[Hashable, Any], name: str, config: RunConfig, errors: pd.DataFrame, most: int
+) -> Details:
+    run_id, accuracy = int(model["run_id"]), percent(model["accuracy"])
+    note = f"run {run_id}: {model['outcome']}, accuracy {accuracy}, {len(errors):,} wrong strings"
+    shortest = ", ".join(
+        f"`{string}`" if string else "the empty string"
+        for string in errors["string"].head(SHORTEST)
+    )
+    kind = resolve(config).kind if obstacle_of(config) is None else None
+    return Details(
+        f"{name}, seed {int(model['model_seed'])}",
+        note,
+        id=f"run-{run_id}",
+        says=[f"The shortest: {shortest}."] if shortest else [],
+        strings=_strings(config, errors, kind, most) if most else None,
+    )
+
+
+def _strings(
+    config: RunConfig, errors: pd.DataFrame, kind: Kind | None, most: int
+) -> dict[str, Any]:
+    """What the page's program pages through."""
+    first = "String" if kind is None else kind.words.string.capitalize()
+    titles = {"string": first, "kind": "Kind"}
+    if kind is not None:
+        # The kind of an error says the label, too.
+        titles |= {x.name: x.title for x in kind.error_columns() if x.name != "label"}
+    titles |= {"length": "Length", "occurrences": "Occurrences"}
+    shown = errors.sort_values(["length"], kind="stable").head(most)
+    present = [name for name in titles if name in shown]
+    tokenizer = tokenizer_of(config)
+    return {
+        "columns": [titles[name] for name in present],
+        "rows": [[_cell(value) for value in row] for row in shown[present].to_numpy(object)],
+        "left": len(errors) - len(shown),
+        # How a search writes strings out.
+        "named": bool(tokenizer and tokenizer.separator),
+    }
+
+
+def _cell(value: Any) -> Any:
+    """As JSON has it: short, and nothing where there is nothing."""
+    if isinstance(value, str):
+        return value
+    if pd.isna(value):
+        return None
+    if isinstance(value, float):
+        return round(value, 4) if abs(value) < LONG_SCORE else score_text(value)
+    return int(value)
