@@ -121,7 +121,9 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
     with store.read() as connection:
         wrong, runs = _wrong_by_set(connection, run_ids)
         texts = TestStrings()
-        parts = [_name_strings(connection, texts, set_id, counts) for set_id, counts in wrong.items()]
+        parts = [
+            _name_strings(connection, texts, set_id, counts) for set_id, counts in wrong.items()
+        ]
         columns = ["string", "kind", "length", "models"]
         if not parts:
             return pd.DataFrame(columns=[*columns, "of", "run_id"]), 0
@@ -130,7 +132,8 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
         order = ["models", "length", "string"]
         first = summed.sort_values(order, ascending=[False, True, True]).head(limit)
         first = first.assign(
-            kind=kinds_of_errors(first["label"]), of=_count_tested(connection, runs, first["string"])
+            kind=kinds_of_errors(first["label"]),
+            of=_count_tested(connection, runs, first["string"]),
         ).reset_index(drop=True)
         shown = errors_of_runs(connection, run_ids[:EXAMPLES])
     outputs = ["target", "output", "first_wrong"] if "output" in shown else []

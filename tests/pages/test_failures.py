@@ -201,6 +201,12 @@ def test_models_are_paged_and_the_link_says_which_page(monkeypatch: pytest.Monke
     assert errors == sorted(own, reverse=True)[:9]
 
 
+def test_an_old_address_leads_to_the_model_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "failing", run="5")
+    assert app.query_params["run"] in ("5", ["5"])
+    assert "Which models fail?" not in [x.value for x in app.header]
+
+
 # Causes are found in the background.
 
 

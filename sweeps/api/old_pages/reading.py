@@ -28,7 +28,6 @@ from sweeps.api.old_pages.overview import (
 from sweeps.api.old_pages.searching import (
     EVERY_ERROR,
     ErrorSearch,
-    count_string_errors,
     string_errors,
     strings_by_drawn,
 )
@@ -105,7 +104,6 @@ __all__ = [
     "configs_revision",
     "configurations",
     "count_runs",
-    "count_string_errors",
     "deciding",
     "epochs",
     "error_kinds_by_length",
