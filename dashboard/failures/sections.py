@@ -59,7 +59,7 @@ def causes(store: Store, selection: Selection) -> Section:
     if models.empty:
         return _nothing(store, selection, WHY)
     leading, known = failing.main_causes(store, models, selection)
-    _, reasons = failing.waiting(store, models)
+    _, reasons = failing.waiting(store, models, leading["run_id"])
     return Section(
         WHY,
         tuple(_say_causes(models, leading, reasons)),

@@ -71,14 +71,20 @@ def main_causes(
     return leading[["run_id", "config_id", "mechanism", "share"]], known
 
 
-def waiting(store: Store, models: pd.DataFrame) -> tuple[list[int], dict[str, int]]:
+def waiting(
+    store: Store, models: pd.DataFrame, known: Collection[int] | None = None
+) -> tuple[list[int], dict[str, int]]:
     """Those of these models whose causes can be found and are not known yet, in their order.
+
+    Args:
+        models: as `failing_models` gives them.
+        known: those whose causes are known, if that was asked already.
 
     Returns:
         Their ids; and how many others no causes can be found of, by the reason.
     """
-    without = models[~models["run_id"].isin(explained.runs_with_causes(store))]
-    without = without[(without["errors"] > 0).fillna(False)]
+    known = explained.runs_with_causes(store) if known is None else known
+    without = models[~models["run_id"].isin(known) & (models["errors"] > 0).fillna(False)]
     configs = queries.configs(store, without["config_id"].drop_duplicates().tolist())
     reasons = {config_id: why_without(config) for config_id, config in configs.items()}
     of_models = without["config_id"].map(reasons)
