@@ -287,8 +287,10 @@ def models(store: Store, selection: Selection, number: int = 1) -> Section:
     )
     tested, says = failing.count_tested(store, selection), []
     if known := beyond + unlearned:
-        counts = {"beyond": beyond, "unlearned": unlearned}
-        says.append(say("failing_models", number=known, tested=tested, **counts))
+        which = "some_learned" if beyond and unlearned else "all_learned" if beyond else None
+        how = say(which or "none_learned", beyond=beyond, unlearned=unlearned)
+        how = f"{how[0].lower()}{how[1:]}"
+        says.append(say("failing_models", number=known, tested=tested, how=how))
     if unknown:
         says.append(say("unknown_models", number=unknown))
     some = found.iloc[PAGE * (number - 1) : PAGE * number]

@@ -105,8 +105,11 @@ add_sentences(
         "check_labels": "{number:,} {number:string is|strings are} wrong in all {models:,} "
         "models: are their labels right?",
         "failing_models": "{number:,} of {tested:,} tested {tested:model|models} "
-        "{number:fails|fail}: {beyond:,} beyond the trained lengths, and {unlearned:,} "
-        "{unlearned:has|have} not learned these.",
+        "{number:fails|fail}: {how}.",
+        "some_learned": "{beyond:,} beyond the trained lengths, and {unlearned:,} "
+        "{unlearned:has|have} not learned these",
+        "all_learned": "having learned the trained lengths, beyond these",
+        "none_learned": "none of them has learned the trained lengths",
         "unknown_models": "{number:,} {number:model errs|models err} whose outcome is not known, "
         "for want of test strings of trained or of longer lengths.",
     }
