@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, data
+from dashboard import actions, background, data
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.interpretability.mechanisms import NOT_LEARNED
@@ -15,7 +15,7 @@ from sweeps.api import open_reader, tried
 from sweeps.api import trials as remedy_trials
 from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.database import control
-from sweeps.api.old_pages.reading import Selection
+from sweeps.api.old_pages.reading import EVERY_ERROR, Selection
 from sweeps.api.trials import RemedyTrial
 from sweeps.grid.spec import SweepSpec
 
@@ -34,6 +34,8 @@ def show(run_id: int, view: Selection) -> None:
     if not_learned is not None and NOT_LEARNED not in mechanisms:
         mechanisms = [NOT_LEARNED, *mechanisms]
     if not mechanisms:
+        if len(data.string_errors(run_id, EVERY_ERROR)):
+            background.want([run_id])
         return
     st.subheader(f"What would help model {run_id}?")
     if not_learned is not None:
