@@ -21,7 +21,7 @@ from seqcls.errors import (
 from sweeps.api import Store, failures, open_reader, outcomes, overlaps, sweeping
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
-from sweeps.api.old_pages import judging_remedies, reading
+from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.database import one_moment
 from sweeps.grid.spec import parse_spec
 from sweeps.work import progress as progressing
@@ -157,17 +157,12 @@ def cached(
 accuracy_by_drawn = cached(reading.accuracy_by_drawn)
 best_shortcuts = cached(reading.best_shortcuts)
 border_accuracies = cached(reading.border_accuracies)
-breaking_strings = cached(reading.breaking_strings)
 causes = cached(reading.causes)
 configurations = cached(reading.configurations)
-count_failing_models = cached(reading.count_failing_models)
 count_runs = cached(reading.count_runs)
-count_string_errors = cached(reading.count_string_errors)
 deciding = cached(reading.deciding, reading.configs_revision)
 error_kinds_by_length = cached(reading.error_kinds_by_length)
-failing_models = cached(reading.failing_models)
 first_wrong_places = cached(reading.first_wrong_positions)
-loops = cached(judging_remedies.loops)
 forgettings = cached(reading.forgettings)
 languages = cached(reading.language_names, reading.configs_revision)
 memberships = cached(reading.memberships, reading.members_revision)

@@ -80,4 +80,9 @@ def _map() -> None:
 
 
 def _failing() -> None:
-    st.switch_page(page.FAILURES, query_params=_given())
+    given = _given()
+    if run := given.get("run"):
+        # The model that was chosen there, and its string.
+        query = {"run": run[0], **({"string": given["string"][0]} if "string" in given else {})}
+        st.switch_page(page.MODEL, query_params=query)
+    st.switch_page(page.FAILURES, query_params=given)

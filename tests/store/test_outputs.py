@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from sweeps.api import failing
 from sweeps.api.exports import export
-from sweeps.api.old_pages import breaking_strings
 from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
 from sweeps.records import read_errors
 from sweeps.results import OUTPUT_COUNTS, RunResult
@@ -102,8 +102,10 @@ def test_the_view_has_a_row_for_each_wrong_string(store: Store) -> None:
     assert sorted(listed[shown].itertuples(index=False, name=None)) == sorted(rows(store, query))
     assert listed["kind"].tolist() == listed["error_kind"].tolist()
     assert misclassified.string_errors(store, 1).empty
-    broken = breaking_strings.breaking_strings(store, Selection(sweeps=("outputs",)), limit=5)
-    assert set(broken.strings["kind"]) == {"wrong"}
+    models = failing.failing_models(store, Selection(sweeps=("outputs",)))
+    broken, _ = failing.breaking_strings(store, models, limit=5)
+    assert set(broken["kind"]) == {"wrong"}
+    assert {"target", "output", "first_wrong"} <= {*broken}
 
 
 def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:

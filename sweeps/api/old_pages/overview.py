@@ -65,30 +65,11 @@ def models(store: Store, selection: Selection) -> pd.DataFrame:
     return _for_pages(store, done.sort_values(["config_id", "model_seed"]))
 
 
-def failing_models(store: Store, selection: Selection, limit: int, offset: int = 0) -> pd.DataFrame:
-    """Runs that fail, as `models`: those that err on the greatest share of their test first.
-
-    If the selection is about errors of one kind, the share of these counts.
-    """
-    return _for_pages(store, _failing(store, selection).iloc[offset : offset + limit])
-
-
 def worst_models(store: Store, selection: Selection, limit: int) -> pd.DataFrame:
     """Finished runs that the selection picks, as `models`, the least accurate first."""
     with store.read() as connection:
         found = frames.worst_first(frames.runs(connection, selection), selection)
     return _for_pages(store, found[found["picked"]].head(limit))
-
-
-def count_failing_models(store: Store, selection: Selection) -> int:
-    """How many runs `failing_models` has on all its pages."""
-    return len(_failing(store, selection))
-
-
-def _failing(store: Store, selection: Selection) -> pd.DataFrame:
-    with store.read() as connection:
-        found = frames.worst_first(frames.runs(connection, selection), selection)
-    return found[found["picked"] & found["failing"]]
 
 
 def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.DataFrame:

@@ -3,16 +3,13 @@
 What belongs together stands in a file of its own in `sweeps.store.reads`.
 """
 
-from sweeps.api.old_pages.breaking_strings import breaking_strings
 from sweeps.api.old_pages.curves import losses_in_training, newest_losses
 from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
 from sweeps.api.old_pages.overview import (
     Note,
     configs_revision,
     configurations,
-    count_failing_models,
     count_runs,
-    failing_models,
     members_revision,
     memberships,
     model,
@@ -28,7 +25,6 @@ from sweeps.api.old_pages.overview import (
 from sweeps.api.old_pages.searching import (
     EVERY_ERROR,
     ErrorSearch,
-    count_string_errors,
     string_errors,
     strings_by_drawn,
 )
@@ -96,18 +92,14 @@ __all__ = [
     "best_shortcut",
     "best_shortcuts",
     "border_accuracies",
-    "breaking_strings",
     "causes",
     "configs",
     "configs_revision",
     "configurations",
-    "count_failing_models",
     "count_runs",
-    "count_string_errors",
     "deciding",
     "epochs",
     "error_kinds_by_length",
-    "failing_models",
     "failures",
     "find_run",
     "first_wrong_positions",
