@@ -1,5 +1,6 @@
 """How Streamlit shows a section, and the ways from page to page."""
 
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,19 +80,20 @@ def render(
     return clicked
 
 
-_BADGES = {
-    "at every length": "green", "generalizes": "green", "right": "green", "fails beyond": "orange",
-    "wrong": "orange", "not learned": "gray", "not known": "gray", "ink": "primary",
-    "muted": "gray",
-}  # fmt: skip
-"""Streamlit's colors in text, by the names of ours."""
-
-
 def say_legend(section: Section) -> None:
     """What the colors of the pictures mean, and how to read them, in one line."""
-    legend = "\u2003".join(f":{_BADGES[name]}[●] {columns.LEGEND[name]}" for name in section.legend)
-    if legend or section.caption:
-        st.caption("\u2003".join(filter(None, (legend, markdown(section.caption)))))
+    colors = style.DARK if is_dark() else style.LIGHT
+    names = [
+        f'<span><i style="color:{colors[name]}">●</i> {html.escape(columns.LEGEND[name])}</span>'
+        for name in section.legend
+    ]
+    parts = section.caption.split("`")
+    caption = "".join(
+        f"<code>{html.escape(part)}</code>" if number % 2 else html.escape(part)
+        for number, part in enumerate(parts)
+    )
+    if names or caption:
+        st.html(f'<p class="legend">{"".join(names)}<span>{caption}</span></p>')
 
 
 def draw(section: Section, key: str, across: int = 3) -> Any:

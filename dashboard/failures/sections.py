@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pandas as pd
-from sweeps.api.naming import names_of
 
 from dashboard.failures.words import CAUSES
 from dashboard.section import Section
@@ -16,7 +15,7 @@ from seqcls.interpretability.wording import EMPTY
 from seqcls.problem import tokenizer_of
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.text import count
-from sweeps.api import Store, configs, failing, forgettings
+from sweeps.api import Store, configs, failing, forgettings, names_of
 from sweeps.api.old_pages.reading import Selection
 from sweeps.api.trials import RemedyTrial, why_left_out
 from sweeps.api.tried import Tried, remedies_tried

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, filters, old_addresses, page
+from dashboard import data, filters, old_addresses, outside, page
 from dashboard.results import sections
 from dashboard.results.maps import MAPPED
 from dashboard.results.words import MEASURED, OTHERS
@@ -36,6 +36,7 @@ proposed_baseline = data.cached(
 )
 networks_of = data.cached(baselines.networks_of)
 axes_of = data.cached(by_settings.axes_of)
+from_outside = data.cached(outside.sections)
 
 
 def show() -> None:
@@ -181,6 +182,8 @@ def _task(
                 page.render(section, f"{key} pair {place}", across=2)
     pictured = _draw(picture, selection, chosen or order, measure, number)
     _downloads(right, found, pictured, task, number)
+    for place, section in enumerate(from_outside(selection)):
+        page.render(section, f"{key} outside {place}")
 
 
 def _more(ids: Sequence[int], number: int, place: DeltaGenerator) -> tuple[list[str], str | None]:

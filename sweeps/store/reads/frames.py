@@ -71,17 +71,10 @@ def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ())
     # Never changed, but replaced: pages of several visitors ask at the same time.
     before, kept = _kept.get(db.engine, (None, {}))
     table = kept.get(key) if before == state else None
-    whole = (replace(scope, config_ids=None), tuple(also))
-    if table is None and before == state and whole in kept and scope.config_ids is not None:
-        # Of all that were read: what pages ask of a task need not be read again.
-        every = kept[whole]
-        table = every[every["config_id"].isin(scope.config_ids)].reset_index(drop=True)
-        return _judge(table, selection)
     if table is None:
         # A page asks for the runs of one task, and of some of its configurations, of all it has.
-        every = (
-            kept.get((replace(scope, config_ids=None), tuple(also))) if before == state else None
-        )
+        whole = (replace(scope, config_ids=None), tuple(also))
+        every = kept.get(whole) if before == state else None
         if every is None:
             table = _read(db, scope, also)
         else:
