@@ -150,7 +150,8 @@ def in_one_line(cls: "type[BaseModel]", error: "ValidationError") -> str:
 def expectation(problem: "ErrorDetails") -> str:
     """What Pydantic expected in place of a value: `expected greater than or equal to 1`."""
     said = re.sub(r"^String should match pattern", "text that matches", problem["msg"])
-    return f"expected {_PREFIX.sub('', said)}"
+    # What Python calls a dictionary, the files that people write call a table.
+    return f"expected {_PREFIX.sub('', said).replace('valid dictionary', 'table')}"
 
 
 _PREFIX = re.compile(r"^(Value error, )?(expected )?([A-Z][a-z]+ should (be|have) )?")

@@ -1,6 +1,7 @@
 """A model's parameters as safetensors bytes, checked against the configuration that they are of."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 from safetensors import SafetensorError
@@ -28,6 +29,13 @@ def from_bytes(data: bytes) -> dict[str, np.ndarray]:
         return load(data)
     except SafetensorError as error:
         raise StoreError(f"damaged weights: {error}") from None
+
+
+def num_parameters(data: bytes) -> int | None:
+    """How many numbers safetensors bytes hold; None where they are damaged."""
+    with suppress(StoreError):
+        return sum(value.size for value in from_bytes(data).values())
+    return None
 
 
 RETRAIN = "train the run again in another database"

@@ -17,8 +17,7 @@ from dashboard.words.columns import Column, add_columns
 from dashboard.words.tasks import task_names
 from seqcls import __version__
 from seqcls.errors import SeqclsError
-from sweeps.api import Store, language_names
-from sweeps.api.naming import names_of
+from sweeps.api import Store, language_names, names_of
 from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.reading import Note, Selection
 from sweeps.api.protocols import protocols

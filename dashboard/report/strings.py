@@ -10,8 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import LONG_SCORE, percent, score_text
 from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve, tokenizer_of
-from sweeps.api import Store, configs
-from sweeps.api.naming import names_of
+from sweeps.api import Store, configs, names_of
 from sweeps.api.old_pages.reading import ErrorSearch, string_errors
 from sweeps.api.presentation import display_strings
 

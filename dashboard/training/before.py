@@ -27,8 +27,8 @@ from seqcls.theory.predictions import theory_of
 from sweeps.access import is_read_only
 from sweeps.api import overlaps
 from sweeps.api.first_strings import first_strings
-from sweeps.api.naming import name_configurations
 from sweeps.api.strings import TestReached, distinct_tests, measure_readers
+from sweeps.naming import name_configurations
 
 add_columns(
     {

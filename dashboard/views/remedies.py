@@ -6,16 +6,16 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, data
+from dashboard import actions, background, data
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.problem import obstacle_of
-from sweeps.api import open_reader
+from sweeps.api import open_reader, tried
 from sweeps.api import trials as remedy_trials
-from sweeps.api.old_pages import judging_remedies, reading
+from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.database import control
-from sweeps.api.old_pages.reading import Selection
+from sweeps.api.old_pages.reading import EVERY_ERROR, Selection
 from sweeps.api.trials import RemedyTrial
 from sweeps.grid.spec import SweepSpec
 
@@ -34,6 +34,8 @@ def show(run_id: int, view: Selection) -> None:
     if not_learned is not None and NOT_LEARNED not in mechanisms:
         mechanisms = [NOT_LEARNED, *mechanisms]
     if not mechanisms:
+        if len(data.string_errors(run_id, EVERY_ERROR)):
+            background.want([run_id])
         return
     st.subheader(f"What would help model {run_id}?")
     if not_learned is not None:
@@ -47,7 +49,7 @@ def show(run_id: int, view: Selection) -> None:
     trials = data.trials(run_id, mechanisms, view)
     if not trials:
         st.info(
-            "No known remedy changes a field of this configuration. The page Compare shows which "
+            "No known remedy changes a field of this configuration. The page Results shows which "
             "other settings do better."
         )
         return
@@ -73,7 +75,7 @@ def show(run_id: int, view: Selection) -> None:
                 on_click=_launch,
                 args=([trial.spec], uuid.uuid4().hex),
                 width="stretch",
-                **control(),
+                **control("Trains the same seeds with this change."),
             )
 
 
@@ -82,7 +84,7 @@ def _train_all(run_id: int, config: RunConfig, trials: Sequence[RemedyTrial]) ->
     new = [trial for trial in trials if not trial.is_begun]
     if len(new) < 2:
         return
-    spec = judging_remedies.all_spec(run_id, config, new)
+    spec = tried.all_spec(run_id, config, new)
     models = len(new) * len(spec.model_seeds)
     st.button(
         f"Train {'both' if len(new) == 2 else f'all {len(new)}'} suggestions ({models:,} models)",

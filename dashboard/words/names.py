@@ -10,41 +10,29 @@ from dashboard import data
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.text import format_value
 from seqcls.imported import PREFIX
-from sweeps.api import naming
-from sweeps.api.naming import names_of
 from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.judging_naming import settings_changed
-from sweeps.api.old_pages.reading import Selection
+from sweeps.naming import place_of
 
 COLORS = "colors of configurations"
 """Those that the session has seen."""
 
 
-_names_beside = data.cached(names_of, reading.configs_revision)
-settings_of = data.cached(naming.settings_of, reading.configs_revision)
+_names = data.cached(reading.names_of, reading.configs_revision)
+settings_of = data.cached(reading.settings_of, reading.configs_revision)
 
 
-def configuration_names(config_ids: Sequence[int], view: Selection | None = None) -> dict[int, str]:
-    """What configurations are called beside each other, and beside all others of a view.
-
-    Args:
-        config_ids: which configurations.
-        view: what a page shows: a configuration has one name in all of its tables and charts.
-    """
-    shown = set(config_ids)
-    if view is not None:
-        counts = data.configurations(view)
-        shown.update(counts.loc[counts["picked"] > 0, "config_id"].tolist())
-    named = _names_beside(tuple(sorted(shown)))
-    return {config_id: named[config_id] for config_id in config_ids}
+def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
+    """What configurations are called, in the order in which they are given."""
+    return dict(_names(tuple(config_ids)))
 
 
-def names_with_settings(config_ids: Sequence[int], view: Selection) -> dict[str, str]:
+def names_with_settings(config_ids: Sequence[int]) -> dict[str, str]:
     """The names of configurations, each with the settings that are not usual, for tooltips."""
     settings = settings_of(tuple(config_ids))
     return {
         name: list_settings(settings_changed(settings[config_id]))
-        for config_id, name in configuration_names(config_ids, view).items()
+        for config_id, name in configuration_names(config_ids).items()
     }
 
 
@@ -68,7 +56,7 @@ def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
     """
     known = settings_of(tuple(dict.fromkeys(config_ids)))
     table = pd.DataFrame(list(known.values()), index=pd.Index(known), dtype=object)
-    fields = sorted(map(str, table), key=naming.place_of)
+    fields = sorted(map(str, table), key=place_of)
     # A foreign one may be missing from some.
     return table[[x for x in fields if table[x].nunique(dropna=not x.startswith(PREFIX)) > 1]]
 

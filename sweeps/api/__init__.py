@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from sweeps.store.reads.overview import shortest_tested as shortest_tested
     from sweeps.store.reads.queries import configs as configs
     from sweeps.store.reads.queries import find_run as find_run
+    from sweeps.store.reads.queries import names_of as names_of
     from sweeps.store.reads.queries import run_config as run_config
     from sweeps.store.reads.selection import Selection as Selection
     from sweeps.store.reads.shortcuts import deciding as deciding
@@ -129,7 +130,7 @@ _NAMES = {
     "sweeps.store.reads.overview": "language_names shortest_tested",
     "sweeps.store.reads.selection": "Selection",
     "sweeps.store.reads.shortcuts": "deciding",
-    "sweeps.store.reads.queries": "configs find_run run_config",
+    "sweeps.store.reads.queries": "configs find_run names_of run_config",
     "sweeps.store.tables": "RunState",
 }
 """What each module hands out here, once one of its names is asked for: commands begin sooner."""

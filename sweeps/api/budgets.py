@@ -18,7 +18,6 @@ from seqcls.interpretability.remedies import change_fields
 from seqcls.interpretability.wording import percents
 from seqcls.problem import missing_plugin, obstacle_of
 from seqcls.text import count
-from sweeps.api.naming import name_configurations
 from sweeps.api.selecting import checked_threshold
 from sweeps.api.sweeping import submit
 from sweeps.api.trials import tables_of
@@ -87,11 +86,13 @@ def more_training(
     since = _learned_since(store, waiting, changed, learned_at)
     # Those of several budgets become the same with a larger one.
     members: dict[RunConfig, set[int]] = {}
+    parents: dict[str, str] = {}
     ended_early = 0
     rows = waiting[["config_id", "model_seed", "epochs"]].itertuples(index=False)
     for config_id, seed, used in rows:
         if (config_id, seed) not in since:
             members.setdefault(changed[config_id], set()).add(int(seed))
+            parents.setdefault(changed[config_id].key, configs[config_id].key)
             ended_early += int(used < configs[config_id].max_num_epochs)
     learned, done = int(seeds["learned"].sum()), int(seeds["done"].sum())
     # What is proved has learned, though no test judges it.
@@ -107,7 +108,7 @@ def more_training(
         none = f"{known}none is left to train with this budget."
         return MoreTraining(None, learned, len(since), [none])
     record = sweep_queries.sweep_record(store, sweep_id)
-    spec = _spec(record, name or f"{sweep}-{budget}", budget, members)
+    spec = _spec(record, name or f"{sweep}-{budget}", budget, members, parents)
     _refuse_another(store, spec)
     sentences = [f"{known}{spec.name} trains {spec.num_runs():,} with a larger budget."]
     if ended_early:
@@ -213,21 +214,22 @@ def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list
         spec = spec_as_written(json.loads(submitted))
         # What a seed starts is not known on a machine that lacks a package.
         with suppress(ConfigError):
-            said += _known_of_share(spec, *known_of(store, sweep_id, spec)) if spec.until else ()
+            if spec.until:
+                names = queries.names_of_sweep(store, sweep_id)
+                said += _known_of_share(spec, names, *known_of(store, sweep_id, spec))
     return said
 
 
 def _known_of_share(
-    spec: SweepSpec, counts: Sequence[SeedCounts], pairs: PairTable | None
+    spec: SweepSpec, names: Mapping[str, str], counts: Sequence[SeedCounts], pairs: PairTable | None
 ) -> Iterator[str]:
     until = Until.parse(spec.until)
     verb = "learned" if until.share == "learned" else "of those that learned generalize"
     spans = [percents(x.low, x.high) for x in until.intervals(counts, pairs)]
-    named = name_configurations(dict(enumerate(spec.configs())))
-    for place, each in enumerate(counts):
+    for place, (config, each) in enumerate(zip(spec.configs(), counts, strict=True)):
         share, n = until.of(each)
         span = "" if until.within is None else f" ({LOOKS}: {spans[place]})"
-        of = f"{spec.name}, {named[place]}" if len(named) > 1 else spec.name
+        of = f"{spec.name}, {names[config.key]}" if len(names) > 1 else spec.name
         yield f"{of}: {count(each.seeds, 'seed')}, {share:,} of {n:,} {verb}{span}"
     if until.within is None:
         what = "seeds are not paired"
@@ -296,6 +298,7 @@ def _spec(
     name: str,
     budget: Budget,
     members: Mapping[RunConfig, set[int]],
+    parents: Mapping[str, str],
 ) -> SweepSpec:
     """The sweep that trains these, as the sweep of before was trained."""
     asked, table = json.loads(record.spec), tables_of([*members])
@@ -313,6 +316,7 @@ def _spec(
             "description": f"The seeds of {record.name} that have not learned, with {longer}.",
             **{key: asked[key] for key in ("checkpoints", "verdict") if key in asked},
             "model_seeds": list(usual),
+            "parents": dict(parents),
             **table,
         }
     )

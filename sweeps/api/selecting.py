@@ -17,16 +17,18 @@ from seqcls.text import expectation, nearest
 from sweeps.results import LEARNED_AT, Outcome, differing_fields
 from sweeps.store.database import Store
 from sweeps.store.reads import queries, sweep_queries
-from sweeps.store.reads.selection import Selection, WrittenValue, as_list
+from sweeps.store.reads.selection import Selection as Selection
+from sweeps.store.reads.selection import WrittenValue, as_list
 
 
 def config_named(store: Store, reference: str) -> int:
-    """The id of the configuration named by `heads`, `heads:hidden_size=16`, `12` or `heads/2`.
+    """The id of the configuration named by its name, or by `heads`, `heads:hidden_size=16`, `12`
+    or `heads/2`.
 
     A sweep names its only configuration, or the one that has the values after a colon. A run, by
-    its id or by its sweep and model seed, names its own configuration. Names of sweeps, and values,
-    may have colons, commas and slashes themselves: every way to read the reference is tried, and
-    one that is both a sweep's name and a run is refused unless both have the same configuration.
+    its id or by its sweep and model seed, names its own configuration. Names, and values, may have
+    colons, commas and slashes themselves: every way to read the reference is tried, and one that
+    is both a sweep's name and a run's, say, is refused unless both have the same configuration.
 
     Raises:
         UnknownRunError: no configuration fits, or several do.
@@ -42,7 +44,9 @@ def config_named(store: Store, reference: str) -> int:
             found[said] = _config_of_sweep(store, reference, name, conditions)
         except (UnknownRunError, ConfigError) as error:
             refused.append(error)
-    if queries.runs_named(store, reference) or not names:
+    if (called := queries.config_called(store, reference)) is not None:
+        found[f"the configuration {reference!r}"] = called
+    if queries.runs_named(store, reference) or not (names or found):
         try:
             run_id = queries.find_run(store, reference)
             found[f"run {run_id}"] = queries.config_id_of(store, run_id)

@@ -13,9 +13,9 @@ from sqlalchemy import select
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import SeqclsError, SpecError, UnknownRunError
 from seqcls.problem import resolve
-from sweeps.api.naming import name_configurations
 from sweeps.api.selecting import selection_of
 from sweeps.grid.spec import SweepSpec, at_precision, load_specs, parse_spec
+from sweeps.naming import names_by_key
 from sweeps.processes import OnProgress
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.store import writer
@@ -110,9 +110,11 @@ def submit(store: Store, spec: Spec) -> list[str]:
         SpecError: the specification cannot be read or is refused; nothing is queued.
     """
     specs = [as_grown(store, each) for each in read_specs(spec)]
+    every = [config for each in specs for config in each.configs()]
+    names = names_by_key(every) if len(specs) > 1 else None
     for each in specs:
         leaving = leaving_sentence(store, each)
-        writer.submit(store, each)
+        writer.submit(store, each, names=names)
         if leaving:
             _log.warning("%s", leaving)
     return [each.name for each in specs]
@@ -432,14 +434,10 @@ def engines(
     del store
     asked = [(each.name, config) for each in read_specs(spec) for config in each.configs()]
     distinct = list(dict.fromkeys(config for _, config in asked))
-    named = name_configurations(dict(enumerate(distinct))).values()
-    choices = [choose_engine(resolve(config), engine, device) for config in distinct]
-    of = dict(zip(distinct, zip(named, choices, strict=True), strict=True))
+    named = names_by_key(distinct)
+    choices = {x: choose_engine(resolve(x), engine, device) for x in distinct}
     rows = [
-        {"configuration": name, "sweep": sweep, "engine": choice.name, **config.changed}
-        for sweep, config in asked
-        for name, choice in [of[config]]
+        {"configuration": named[x.key], "sweep": sweep, "engine": choices[x].name, **x.changed}
+        for sweep, x in asked
     ]
-    return pd.DataFrame(rows, dtype=object).assign(
-        reason=[of[config][1].reason for _, config in asked]
-    )
+    return pd.DataFrame(rows, dtype=object).assign(reason=[choices[x].reason for _, x in asked])

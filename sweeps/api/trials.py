@@ -222,6 +222,7 @@ class Asker:
         lack what is to be mended.
         """
         mechanism, states, longer = suggestion.mechanism, after["state"].value_counts(), None
+        config = self.configs[int(before["config_id"].iloc[0])]
         if len(after):
             ids = {*before["config_id"], *after["config_id"]}
             longer = longer_lengths(self._store, ids)
@@ -231,7 +232,7 @@ class Asker:
             judged = judged[judged["state"] == RunState.DONE].drop_duplicates("model_seed")
             done.append(_judge(mechanism, judged))
         tried, alone = (runs[runs["judged"]].set_index("model_seed") for runs in done)
-        paired = why_unpaired(other, self.configs[int(before["config_id"].iloc[0])]) is None
+        paired = why_unpaired(other, config) is None
         comparison = medians = None
         if len(tried) and len(alone):
             lacking = [Outcomes.of(x.reset_index(), "lacks") for x in (tried, alone)]
@@ -243,7 +244,7 @@ class Asker:
         by_cause = both.loc[both["mechanism"] == mechanism, "lacks_after"] if paired else lacks
         return RemedyTrial(
             suggestion,
-            trial_spec(other, suggestion, sorted(map(int, before["model_seed"]))),
+            trial_spec(config, other, suggestion, sorted(map(int, before["model_seed"]))),
             comparison,
             medians,
             waiting=int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0)),
@@ -290,10 +291,13 @@ def mechanisms_of(frame: pd.DataFrame) -> list[str]:
     return sorted(map(str, ranked), key=lambda name: (name != ORDER, name != NOT_LEARNED))
 
 
-def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) -> SweepSpec:
+def trial_spec(
+    before: RunConfig, config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]
+) -> SweepSpec:
     """The sweep that tries a suggestion.
 
     Args:
+        before: the configuration that it is for.
         config: with the field changed.
         seeds: those of the runs that it is compared with.
     """
@@ -302,6 +306,7 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
             "name": f"{suggestion.field}={suggestion.value} for {config.key[:8]}",
             "description": f"Against {suggestion.mechanism}: {suggestion.text}.",
             "model_seeds": list(seeds),
+            "parents": {config.key: before.key},
             "fixed": named_fields(config),
         }
     )

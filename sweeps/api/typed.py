@@ -23,9 +23,9 @@ from seqcls.problem import language
 from seqcls.strings.datasets import dataset_of
 from seqcls.tasks import TASKS
 from seqcls.text import OTHER_NAMES, nearest
-from sweeps.api.naming import WORDS, say_setting
 from sweeps.api.selecting import value_of
 from sweeps.grid.written_spec import listed_values
+from sweeps.naming import WORDS, say_setting
 
 Fields = dict[str, Any]
 

@@ -10,13 +10,13 @@ from sqlalchemy import ColumnElement, Connection, Select, select
 from seqcls.config import are_imported
 from seqcls.errors import SeqclsError
 from seqcls.problem import missing_plugin, resolve
-from sweeps.api.naming import names_of
 from sweeps.api.protocols import protocols
 from sweeps.records import read_rows
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.store.database import Store
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.overview import dataset_names as dataset_names
+from sweeps.store.reads.queries import names_of
 from sweeps.store.reads.stored import texts_of
 from sweeps.store.reads.sweep_queries import failures as failures
 from sweeps.store.reads.sweep_queries import specifications as specifications

@@ -73,7 +73,6 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
 
     from seqcls.imported import MODEL
     from seqcls.theory.table import NOT_KNOWN
-    from sweeps.api.naming import names_of
     from sweeps.api.overlaps import trained_on
     from sweeps.api.presentation import describe_proofs
     from sweeps.api.results import call_datasets
@@ -82,7 +81,7 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
     frame["dataset"] = call_datasets(store, frame["dataset"])
     done, fits = api.RunState.DONE, is_fitted(look)
     config_ids = frame["config_id"].unique().tolist()
-    named = names_of(store, config_ids)
+    named = api.names_of(store, config_ids)
     if fits:
         named = {x: y if len(y) <= LONGEST else f"{y[: LONGEST - 1]}…" for x, y in named.items()}
     shortest = api.shortest_tested(store, set(config_ids))
@@ -200,8 +199,9 @@ def compare(
     """Say whether two configurations differ by more than chance, in what, and on which strings.
 
     Args:
-        a: a sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration. If 2 is both
-            a sweep and a run, write 2: for the sweep and SWEEP/SEED for the run.
+        a: a configuration by its name, a sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for
+            its configuration. If 2 is both a sweep and a run, write 2: for the sweep and SWEEP/SEED
+            for the run.
         b: likewise.
     """
     compared = api.compare(store, a, b, learned_at=learned_at, below=below)
@@ -223,7 +223,6 @@ def causes(
     """
     from seqcls.interpretability.wording import percent, percents
     from sweeps.api.failures import causes_by_configuration
-    from sweeps.api.naming import names_of
     from sweeps.api.presentation import display_of, words_of
     from sweeps.api.results import stored_runs
     from sweeps.results import rows_of
@@ -246,7 +245,7 @@ def causes(
             said = words.misses.format(f"a test {words.string}")
             yield f"no finished run of sweep {sweep!r} {said if chosen['below'] >= 1 else 'fails'}"
         else:
-            named = names_of(store, table["config_id"].unique().tolist())
+            named = api.names_of(store, table["config_id"].unique().tolist())
             shown = table[["mechanism", "seeds", "failing"]].copy()
             shown.insert(0, "configuration", table["config_id"].map(named))
             rows = table[["share", "low", "high"]].itertuples(index=False)

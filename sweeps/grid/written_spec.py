@@ -129,6 +129,9 @@ class WrittenSpec(BaseModel):
     """A configuration gets no more seeds than these."""
     base: Base | None = None
     """What gives values to fields that no table names."""
+    parents: dict[str, str] = {}
+    """What configurations were made from, by keys: a new one is called by the name of that one,
+    with what is changed."""
     fixed: Annotated[Table, AfterValidator(_check_names)] = {}
     axes: Annotated[Table, AfterValidator(_check_axes)] = {}
     configurations: Annotated[

@@ -2,16 +2,21 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, insert, text
 
-from seqcls.errors import StoreError, StoreVersionError
+from seqcls.config import RunConfig
+from seqcls.errors import StoreDamagedError, StoreError, StoreVersionError
 from seqcls.interpretability.mechanisms import NOT_LEARNED, is_exact
 from seqcls.results import Confusion
 from seqcls.text import canonical_json
+from seqcls.weights import num_parameters
+from sweeps.naming import name_apart, name_configurations, name_with_change
 from sweeps.processes import OnProgress
 from sweeps.records import LENGTH_FIELDS, OUTPUT_COUNTS, rows_text, texts_of_floats
 from sweeps.results import (
@@ -26,6 +31,8 @@ from sweeps.results import (
 from sweeps.store.database import Store
 from sweeps.store.findings import SHORT_TRIED
 from sweeps.store.opening import OLDER, locate, open_as_it_is, open_writer
+from sweeps.store.reads.stored import config_of
+from sweeps.store.reads.test_sets import names_of_datasets
 from sweeps.store.statements import chunks, insert_rows
 from sweeps.store.tables import (
     Base,
@@ -45,6 +52,9 @@ from sweeps.store.tables import (
 
 SCATTERED = "0005"
 """The schema in which a run stands in many tables; since then it is a row."""
+
+NAMELESS = "0007"
+"""The schema in which configurations have no names yet, and all else is as it is now."""
 
 RUN_COLUMNS = Run.__table__.columns.keys()
 
@@ -67,8 +77,9 @@ def convert(old: str, new: str, on_progress: OnProgress | None = None) -> tuple[
         with target.write("configs", "members") as ours:
             if ours.scalar(text("SELECT count(*) FROM sweep")):
                 raise StoreError(f"{target.name!r} has sweeps already; name a new database")
-            for table in (Worker, DatasetRow, TestSetRow, TestString, Config):
+            for table in (Worker, DatasetRow, TestSetRow, TestString):
                 _copy(theirs, ours, table)
+            _copy_configs(theirs, ours)
             if version == SCATTERED:
                 _copy_sweeps(theirs, ours)
                 _copy_runs(theirs, ours, on_progress)
@@ -77,8 +88,12 @@ def convert(old: str, new: str, on_progress: OnProgress | None = None) -> tuple[
                 _copy(theirs, ours, Run)
             _copy(theirs, ours, SweepRun)
             _copy(theirs, ours, Checkpoint)
-            _copy_shortcuts(theirs, ours)
-            _copy_findings(theirs, ours)
+            if version == NAMELESS:
+                _copy(theirs, ours, ShortcutRow)
+                _copy(theirs, ours, Finding)
+            else:
+                _copy_shortcuts(theirs, ours)
+                _copy_findings(theirs, ours)
             _count_on(ours)
             number = int(ours.scalar(text("SELECT count(*) FROM run")) or 0)
     return target, number
@@ -103,6 +118,64 @@ def _copy(theirs: Connection, ours: Connection, table: type[Base]) -> None:
     rows = theirs.exec_driver_sql(f"SELECT {columns} FROM {table.__tablename__}")
     for some in rows.partitions(10_000):
         insert_rows(ours, table, some)
+
+
+# Configurations were called on pages by what told them from all others.
+
+_TRIAL = re.compile(r".+=.* for ([0-9a-f]{8})")
+"""The name of a sweep that tries a remedy, with the first digits of its configuration's key."""
+
+
+def _copy_configs(theirs: Connection, ours: Connection) -> None:
+    query = "SELECT id, key, json, test_set_id FROM config ORDER BY id"
+    rows = theirs.exec_driver_sql(query).all()
+    names, numbers = _names(theirs, rows), _numbers_of_parameters(theirs)
+    for config_id, key, written, test_set_id in rows:
+        row = config_id, key, names[config_id], numbers.get(config_id), written, test_set_id
+        insert_rows(ours, Config, [row])
+
+
+def _names(theirs: Connection, rows: Sequence[Any]) -> dict[int, str]:
+    """Names as pages had them; those of remedies by what is changed, where that can be told."""
+    configs = {}
+    for row in rows:
+        # What cannot be read is called by its number.
+        with suppress(StoreDamagedError):
+            configs[row.id] = config_of(row.id, row.json)
+    sweeps = theirs.exec_driver_sql("SELECT name FROM sweep WHERE description LIKE 'Against %'")
+    begun = {match[1] for (name,) in sweeps if (match := _TRIAL.fullmatch(name))}
+    tried = {row.id for row in rows if row.key[:8] in begun and row.id in configs}
+    others = {x: config for x, config in configs.items() if x not in tried}
+    parents = {x: parent for x in tried if (parent := _parent(configs[x], others))}
+    left = {x: config for x, config in configs.items() if x not in parents}
+    names = name_configurations(left, names_of_datasets(theirs))
+    for config_id, parent in parents.items():
+        name = name_with_change(names[parent], configs[parent], configs[config_id])
+        names[config_id] = name_apart(name, "remedy", names.values())
+    return {row.id: names.get(row.id, f"configuration {row.id}") for row in rows}
+
+
+def _parent(config: RunConfig, others: Mapping[int, RunConfig]) -> int | None:
+    """The configuration that differs in fewest fields, where there is one."""
+    own = config.model_dump()
+    apart: dict[int, list[int]] = {}
+    for config_id, other in others.items():
+        differing = sum(own[name] != value for name, value in other.model_dump().items())
+        apart.setdefault(differing, []).append(config_id)
+    nearest = apart[min(apart)] if apart else []
+    return nearest[0] if len(nearest) == 1 else None
+
+
+def _numbers_of_parameters(theirs: Connection) -> dict[int, int | None]:
+    query = (
+        "SELECT config_id, max(run_id) FROM checkpoint JOIN run ON run.id = run_id "
+        "GROUP BY config_id"
+    )
+    numbers = {}
+    for config_id, run_id in theirs.exec_driver_sql(query).all():
+        weights = f"SELECT weights FROM checkpoint WHERE run_id = {run_id} ORDER BY epoch LIMIT 1"
+        numbers[config_id] = num_parameters(bytes(theirs.exec_driver_sql(weights).scalar_one()))
+    return numbers
 
 
 def _copy_shortcuts(theirs: Connection, ours: Connection) -> None:

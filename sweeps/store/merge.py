@@ -28,6 +28,7 @@ from sweeps.store.statements import (
     queue_runs,
 )
 from sweeps.store.tables import Checkpoint, Config, Run, RunState, Sweep, SweepRun, TestSetRow
+from sweeps.store.writes.names import free_names
 from sweeps.store.writes.shortcuts import copy_shortcuts
 from sweeps.store.writes.test_sets import copy_datasets, put_test_strings
 
@@ -72,7 +73,7 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
     with other.read() as source, store.write("configs", "members") as target:
         take_turns(target)
         copy_datasets(source, target)
-        config_ids = _merge_configs(source, target)
+        config_ids = _merge_configs(source, target, label)
         copy_shortcuts(source, target)
         query = select(Run.id, Run.config_id, Run.model_seed).order_by(Run.id)
         theirs = source.execute(query).all()
@@ -92,8 +93,12 @@ def _name(run_id: int, model_seed: int) -> str:
     return f"run {run_id} (model seed {model_seed})"
 
 
-def _merge_configs(source: Connection, target: Connection) -> dict[int, int]:
-    """The ids here of the configurations there, without those that are damaged."""
+def _merge_configs(source: Connection, target: Connection, label: str) -> dict[int, int]:
+    """The ids here of the configurations there, without those that are damaged.
+
+    Args:
+        label: what the other database is called.
+    """
     test_sets = source.execute(select(inspect(TestSetRow).local_table)).all()
     keys = {row.id: row.key for row in test_sets}
     theirs = {}
@@ -102,8 +107,24 @@ def _merge_configs(source: Connection, target: Connection) -> dict[int, int]:
             read_config(row.json, row.key)
         except ValueError:
             continue
-        theirs[row.id] = (row.key, row.json, keys.get(row.test_set_id))
-    ours = put_configs(target, {row.key: row.json for row in test_sets}, theirs.values())
+        theirs[row.id] = row
+    sweeps = _first_sweeps(source)
+    wanted = {row.key: (row.name, sweeps.get(x, label)) for x, row in theirs.items()}
+    names = free_names(target, wanted)
+    rows = {
+        row.key: {
+            "name": names[row.key],
+            "json": row.json,
+            "test_set_id": keys.get(row.test_set_id),
+        }
+        for row in theirs.values()
+    }
+    ours = put_configs(target, {row.key: row.json for row in test_sets}, rows)
+    uncounted = (Config.key == bindparam("own")) & Config.num_parameters.is_(None)
+    counted = update(Config).where(uncounted).values(num_parameters=bindparam("number"))
+    numbers = [{"own": row.key, "number": row.num_parameters} for row in theirs.values()]
+    if numbers:
+        target.execute(counted, numbers)
     without = set(target.scalars(select(TestSetRow.key).where(TestSetRow.digest.is_(None))))
     for row in test_sets:
         if row.digest is not None and row.key in without:
@@ -111,7 +132,14 @@ def _merge_configs(source: Connection, target: Connection) -> dict[int, int]:
             # Of damaged strings nothing is taken over; nor of the runs that were tested on them.
             if strings.digest == row.digest:
                 put_test_strings(target, row.key, strings)
-    return {config_id: ours[key] for config_id, (key, *_) in theirs.items()}
+    return {config_id: ours[row.key] for config_id, row in theirs.items()}
+
+
+def _first_sweeps(source: Connection) -> dict[int, str]:
+    """The name of the first sweep of each configuration."""
+    query = select(Run.config_id, Sweep.name).join(SweepRun, SweepRun.run_id == Run.id)
+    query = query.join(Sweep, Sweep.id == SweepRun.sweep_id).order_by(Sweep.id.desc())
+    return dict(source.execute(query).all())
 
 
 def _merge_runs(

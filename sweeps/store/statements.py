@@ -117,13 +117,13 @@ def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[st
 def put_configs(
     connection: Connection,
     test_sets: Mapping[str, str],
-    configs: Iterable[tuple[str, str, str | None]],
+    configs: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, int]:
     """Adds those of these test sets and configurations that are not there yet.
 
     Args:
         test_sets: fields as JSON by key; strings are stored later.
-        configs: of each its key, its JSON and the key of its test set.
+        configs: other columns by key, with the key of its test set in place of that one's id.
 
     Returns:
         The configurations' ids by their keys, in the order in which they are given.
@@ -136,7 +136,8 @@ def put_configs(
         return {key: ids[key] for key in rows}
 
     ids = put(TestSetRow, {key: {"json": text} for key, text in test_sets.items()})
-    return put(Config, {x: {"json": y, "test_set_id": ids.get(z or "")} for x, y, z in configs})
+    tested = {key: ids.get(row["test_set_id"] or "") for key, row in configs.items()}
+    return put(Config, {x: {**row, "test_set_id": tested[x]} for x, row in configs.items()})
 
 
 def insert_sweep(

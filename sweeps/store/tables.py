@@ -231,6 +231,10 @@ class Config(Base):
     __table_args__ = (_NUMBERED,)
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(unique=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    """Given when its sweep is submitted, as `sweeps.naming` says, and never changed."""
+    num_parameters: Mapped[int | None]
+    """Known with the first weights; None, too, where these are not here."""
     json: Mapped[str] = _json("object")
     test_set_id: Mapped[int | None] = mapped_column(ForeignKey("test_set.id"))
     """None only where an upgrade could not read the configuration."""

@@ -19,7 +19,7 @@ _QUERIES = {
     ),
     "config": "SELECT key, json FROM config",
     "sweep_run": (
-        "SELECT name, key, model_seed FROM sweep_run JOIN sweep ON sweep.id = sweep_id "
+        "SELECT sweep.name, key, model_seed FROM sweep_run JOIN sweep ON sweep.id = sweep_id "
         "JOIN run ON run.id = run_id JOIN config ON config.id = config_id"
     ),
     "test_string": (

@@ -93,7 +93,7 @@ SPECIFICATIONS: tuple[Row, ...] = (
     ({"axes": {"epochs": [2]}}, "unknown field 'epochs': did you mean 'max_num_epochs'?"),
     ({"fixed": {"model": "gru"}}, "unknown field 'model': did you mean 'architecture'?"),
     ({"verdict": math.inf}, "verdict=inf: expected a finite number"),
-    ({"fixed": []}, "fixed=[]: expected a valid dictionary"),
+    ({"fixed": []}, "fixed=[]: expected a table"),
     ({"axes": {"hidden_size": 2}}, "axes: hidden_size=2: expected a list"),
     ({"axes": {"hidden_size": []}}, "axes: hidden_size=[]: expected a list"),
     ({"axes": {"train_seed": "6..3"}}, "train_seed='6..3': a range that ends before it begins"),

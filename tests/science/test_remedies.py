@@ -163,7 +163,7 @@ def test_a_seed_with_two_budgets_is_one_of_those_that_a_remedy_mended() -> None:
         model: int, epochs: int, results: dict[int, bool]
     ) -> tuple[RunConfig, int, RemedyTrial]:
         config = RunConfig(max_num_epochs=epochs)
-        spec = trial_spec(config, suggestion, [0])
+        spec = trial_spec(config, config, suggestion, [0])
         return config, model, RemedyTrial(suggestion, spec, None, results=results)
 
     few = tried(1, 24, {0: False, 1: False, 2: True})

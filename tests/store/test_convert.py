@@ -1,6 +1,8 @@
 """A database of the version before is read into a new one, whole, and stays as it is."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +10,17 @@ import numpy as np
 import pytest
 
 from seqcls.errors import StoreError, StoreVersionError
+from seqcls.interpretability.remedies import change_fields, named_fields
 from sweeps.api.databases import convert
+from sweeps.grid.spec import parse_spec
+from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.commands import run_main
 from tests.conftest import ASSETS
-from tests.databases import change, rows
+from tests.databases import change, file_of, rows
 from tests.results import filled
 
 OLD = ASSETS / "databases" / "0005.db"
@@ -26,7 +31,7 @@ SAME = {
     "target_tokens",
     "epoch": "run_id, epoch, train_loss, validation_loss",
     "generalization": "*",
-    "config": "*",
+    "config": "id, key, json, test_set_id",
     "test_set": "*",
     "test_string": "*",
     "checkpoint": "*",
@@ -109,3 +114,43 @@ def test_what_was_damaged_is_damaged_afterwards(tmp_path: Path) -> None:
     said = [damage.what for damage in verify(store).damages]
     assert [x.split()[1] for x in said if x.startswith("run")] == ["1", "2", "3", "4", "8"]
     assert len(queries.runs(store)) == 11
+
+
+def as_before_names(store: Store) -> Path:
+    """The file as the schema 0007 has it: its configurations have no names."""
+    with closing(sqlite3.connect(file_of(store))) as file, file:
+        file.executescript(
+            "PRAGMA foreign_keys=OFF; PRAGMA legacy_alter_table=ON;"
+            "CREATE TABLE nameless AS SELECT id, key, json, test_set_id FROM config;"
+            "DROP TABLE config; ALTER TABLE nameless RENAME TO config;"
+            "UPDATE alembic_version SET version_num = '0007';"
+        )
+    return file_of(store)
+
+
+def test_configurations_get_the_names_that_pages_had_and_remedies_their_parents(
+    tmp_path: Path,
+) -> None:
+    before = open_writer(str(tmp_path / "before.db"))
+    axes = {"positions": ["alibi", "fire"], "hidden_size": [4, 8]}
+    filled(before, name="cells", axes=axes)
+    (first, *_) = parse_spec({"name": "x", "model_seeds": "0..2", "axes": axes}).configs()
+    slower = change_fields(first, {"learning_rate": 0.009})
+    trial: dict[str, Any] = {
+        "name": f"learning_rate=0.009 for {slower.key[:8]}",
+        "model_seeds": "0..2",
+    }
+    trial |= {"description": "Against not learned: learning_rate=0.009 (now 0.001)."}
+    filled(before, fixed=named_fields(slower), **trial)
+    old = as_before_names(before)
+    tables = {name: sorted_rows(old, name, "*") for name in (*SAME, "finding", "shortcut")}
+    new = tmp_path / "new.db"
+    store, runs = convert(old, new)
+    assert (runs, verify(store).damages) == (15, [])
+    for name, kept in tables.items():
+        columns = "id, key, json, test_set_id" if name == "config" else "*"
+        assert sorted_rows(new, name, columns) == kept, name
+    assert [name for (name,) in rows(new, "SELECT name FROM config ORDER BY id")] == [
+        "ALiBi, width 4", "ALiBi, width 8", "FIRE, width 4", "FIRE, width 8",
+        "ALiBi, width 4, with learning_rate=0.009",
+    ]  # fmt: skip

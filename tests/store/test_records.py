@@ -43,7 +43,7 @@ def test_what_is_written_is_read_back_and_read_by_plain_sql(any_db: str, kind: s
     with store.write(quiet=True) as connection:
         for statement, values in (
             ("INSERT INTO test_set VALUES (1, 'k', '{}', NULL)", [{}]),
-            ("INSERT INTO config VALUES (1, 'k', '{}', 1)", [{}]),
+            ("INSERT INTO config VALUES (1, 'k', 'name', NULL, '{}', 1)", [{}]),
             (
                 "INSERT INTO run (id, config_id, model_seed, state, attempt, failures, errors) "
                 "VALUES (7, 1, 0, 'done', 1, 0, :errors)",

@@ -11,7 +11,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.imported import fields_known, imported_config, in_columns, same_settings
 from seqcls.text import canonical_json
-from sweeps.api.naming import name_configurations
+from sweeps.naming import name_configurations
 from sweeps.terminal import format_duration
 
 NAMES = st.sampled_from(["d", "model", "a.b", "a", "config", "b", "config.model", "'"])

@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 from seqcls.fields import fields_unread, language_of
 from seqcls.problem import configuration, resolve
 from sweeps import api
-from sweeps.api.naming import (
+from sweeps.api.old_pages.judging_naming import settings_changed
+from sweeps.api.protocols import of_run, protocol
+from sweeps.naming import (
     name_apart,
     name_configurations,
-    name_of_remedy,
-    names_of,
-    names_of_sweep,
+    name_with_change,
     say_setting,
     settings_read,
 )
-from sweeps.api.old_pages.judging_naming import settings_changed
-from sweeps.api.protocols import of_run, protocol
 
 SHIPPED = Path(__file__).parents[2] / "runs.db"
 
@@ -54,12 +52,16 @@ def test_a_name_says_what_differs_the_most_telling_first() -> None:
     ]
 
 
-def test_a_configuration_is_named_within_its_sweep_and_no_two_have_one_name() -> None:
-    lstm, gru = (configuration({**BASE, "architecture": x}) for x in ("lstm", "gru"))
-    assert names_of_sweep([lstm, gru], "cells") == ["LSTM", "GRU"]
-    assert names_of_sweep([lstm, gru], "cells", ["GRU"]) == ["LSTM", "cells: GRU"]
+def test_what_is_made_from_another_is_called_by_what_is_changed() -> None:
+    lstm, small = (
+        configuration({**BASE, "architecture": "lstm", "hidden_size": x}) for x in (9, 8)
+    )
+    assert name_with_change("LSTM", lstm, small) == "LSTM, with hidden_size=8"
+    fire = configuration({**BASE, "hidden_size": 9, "positions": "fire"})
+    plain = configuration({**BASE, "hidden_size": 9, "positions": "none"})
+    assert name_with_change("small", plain, fire) == "small, with positions=fire"
     assert name_apart("GRU", "cells", ["GRU", "cells: GRU"]) == "cells: GRU (2)"
-    assert name_of_remedy("LSTM", lstm, {"hidden_size": 8}) == "LSTM, 8 units"
+    assert name_apart("x" * 500, "cells", ()) == "x" * 399 + "…"
 
 
 def test_what_is_not_read_is_in_no_name_and_one_alone_is_called_by_its_telling_fields() -> None:
@@ -111,7 +113,7 @@ def test_configurations_have_one_name_each_and_it_names_the_first_difference(
 
 def test_the_reports_models_have_short_names_and_a_protocol() -> None:
     store = api.open_reader(str(SHIPPED))
-    shipped = names_of(store, list(api.configs(store)))
+    shipped = api.names_of(store, list(api.configs(store)))
     assert len({*shipped.values()}) == len(shipped) == 7
     assert max(map(len, shipped.values())) <= 46
     assert (shipped[6], shipped[3]) == ("width 16, 16 heads", "width 2, CLS attended")

@@ -14,9 +14,9 @@ from seqcls.strings.datasets import remember
 from seqcls.tasks import TASKS
 from seqcls.tasks.regular import Regular
 from sweeps.api import typed
-from sweeps.api.naming import name_configurations
 from sweeps.datasets import read_dataset
 from sweeps.grid.spec import parse_spec
+from sweeps.naming import name_configurations
 from tests.tasks import LANGUAGES
 
 LENGTHS = {"train_max_length": [20], "test_max_length": [100]}

@@ -6,7 +6,7 @@ from typing import Any
 from seqcls.config import RunConfig
 from seqcls.imported import PREFIX
 from seqcls.problem import with_samplers
-from sweeps.api.naming import WORDS
+from sweeps.naming import WORDS
 
 FIELDS = {
     "hidden_size": "width",

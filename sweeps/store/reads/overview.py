@@ -1,7 +1,8 @@
 """What configurations are, their settings and languages; models on the same longer strings."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,11 @@ from jaxtyping import Int64
 from seqcls.config import default_fields
 from seqcls.fields import language_of
 from seqcls.imported import PREFIX, fields_known, in_columns
+from sweeps.naming import settings_read
 from sweeps.results import Outcome, differing_fields, exact_type
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
-from sweeps.store.reads.queries import config_texts
+from sweeps.store.reads.queries import config_texts, configs
 from sweeps.store.reads.stored import config_of, length_frame, problem_of
 from sweeps.store.reads.test_sets import names_of_datasets
 
@@ -53,6 +55,11 @@ def language_names(store: Store) -> dict[int, str]:
     return {key: language_of(json.loads(text), names) for key, text in _texts(store).items()}
 
 
+def settings_of(store: Store, config_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The settings that configurations read, as `sweeps.naming.settings_read` has them."""
+    return settings_read(configs(store, config_ids), dataset_names(store))
+
+
 def dataset_names(store: Store) -> dict[str, str]:
     """What datasets are called, by their digests: no two the same."""
     with store.read() as connection:
@@ -85,12 +92,27 @@ def longer_lengths(store: Store, config_ids: Collection[int]) -> range | None:
     """
     with store.read() as connection:
         texts = config_texts(connection, list(config_ids))
-    known = [x for x in map(problem_of, texts.values()) if x is not None]
-    own = {
-        range(x.trained_lengths.stop, x.longest_tested + 1)
-        for x in known
-        if x.knows_trained_lengths
+    return longer_of(own_longer(texts).values())
+
+
+def own_longer(texts: Mapping[int, str]) -> dict[int, range]:
+    """The lengths of the longer strings of each of these configurations on which it is tested; of
+    those whose trained lengths are known.
+
+    Args:
+        texts: the stored fields, as JSON.
+    """
+    known = ((key, problem_of(text)) for key, text in texts.items())
+    return {
+        key: range(x.trained_lengths.stop, x.longest_tested + 1)
+        for key, x in known
+        if x is not None and x.knows_trained_lengths
     }
+
+
+def longer_of(lengths: Iterable[range]) -> range | None:
+    """The lengths that all of these have in common, as `longer_lengths` gives them."""
+    own = set(lengths)
     if len(own) < 2:
         return None
     return range(max(x.start for x in own), min(x.stop for x in own))

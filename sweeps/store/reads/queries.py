@@ -271,6 +271,28 @@ def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, 
         return _configs(connection, config_ids)
 
 
+def names_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
+    """What configurations are called, in the order in which they are given."""
+    query = select(Config.id, Config.name).where(one_of(Config.id, config_ids))
+    with store.read() as connection:
+        named = dict(connection.execute(query).all())
+    return {config_id: named[config_id] for config_id in config_ids}
+
+
+def names_of_sweep(store: Store, sweep_id: int) -> dict[str, str]:
+    """What the configurations of a sweep are called, by their keys."""
+    members = select(Run.config_id).join(SweepRun, SweepRun.run_id == Run.id)
+    own = Config.id.in_(members.where(SweepRun.sweep_id == sweep_id))
+    with store.read() as connection:
+        return dict(connection.execute(select(Config.key, Config.name).where(own)).all())
+
+
+def config_called(store: Store, name: str) -> int | None:
+    """The id of the configuration of this name; None where there is none."""
+    with store.read() as connection:
+        return connection.scalar(select(Config.id).where(Config.name == name))
+
+
 def _configs(
     connection: Connection, config_ids: Sequence[int] | None = None
 ) -> dict[int, RunConfig]:

@@ -1,7 +1,5 @@
 """Strings that are stored once: datasets of one's own, and the strings of test sets."""
 
-from collections import Counter
-
 import numpy as np
 from jaxtyping import Bool
 from sqlalchemy import Connection, select
@@ -13,6 +11,7 @@ from seqcls.models.positions import longest_readable
 from seqcls.problem import resolve, tokenizer_of
 from seqcls.strings.automata import StoredAutomaton
 from seqcls.strings.datasets import Content, unpack
+from sweeps.naming import call_datasets
 from sweeps.store import tables
 from sweeps.store.database import Store
 from sweeps.store.statements import fetch
@@ -53,13 +52,8 @@ def stored_datasets(store: Store) -> dict[str, str]:
 
 def names_of_datasets(connection: Connection) -> dict[str, str]:
     """What datasets are called, by their digests: no two the same."""
-    table = tables.DatasetRow
-    rows = connection.execute(select(table.digest, table.name)).all()
-    often = Counter(row.name for row in rows)
-    return {
-        row.digest: row.name if often[row.name] == 1 else f"{row.name} ({row.digest[:12]})"
-        for row in rows
-    }
+    query = select(tables.DatasetRow.digest, tables.DatasetRow.name)
+    return call_datasets(dict(connection.execute(query).all()))
 
 
 def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:

@@ -1,7 +1,7 @@
 """Stores results of models trained elsewhere, all of an import in one transaction."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, select
@@ -18,6 +18,7 @@ from sweeps.store.database import Store, take_turns
 from sweeps.store.reads.queries import same_run
 from sweeps.store.statements import insert_new, insert_sweep
 from sweeps.store.tables import Sweep, SweepRun
+from sweeps.store.writes.names import names_of_imported
 from sweeps.store.writes.recording import insert_results
 from sweeps.store.writes.sweep_actions import config_ids_of, delete_runs, insert_runs
 from sweeps.store.writes.test_sets import store_dataset, store_test_set
@@ -62,11 +63,19 @@ def record_imported(
         sweep_id = _known_sweep(connection, sweep)
         if sweep_id is None:
             sweep_id = insert_sweep(connection, sweep, DESCRIPTION, _spec(sweep))
-        return [_record(connection, sweep_id, run, drawn, replace) for run in runs]
+        for digest in sorted({run.config.dataset for run in runs} - {""}):
+            store_dataset(connection, dataset_of(digest))
+        names = names_of_imported(connection, [run.config for run in runs], sweep)
+        return [_record(connection, sweep_id, run, drawn, replace, names) for run in runs]
 
 
 def _record(
-    connection: Connection, sweep_id: int, run: ImportedRun, drawn: TestSet, replace: bool
+    connection: Connection,
+    sweep_id: int,
+    run: ImportedRun,
+    drawn: TestSet,
+    replace: bool,
+    names: Mapping[str, str],
 ) -> int:
     sweep_ids, same = {sweep_id}, same_run(run.config, run.seed)
     if (known := connection.scalar(same)) is not None:
@@ -83,7 +92,7 @@ def _record(
         delete_runs(connection, [known])
     if run.config.dataset:
         store_dataset(connection, dataset_of(run.config.dataset))
-    insert_runs(connection, config_ids_of(connection, [run.config]), [run.seed])
+    insert_runs(connection, config_ids_of(connection, [run.config], names), [run.seed])
     run_id = connection.scalars(same).one()
     if store_test_set(connection, run.config, drawn) != drawn.digest:
         raise MachineError("the database holds other test strings under this key")

@@ -9,13 +9,14 @@ from sqlalchemy import Connection, Update, bindparam, select, update
 
 from seqcls.errors import MachineError, in_short
 from seqcls.results import EpochLosses
+from seqcls.weights import num_parameters
 from sweeps.grid.grouping import MAX_FAILURES, PlannedRun
 from sweeps.records import read_rows, rows_text
 from sweeps.results import RunResult
 from sweeps.store.database import Store
 from sweeps.store.findings import put_findings
 from sweeps.store.statements import insert_rows, one_of
-from sweeps.store.tables import Checkpoint, FindingKind, Run, RunState, now
+from sweeps.store.tables import Checkpoint, Config, FindingKind, Run, RunState, now
 from sweeps.store.writes.claiming import Claim
 from sweeps.store.writes.test_sets import missing_test_set, store_test_set
 
@@ -120,6 +121,13 @@ def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunR
     ]
     if changes:
         connection.execute(_update_of(tuple(changes[0])), changes)
+    of_configs = {run.config: (run.id, outcome.checkpoints) for run, outcome in done}
+    for run_id, checkpoints in of_configs.values():
+        if checkpoints:
+            own = select(Run.config_id).where(Run.id == run_id).scalar_subquery()
+            new = update(Config).where(Config.id == own, Config.num_parameters.is_(None))
+            number = num_parameters(next(iter(checkpoints.values())))
+            connection.execute(new.values(num_parameters=number))
     for run, outcome in done:
         if outcome.verdict is not None:
             put_findings(connection, run.id, FindingKind.VERDICT, {0: asdict(outcome.verdict)})

@@ -3,7 +3,7 @@
 import json
 import re
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Literal
 
@@ -41,6 +41,7 @@ from sweeps.store.tables import (
     TestString,
     now,
 )
+from sweeps.store.writes.names import names_of_sweep
 from sweeps.store.writes.test_sets import store_dataset
 
 LONGEST_NAME = 200
@@ -75,7 +76,12 @@ submitting it again, with the models that it was granted."""
 
 
 def submit(
-    store: Store, spec: SweepSpec, launch_token: str | None = None, *, instead_of: str | None = None
+    store: Store,
+    spec: SweepSpec,
+    launch_token: str | None = None,
+    *,
+    instead_of: str | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> int:
     """Makes the sweep of that name what the specification says; queues the runs that are new.
 
@@ -88,6 +94,8 @@ def submit(
             time nothing is done.
         instead_of: the specification, as JSON, that it is made from; where the sweep has another by
             now, or is stopped, nothing is done.
+        names: of new configurations, by their keys, where more is submitted along; else names
+            that tell them apart within the sweep.
 
     Returns:
         The sweep's id.
@@ -116,7 +124,7 @@ def submit(
                 return int(connection.scalar(there) or 0)
             # It stays whose it was.
             token = None
-        sweep_id, _ = _put_sweep(connection, spec, members, token)
+        sweep_id, _ = _put_sweep(connection, spec, members, token, names)
     return sweep_id
 
 
@@ -206,17 +214,20 @@ def _put_sweep(
     spec: SweepSpec,
     members: Sequence[tuple[RunConfig, Seeds]],
     token: str | None,
+    names: Mapping[str, str] | None = None,
 ) -> tuple[int, int]:
     """Makes the sweep of that name what a specification says; its id, and how many runs left it.
 
     Args:
         token: its launch token; None where it stays as it is.
+        names: as for `submit`.
     """
     configs = [config for config, _ in members]
     for digest in sorted({config.dataset for config in configs} - {""}):
         store_dataset(connection, dataset_of(digest))
     alike: dict[Seeds, list[int]] = {}
-    for config_id, (_, seeds) in zip(config_ids_of(connection, configs), members, strict=True):
+    config_ids = config_ids_of(connection, configs, names_of_sweep(connection, spec, names))
+    for config_id, (_, seeds) in zip(config_ids, members, strict=True):
         alike.setdefault(seeds, []).append(config_id)
     # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
     for seeds, ids in alike.items():
@@ -321,14 +332,24 @@ def _update(
         connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(**values))
 
 
-def config_ids_of(connection: Connection, configs: Sequence[RunConfig]) -> list[int]:
-    """The ids of these configurations, which are stored where they are not there yet."""
+def config_ids_of(
+    connection: Connection, configs: Sequence[RunConfig], names: Mapping[str, str]
+) -> list[int]:
+    """The ids of these configurations, which are stored where they are not there yet.
+
+    Args:
+        names: of each, by its key.
+    """
     test_sets = {test_set_key(config): canonical_json(test_set_json(config)) for config in configs}
-    texts = {
-        config.key: (config.key, canonical_json(config.model_dump()), test_set_key(config))
+    rows = {
+        config.key: {
+            "name": names[config.key],
+            "json": canonical_json(config.model_dump()),
+            "test_set_id": test_set_key(config),
+        }
         for config in configs
     }
-    return list(put_configs(connection, test_sets, texts.values()).values())
+    return list(put_configs(connection, test_sets, rows).values())
 
 
 def insert_runs(

@@ -1,4 +1,6 @@
-"""The first tables that this program can read: runs and what was found out about them, as JSON."""
+"""The first tables that this program can read: runs, what was found out about them, as JSON, and
+configurations with their names.
+"""
 
 from alembic import op
 from sqlalchemy import insert
@@ -6,7 +8,7 @@ from sqlalchemy import insert
 from sweeps.store.tables import Base, Revision
 from sweeps.store.views import make_views
 
-revision = "0007"
+revision = "0008"
 down_revision = None
 
 

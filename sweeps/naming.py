@@ -1,14 +1,14 @@
-"""What configurations are called, in every table, chart, report and command.
+"""The names that configurations are given when they are submitted, and keep.
 
-A name says what tells a configuration from the others that are shown and is read by its model, the
-most telling first. It goes down a tree: all are told apart by their language, those of one language
-by their architecture, those that are still alike by what comes next, and so on. So the first thing
-in which two configurations differ stands in both names, and what tells nothing apart in none. A
-model that was trained elsewhere is called what it is called there.
+A name says what tells a configuration from the others that it is submitted with and is read by its
+model, the most telling first. It goes down a tree: all are told apart by their language, those of
+one language by their architecture, those that are still alike by what comes next, and so on. So the
+first thing in which two configurations differ stands in both names, and what tells nothing apart in
+none. A model that was trained elsewhere is called what it is called there.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from itertools import chain, count
 from typing import Any
@@ -17,12 +17,14 @@ from seqcls.config import ABOUT, IMPORTED, RunConfig, default_fields
 from seqcls.errors import SeqclsError
 from seqcls.fields import fields_unread
 from seqcls.imported import MODEL, PREFIX, fields_known, in_columns
-from sweeps.store.database import Store
-from sweeps.store.reads.overview import dataset_names
-from sweeps.store.reads.queries import configs
+from seqcls.strings.datasets import dataset_of
+from sweeps.grid.budgets import BUDGET, EARLIEST
 
 MOST = 46
 """Characters from which on a name leaves out defaults that it can do without."""
+
+LONGEST = 400
+"""Characters of a name that is stored: PostgreSQL keeps no index of very long texts."""
 
 MOST_OF_VALUE = 40
 """Characters of a value in a name."""
@@ -140,17 +142,6 @@ def place_of(field: str) -> tuple[Any, ...]:
     return 2 + _ORDER.index(about.group), not field.endswith("_sampler"), about.place
 
 
-def settings_of(store: Store, config_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """The settings that stored configurations read, as `settings_read` has them."""
-    return settings_read(configs(store, list(config_ids)), dataset_names(store))
-
-
-def names_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
-    """What stored configurations are called beside each other, as `name_configurations` says it."""
-    named = name_configurations(configs(store, list(config_ids)), dataset_names(store))
-    return {config_id: named[config_id] for config_id in config_ids}
-
-
 def name_configurations(
     shown: Mapping[int, RunConfig], datasets: Mapping[str, str] | None = None
 ) -> dict[int, str]:
@@ -196,30 +187,51 @@ def name_configurations(
     return names
 
 
-def names_of_sweep(
-    configs: Sequence[RunConfig], sweep: str, taken: Collection[str] = ()
-) -> list[str]:
-    """The names that the configurations of a sweep are given when it is submitted: what tells them
-    apart within it, in their order.
+def names_by_key(configs: Iterable[RunConfig], first: int = 1) -> dict[str, str]:
+    """What configurations that are submitted together are called, by their keys.
 
     Args:
-        sweep: its name, for names that others have.
-        taken: the names of all other configurations of the database.
+        configs: all of them, some perhaps twice.
+        first: the number of the first, for those that nothing else tells apart.
+
+    Raises:
+        ConfigError: one names strings that are in no place that is known.
     """
-    names = name_configurations(dict(enumerate(configs))).values()
-    return [name_apart(name, sweep, taken) for name in names]
+    distinct = {config.key: config for config in configs}
+    digests = sorted({config.dataset for config in distinct.values()} - {""})
+    datasets = call_datasets({digest: dataset_of(digest).name for digest in digests})
+    numbered = name_configurations(dict(enumerate(distinct.values(), first)), datasets)
+    return dict(zip(distinct, numbered.values(), strict=True))
 
 
-def name_of_remedy(name: str, config: RunConfig, fields: Mapping[str, Any]) -> str:
-    """The name of a configuration that tries a remedy: its parent's, with what is changed."""
-    changed = (say_setting(x, value, config.architecture) for x, value in fields.items())
-    return ", ".join([name, *changed])
+def call_datasets(names: Mapping[str, str]) -> dict[str, str]:
+    """What datasets are called, by their digests: no two the same.
+
+    Args:
+        names: those of their files, by their digests.
+    """
+    often = Counter(names.values())
+    return {x: name if often[name] == 1 else f"{name} ({x[:12]})" for x, name in names.items()}
+
+
+def name_with_change(name: str, before: RunConfig, after: RunConfig) -> str:
+    """The name of a configuration that was made from another, as a remedy or a larger budget is:
+    that one's with what is changed, `LSTM, with learning_rate=0.009`.
+    """
+    old, new = settings_read({0: before, 1: after}).values()
+    changed = [x for x in new if new[x] != old.get(x, default_fields().get(x))]
+    if BUDGET in changed:
+        # They grow with it.
+        changed = [x for x in changed if x not in EARLIEST]
+    said = ", ".join(f"{x}={_shorten(new[x])}" for x in changed)
+    return f"{name}, with {said}" if said else name
 
 
 def name_apart(name: str, sweep: str, taken: Collection[str]) -> str:
     """A configuration's name beside those of others: where one has it, as after a merge, that of
     the later one's sweep stands before it.
     """
+    name = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
     longer = f"{sweep}: {name}"
     several = (f"{longer} ({number})" for number in count(2))
     return next(x for x in chain([name, longer], several) if x not in taken)

@@ -1,0 +1,82 @@
+"""Names of configurations as they are stored: each keeps the one that it has for good.
+
+Whoever stores configurations takes turns with others, so that a name that is free stays free until
+it is stored.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from sqlalchemy import Connection, func, select
+
+from seqcls.config import RunConfig
+from sweeps.grid.spec import SweepSpec
+from sweeps.naming import name_apart, name_configurations, name_with_change, names_by_key
+from sweeps.store.reads.stored import config_of
+from sweeps.store.reads.test_sets import names_of_datasets
+from sweeps.store.statements import one_of
+from sweeps.store.tables import Config
+
+
+def free_names(db: Connection, wanted: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """The names of configurations, by their keys: those that they have, and for new ones names that
+    no other has.
+
+    Args:
+        wanted: of each the name that it is to be given, and the name of its sweep.
+    """
+    names = _names_here(db, wanted)
+    new = {key: both for key, both in wanted.items() if key not in names}
+    alike = one_of(Config.name, {name for name, _ in new.values()})
+    taken = set(db.scalars(select(Config.name).where(alike)))
+    if taken:
+        taken |= set(db.scalars(select(Config.name)))
+    for key, both in new.items():
+        names[key] = name_apart(*both, taken)
+        taken.add(names[key])
+    return names
+
+
+def names_of_sweep(
+    db: Connection, spec: SweepSpec, wanted: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The names of a sweep's configurations, by their keys; those of new ones tell them apart.
+
+    Args:
+        wanted: names that tell them from others, too, that are submitted along.
+    """
+    configs = {config.key: config for config in spec.configs()}
+    names = _names_here(db, configs)
+    if len(names) == len(configs):
+        return names
+    wanted = dict(wanted or names_by_key(configs.values()))
+    parents = select(Config.key, Config.name, Config.id, Config.json)
+    parents = parents.where(one_of(Config.key, set(spec.parents.values())))
+    known = {row.key: row for row in db.execute(parents)}
+    for key, config in configs.items():
+        if (parent := known.get(spec.parents.get(key, ""))) is not None:
+            before = config_of(parent.id, parent.json)
+            wanted[key] = name_with_change(parent.name, before, config)
+    return free_names(db, {key: (wanted[key], spec.name) for key in configs})
+
+
+def names_of_imported(db: Connection, configs: Sequence[RunConfig], sweep: str) -> dict[str, str]:
+    """The names of models trained elsewhere, by the keys of their configurations: those that they
+    were given, with what tells them from others of one name.
+    """
+    first = (db.scalar(select(func.max(Config.id))) or 0) + 1
+    wanted, here = names_by_key(configs, first), _names_here(db, {x.key for x in configs})
+    for number, config in enumerate(configs, first):
+        beside = {number: config}
+        while config.key not in here:
+            alike = select(Config.id, Config.json).where(Config.name == wanted[config.key])
+            other = db.execute(alike.where(Config.id.not_in(list(beside)))).first()
+            if other is None:
+                break
+            beside[other.id] = config_of(*other)
+            wanted[config.key] = name_configurations(beside, names_of_datasets(db))[number]
+    return free_names(db, {key: (name, sweep) for key, name in wanted.items()})
+
+
+def _names_here(db: Connection, keys: Collection[str]) -> dict[str, str]:
+    query = select(Config.key, Config.name).where(one_of(Config.key, keys))
+    return dict(db.execute(query).all())
