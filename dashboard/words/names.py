@@ -13,6 +13,7 @@ from seqcls.imported import PREFIX
 from sweeps.api import naming
 from sweeps.api.naming import names_of
 from sweeps.api.old_pages import reading
+from sweeps.api.old_pages.judging_naming import settings_changed
 from sweeps.api.old_pages.reading import Selection
 
 COLORS = "colors of configurations"
@@ -36,6 +37,15 @@ def configuration_names(config_ids: Sequence[int], view: Selection | None = None
         shown.update(counts.loc[counts["picked"] > 0, "config_id"].tolist())
     named = _names_beside(tuple(sorted(shown)))
     return {config_id: named[config_id] for config_id in config_ids}
+
+
+def names_with_settings(config_ids: Sequence[int], view: Selection) -> dict[str, str]:
+    """The names of configurations, each with the settings that are not usual, for tooltips."""
+    settings = settings_of(tuple(config_ids))
+    return {
+        name: list_settings(settings_changed(settings[config_id]))
+        for config_id, name in configuration_names(config_ids, view).items()
+    }
 
 
 def list_settings(settings: Mapping[str, Any]) -> str:
