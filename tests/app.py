@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest
@@ -20,6 +21,9 @@ from tests.conftest import ROOT
 pytest.MonkeyPatch().setattr(
     manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests)
 )
+# As dashboard/.streamlit/config.toml has it: a text of a module is not shown.
+config.set_option("runner.magicEnabled", False)
+
 # Likewise a server compiles each page once, the test runner whenever it is drawn.
 _kept = cache(ScriptCache)
 pytest.MonkeyPatch().setattr("streamlit.testing.v1.local_script_runner.ScriptCache", _kept)
