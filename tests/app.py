@@ -1,9 +1,11 @@
 """The dashboard under Streamlit's own test runner."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +79,15 @@ def metrics(app: AppTest) -> dict[str, str]:
 def said(app: AppTest) -> str:
     """All that stands on the page as text."""
     parts = (app.info, app.success, app.error, app.caption, app.markdown, app.text, app.code)
-    return "\n".join(str(element.value) for elements in parts for element in elements)
+    texts = [str(element.value) for elements in parts for element in elements]
+    texts += [bar.proto.text for bar in app.get("progress")]
+    # Legends and captions of pictures; what else is HTML is how the page looks.
+    texts += [unescape(re.sub("<[^>]*>", "", x)) for x in _html(app) if x.startswith("<p ")]
+    return "\n".join(texts)
+
+
+def _html(app: AppTest) -> Iterator[str]:
+    return (element.proto.body for element in app.get("html"))
 
 
 MADE_OF_MARKDOWN = {"label", "help", "body", "text", "content", "captions"}
