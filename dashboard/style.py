@@ -76,7 +76,7 @@ CONFIG = {
     "view": {"stroke": None}, "axis": _AXIS, "header": _HEADER, "title": {"color": "~ink"},
     "font": "Source Sans, Source Sans Pro, system-ui, sans-serif", "background": "transparent",
 }  # fmt: skip
-PAPER_CONFIG = {**CONFIG, "background": "white", "font": "Helvetica, Arial, sans-serif"}
+PAPER_CONFIG = {**CONFIG, "background": "~ground", "font": "Helvetica, Arial, sans-serif"}
 
 
 def paint(spec: Any, colors: dict[str, str]) -> Any:

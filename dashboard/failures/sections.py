@@ -22,6 +22,7 @@ from sweeps.api.tried import Tried, remedies_tried
 from sweeps.results import Outcome
 
 WHY = "Why do they fail?"
+WHICH = "Which models fail?"
 NAMED = 3
 """Causes, remedies and models that sentences name."""
 
@@ -276,10 +277,9 @@ def models(store: Store, selection: Selection, number: int = 1) -> Section:
     Args:
         number: which page of the table, from 1 on.
     """
-    title = "Which models fail?"
     found = failing.failing_models(store, selection)
     if found.empty:
-        return Section(title)
+        return Section(WHICH)
     beyond, unlearned, unknown = (
         int((found["outcome"] == outcome).sum())
         for outcome in (*failing.FAILING, Outcome.NOT_KNOWN)
@@ -305,4 +305,7 @@ def models(store: Store, selection: Selection, number: int = 1) -> Section:
     )
     columns = ["configuration", "seed", "outcome", "first_wrong_length", "errors"]
     columns += ["accuracy_of_all", "cause", "run"]
-    return Section(title, tuple(says), table[columns].reset_index(drop=True), opens="run")
+    table = table[columns].reset_index(drop=True)
+    # What no model has, has no column.
+    shown = tuple(x for x in columns if x != "cause" or table[x].notna().any())
+    return Section(WHICH, tuple(says), table, opens="run", shown=shown)

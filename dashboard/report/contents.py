@@ -64,7 +64,7 @@ def report(
     listed = [] if pages is None else [Part([_list_sweeps(store, pages)])]
     tasks = _tasks(store, selection, models, with_strings=pages is None)
     rest = [] if pages is not None else [_training(store, models, sweeps)]
-    links = _links(store, selection, pages)
+    links = _links(store, selection, models, pages)
     return page(title, [*listed, *tasks, *rest], lead, links, f"Written by seqcls {__version__}.")
 
 
@@ -92,6 +92,7 @@ def task_sections(
             failures.causes(store, of_task),
             failures.remedies(store, of_task),
             failures.strings(store, of_task),
+            failures.models(store, of_task),
             *outside.sections(store, of_task),
         ]
         yield name, own, [section for section in sections if not section.is_empty]
@@ -106,6 +107,11 @@ def _tasks(
         wrong = own[(own["errors"] > 0) & (own["picked"] > 0)]
         wrong = wrong.sort_values("errors", ascending=False)
         details = list(failing_models(store, wrong)) if with_strings else []
+        if details:
+            # Each is unfolded to its strings below.
+            sections = [
+                replace(x, table=None) if x.title == failures.WHICH else x for x in sections
+            ]
         yield Part(sections, details, name if several else "")
 
 
@@ -131,7 +137,7 @@ def _list_sweeps(store: Store, pages: Mapping[str, str]) -> Section:
     listed = training.sweeps(store)
     assert listed.table is not None
     shown = listed.table[listed.table["sweep"].isin(pages)]
-    return replace(listed, title="Sweeps", says=(), table=shown)
+    return replace(listed, title="", says=(), table=shown)
 
 
 def _training(store: Store, models: pd.DataFrame, sweeps: Sequence[str]) -> Part:
@@ -146,7 +152,8 @@ def _training(store: Store, models: pd.DataFrame, sweeps: Sequence[str]) -> Part
         Details(name, "specification", code=toml_of(reading.sweep_record(store, ids[name]).spec))
         for name in sweeps
     ]
-    return Part([] if section.is_empty else [section], [*_in_words(store, models), *specifications])
+    details = [*_in_words(store, models), *specifications]
+    return Part([] if section.is_empty else [section], details, "How they were trained")
 
 
 def _in_words(store: Store, models: pd.DataFrame) -> Iterator[Details]:
@@ -160,8 +167,11 @@ def _in_words(store: Store, models: pd.DataFrame) -> Iterator[Details]:
         yield Details(name, "how it was trained and tested", says=sentences)
 
 
-def _links(store: Store, selection: Selection, pages: Mapping[str, str] | None) -> Links:
-    """Where runs and sweeps lead: here, or on a site to the pages of sweeps."""
+def _links(
+    store: Store, selection: Selection, models: pd.DataFrame, pages: Mapping[str, str] | None
+) -> Links:
+    """Where failing runs and sweeps lead: here, or on a site to the pages of sweeps."""
+    failing = {*models.loc[models["errors"] > 0, "run_id"]}
     files: dict[Any, str] = {}
     for name, file in (pages or {}).items():
         own = reading.models(store, replace(selection, sweeps=(name,)))
@@ -170,6 +180,7 @@ def _links(store: Store, selection: Selection, pages: Mapping[str, str] | None) 
     def link(opens: str, value: Any) -> str:
         if opens == "sweep":
             return (pages or {}).get(value, "")
-        return f"{files.get(value, '')}#run-{value}" if opens == "run" else ""
+        leads = opens == "run" and value in failing
+        return f"{files.get(value, '')}#run-{value}" if leads else ""
 
     return link

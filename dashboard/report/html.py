@@ -23,6 +23,8 @@ from dashboard.words import columns
 Links = Callable[[str, Any], str]
 """Where a value of what a section opens leads, such as `("run", 5)`; nowhere where it is empty."""
 
+VEGA = "https://vega.github.io/vega-datasets/"
+
 WIDTH, SMALL = 760, 300
 """Pixels of a picture that stands alone, and of one of several."""
 
@@ -128,7 +130,8 @@ def _variables() -> str:
 def _picture(panel: Panel, section: Section, links: Links) -> Markup:
     width = SMALL if len(section.panels) > 1 else WIDTH
     spec = with_links(panel.spec, section.opens, links) if section.opens else panel.spec
-    drawn = svg(spec, width)
+    # Vega takes an address within the page for one among its own examples.
+    drawn = svg(spec, width).replace(f'href="{VEGA}', 'href="')
     for name, color in style.LIGHT.items():
         drawn = drawn.replace(f'"{color}"', f'"var({_variable(name)})"')
     # What reads it aloud names each mark, and so does the pointer.
@@ -162,13 +165,14 @@ def _table(section: Section, links: Links) -> Markup:
     assert section.table is not None
     shown = columns.as_text(section.table, section.shown)
     rows = shown.map(lambda text: str(escape(text)))
-    if section.opens in section.table and len(rows.columns):
-        first = rows.columns[0]
-        addresses = [links(section.opens, value) for value in section.table[section.opens]]
-        rows[first] = [
-            f'<a href="{escape(address)}">{text}</a>' if address else text
-            for text, address in zip(rows[first], addresses, strict=True)
-        ]
+    of_runs = columns.column_of("run").title
+    for opens, name in ((section.opens, rows.columns[0]), ("run", of_runs)):
+        if opens in section.table and name in rows:
+            addresses = [links(opens, value) for value in section.table[opens]]
+            rows[name] = [
+                f'<a href="{escape(address)}">{text}</a>' if address else text
+                for text, address in zip(rows[name], addresses, strict=True)
+            ]
     head = pd.Index([str(escape(name)) for name in rows.columns])
     html: str = rows.set_axis(head, axis=1).to_html(index=False, border=0, escape=False)
     return Markup(f'<div class="wide">{html}</div>')

@@ -102,9 +102,7 @@ def shipped(folder: Path) -> Store:
     return store
 
 
-def drawn_while(
-    monkeypatch: pytest.MonkeyPatch, store: Store, change: Callable[[], None]
-) -> Shown:
+def drawn_while(monkeypatch: pytest.MonkeyPatch, store: Store, change: Callable[[], None]) -> Shown:
     """The page Results, during whose questions somebody else writes."""
     asked = data.read_settings
 

@@ -192,8 +192,10 @@ def test_the_shipped_database_is_shown_to_visitors_who_can_write_nothing(
     monkeypatch: pytest.MonkeyPatch, public: Path, page: str
 ) -> None:
     links = {
-        "results": {"sweep": OF_ONE_SWEEP}, "model": {"run": "5"}, "sweeps": {"shown": OF_ONE_SWEEP},
-    }  # fmt: skip
+        "results": {"sweep": OF_ONE_SWEEP},
+        "model": {"run": "5"},
+        "sweeps": {"shown": OF_ONE_SWEEP},
+    }
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
     found = opened(monkeypatch, public, page, **links.get(page, {}))
     check_content(page, found, has_weights=True)
