@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from dashboard import share
 from seqcls import fields
 from sweeps import api
 from sweeps.api.old_pages import overview as pages
@@ -136,10 +135,6 @@ def test_pages_are_about_the_greatest_seed(edge: Store, monkeypatch: pytest.Monk
     app = open_app(monkeypatch, edge.location, "failures", sweep="theirs")
     seeds = next(x.value["seed"] for x in app.dataframe if "first_wrong_length" in x.value)
     assert {LAST_SEED - 1} <= {*seeds.tolist()}
-    offered: list[Selection] = []
-    monkeypatch.setattr(share, "offer", lambda *given, **_: offered.append(given[3]))
-    open_app(monkeypatch, edge.location, "model", run="2")
-    assert offered[0].model_seeds == (LAST_SEED - 1,)
 
 
 # Accuracies on border pairs and on random strings.
