@@ -184,18 +184,6 @@ def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(
     own = shares.loc[1]
     longer = f"border, longer {own['border_beyond']:.1%}".replace(".0%", "%")
     assert longer in run_main("errors", "1", "--db", str(path)).stdout
-    f"{own['border_within']:.1%} / {own['border_beyond']:.1%}".replace(".0%", "%")
-    mapped = {"x": "hidden_size", "y": "negatives", "mapped": "Accuracy, border, longer"}
-    offered: dict[str, pd.DataFrame] = {}
-
-    def offer(_: Any, name: str, make: Callable[[], pd.DataFrame], *__: Any, **___: Any) -> None:
-        offered[name] = make()
-
-    monkeypatch.setattr(share, "offer", offer)
-    open_app(monkeypatch, path, "map", learned="0", **mapped)
-    cells = offered["map"].sort_values(["hidden_size", "negatives"])
-    # One model a cell; the runs 1 and 3 are trained on mixed negatives.
-    assert cells["median"].tolist() == pytest.approx(shares["border_beyond"][[2, 1, 4, 3]].tolist())
 
 
 def test_the_border_strings_of_a_file_are_told_apart_from_its_random_ones(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
-from dashboard.report.command import written
+from dashboard.report.command import write
 from seqcls.errors import UnknownRunError
 from seqcls.proofs import checker, prover
 from seqcls.proofs.certificate import to_text
@@ -422,7 +422,7 @@ def test_a_repetition_that_refutes_a_model_is_told_with_the_causes(
     assert "run 2: It forgets while one token repeats" in asked(both, "causes", "soft")
     export(open_reader(str(both)), tmp_path / "out", "csv")
     assert "10{12}" in (tmp_path / "out" / "runs.csv").read_text()
-    report = written(open_reader(str(both)), "hand", "soft")
+    report = write(open_reader(str(both)), "hand", "soft")
     for part in ("<th>every length</th>", "1 proved", "1 refuted"):
         assert part in report
 

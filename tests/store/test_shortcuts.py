@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.report.command import written
+from dashboard.report.command import write
 from dashboard.views import shortcuts
 from seqcls.cancellation import check
 from seqcls.shortcuts import READERS
@@ -284,7 +284,7 @@ def test_pages_and_reports_say_what_can_be_reached_without_the_language(
     assert set(app.dataframe[0].value["shortcut"].str.strip()) == expected
     # Two epochs teach nothing.
     assert "No better than a shortcut: 2 of 2 configurations" in [x.label for x in app.expander]
-    told = written(store, "forms")
+    told = write(store, "forms")
     assert "<th>shortcut</th>" in told
     for page in (said(app), told):
         assert "no better than a linear reader of the" in page
@@ -328,7 +328,7 @@ def test_what_a_reader_decides_is_no_shortcut_anywhere(
     pages = [said(app), *(x.label for x in app.expander)]
     compared = run_main("compare", "1", "2", *db).stdout
     for number, (task, by) in enumerate(DECIDED.items(), 1):
-        inside, report = said(open_inside(monkeypatch, path, number)), written(store, task)
+        inside, report = said(open_inside(monkeypatch, path, number)), write(store, task)
         assert f"This task is decided by {by}" in inside
         assert f"decided by {by}" in report
         assert by in pages[0]
