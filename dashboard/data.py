@@ -197,7 +197,6 @@ def without_pairs(config_ids: tuple[int, ...]) -> str:
     return overlaps.without_pairs(some_configs(config_ids).values())
 
 
-@shared
 @partial(shared, of=reading.configs_revision)
 def classes() -> "pd.Series[Any]":
     """The class of the language of one configuration of each task, by id."""
