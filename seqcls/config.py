@@ -50,14 +50,14 @@ PARTS = ("train", "validation", "test")
 _SAMPLERS = tuple(f"{part}_sampler" for part in PARTS)
 
 GROUPS = ("Task", "Strings", "Network", "Training")
-"""The parts of the form that launches a sweep."""
+"""The groups of settings, as the page New sweep lists them."""
 
 
 class About:
     """What is said of a field in its annotation; what it means, its docstring says.
 
     Args:
-        group: where it stands on the form that launches a sweep; None where it is filled in.
+        group: where it stands among the settings of a new sweep; None where it is filled in.
         place: its place in the group, where those come first that are asked for most.
         readers: of a field later than the first version's, the fields that name who may read it,
             `kind` among them. Where none of them does, it has to keep its default.
