@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -19,17 +18,12 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import Store, failures, open_reader, overlaps, sweeping
+from sweeps.api import Store, failures, open_reader, outcomes, overlaps, sweeping
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
-from sweeps.api.comparisons import why_unpaired
-from sweeps.api.old_pages import judging_importance, judging_medians, judging_remedies, reading
+from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.database import one_moment
-from sweeps.api.old_pages.reading import Selection
-from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.grid.spec import parse_spec
-from sweeps.results import GENERALIZING, JUDGED_BEYOND, Outcome, OutcomeCounts
-from sweeps.statistics import populations as population_statistics
 from sweeps.work import progress as progressing
 from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
@@ -163,35 +157,26 @@ def cached(
 accuracy_by_drawn = cached(reading.accuracy_by_drawn)
 best_shortcuts = cached(reading.best_shortcuts)
 border_accuracies = cached(reading.border_accuracies)
-breaking_strings = cached(reading.breaking_strings)
-budget_models = cached(reading.budget_models, reading.configs_revision)
 causes = cached(reading.causes)
 configurations = cached(reading.configurations)
-count_failing_models = cached(reading.count_failing_models)
 count_runs = cached(reading.count_runs)
-count_string_errors = cached(reading.count_string_errors)
 deciding = cached(reading.deciding, reading.configs_revision)
 error_kinds_by_length = cached(reading.error_kinds_by_length)
-failing_models = cached(reading.failing_models)
 first_wrong_places = cached(reading.first_wrong_positions)
-loops = cached(judging_remedies.loops)
 forgettings = cached(reading.forgettings)
 languages = cached(reading.language_names, reading.configs_revision)
-median_curves = cached(reading.median_curves)
 memberships = cached(reading.memberships, reading.members_revision)
 model = cached(reading.model)
-output_shares = cached(reading.output_shares)
 not_learned = cached(reading.not_learned)
 newest_losses = cached(reading.newest_losses)
 model_seeds = cached(reading.model_seeds, reading.members_revision)
 models = cached(reading.models)
-populations = cached(populating.populations_of)
 sweep_counts = cached(progressing.counts)
 sweep_names = cached(reading.sweep_names)
 sweep_notes = cached(reading.notes)
-predictions = cached(reading.predictions, reading.configs_revision)
 scores_by_length = cached(reading.scores_by_length)
 sensitivity = cached(reading.sensitivity)
+read_settings = cached(outcomes.settings_read, reading.configs_revision)
 settings = cached(reading.settings, reading.configs_revision)
 shortcut_scores = cached(reading.shortcut_scores)
 some_configs = cached(reading.configs, reading.configs_revision)
@@ -243,111 +228,11 @@ def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
     return overlaps.trained_on(config for spec in specs for config in spec.configs())
 
 
-@shared
-def learned_by_budget(view: Selection) -> pd.DataFrame:
-    """Calls `sweeps.store.reads.budgets.learned_by_budget` with the models that are known."""
-    return reading.learned_by_budget(reader(), view, budget_models())
-
-
-@shared
-def trained_further(view: Selection) -> tuple[int, ...]:
-    """Calls `sweeps.store.reads.budgets.trained_further` with the models that are known."""
-    return reading.trained_further(reader(), view, budget_models())
-
-
-def count_outcomes(view: Selection) -> OutcomeCounts:
-    """What models in scope came to; a seed with several budgets counts once, with its largest."""
-    counts = OutcomeCounts.of(configurations(view))
-    if not (further := trained_further(view)):
-        return counts
-    return counts.without(OutcomeCounts.of(configurations(replace(view, run_ids=further))))
-
-
-@shared
-def medians(view: Selection, listed: int) -> pd.DataFrame:
-    """Calls `judging_medians.medians` with the models of a view."""
-    # Of what the page has read already: a hundred thousand rows.
-    return judging_medians.medians(models(view), listed)
-
-
-@partial(shared, of=reading.configs_revision)
-def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
-    """The settings that differ, missing where a configuration does not read them; and the class of
-    each language, where that is known.
-    """
-    configs = some_configs(config_ids)
-    read = population_statistics.without_unread(settings().loc[list(config_ids)], configs)
-    return populating.with_classes(reader(), read, configs)
-
-
 @partial(shared, of=reading.configs_revision)
 def classes() -> "pd.Series[Any]":
-    """Calls `sweeps.api.languages.classes_of` with all configurations."""
-    return populating.classes_of(reader(), some_configs(tuple(settings().index.tolist())))
-
-
-@partial(shared, of=reading.configs_revision)
-def longer_lengths(config_ids: tuple[int, ...]) -> range | None:
-    """Calls `sweeps.store.reads.overview.longer_lengths`."""
-    return reading.longer_lengths(reader(), config_ids)
-
-
-@shared
-def models_alike(view: Selection, config_ids: tuple[int, ...]) -> pd.DataFrame:
-    """The models of these configurations, whatever the view picks, each on the same longer strings.
-
-    Of all seeds in scope: shares of those that were picked for failing would all be 100%.
-    """
-    found = models(view)
-    found = found[found["config_id"].isin(config_ids)]
-    return reading.judge_on(reader(), found, longer_lengths(config_ids), view.below)
-
-
-@shared
-def importance(view: Selection, config_ids: tuple[int, ...], measure: str) -> pd.DataFrame:
-    """How far each setting that is read moves a measure."""
-    seeds = models_alike(view, config_ids)
-    budgets, chosen = budget_models(), judging_importance.MEASURES[measure]
-    joined = judging_importance.with_largest_budget(seeds, budgets)
-    once = _judged_by(joined, measure)
-    configs = some_configs(tuple(seeds["config_id"].drop_duplicates().astype(int)))
-
-    def are_strangers(a: int, b: int) -> bool:
-        return why_unpaired(configs[a], configs[b]) is not None
-
-    effects = judging_importance.importance(once, _settings_of(once), chosen, are_strangers)
-    if joined["config_id"].nunique() == seeds["config_id"].nunique():
-        return effects
-    # A seed with two budgets is one model: only to compare budgets does it count with each.
-    each = _judged_by(judging_importance.with_every_budget(seeds, budgets), measure)
-    of_budgets = judging_importance.importance(each, _settings_of(each), chosen, are_strangers)
-    rows = [
-        row
-        for table, of_budget in ((effects, False), (of_budgets, True))
-        for row in table.to_dict("records")
-        if bool({*row["fields"]} & {*BUDGET_FIELDS}) == of_budget
-    ]
-    found = pd.DataFrame(rows or {"moves": []})
-    return found.sort_values("moves", ascending=False, kind="stable", ignore_index=True)
-
-
-def _settings_of(seeds: pd.DataFrame) -> pd.DataFrame:
-    return read_settings(tuple(seeds["config_id"].drop_duplicates().astype(int)))
-
-
-def _judged_by(seeds: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """The models that a measure is of, with its column."""
-    # No length is less than the shortest that is tested: what solves none of those counts as none.
-    seeds = seeds.assign(solved_length=seeds["solved_length"].fillna(0))
-    seeds = seeds.assign(generalizes=seeds["outcome"].isin(GENERALIZING).astype(int))
-    # Of models that have not learned, nothing is said of longer strings.
-    if measure == "Median solved length":
-        seeds = seeds[seeds["outcome"] != Outcome.NOT_LEARNED]
-    elif measure == "Share that generalizes":
-        seeds = seeds[seeds["outcome"].isin(JUDGED_BEYOND)]
-    elif measure == "Share that learned":
-        seeds = seeds[seeds["learned"].notna()]
-    return seeds
+    """The class of the language of one configuration of each task, by id."""
+    first = {task: config_id for config_id, task in languages().items()}
+    return populating.classes_of(reader(), some_configs(tuple(first.values())))
 
 
 def trained_model(run_id: int, epoch: int | None) -> "RunModel":

@@ -53,6 +53,7 @@ def show() -> None:
         tasks = known if chosen == EVERY else [chosen] if chosen else []
         configurations = _settings([x for x, task in data.languages().items() if task in tasks])
     of_task = data.languages()
+    st.session_state[EVERY] = replace(found, config_ids=_with_settings())
     st.session_state[SELECTIONS] = {
         task: replace(found, config_ids=tuple(x for x in configurations if of_task[x] == task))
         for task in tasks
@@ -63,6 +64,20 @@ def selections() -> dict[str, Selection]:
     """The models that the filters leave, by the task that the page is about."""
     chosen: dict[str, Selection] = st.session_state.get(SELECTIONS, {})
     return chosen
+
+
+def of_every_task() -> Selection:
+    """The models that the filters leave of all tasks, whichever the page is about."""
+    chosen: Selection = st.session_state.get(EVERY, Selection())
+    return chosen
+
+
+def _with_settings() -> tuple[int, ...]:
+    """The configurations of every task that have the chosen values of settings."""
+    read = data.read_settings(tuple(data.languages()))
+    for name in (x for x in map(str, read) if x not in NAMES and st.session_state.get(x)):
+        read = read[read[name].isin(st.session_state[name])]
+    return tuple(read.index.tolist())
 
 
 def current() -> Selection:
@@ -167,7 +182,7 @@ def _settings(config_ids: Sequence[int]) -> tuple[int, ...]:
     read = data.read_settings(tuple(config_ids)) if config_ids else None
     if read is None:
         return ()
-    for name in (str(x) for x in read if read[x].nunique() > 1):
+    for name in (str(x) for x in read if read[x].nunique() > 1 and x not in NAMES):
         label = verbatim(name) if name.startswith(PREFIX) else name
         offered = data.sorted_values(read[name])
         if values := _several(label, offered, name, "Any"):

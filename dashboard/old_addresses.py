@@ -31,8 +31,40 @@ def _given() -> dict[str, list[str]]:
     return given
 
 
+RENAMED = {"config": "rows", "x": "across", "y": "up", "mapped": "of", "moves": "measure"}
+"""Parameters of Compare, Compare two and Map, and what Results calls them."""
+
+MEASURES = {
+    "Share that learned": "learned", "Share that generalizes": "generalizes",
+    "Median accuracy": "beyond", "Accuracy": "median", "Learned and generalize": "generalize",
+}  # fmt: skip
+"""What these called measures; of others the usual one is shown."""
+
+DROPPED = ("lengths", "language")
+
+
+def of_results(given: Query) -> dict[str, list[str]]:
+    """The parameters of pages before, as Results has them."""
+    query: dict[str, list[str]] = {}
+    for name, values in given.items():
+        # What Compare drew by length is always accuracy.
+        if name in DROPPED or (name == "measure" and not {*values} & {*MEASURES.values()}):
+            continue
+        if name in ("mapped", "moves"):
+            values = [MEASURES[x] for x in values if x in MEASURES]
+        query[RENAMED.get(name, name)] = list(values)
+    return {name: values for name, values in query.items() if values}
+
+
+def follow() -> None:
+    """Leads on from a link of the page Compare, which stood at the same address as Results."""
+    given = {name: st.query_params.get_all(name) for name in st.query_params}
+    if {*given} & {*RENAMED, *DROPPED}:
+        st.query_params.from_dict(of_results(given))
+
+
 def _compare() -> None:
-    st.switch_page(page.RESULTS, query_params=_given())
+    st.switch_page(page.RESULTS, query_params=of_results(_given()))
 
 
 def _compare_two() -> None:
@@ -40,12 +72,17 @@ def _compare_two() -> None:
     if runs := given.get("run"):
         query = {"run": runs[0], **({"beside": runs[1]} if len(runs) > 1 else {})}
         st.switch_page(page.MODEL, query_params=query)
-    st.switch_page(page.RESULTS, query_params={**given, "rows": given.pop("config", [])})
+    st.switch_page(page.RESULTS, query_params=of_results(given))
 
 
 def _map() -> None:
-    st.switch_page(page.RESULTS, query_params={**_given(), "show": "Map"})
+    st.switch_page(page.RESULTS, query_params={**of_results(_given()), "show": ["Map"]})
 
 
 def _failing() -> None:
-    st.switch_page(page.FAILURES, query_params=_given())
+    given = _given()
+    if run := given.get("run"):
+        # The model that was chosen there, and its string.
+        query = {"run": run[0], **({"string": given["string"][0]} if "string" in given else {})}
+        st.switch_page(page.MODEL, query_params=query)
+    st.switch_page(page.FAILURES, query_params=given)

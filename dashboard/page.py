@@ -1,5 +1,6 @@
 """How Streamlit shows a section, and the ways from page to page."""
 
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,24 +74,26 @@ def render(
         clicked = draw(section, key, across)
     if section.table is not None and len(section.table):
         opens = section.opens if section.opens in section.table else ""
-        chosen = table(section.table, f"{key} table", select if opens else "", opens)
+        select = select if opens else ""
+        chosen = table(section.table, f"{key} table", select, opens, shown=section.shown)
         clicked = chosen if clicked is None else clicked
     return clicked
 
 
-_BADGES = {
-    "at every length": "green", "generalizes": "green", "right": "green", "fails beyond": "orange",
-    "wrong": "orange", "not learned": "gray", "not known": "gray", "ink": "primary",
-    "muted": "gray",
-}  # fmt: skip
-"""Streamlit's colors in text, by the names of ours."""
-
-
 def say_legend(section: Section) -> None:
     """What the colors of the pictures mean, and how to read them, in one line."""
-    legend = "\u2003".join(f":{_BADGES[name]}[●] {columns.LEGEND[name]}" for name in section.legend)
-    if legend or section.caption:
-        st.caption("\u2003".join(filter(None, (legend, markdown(section.caption)))))
+    colors = style.DARK if is_dark() else style.LIGHT
+    names = [
+        f'<span><i style="color:{colors[name]}">●</i> {html.escape(columns.LEGEND[name])}</span>'
+        for name in section.legend
+    ]
+    parts = section.caption.split("`")
+    caption = "".join(
+        f"<code>{html.escape(part)}</code>" if number % 2 else html.escape(part)
+        for number, part in enumerate(parts)
+    )
+    if names or caption:
+        st.html(f'<p class="legend">{"".join(names)}<span>{caption}</span></p>')
 
 
 def draw(section: Section, key: str, across: int = 3) -> Any:
@@ -138,7 +141,13 @@ def _draw_panel(panel: Panel, key: str, opens: str) -> Any:
 
 
 def table(
-    frame: pd.DataFrame, key: str, select: str = "", opens: str = "", height: int = 420
+    frame: pd.DataFrame,
+    key: str,
+    select: str = "",
+    opens: str = "",
+    height: int = 420,
+    shown: Sequence[str] = (),
+    selected: Sequence[int] = (),
 ) -> Any:
     """A table whose columns are named in `words.columns`.
 
@@ -146,18 +155,24 @@ def table(
         select: how rows are selected, `single-row` or `multi-row`; not at all if empty.
         opens: the column whose value a selected row gives.
         height: in pixels at most; what is longer scrolls.
+        shown: the columns, in order; all that are declared where it is empty.
+        selected: the numbers of the rows that are selected at first.
 
     Returns:
         The value of the selected row, or with `multi-row` the numbers of the selected rows.
     """
-    shown = [name for name in frame if name in columns.COLUMNS]
-    of_shares = [name for name in shown if columns.COLUMNS[name].kind == "share"]
-    options: dict[str, Any] = {"on_select": "rerun", "selection_mode": select} if select else {}
+    shown = list(shown) or [name for name in frame if name in columns.COLUMNS]
+    known = {name: columns.column_of(name) for name in shown}
+    of_shares = [name for name in shown if known[name].kind == "share"]
+    options: dict[str, Any] = {}
+    if select:
+        options = {"on_select": "rerun", "selection_mode": select}
+        options["selection_default"] = {"selection": {"rows": list(selected)}}
     event: Any = st.dataframe(
         frame.assign(**{name: 100 * frame[name] for name in of_shares}),
         hide_index=True,
         column_order=shown,
-        column_config={name: _column_config(columns.COLUMNS[name]) for name in shown},
+        column_config={name: _column_config(column) for name, column in known.items()},
         key=key,
         height=min(38 + ROW * len(frame), height),
         placeholder="",

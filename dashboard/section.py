@@ -34,7 +34,7 @@ class Panel:
     def of(
         cls, chart: Any, title: str = "", note: str = "", opens: int | None = None, link: str = ""
     ) -> "Panel":
-        """A panel of a chart as Altair builds it."""
+        """A panel of a chart as Altair builds it; data that has a name it may be given later."""
         with alt.data_transformers.enable("default", max_rows=None):
             return cls(chart.to_dict(validate=False), title, note, opens, link)
 
@@ -56,6 +56,8 @@ class Section:
     """Names of colors, in the order in which they are explained."""
     opens: str = ""
     """The column of the table, and the field of the marks, whose value a click leads to."""
+    shown: tuple[str, ...] = ()
+    """Columns of the table that are shown, in order; all that have names where it is empty."""
 
     @property
     def is_empty(self) -> bool:
@@ -72,7 +74,8 @@ def text(section: Section) -> str:
     """What a terminal shows of it: the sentences and the table."""
     lines = [section.title, *(f"  {sentence.replace('`', '')}" for sentence in section.says)]
     if section.table is not None and len(section.table):
-        lines += ["", columns.as_text(section.table).to_string(index=False)]
+        shown = columns.as_text(section.table, section.shown)
+        lines += ["", shown.to_string(index=False)]
     return "\n".join(line for line in lines if line or len(lines) == 1)
 
 

@@ -11,6 +11,7 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from tests.conftest import ROOT
 
@@ -47,7 +48,8 @@ def open_app(
     for name, value in query.items():
         app.query_params[name] = value
     if page != "results":
-        app.switch_page(FILES[page])
+        # Before the first run Streamlit's test runner knows no page but by the name of its file.
+        app._page_hash = calc_hash(page)
     return rerun(app)
 
 

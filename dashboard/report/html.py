@@ -160,7 +160,7 @@ def _link_marks(spec: Any, opens: str) -> None:
 
 def _table(section: Section, links: Links) -> Markup:
     assert section.table is not None
-    shown = columns.as_text(section.table)
+    shown = columns.as_text(section.table, section.shown)
     rows = shown.map(lambda text: str(escape(text)))
     if section.opens in section.table and len(rows.columns):
         first = rows.columns[0]

@@ -1,13 +1,11 @@
 """Inside one model: why it fails, where it breaks, and every figure of what it does."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, filters, layout, links, share
+from dashboard import data, filters, layout, links
 from dashboard.choosing.opened import open_any, open_model, say
 from dashboard.choosing.run import choose_run, show_missing
 from dashboard.choosing.strings import (
@@ -44,7 +42,7 @@ from seqcls.proofs.cells import why_not_proved
 from seqcls.tasks.automaton import language_automaton
 from sweeps.api import open_reader
 from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import EVERY_ERROR, ErrorSearch, Selection, stored_epochs
+from sweeps.api.old_pages.reading import ErrorSearch, stored_epochs
 
 ANSWERS, ABLATION, AUTOMATON, LIVE = "Answers", "Ablation", "Automaton", "Live"
 BREAKING, ALL_STRINGS = "Breaking point", "All strings"
@@ -238,27 +236,24 @@ FORMER_NAMES = {"Surgery": "Ablation"}
 
 @explaining(show_missing)
 def show() -> None:
-    header = share.header("Inside a model")
+    st.title("Inside a model", anchor=False)
     if (former := st.query_params.get("view")) in FORMER_NAMES:
         st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
     run_id = choose_run(filters.current())
     if run_id is None:
         st.info("No model is trained yet. The page Sweeps says how far training is.")
         return
-    _model(run_id, reading.run_config(open_reader(), run_id), header)
+    _model(run_id, reading.run_config(open_reader(), run_id))
 
 
-def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
+def _model(run_id: int, config: RunConfig) -> None:
     layout.name_tab(f"Model {run_id}")
     judged = links.thresholds()
     rows = data.model(run_id, judged)
     if len(rows):
         # As objects: in a row of numbers of one type a large seed would be rounded.
         model = rows.astype(object).iloc[0]
-        seed, config_id = int(model["model_seed"]), int(model["config_id"])
-        view = replace(judged, model_seeds=(seed,), config_ids=(config_id,))
-        errors = partial(data.string_errors, run_id, EVERY_ERROR)
-        share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
+        config_id = int(model["config_id"])
         st.caption(verbatim(resolve(config).task.describe()))
         protocol.show(run_id, config_id, config)
         scores = reading.length_scores(open_reader(), [run_id])
@@ -273,9 +268,8 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
             st.caption(verbatim(said))
         remedies.rounding(run_id)
         shortcuts.say_no_better(run_id, config_id)
-        shortcuts.say_border(Selection(run_ids=(run_id,)))
+        shortcuts.say_border(run_id)
         shortcuts.show(run_id, config_id, config)
-        links.to_compare_two("run", [run_id], "Compare with another model")
     show_sections(run_id, config)
 
 

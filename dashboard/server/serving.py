@@ -15,6 +15,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import get_option
 
+from dashboard import background
 from dashboard.server import visitors
 from seqcls.errors import ConfigError, HostError, SeqclsError
 from sweeps.access import READ_ONLY_VARIABLE, is_read_only
@@ -68,8 +69,12 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
     _refuse_others()
     _check_settings()
     _say_what_is_shown()
-    async with in_time():
-        yield
+    background.start()
+    try:
+        async with in_time():
+            yield
+    finally:
+        background.stop()
 
 
 class BelowBase(Route):

@@ -98,6 +98,8 @@ def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
         column_config=measures.string_columns(kind),
         height=layout.table_height(len(errors)),
     )
+    linked = errors[errors["string"] == st.query_params.get("string", "")]
+    error_places.show_alignment(config, errors if linked.empty else linked)
 
 
 def _training(run_id: int, config: RunConfig) -> None:

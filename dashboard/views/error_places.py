@@ -14,8 +14,7 @@ from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.scales import kind_color, kind_shape, title_params
 from dashboard.text import verbatim
 from dashboard.views import output_errors
-from dashboard.views.output_errors import errors_by_length
-from dashboard.views.scores import FEW_LENGTHS, name_bins
+from dashboard.views.output_errors import FEW_LENGTHS, errors_by_length, name_bins
 from seqcls.config import REPORT_TASK, RunConfig
 from seqcls.errors import InvalidStringError
 from seqcls.kinds.places import PlacesKind

@@ -15,7 +15,6 @@ from dashboard.charts.scales import (
     kind_color,
     title_params,
 )
-from dashboard.views.scores import FEW_LENGTHS, name_bins
 from seqcls.config import RunConfig
 from seqcls.evaluation import distinct_test_strings
 from seqcls.kinds import MISCLASSIFIED, Words
@@ -27,6 +26,17 @@ from seqcls.tasks.paragraph import CHARACTERS, LINES, Paragraph
 from sweeps.api.old_pages.reading import ErrorSearch
 
 HEIGHT = 400
+
+FEW_LENGTHS = 40
+"""That are drawn one by one, where strings of no other lengths are tested."""
+
+
+def name_bins(bins: pd.DataFrame) -> list[str]:
+    """What the lengths of each row are called, from its first_length and last_length."""
+    return [
+        f"{first}" if first == last else f"{first} to {last}"
+        for first, last in zip(bins["first_length"], bins["last_length"], strict=True)
+    ]
 
 
 def errors_by_length(errors: pd.DataFrame, words: Words = MISCLASSIFIED) -> alt.Chart:

@@ -1,46 +1,23 @@
 """What would help a failing model: fields to change, and what came of it where that was trained."""
 
-import json
 import uuid
 from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, data
-from dashboard.launch import fields, panel
+from dashboard import actions, background, data
 from dashboard.text import verbatim
-from seqcls.config import ABOUT, RunConfig
+from seqcls.config import RunConfig
 from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.problem import obstacle_of
-from sweeps.api import open_reader
+from sweeps.api import open_reader, tried
 from sweeps.api import trials as remedy_trials
-from sweeps.api.old_pages import judging_remedies, reading
+from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.database import control
-from sweeps.api.old_pages.reading import Selection
+from sweeps.api.old_pages.reading import EVERY_ERROR, Selection
 from sweeps.api.trials import RemedyTrial
 from sweeps.grid.spec import SweepSpec
-
-
-def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> None:
-    """Opens the launch panel with a trial filled in, when a button is clicked.
-
-    Args:
-        run_id: the run that the page is about, from whose configuration the form starts.
-        config: that configuration.
-        trial: what is to be trained.
-    """
-    state = st.session_state
-    panel.open_with(f"Model {run_id}")
-    state["launch_name"] = trial.spec.name
-    state["launch_seeds"] = ", ".join(map(str, json.loads(trial.spec.submitted)["model_seeds"]))
-    for field, value in trial.suggestion.fields.items():
-        group = str(ABOUT[field].group)
-        if field not in fields.USUAL[group]:
-            key = f"launch_more {group}"
-            state[key] = [*state.get(key, []), field]
-        known = fields.options(field, lambda name: [getattr(config, name)])
-        state[f"launch {field}"] = [value if value in known else str(value)]
 
 
 def show(run_id: int, view: Selection) -> None:
@@ -57,6 +34,8 @@ def show(run_id: int, view: Selection) -> None:
     if not_learned is not None and NOT_LEARNED not in mechanisms:
         mechanisms = [NOT_LEARNED, *mechanisms]
     if not mechanisms:
+        if len(data.string_errors(run_id, EVERY_ERROR)):
+            background.want([run_id])
         return
     st.subheader(f"What would help model {run_id}?")
     if not_learned is not None:
@@ -70,7 +49,7 @@ def show(run_id: int, view: Selection) -> None:
     trials = data.trials(run_id, mechanisms, view)
     if not trials:
         st.info(
-            "No known remedy changes a field of this configuration. The page Compare shows which "
+            "No known remedy changes a field of this configuration. The page Results shows which "
             "other settings do better."
         )
         return
@@ -88,13 +67,16 @@ def show(run_id: int, view: Selection) -> None:
             f"{verbatim(suggestion.reason)} *Source: {verbatim(suggestion.source)}.*"
         )
         left.caption(verbatim("; ".join(remedy_trials.sentences(trial))))
-        right.button(
-            "Fill the launch panel",
-            key=f"fill {run_id} {number}",
-            on_click=fill_launch_panel,
-            args=(run_id, config, trial),
-            width="stretch",
-        )
+        if not trial.is_begun:
+            models = len(trial.spec.model_seeds)
+            right.button(
+                f"Try it: {models:,} model{'' if models == 1 else 's'}",
+                key=f"try {run_id} {number}",
+                on_click=_launch,
+                args=([trial.spec], uuid.uuid4().hex),
+                width="stretch",
+                **control("Trains the same seeds with this change."),
+            )
 
 
 def _train_all(run_id: int, config: RunConfig, trials: Sequence[RemedyTrial]) -> None:
@@ -102,7 +84,7 @@ def _train_all(run_id: int, config: RunConfig, trials: Sequence[RemedyTrial]) ->
     new = [trial for trial in trials if not trial.is_begun]
     if len(new) < 2:
         return
-    spec = judging_remedies.all_spec(run_id, config, new)
+    spec = tried.all_spec(run_id, config, new)
     models = len(new) * len(spec.model_seeds)
     st.button(
         f"Train {'both' if len(new) == 2 else f'all {len(new)}'} suggestions ({models:,} models)",

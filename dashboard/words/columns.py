@@ -3,7 +3,7 @@
 The help of a column is the only place where its term is defined.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -24,7 +24,7 @@ class Column(NamedTuple):
 
 
 COLUMNS: dict[str, Column] = {
-    "configuration": Column("Configuration", width=278),
+    "configuration": Column("Configuration", width=270),
     "length": Column("Length", "whole", width=70),
     "models": Column("Models", "whole", width=75),
     "sweep": Column("Sweep", width=240),
@@ -65,9 +65,18 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def as_text(table: pd.DataFrame) -> pd.DataFrame:
-    """A table as texts, its columns named: what terminals and files show."""
-    known = {name: COLUMNS[name] for name in table if name in COLUMNS}
+def column_of(name: str) -> Column:
+    """How a column is shown; one that no subject declares, as a setting, has its name."""
+    return COLUMNS.get(name, Column(name.replace("_", " "), width=110))
+
+
+def as_text(table: pd.DataFrame, shown: Sequence[str] = ()) -> pd.DataFrame:
+    """A table as texts, its columns named: what terminals and files show.
+
+    Args:
+        shown: the columns, in order; all that are declared where it is empty.
+    """
+    known = {name: column_of(name) for name in shown or [x for x in table if x in COLUMNS]}
     return pd.DataFrame(
         {
             column.title: [

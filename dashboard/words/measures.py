@@ -13,7 +13,7 @@ from dashboard import data
 from dashboard.text import verbatim
 from dashboard.words import outcomes
 from seqcls import kinds
-from seqcls.interpretability.wording import EMPTY, length_text, percent
+from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.kinds import ACCURACY, KINDS, MISCLASSIFIED, Kind, Measure, Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api.old_pages import reading
@@ -149,11 +149,6 @@ def first_wrong_length(words: Words = MISCLASSIFIED) -> str:
     )
 
 
-def solved_or_none(length: float) -> str:
-    """A solved length, or a median of some, as text."""
-    return "none" if pd.isna(length) else length_text(length)
-
-
 def failing(below: float, words: Words = MISCLASSIFIED) -> str:
     """What a failing model is, at this threshold in [0, 1]."""
     if below >= 1:
@@ -255,34 +250,6 @@ def setting_columns(settings: Iterable[str], names: Iterable[str]) -> dict[str, 
         ),
         "sweeps": TextColumn("Sweeps", width=140),
         **{name: st.column_config.Column(width=95, help=verbatim(name)) for name in settings},
-    }
-
-
-def model_columns(spoken: KindWords) -> dict[str, Any]:
-    """How the columns of a table of models are shown."""
-    words = spoken.words
-    errors = f"{words.plural('test').capitalize()} that it {words.misses.format('')}"
-    within = f"Share of {words.plural('')} of trained lengths that it is right on."
-    return {
-        "outcome": TextColumn("Outcome", help=OUTCOME, width=95),
-        "every_length": TextColumn("Every length", help=EVERY_LENGTH, width=130),
-        "first_wrong_length": NumberColumn(
-            "First wrong", help=verbatim(first_wrong_length(words)), format="%d", width=90
-        ),
-        "accuracy_within": NumberColumn(
-            "Trained lengths", help=verbatim(within), format="percent", width=110
-        ),
-        "run_id": NumberColumn("Run", help="The model's number in the database.", width=60),
-        "model_seed": NumberColumn("Seed", help="The seed of its initial values.", width=60),
-        "errors": NumberColumn("Errors", help=verbatim(f"{' '.join(errors.split())}."), width=70),
-        "false_positives": NumberColumn("False pos.", help=f"{FALSE_POSITIVES}.", width=80),
-        "false_negatives": NumberColumn("False neg.", help=f"{FALSE_NEGATIVES}.", width=80),
-        "accuracy": NumberColumn(
-            "Accuracy", help=verbatim(spoken.accuracy), format="percent", width=80
-        ),
-        "random": TextColumn("Random", help=RANDOM, width=112),
-        "border": TextColumn("Border", help=BORDER, width=112),
-        "solved_length": NumberColumn("Solved", help=verbatim(solved_length(words)), width=65),
     }
 
 

@@ -26,7 +26,7 @@ LOOKS_ALIKE = "\N{MODIFIER LETTER GRAVE ACCENT}"
 class _Sentence(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if "|" in format_spec:
-            return format_spec.split("|")[value != 1]
+            return format_spec.split("|")[bool(value != 1)]
         # A backquote begins a string of letters, which no value may do.
         return str(super().format_field(value, format_spec)).replace("`", LOOKS_ALIKE)
 

@@ -1,9 +1,10 @@
 """Two stored configurations compared: seed by seed, by length and on every string of both tests."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from seqcls.config import RunConfig
@@ -40,6 +41,7 @@ from sweeps.store.database import Store
 from sweeps.store.reads import misclassified, queries
 from sweeps.store.reads.misclassified import border_accuracies
 from sweeps.store.reads.overview import judge_on, longer_lengths, settings_of
+from sweeps.store.reads.queries import configs as configs
 from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.shortcuts import best_shortcut, deciding, shortcut_scores, shortcut_shares
 from sweeps.store.tables import RunState
@@ -266,7 +268,9 @@ def compare_configs(
         both = set.intersection(*(misclassified.tested_strings(store, each) for each in ids))
         errors = [misclassified.errors_of(store, runs["id"].tolist()) for runs in sides]
         strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
-    questions, absent = ask(sides, selection.below, paired=paired), dict[str, str]()
+    measured = outcomes_of(frame, selection.below)
+    questions = ask(measured[ids[0]], measured[ids[1]], paired=paired)
+    absent = dict[str, str]()
     are_longer = all(runs["accuracy_beyond"].notna().any() for runs in sides)
     if are_longer and "learned" in questions and "beyond" not in questions:
         first, second = (f"{some:,} of {n:,}" for some, n in questions["learned"].counts or ())
@@ -323,13 +327,22 @@ def why_unpaired(a: RunConfig, b: RunConfig) -> str | None:
     return f"{named}, so the same seed starts the two from different weights"
 
 
-def ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[str, Difference]:
+def ask(
+    first: Mapping[str, Outcomes],
+    second: Mapping[str, Outcomes],
+    *,
+    paired: bool,
+    only: Collection[str] = tuple(QUESTIONS),
+    plan: bool = True,
+) -> dict[str, Difference]:
     """Answers those of `QUESTIONS` that can be asked of both.
 
     Args:
-        sides: the finished runs of each.
+        first: the seeds of the first that each is about, as `outcomes_of` has them.
+        second: likewise of the second.
+        only: the questions that are wanted.
+        plan: whether to simulate how many seeds would decide.
     """
-    first, second = (_outcomes_of(runs, below) for runs in sides)
     seeds = {name: (len(first[name].seeds), len(second[name].seeds)) for name in first}
     asked = ["accuracy", "fails"]
     if all(seeds["learned"]):
@@ -341,17 +354,27 @@ def ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[st
         asked = ["learned", *(x for x, is_asked in longer.items() if is_asked), "within"]
     return {
         name: (compare_shares if name in SHARES else compare_values)(
-            first[name], second[name], paired=paired
+            first[name], second[name], paired=paired, plan=plan
         )
         for name in asked
+        if name in only
     }
 
 
-def _outcomes_of(runs: pd.DataFrame, below: float) -> dict[str, Outcomes]:
+def outcomes_of(runs: pd.DataFrame, below: float) -> dict[int, dict[str, Outcomes]]:
     """What `QUESTIONS` ask of each seed, of those that are a measure of it: of longer strings those
     that learned.
+
+    Args:
+        runs: finished ones of any number of configurations: config_id, model_seed, outcome, and
+            accuracies.
+        below: the accuracy below which a run fails.
+
+    Returns:
+        By configuration and question.
     """
-    once = runs.drop_duplicates("model_seed")
+    keys = ["config_id", "model_seed"]
+    once = runs.drop_duplicates(keys).sort_values(keys)
     outcome, beyond = once["outcome"], once["outcome"].isin(JUDGED_BEYOND)
     columns = {
         "learned": (outcome != Outcome.NOT_LEARNED).where(once["accuracy_within"].notna()),
@@ -361,8 +384,18 @@ def _outcomes_of(runs: pd.DataFrame, below: float) -> dict[str, Outcomes]:
         "accuracy": once["accuracy"],
         "fails": once["accuracy"] < below,
     }
-    frame = once[["model_seed"]].assign(**columns)
-    return {name: Outcomes.of(frame[frame[name].notna()], name) for name in columns}
+    ids, seeds = (once[name].to_numpy(dtype=np.int64) for name in keys)
+    nothing = Outcomes((), np.empty(0))
+    found = {int(x): dict.fromkeys(columns, nothing) for x in np.unique(ids)}
+    for name, column in columns.items():
+        values = column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+        known = ~np.isnan(values)
+        starts = np.flatnonzero(np.diff(ids[known], prepend=-1))
+        parts = (np.split(x[known], starts[1:]) for x in (ids, seeds, values))
+        for own, of, measured in zip(*parts, strict=True):
+            if len(own):
+                found[int(own[0])][name] = Outcomes(tuple(of.tolist()), measured)
+    return found
 
 
 def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.DataFrame:

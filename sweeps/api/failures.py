@@ -312,6 +312,12 @@ def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
     return [run for run, obstacle in obstacles.items() if obstacle is None]
 
 
+def why_without(config: RunConfig) -> str | None:
+    """Why no causes can be found of runs of a configuration; None where they can."""
+    elsewhere = queries.why_no_weights(config) or missing_plugin(config)
+    return elsewhere or resolve(config).lacks("causes")
+
+
 def _obstacle(config: RunConfig) -> ConfigError | PluginMissingError | None:
     asked = "causes are found by asking models"
     if why := queries.why_no_weights(config):

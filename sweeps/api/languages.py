@@ -10,7 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percent, percents
-from seqcls.problem import obstacle_of
+from seqcls.problem import obstacle_of, unread_fields
 from seqcls.text import nearest
 from seqcls.theory.classes import class_names
 from seqcls.theory.predictions import theory_of
@@ -119,7 +119,9 @@ def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ())
     models = runs[runs["state"] == RunState.DONE].sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]
     configs = queries.configs(store, ids)
-    settings = without_unread(overview.settings(store).loc[ids], configs)
+    settings = without_unread(
+        overview.settings(store).loc[ids], {x: unread_fields(y) for x, y in configs.items()}
+    )
     tasks = pd.Series({x: config.task for x, config in configs.items()}, dtype=object)
     settings = with_classes(store, settings, configs).assign(task=tasks)
     for name in by:

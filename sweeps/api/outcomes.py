@@ -1,23 +1,48 @@
 """What configurations come to over their seeds."""
 
+import json
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from seqcls.models import MODELS
+from seqcls.problem import unread_fields
+from seqcls.results import DRAWN
+from seqcls.theory.predictions import theory_of
+from sweeps.api.languages import classes_of
 from sweeps.api.selecting import selection_of
+from sweeps.grid.budgets import BUDGET_FIELDS
+from sweeps.results import BORDER_SHARES, Outcome, OutcomeCounts
+from sweeps.statistics.importance import with_every_budget, with_largest_budget
 from sweeps.statistics.intervals import median_intervals, wilson
+from sweeps.statistics.populations import CLASS, language_shares, without_unread
 from sweeps.store.database import Store
-from sweeps.store.reads import frames
-from sweeps.store.reads.overview import settings
-from sweeps.store.reads.queries import names_of
-from sweeps.store.reads.selection import as_list
+from sweeps.store.reads import frames, queries
+from sweeps.store.reads.budgets import budget_models
+from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
+from sweeps.store.reads.overview import language_names, settings
+from sweeps.store.reads.queries import config_texts, names_of
+from sweeps.store.reads.selection import Selection, as_list
+from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares, tests_of
+from sweeps.store.reads.shortcuts import deciding as deciding
+from sweeps.store.reads.stored import problem_of, read_config
+from sweeps.store.tables import RunState
+
+MOST_RESAMPLED = 20_000
+"""Seeds that learned at most of whose medians a page has intervals: half a second."""
+
+MOST_BY_DRAWN = 2_000
+"""Models whose errors are looked through at most for how the strings were drawn: a second."""
 
 
 def configurations(
     store: Store, sweep: str | Sequence[str] | None = None, **chosen: Any
 ) -> pd.DataFrame:
-    """One row a configuration, those first of which the greatest share of seeds generalizes.
+    """One row a configuration, those first of whose seeds the greatest share generalizes.
 
     A seed is judged on longer strings only if it has learned: if it is right on strings of the
     lengths that it was trained on.
@@ -44,21 +69,9 @@ def configurations(
     selection = selection_of(store, [] if sweep is None else as_list(sweep), **chosen)
     with store.read() as connection:
         runs = frames.runs(connection, selection)
-    runs = runs[runs["picked"]]
-    table = frames.configurations(runs)
-    for name, of in (("learned", "judged"), ("generalize", "judged_beyond")):
-        ends = [wilson(x, n) if n else None for x, n in zip(table[name], table[of], strict=True)]
-        table[f"{name}_low"] = [None if x is None else x.low for x in ends]
-        table[f"{name}_high"] = [None if x is None else x.high for x in ends]
-    learned = runs[runs["learned"].fillna(False).astype(bool)]
-    medians = median_intervals(learned, "accuracy_beyond", ["config_id"]).set_index("config_id")
-    for name, of in (("accuracy_beyond", "median"), ("beyond_low", "low"), ("beyond_high", "high")):
-        table[name] = table["config_id"].map(medians[of]).astype(float)
+    table = _sum_up(runs[runs["picked"]])
     ids = table["config_id"].tolist()
     table["name"] = table["config_id"].map(names_of(store, ids))
-    share = table["generalize"] / table["judged_beyond"].where(table["judged_beyond"] > 0)
-    table = table.assign(share=share.fillna(-1.0))
-    table = table.sort_values(["share", "learned", "config_id"], ascending=[False, False, True])
     shown = [
         *("name", "seeds", "judged", "learned", "learned_low", "learned_high"),
         *("judged_beyond", "generalize", "generalize_low", "generalize_high"),
@@ -67,3 +80,209 @@ def configurations(
     of_them = settings(store).reindex(ids)
     differ = of_them.loc[:, of_them.astype(str).nunique() > 1]
     return table[shown].join(differ, on="config_id").reset_index(drop=True)
+
+
+def _sum_up(runs: pd.DataFrame, most: float = math.inf) -> pd.DataFrame:
+    """What runs come to, a row a configuration, the best first.
+
+    Args:
+        most: seeds that learned of which medians have an interval; of more they have none.
+
+    Returns:
+        The columns of `frames.configurations`, the intervals of both shares, accuracy_within (the
+        median over seeds), accuracy_beyond (over those that learned) with its interval.
+    """
+    table = frames.configurations(runs)
+    for name, of in (("learned", "judged"), ("generalize", "judged_beyond")):
+        ends = [wilson(x, n) if n else None for x, n in zip(table[name], table[of], strict=True)]
+        table[f"{name}_low"] = [None if x is None else x.low for x in ends]
+        table[f"{name}_high"] = [None if x is None else x.high for x in ends]
+    learned = runs[runs["learned"].fillna(False).astype(bool)]
+    if len(learned) <= most:
+        medians = median_intervals(learned, "accuracy_beyond", ["config_id"])
+        medians = medians.set_index("config_id")[["median", "low", "high"]]
+    else:
+        medians = learned.groupby("config_id")["accuracy_beyond"].agg(["median"])
+        medians = medians.assign(low=np.nan, high=np.nan)
+    for name, of in (("accuracy_beyond", "median"), ("beyond_low", "low"), ("beyond_high", "high")):
+        table[name] = table["config_id"].map(medians[of]).astype(float)
+    within = runs.groupby("config_id")["accuracy_within"].median()
+    table["accuracy_within"] = table["config_id"].map(within).astype(float)
+    # Of all seeds of which it is known whether they learned: who learned little is not the best.
+    share = table["generalize"] / table["judged"].where(table["judged"] > 0)
+    table = table.assign(share=share.fillna(-1.0))
+    by = ["share", "learned", "accuracy_beyond", "config_id"]
+    table = table.sort_values(by, ascending=[False, False, False, True], ignore_index=True)
+    return table.drop(columns="share")
+
+
+def counts_of(store: Store, selection: Selection) -> pd.DataFrame:
+    """The configurations with a finished model that the selection picks, in the order of ids: name,
+    and what `frames.configurations` counts of all seeds in scope.
+    """
+    with store.read() as connection:
+        table = frames.configurations(frames.runs(connection, selection))
+    return _with_names(store, table)
+
+
+def _with_names(store: Store, table: pd.DataFrame) -> pd.DataFrame:
+    table = table[(table["seeds"] > 0) & (table["picked"] > 0)].reset_index(drop=True)
+    names = names_of(store, table["config_id"].tolist())
+    table.insert(0, "name", table["config_id"].map(names).astype(object))
+    return table
+
+
+def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
+    """The rows of `counts_of`, the best first, as `configurations` has them, and more.
+
+    Returns:
+        Likewise, of all seeds in scope; and fails_from and fails_to (the least and the greatest
+        length at which those that fail beyond are wrong first, trained lengths included);
+        shortcut_reader, shortcut_within and shortcut_beyond (what the best shortcut reader of its
+        test reaches); theory (whether some weights recognize the language); parameters (numbers in
+        its blocks, about).
+    """
+    with store.read() as connection:
+        runs = frames.runs(connection, selection)
+    table = _with_names(store, _sum_up(runs, MOST_RESAMPLED))
+    ids = table["config_id"].tolist()
+    first = (runs["solved_length"] + 1).where(runs["outcome"] == Outcome.FAILS_BEYOND)
+    spans = first.groupby(runs["config_id"]).agg(["min", "max"])
+    for name, end in (("fails_from", "min"), ("fails_to", "max")):
+        table[name] = table["config_id"].map(spans[end]).astype("Int64")
+    with store.read() as connection:
+        texts = config_texts(connection, ids)
+    theory = {key: theory_of(json.loads(text)).first.verdict for key, text in texts.items()}
+    table["theory"] = table["config_id"].map(theory).astype(object)
+    table["parameters"] = [_parameters(texts[x]) for x in ids]
+    best = best_shortcuts(store, ids).set_index("config_id").add_prefix("shortcut_")
+    return table.join(best, on="config_id")
+
+
+def _parameters(text: str) -> int | None:
+    problem = problem_of(text)
+    if problem is None or problem.is_imported:
+        return None
+    return MODELS[problem.config.architecture].sizes.parameters(problem.network)
+
+
+def best_shortcuts(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
+    """What the best shortcut reader of each configuration's test reaches: config_id, reader, within
+    and beyond; no row of a test that no readers were asked about.
+    """
+    tests = tests_of(store, config_ids)
+    best = best_shortcut(shortcut_scores(store, set(tests["first"])))
+    shares = shortcut_shares(best).drop(columns="whole").rename(columns={"config_id": "first"})
+    found = tests[["config_id", "first"]].merge(shares, on="first")
+    return found.drop(columns="first")
+
+
+def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
+    """The accuracy on strings drawn in each way: medians over the seeds that learned.
+
+    Returns:
+        config_id, and a column of each of `seqcls.results.DRAWN` of which the tests have strings;
+        and those of `BORDER_SHARES` that are known. Nothing of more than `MOST_BY_DRAWN` models.
+    """
+    with store.read() as connection:
+        runs = frames.runs(connection, selection)
+    runs = runs[runs["learned"].fillna(False).astype(bool)]
+    if len(runs) > MOST_BY_DRAWN:
+        return pd.DataFrame({"config_id": []}, dtype=int)
+    counts = accuracy_by_drawn(store, runs["run_id"].tolist())
+    counts["right"] = 1 - counts["wrong"] / counts["tested"]
+    wide = counts.pivot(index="run_id", columns="drawn", values="right")
+    of_pairs = border_accuracies(store, Selection(run_ids=tuple(runs["run_id"].tolist())))
+    wide = wide.join(of_pairs.set_index("run_id")[list(BORDER_SHARES)], how="outer")
+    medians = wide.groupby(runs.set_index("run_id")["config_id"]).median()
+    known = [x for x in (*DRAWN, *BORDER_SHARES) if x in medians and medians[x].notna().any()]
+    return medians[known].reset_index()
+
+
+def settings_read(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
+    """The settings in which these configurations differ, indexed by config_id: missing where one
+    does not read them; and the class of each language, where they differ in it.
+    """
+    with store.read() as connection:
+        texts = config_texts(connection, list(config_ids))
+    unread = {key: _unread(text) for key, text in texts.items()}
+    read = without_unread(settings(store).loc[list(config_ids)], unread)
+    tasks = pd.Series(language_names(store)).reindex(read.index)
+    first = tasks.drop_duplicates()
+    classes = classes_of(store, queries.configs(store, first.index.tolist()))
+    if classes.nunique() > 1:
+        read[CLASS] = tasks.map(dict(zip(first, classes.reindex(first.index), strict=True)))
+    return read.loc[:, read.astype(str).nunique() > 1]
+
+
+@lru_cache(maxsize=2**14)
+def _unread(text: str) -> frozenset[str]:
+    # Of each once: pages ask for all configurations whenever a run has ended.
+    return unread_fields(read_config(text))
+
+
+def each_seed_once(store: Store, runs: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Runs of which a seed that was trained with several budgets counts once, with the largest, as
+    if of the configuration of the smallest; or, where these are told apart, with each.
+
+    Args:
+        runs: finished ones, as `frames.runs` gives them.
+        by: the settings that tell runs apart.
+    """
+    choose = with_every_budget if {*by} & {*BUDGET_FIELDS} else with_largest_budget
+    return choose(runs, budget_models(store))
+
+
+def count_outcomes(store: Store, selection: Selection) -> OutcomeCounts:
+    """What seeds in scope came to; one with several budgets counts once, with its largest."""
+    with store.read() as connection:
+        runs = frames.runs(connection, selection)
+    done = runs[runs["state"] == RunState.DONE]
+    return OutcomeCounts.of(frames.configurations(each_seed_once(store, done)))
+
+
+def groups(
+    store: Store, selection: Selection, by: str, config_ids: Sequence[int] | None = None
+) -> pd.DataFrame:
+    """Configurations summed up by a setting, or by the class of their languages.
+
+    Each configuration weighs the same, or each language where there are several: their seeds make
+    nothing but its own share more certain (`sweeps.statistics.intervals.clustered_wilson`).
+
+    Args:
+        by: a column of `settings_read`.
+        config_ids: of which the setting may be; all in scope where it is None.
+
+    Returns:
+        value, those first that generalize most: members (configurations) or languages, seeds,
+        judged, learned, judged_beyond and generalize (seeds), learned_share and generalize_share
+        (means over members) with their intervals (_low, _high), and accuracy_beyond (the median
+        over the seeds that learned).
+    """
+    with store.read() as connection:
+        runs = frames.runs(connection, selection)
+    runs = runs[runs["state"] == RunState.DONE]
+    if config_ids is not None:
+        runs = runs[runs["config_id"].isin(config_ids)]
+    values = settings_read(store, runs["config_id"].unique().tolist()).get(by)
+    if values is None:
+        return pd.DataFrame()
+    runs = each_seed_once(store, runs, [by])
+    runs = runs.assign(value=runs["config_id"].map(values.dropna().astype(str)))
+    runs = runs.dropna(subset=["value"])
+    languages = runs["config_id"].map(language_names(store))
+    several = languages.nunique() > 1
+    members = languages if several else runs["config_id"].astype(str)
+    shares = language_shares(runs.assign(language=members), ["value"], least=1)
+    names = {x: f"{x}_share" for x in ("learned", "generalize")}
+    shares = shares.rename(columns=names if several else {"languages": "members", **names})
+    counts = frames.configurations(runs, "value")
+    learned = runs[runs["learned"].fillna(False).astype(bool)]
+    table = shares[[x for x in shares if not str(x).endswith("_languages")]].merge(
+        counts[["value", "judged", "learned", "judged_beyond", "generalize"]], on="value"
+    )
+    medians = learned.groupby("value")["accuracy_beyond"].median()
+    table["accuracy_beyond"] = table["value"].map(medians).astype(float)
+    best = table["generalize_share"] * table["learned_share"]
+    order = best.fillna(-1.0).sort_values(ascending=False, kind="stable").index
+    return table.loc[order].reset_index(drop=True)

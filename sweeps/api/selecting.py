@@ -17,7 +17,8 @@ from seqcls.text import expectation, nearest
 from sweeps.results import LEARNED_AT, Outcome, differing_fields
 from sweeps.store.database import Store
 from sweeps.store.reads import queries, sweep_queries
-from sweeps.store.reads.selection import Selection, WrittenValue, as_list
+from sweeps.store.reads.selection import Selection as Selection
+from sweeps.store.reads.selection import WrittenValue, as_list
 
 
 def config_named(store: Store, reference: str) -> int:

@@ -17,9 +17,9 @@ Shares are compared by McNemar's exact test of pairs, else by Fisher's.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import count
 
 import numpy as np
@@ -112,7 +112,7 @@ class Difference:
 # Accuracies.
 
 
-def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
+def compare_values(a: Outcomes, b: Outcomes, *, paired: bool, plan: bool = True) -> Difference:
     """Compares the mean accuracies of the seeds of two configurations.
 
     One-sided p-values are the shares of exchanges with a difference that is at least as great, or
@@ -121,11 +121,12 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     Args:
         a: of each seed of the first, its accuracy; one that is NaN does not count.
         paired: whether the same seed makes a pair, where both have enough of the same.
+        plan: whether to simulate how many seeds would decide, which takes up to a second.
     """
     first, second, paired = _align(a, b, paired)
     sizes = (len(first.seeds), len(second.seeds))
     name = "paired permutation test" if paired else "permutation test"
-    least, enough = _reach(partial(_least_of_values, paired), sizes)
+    least, enough = _reach(_least_of_values, paired, sizes)
     found = Difference(name, paired, sizes, (np.nan, np.nan), NONE, None, least, enough)
     if not all(sizes):
         return found
@@ -150,7 +151,7 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
         p_value=min(1.0, 2 * (same + int(fewer)) / number),
         is_nothing=bool((means == 0).all()),
     )
-    return _with_seeds_to_decide(found, partial(_p_values_of_values, *apart))
+    return _with_seeds_to_decide(found, partial(_p_values_of_values, *apart)) if plan else found
 
 
 def _permutations(paired: bool, sizes: Sizes) -> int:
@@ -249,18 +250,19 @@ def _p_values_of_values(
 # Shares.
 
 
-def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
+def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool, plan: bool = True) -> Difference:
     """Compares which seeds of two configurations have come to something.
 
     Args:
         a: of each seed of the first that counts, whether it has (0 or 1).
         paired: whether the same seed makes a pair, where both have enough of the same.
+        plan: whether to simulate how many seeds would decide, which takes up to a second.
     """
     first, second, paired = _align(a, b, paired)
     counts = _counts(first), _counts(second)
     sizes = (counts[0][1], counts[1][1])
     table = table_of(first, second) if paired else None
-    least, enough = _reach(partial(_least_of_shares, paired), sizes)
+    least, enough = _reach(_least_of_shares, paired, sizes)
     shares = _share(counts[0]), _share(counts[1])
     name, every = "exact McNemar" if paired else "Fisher's exact test", (_counts(a), _counts(b))
     found = Difference(name, paired, sizes, shares, NONE, None, least, enough, counts=every)
@@ -271,6 +273,8 @@ def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     unlike = table.only_first + table.only_second if table else abs(interval.value)
     interval = agreeing(interval, p_value)
     found = replace(found, interval=interval, p_value=p_value, is_nothing=unlike == 0, table=table)
+    if not plan:
+        return found
     return _with_seeds_to_decide(found, partial(_p_values_of_shares, shares, table))
 
 
@@ -318,6 +322,18 @@ def _p_values_of_shares(
     return p_values
 
 
+def holm(p_values: Sequence[float]) -> Floats:
+    """Holm's correction (1979) for all that is tested: the smallest times their number, the next
+    times one less, none below a smaller one's, and none above 1.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty_like(p)
+    times = np.arange(len(p), 0, -1)
+    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * times), 1.0)
+    return corrected
+
+
 # What both have.
 
 
@@ -338,9 +354,10 @@ def _align(a: Outcomes, b: Outcomes, paired: bool) -> tuple[Outcomes, Outcomes, 
     return first, second, False
 
 
-def _reach(least: Callable[[Sizes], float], sizes: Sizes) -> tuple[float, int]:
+@lru_cache(maxsize=1024)
+def _reach(least: Callable[[bool, Sizes], float], paired: bool, sizes: Sizes) -> tuple[float, int]:
     """The least p-value of so many seeds, and of how many it is small enough."""
-    return least(sizes), next(n for n in count(1) if least((n, n)) / 2 <= TAIL)
+    return least(paired, sizes), next(n for n in count(1) if least(paired, (n, n)) / 2 <= TAIL)
 
 
 def _with_seeds_to_decide(

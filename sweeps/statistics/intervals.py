@@ -110,25 +110,34 @@ def paired_newcombe(table: PairTable) -> ConfidenceInterval:
 
 def mcnemar(table: PairTable) -> float:
     """The exact two-sided p-value of no difference, from the pairs that disagree."""
-    unlike = table.only_first + table.only_second
+    unlike = int(table.only_first + table.only_second)
     if unlike == 0:
         return 1.0
-    # Imported where it is used: it takes a second that no page should wait for.
-    from scipy import stats
+    # What loads soonest: `scipy.stats` takes a second that no page should wait for.
+    from scipy.special import bdtr
 
-    return float(stats.binomtest(int(table.only_first), int(unlike), 0.5).pvalue)
+    fewer = min(int(table.only_first), int(table.only_second))
+    return min(1.0, 2 * float(bdtr(fewer, unlike, 0.5)))
 
 
 def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
-    """Fisher's exact two-sided p-value of no difference between two samples.
+    """Fisher's exact two-sided p-value of no difference between two samples: the probability of
+    all tables with these margins that are no likelier than this one.
 
     Args:
         first: how many, of how many.
     """
-    from scipy import stats
+    from scipy.special import gammaln
 
-    cells = [[count, n - count] for count, n in (first, second)]
-    return float(stats.fisher_exact(cells).pvalue)
+    (count, n), (other, m) = first, second
+    both = count + other
+    counts = np.arange(max(0, both - m), min(n, both) + 1)
+    cells = (counts, n - counts, both - counts, m - both + counts)
+    logs = -sum(gammaln(cell + 1) for cell in cells)
+    chances = np.exp(logs - logs.max())
+    # Tables that are as likely differ in what rounding leaves.
+    rarer = logs <= logs[count - counts[0]] + 1e-9
+    return min(1.0, float(chances[rarer].sum() / chances.sum()))
 
 
 def _correlation(table: PairTable) -> float:

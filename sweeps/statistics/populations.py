@@ -6,15 +6,13 @@ one make nothing but its own share more certain.
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from seqcls.config import RunConfig
 from seqcls.fields import language_fields
-from seqcls.problem import unread_fields
 from sweeps.results import BORDER_SHARES, GENERALIZING, JUDGED_BEYOND
 from sweeps.statistics.intervals import clustered_wilson, median_intervals, wilson
 
@@ -57,15 +55,15 @@ def settings_apart(settings: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
     return kept
 
 
-def without_unread(settings: pd.DataFrame, configs: Mapping[int, RunConfig]) -> pd.DataFrame:
+def without_unread(settings: pd.DataFrame, unread: Mapping[int, Set[str]]) -> pd.DataFrame:
     """Settings, missing where the configuration's own language and network do not read them.
 
     Args:
         settings: a column a setting, indexed by config_id.
+        unread: those that each does not read, by config_id.
     """
     nothing = frozenset[str]()
-    of_each = {config_id: unread_fields(config) for config_id, config in configs.items()}
-    mask = [[name in of_each.get(key, nothing) for name in settings] for key in settings.index]
+    mask = [[name in unread.get(key, nothing) for name in settings] for key in settings.index]
     return settings.astype(object).mask(np.array(mask, dtype=bool).reshape(settings.shape), None)
 
 

@@ -13,12 +13,12 @@ from urllib.parse import urlencode
 
 import pytest
 import vl_convert
+from dashboard.server.first_page import PAGES
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as TooLateError
 from sqlalchemy import text
 
 from benchmarks.served import serve
-from dashboard.server.first_page import PAGES
 from dashboard.text import UNSEEN
 from sweeps import api
 from sweeps.store import writer

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqcls.errors import StoreMissingError
-from sweeps.api.old_pages import breaking_strings, curves
+from sweeps.api import by_length, failing
 from sweeps.api.old_pages import overview as pages
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -99,10 +99,9 @@ def _delete(store: Store) -> None:
 
 def _read_pages(store: Store) -> None:
     found = pages.configurations(store, Selection())
-    pages.failing_models(store, Selection(), 10)
-    breaking_strings.breaking_strings(store, Selection(), 10)
+    failing.breaking_strings(store, failing.failing_models(store, Selection()), 10)
     sweep_queries.sweep_outcomes(store)
-    curves.median_curves(store, Selection(), tuple(found["config_id"]), 10, "accuracy")
+    by_length.curves(store, Selection(), tuple(found["config_id"]))
 
 
 def _ids(store: Store, name: str | None = None) -> list[int]:

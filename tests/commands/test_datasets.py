@@ -504,7 +504,7 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     listed = run_main("runs", "--wide", "--db", db).stdout
     assert "even.att" in listed
     assert not any(each[:12] in listed for each in every)
-    for page in ("compare", "map", "failing"):
+    for page in ("results", "failures"):
         shown = app_text(open_app(monkeypatch, file_of(store), page))
         assert not any(each in shown for each in every), page
     other = open_writer(str(tmp_path / "other.db"))

@@ -9,11 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from sweeps.store.tables import Base
-from tests.app import run
 from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
 from tests.commands import run_main, shown_commands
 from tests.conftest import ASSETS, ROOT

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from dashboard.report.sweep_report import report
 from sweeps import api
 from sweeps.api import sweeping
 from sweeps.api.budgets import more_training
-from sweeps.api.old_pages.budgets import learned_by_budget, trained_further
+from sweeps.api.outcomes import count_outcomes, groups
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.database import Store
@@ -69,10 +68,7 @@ def test_what_an_epoch_did_not_teach_twenty_do(further: Path) -> None:
     assert set(after["max_num_epochs"]) == {20}
     assert set(after["epochs"]) == {20}, "patience was as large as the budget, and grew with it"
     assert set(api.runs(store, sweep="tiny")["outcome"]) == {"not learned"}
-    found = learned_by_budget(store, Selection())
-    assert found[["budget", "learned", "seeds", "unknown"]].values.tolist() == [
-        [1, 0, 3, 0], [20, 3, 3, 0]
-    ] * 2  # fmt: skip
+    assert by_budget(store) == [(1, 0, 6), (20, 6, 6)], "all seeds of both configurations"
     assert not list(api.verify(store).damages), "a sweep's runs are those that it asks for"
 
 
@@ -123,35 +119,35 @@ def store(any_db: str) -> Store:
 
 
 def by_budget(store: Store, **view: Any) -> list[tuple[int, ...]]:
-    found = learned_by_budget(store, Selection(**view))
-    return list(found[["budget", "learned", "seeds", "unknown"]].itertuples(index=False, name=None))
+    """By the epochs of training how many seeds have learned, of which that is known."""
+    found = groups(store, Selection(**view), "max_num_epochs")
+    rows = [(int(x["value"]), x["learned"], x["judged"]) for x in found.to_dict("records")]
+    return sorted(rows)
 
 
 def test_a_seed_that_learned_counts_as_learned_with_a_larger_budget(store: Store) -> None:
     assert by_budget(store) == [], "with one budget there is nothing to compare"
     assert api.more(store, "s", "4x") == "s-4x"
     assert queries.runs(store, Selection(("s-4x",)))["model_seed"].tolist() == [3, 4]
-    assert trained_further(store, Selection()) == ()
+    assert count_outcomes(store, Selection()).models == 5
     finish(store, "s-4x", {3}, among={3})
-    assert by_budget(store) == [(12, 3, 5, 0), (48, 4, 4, 1)], "seed 4 is not trained yet"
-    ids = queries.runs(store, Selection(("s",))).set_index("model_seed")["id"]
-    assert trained_further(store, Selection()) == (ids[3],)
-    assert trained_further(store, Selection(("s",))) == ()
+    assert by_budget(store) == [(12, 3, 5), (48, 4, 4)], "seed 4 is not trained yet"
+    assert count_outcomes(store, Selection()).models == 5, "no seed counts twice"
+    assert count_outcomes(store, Selection(("s",))).learned == 3
     finish(store, "s-4x", {3, 4})
-    assert by_budget(store) == [(12, 3, 5, 0), (48, 5, 5, 0)]
+    assert by_budget(store) == [(12, 3, 5), (48, 5, 5)]
     assert by_budget(store, sweeps=("s",)) == []
-    assert by_budget(store, model_seeds=(0, 4)) == [(12, 1, 2, 0), (48, 2, 2, 0)]
-    assert by_budget(store, learned_at=0.05) == [(12, 5, 5, 0), (48, 5, 5, 0)]
+    assert by_budget(store, model_seeds=(0, 4)) == [(12, 1, 2), (48, 2, 2)]
+    assert by_budget(store, learned_at=0.05) == [(12, 5, 5), (48, 5, 5)]
     submit(store, "again", 24)
     finish(store, "again", {0, 3})
-    again = queries.runs(store, Selection(("again",))).set_index("model_seed")["id"]
-    assert trained_further(store, Selection()) == (*ids, again[3], again[4])
+    assert count_outcomes(store, Selection()).models == 5
 
 
 def test_a_seed_that_was_trained_again_counts_with_what_it_came_to_there(store: Store) -> None:
     submit(store, "again", 24)
     finish(store, "again", {0, 3})
-    assert by_budget(store) == [(12, 3, 5, 0), (24, 2, 5, 0)]
+    assert by_budget(store) == [(12, 3, 5), (24, 2, 5)]
     found = more_training(store, "s", "4x")
     assert (found.to_train, found.learned, found.learned_since) == (1, 3, 1)
     assert found.spec is not None
@@ -193,49 +189,16 @@ def test_configurations_that_become_the_same_with_a_larger_budget_are_one(store:
     assert sorted(set(queries.runs(store, Selection(("axis-1.1x",)))["max_num_epochs"])) == [11, 22]
 
 
-def test_runs_that_are_not_known_or_not_trained_are_said_and_left(store: Store) -> None:
-    submit(store, "t", 12, {"hidden_size": 4})
-    finish(store, "t", {0}, among={0, 1, 2})
-    runs = queries.runs(store, Selection(("t",))).set_index("model_seed")["id"]
-    with store.write() as connection:
-        unknown = {"tested_within": None, "wrong_within": None, "epochs": 7}
-        connection.execute(update(Run).where(Run.id == int(runs[1])).values(**unknown))
-        connection.execute(update(Run).where(Run.id == int(runs[2])).values(epochs=7))
-    found = more_training(store, "t", "4x")
-    assert found.sentences == [
-        "t: 1 of 5 have learned (1 not judged on trained lengths; 2 not trained yet, or failed "
-        "in training); t-4x trains 1 with a larger budget.",
-        "Training of 1 of these 1 ended before the budget that they had: patience or "
-        "min_validation_loss may end it again.",
-    ]
-
-
-# On pages and in reports.
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_pages_and_the_report_count_a_seed_with_two_budgets_once(
+def test_pages_count_a_seed_once_and_sum_up_by_budget(
     further: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = open_app(monkeypatch, further)
-    (table,) = [x.value for x in app.dataframe if "All seeds learn at (epochs)" in x.value]
-    assert table["All seeds learn at (epochs)"].tolist() == ["20", "20"]
-    assert table["1 epoch"].tolist() == ["0 of 3", "0 of 3"]
-    assert table["20 epochs"].tolist() == ["3 of 3", "3 of 3"]
-    text = said(app).replace("\\", "")
-    assert "6 of 6 models learned the trained lengths; of these 6 generalize" in text
-    assert "6 models are not counted: the same seeds were trained with a larger budget." in text
-    page = report(open_reader(str(further)), Selection())
-    assert page is not None
-    assert "Learned by budget" in page
-    assert "6 of 6 models learned the trained lengths" in page
+    app = open_app(monkeypatch, further, by="max_num_epochs")
+    assert "6 of 6 models learned; of these 6 generalize." in said(app).replace("\\", "")
+    table = app.dataframe[0].value.set_index("value")
+    assert table["learned_of"].to_dict() == {"20": "6 of 6", "1": "0 of 6"}
     # With one of both in scope, that is what is told.
-    assert "Learned by budget" not in (
-        report(open_reader(str(further)), Selection(("tiny",))) or ""
-    )
     text = said(open_app(monkeypatch, further, sweep="tiny"))
     assert "0 of 6 models learned" in text
-    assert "are not counted" not in text
 
 
 def test_the_page_of_a_sweep_trains_what_has_not_learned(

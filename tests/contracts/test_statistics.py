@@ -12,19 +12,14 @@ import pytest
 from scipy import stats
 
 from sweeps.api.comparison_text import QUESTIONS, chance_of, sentence_of
-from sweeps.api.comparisons import Compared, ask
-from sweeps.api.old_pages.judging_importance import (
-    SeedOutcomes,
-    failing_difference,
-    median_difference,
-)
-from sweeps.api.old_pages.judging_medians import medians
+from sweeps.api.comparisons import Compared, ask, outcomes_of
 from sweeps.results import Outcome
 from sweeps.statistics.chance import Difference, compare_shares, compare_values
 from sweeps.statistics.differences import (
     by_length,
     string_differences,
 )
+from sweeps.statistics.importance import SeedOutcomes, median_difference, share_difference
 from sweeps.statistics.intervals import (
     CONFIDENCE,
     FEWEST,
@@ -316,10 +311,10 @@ def test_configurations_are_compared_as_one_pool_where_seeds_are_as_many() -> No
         return SeedOutcomes(tuple(range(8)), (np.arange(8) < failing).astype(float))
 
     bad, good = ([outcomes_of(x) for x in own] for own in ((8, 6), (3, 1)))
-    found = failing_difference(bad, good, paired=False)
+    found = share_difference(bad, good, paired=False)
     pooled = newcombe((14, 16), (4, 16))
     assert (found.low, found.high) == pytest.approx((pooled.low, pooled.high))
-    paired = failing_difference(bad, good, paired=True)
+    paired = share_difference(bad, good, paired=True)
     table = paired_newcombe(PairTable(both=4, only_first=10, only_second=0, none=2))
     assert (paired.low, paired.high) == pytest.approx((table.low, table.high))
 
@@ -432,9 +427,10 @@ def test_a_verdict_on_planted_seeds_is_true_and_no_interval_contradicts_it(
 def compared(sides: tuple[pd.DataFrame, pd.DataFrame], paired: bool) -> Compared:
     """What is said of two configurations of which the seeds alone are known."""
     none = pd.DataFrame()
+    first, second = (outcomes_of(side.assign(config_id=1), 1.0)[1] for side in sides)
     return Compared(
         ("a", "b"), ("a", "b"), (1, 2), {}, (len(sides[0]), len(sides[1])),
-        None if paired else "their sizes differ", ask(sides, 1.0, paired=paired),
+        None if paired else "their sizes differ", ask(first, second, paired=paired),
         none, None, none, {},
     )  # fmt: skip
 
@@ -464,14 +460,6 @@ def test_a_median_has_the_interval_of_its_own_group_alone_and_of_a_few_seeds_non
     # The range of five covers the median 15 times in 16, that of six 31 times in 32.
     assert 1 - 2 ** (1 - (FEWEST - 1)) < CONFIDENCE <= 1 - 2 ** (1 - FEWEST)
     assert median_intervals(frame.head(0), "value", ["group"]).empty
-
-
-def test_solved_lengths_are_of_the_models_that_learned() -> None:
-    outcomes = [Outcome.NOT_LEARNED] * 3 + [Outcome.FAILS_BEYOND] * 2
-    runs = {"config_id": 1, "model_seed": range(5), "outcome": [x.value for x in outcomes]}
-    counts = {"accuracy": 0.5, "failing": 1, "solved_length": [0, 1, 2, 30, 41]}
-    (found,) = medians(pd.DataFrame({**runs, **counts}), 9).to_dict("records")
-    assert found["median_solved_length"] == 35.5
 
 
 SEEDS = 3

@@ -229,7 +229,7 @@ def test_a_film_of_epochs_needs_all_of_them(monkeypatch: pytest.MonkeyPatch, ins
 def test_what_answers_at_every_place_is_marked_where_it_is_wrong_first(
     monkeypatch: pytest.MonkeyPatch, inside: Path, run: str
 ) -> None:
-    page = shown(open_app(monkeypatch, inside, "failing", sweep="places", run=run))
+    page = shown(model(monkeypatch, inside, run, "Answers"))
     assert "Marked: the first wrong place" in page.said
     app = model(monkeypatch, inside, run, "States")
     assert "Marked: the first wrong place" in shown(app).said

@@ -1,27 +1,29 @@
-"""Which models fail, on which strings, by which causes, and what a remedy mended."""
+"""Page Failures: which models fail, by which causes, on which strings, and what a remedy mended."""
 
-import io
 import json
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.server import visitors
-from dashboard.views.configurations import story_sentence
+from dashboard import background
+from dashboard.failures import sections
+from dashboard.failures.words import CAUSES
+from dashboard.section import text
 from seqcls.config import RunConfig
-from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, SAMPLE
+from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED
 from seqcls.interpretability.remedies import named_fields
 from seqcls.problem import configuration
 from seqcls.results import Cause
-from sweeps import api
 from sweeps.api import trials as remedy_trials
-from sweeps.api.old_pages import breaking_strings
-from sweeps.api.old_pages.judging_remedies import loops
 from sweeps.api.trials import trial_sentence, trials
+from sweeps.api.tried import remedies_tried
 from sweeps.grid.spec import parse_spec
 from sweeps.results import Outcome
 from sweeps.store import writer
@@ -30,209 +32,215 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained as stored_causes
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection
-from tests.app import metrics, open_app, rerun, said
+from tests.app import open_app, rerun, said
 from tests.commands import run_main
 from tests.conftest import ROOT
-from tests.databases import rows
 from tests.oracles.compared import spelled_out
-from tests.oracles.drawn import Chosen, Drawn
-from tests.oracles.facts import Facts
-from tests.oracles.ledger import Ledger
+from tests.oracles.drawn import Chosen
+from tests.oracles.facts import Facts, Row, outcome
 from tests.stock import copy_of
 
 SHIPPED = ROOT / "runs.db"
-
-
-def plain(app: AppTest) -> str:
-    return said(app).replace("\\", "")
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with copies of what pages are opened on."""
     folder = tmp_path_factory.mktemp("trained")
-    for name in ("languages.db", "explained.db", "mended.db"):
+    for name in ("languages.db", "explained.db", "mended.db", "short.db"):
         copy_of("trained", name, folder)
     return folder
 
 
-# Models and their strings.
+def plain(app: AppTest) -> str:
+    return said(app).replace("\\", "")
 
 
-def test_of_failing_models_it_is_said_what_they_learned_and_where_they_are_wrong_first(
-    monkeypatch: pytest.MonkeyPatch,
+def table_with(app: AppTest, column: str) -> pd.DataFrame:
+    """The table of a page that has this column; an empty one where none does."""
+    return next((x.value for x in app.dataframe if column in x.value), pd.DataFrame())
+
+
+# What stands there is what SQL says.
+
+FILTERS = {
+    "all": Chosen(),
+    "seeds": Chosen(seeds=(0, 1, 3)),
+    "below": Chosen(below=0.95),
+    "beyond": Chosen(outcomes=("fails beyond",), learned_at=0.85, below=0.97),
+    "learned": Chosen(learned_at=1.0),
+}
+
+
+def true_cause(facts: Facts, run: Row, chosen: Chosen) -> str | None:
+    """What most of a run's stored causes come to, by the accuracy from which it has learned."""
+    sql = "SELECT mechanism, sum(share) AS share FROM cause WHERE run_id = ? GROUP BY mechanism"
+    shares = {row["mechanism"]: row["share"] for row in facts.ask(sql, run["run_id"])}
+    if shares and outcome(run, chosen.learned_at, chosen.below) == "not learned":
+        return "not learned"
+    shares.pop("not learned", None)
+    if "order not seen" in shares:
+        return "order not seen"
+    return max(shares, key=lambda x: float(shares[x])) if shares else None
+
+
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("file", ["mended.db", "languages.db", "short.db"])
+def test_numbers_are_those_of_sql(
+    monkeypatch: pytest.MonkeyPatch, trained: Path, file: str, name: str
 ) -> None:
-    app = open_app(monkeypatch, SHIPPED, "failing")
-    assert "14 learned and fail beyond, 2 have not learned." in said(app)
-    assert "of 16 failing models" in said(app)
-    table = app.dataframe[0].value
-    wrong = dict(
-        rows(SHIPPED, "SELECT run_id, min(length) FROM length_score WHERE wrong GROUP BY run_id")
-    )
-    learned = table[table["outcome"] == "fails beyond"].set_index("run_id")["first_wrong_length"]
-    assert learned.to_dict() == {x: wrong[x] for x in learned.index}
-    others = table[table["outcome"] == "not learned"]
-    assert others["first_wrong_length"].isna().all()
-    assert f"it is wrong first at length {learned.iloc[0]} (trained to 10)." in plain(app)
-    breaking = app.dataframe[-1].value
-    assert breaking["models"].is_monotonic_decreasing
-    assert (breaking["models"].iloc[0], breaking["share"].iloc[0]) == (8, 8 / 16)
-    unlearned = int(others["run_id"].iloc[0])
-    app = open_app(monkeypatch, SHIPPED, "failing", run=str(unlearned))
-    assert "Not learned: it is right on 433 of 508 test strings" in plain(app)
-    assert "Solved length" not in metrics(app)
-    # By a lower threshold it has learned, and is wrong first within the lengths of its training.
-    link = {"run": str(unlearned), "learned": "80", "seed": "0"}
-    app = open_app(monkeypatch, SHIPPED, "failing", **link)
-    assert "Learned, but fails beyond" in plain(app)
-    assert f"it is wrong first at length {wrong[unlearned]} (trained to 10)." in plain(app)
-    assert "is not in the table above" in said(app)
-
-
-def test_the_worst_model_is_chosen_and_all_its_strings_are_listed_and_saved(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    offered: list[Any] = []
-
-    def later(make: Any) -> Any:
-        offered.append(make)
-        return lambda: ""
-
-    monkeypatch.setattr(visitors, "later", later)
-    app = open_app(monkeypatch, SHIPPED, "failing", sweep="all_initializations")
-    models = app.dataframe[0].value
-    assert sorted(models["model_seed"]) == [0, 1, 2, 3, 4, 6, 7]
-    assert models["accuracy"].is_monotonic_increasing
-    run = int(models["run_id"].iloc[0])
-    assert app.query_params["run"] == str(run)
-    counted = "SELECT count(*), sum(occurrences) FROM misclassified WHERE run_id = "
-    ((number, occurring),) = rows(SHIPPED, f"{counted}{run}")
-    # Those of the page itself, and not of what is shared of it.
-    code = [getattr(make, "__code__", None) for make in offered]
-    own = [
-        make()
-        for make, known in zip(offered, code, strict=True)
-        if known is not None and known.co_filename.endswith("failing.py")
+    facts, chosen = Facts(trained / file), FILTERS[name]
+    app = open_app(monkeypatch, trained / file, "failures", **chosen.query)
+    judged = (chosen.learned_at, chosen.below)
+    tasks = Counter(facts.configs[x["config_id"]]["task"] for x in facts.scope((), ()))
+    (task, _), *_ = tasks.most_common()
+    scope = [x for x in chosen.scope(facts) if facts.configs[x["config_id"]]["task"] == task]
+    own = [x for x in scope if chosen.picks(x)]
+    fail = [x for x in own if outcome(x, *judged) in ("fails beyond", "not learned")]
+    if not fail:
+        none = f"None of {len(own)} tested models fails." if own else "No trained model matches"
+        assert none in plain(app)
+        return
+    assert f"{len(fail)} of {len(own)} tested models fail" in plain(app)
+    worst = sorted(fail, key=lambda x: (x["accuracy"], x["run_id"]))[: sections.PAGE]
+    main = {x["run_id"]: true_cause(facts, x, chosen) for x in fail}
+    known = {x: CAUSES.get(y, y) for x, y in main.items() if y}
+    expected = [
+        (
+            run["model_seed"],
+            outcome(run, *judged),
+            None if outcome(run, *judged) == "not learned" else run["shortest"],
+            run["wrong"],
+            known.get(run["run_id"]),
+        )
+        for run in worst
     ]
-    texts = [x.decode() if isinstance(x, bytes) else str(x) for x in own]
-    files = [pd.read_csv(io.StringIO(x)) for x in texts if x.startswith("string,")]
-    assert [len(x) for x in files] == [number] * 2, "as CSV and for spreadsheets"
-    assert files[0]["occurrences"].sum() == occurring
-    assert number > len(app.dataframe[1].value), "of which a page shows the first"
-
-
-def test_the_shortest_string_that_a_seed_gets_wrong_is_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    app = open_app(monkeypatch, SHIPPED, "failing", sweep="all_initializations", seed="2")
-    drawn = Drawn(Facts(SHIPPED), Ledger("failing"), "page failing",
-                  Chosen(("all_initializations",), seeds=(2,)))  # fmt: skip
-    drawn.page(app)
-    assert not drawn.ledger.differences
-    shortest = app.dataframe[1].value.iloc[0]
-    assert shortest["string"] in [code.value for code in app.code]
-    assert metrics(app)["Solved length"] == str(shortest["length"] - 1) == "68"
-    (link,) = (x for x in app.page_link if x.page != "launch")
-    assert (link.page, link.proto.query_string) == ("model", "run=5")
-    app.text_input(key="find").set_value("b{100}")
-    strings = rerun(app).dataframe[1].value
-    assert (strings["string"].str.extract(r"b\{(\d+)\}")[0].astype(int) >= 100).all()
-    assert "ab{100}c{55}" in strings["string"].tolist()
-    app.text_input(key="find").set_value("*no such*")
-    assert "No misclassified string of this model matches" in rerun(app).info[0].value
-
-
-def test_a_link_to_a_model_that_the_table_does_not_show_shows_it_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    link = {"run": "5", "sweep": "lower_magnitude_initializations", "string": "ab{68}"}
-    app = open_app(monkeypatch, SHIPPED, "failing", **link)
-    assert "Model 5" in [title.value for title in app.subheader]
-    assert "Model 5 is not in the table above; select another there." in said(app)
-    assert "run=5&string=ab%7B68%7D" in [x.proto.query_string for x in app.page_link]
-    ((false_positives, false_negatives),) = rows(SHIPPED, "SELECT fp, fn FROM run WHERE id = 5")
-    shown = metrics(app)
-    assert shown["False positives"] == f"{false_positives:,}"
-    assert shown["False negatives"] == f"{false_negatives:,}"
-
-
-# Of several languages.
-
-
-def test_failing_models_of_several_languages_are_told_apart(
-    monkeypatch: pytest.MonkeyPatch, trained: Path
-) -> None:
-    db = trained / "languages.db"
-    app = open_app(monkeypatch, db, "failing")
-    assert app.dataframe[0].value["accuracy"].is_monotonic_increasing
-    assert "the least accurate first" in said(app)
-    (offered,) = [box.options for box in app.selectbox if box.label == "Language"]
-    assert {name.split(",")[0] for name in offered} == {"parity", "first", "regular"}
-    for name in offered:
-        (chosen,) = [box for box in app.selectbox if box.label == "Language"]
-        chosen.set_value(name)
-        table = rerun(app).dataframe[-1].value
-        letters = set("ab") if name.startswith("regular") else set("01")
-        assert {x for text in table["string"] for x in spelled_out(text)} <= letters
-        assert table["models"].iloc[0] == table["models"].max()
-        assert (table["share"] <= 1).all()
-    # A string that not every test set has is a share of those that have it.
-    found = breaking_strings.breaking_strings(open_reader(str(db)), Selection(), limit=10)
-    own = found.strings[found.strings["language"].str.startswith("regular")].iloc[0]
-    ((tested,),) = rows(
-        db,
-        "SELECT count(*) FROM run JOIN config ON config.id = run.config_id JOIN test_string "
-        f"USING (test_set_id) WHERE fp + fn > 0 AND string = '{own['string']}'",
+    columns = ["seed", "outcome", "first_wrong_length", "errors", "cause"]
+    told = table_with(app, "first_wrong_length")[columns].astype(object).to_numpy().tolist()
+    assert [tuple(None if pd.isna(x) else x for x in row) for row in told] == expected
+    # Causes by configuration.
+    counted = Counter((known[x], facts.runs[x]["config_id"]) for x in known)
+    of = Counter(x["config_id"] for x in fail)
+    causes = table_with(app, "example")
+    assert sorted(zip(causes["cause"], causes["failing"], strict=True) if len(causes) else []) == (
+        sorted((cause, f"{n} of {of[x]}") for (cause, x), n in counted.items())
     )
-    assert own["models"] <= own["of"] == tested
+    if known:
+        ((_, most),) = Counter(known.values()).most_common(1)
+        assert f"Of {len(fail)} failing model" in plain(app)
+        assert f"{most} fail" in plain(app)
+    # Strings.
+    broken = Counter(text for x in fail for text in facts.errors[x["run_id"]])
+    strings = table_with(app, "breaks")
+    numbers = [int(x.split(" of ")[0]) for x in strings["breaks"]]
+    assert numbers == [n for _, n in broken.most_common(sections.STRINGS)]
+    stored = {spelled_out(x): x for x in broken}
+    for row in strings.head(20).to_dict("records"):
+        string = stored[spelled_out(row["string"].replace("ε", ""))]
+        tested = sum(string in facts.test_strings(x["run_id"]) for x in fail)
+        assert row["breaks"] == f"{broken[string]} of {tested}"
 
 
-@pytest.mark.parametrize("page", ["failing", "model"])
-def test_a_model_gives_way_to_one_of_the_language_that_is_filtered_by(
-    trained: Path, monkeypatch: pytest.MonkeyPatch, page: str
+def test_every_section_is_said_in_a_terminal_too(trained: Path) -> None:
+    store = open_reader(str(trained / "mended.db"))
+    told = [text(x(store, Selection())) for x in (sections.causes, sections.remedies)]
+    assert "7 fail by diluted attention" in told[0]
+    assert (
+        "Of 5 seeds that fail by diluted attention, attention_scale=log_length mends 5." in told[1]
+    )
+
+
+def test_a_cause_that_no_table_names_is_called_by_its_own_name(looked_at: Store) -> None:
+    explain(looked_at, [1, 2, 3], "a cause from outside")
+    (first, *_) = sections.causes(looked_at, Selection()).says
+    assert first == "Of 6 failing models 3 fail by a cause from outside."
+
+
+def test_what_errs_with_an_unknown_outcome_stands_below_with_its_errors(
+    monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
-    store = open_reader(str(trained / "languages.db"))
-    models = queries.runs(store)
-    parity = int(models.loc[models["task"] == "parity", "id"].iloc[0])
-    app = open_app(monkeypatch, trained / "languages.db", page, run=str(parity))
-    assert app.query_params["run"] == str(parity)
-    app.multiselect(key="task").set_value(["first"])
-    shown = rerun(app).query_params["run"]
-    assert queries.run_config(store, int(shown)).task == "first"
-    app.multiselect(key="task").set_value(["first", "parity"])
-    assert rerun(app).query_params["run"] == shown, "it is left, and stays"
+    app = open_app(monkeypatch, db, "failures", sweep="imported")
+    table = table_with(app, "first_wrong_length")
+    assert set(table["outcome"]) == {"not known"}
+    assert (table["errors"] > 0).all()
+    assert f"{len(table)} models err whose outcome is not known" in plain(app)
+    assert "no cause can be found: it was trained elsewhere" in plain(app)
 
 
-def test_strings_are_handed_out_as_stored_and_written_out_where_they_are_shown(
-    monkeypatch: pytest.MonkeyPatch, kinds: Path, tmp_path: Path
+def test_of_outputs_the_first_wrong_token_is_told(
+    monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts
 ) -> None:
-    """Brackets: repetitions are stored, and read as they are asked about."""
-    facts = Facts(kinds / "kinds.db")
-    db = copy_of("kinds", "kinds.db", tmp_path)
-    run = next(
-        x["run_id"] for x in facts.sweeps["brackets"]
-        if any("({" in text for text in facts.errors[x["run_id"]])
-    )  # fmt: skip
-    stored = set(facts.errors[run])
-    repeated = next(text for text in stored if "({" in text)
-    assert set(api.errors_of_run(open_reader(str(db)), run)["string"]) == stored
-    as_data = json.loads(run_main("errors", str(run), "--json", SEQCLS_DB=str(db)).stdout)
-    assert {row["string"] for row in as_data} == stored
-    shown = run_main("errors", str(run), SEQCLS_DB=str(db)).stdout
-    assert "((" in shown
-    assert repeated not in shown.split()
-    app = open_app(monkeypatch, db, "failing", run=str(run), find="({2}")
-    table = next(own.value for own in app.dataframe if "logit" in own.value)
-    assert len(table)
-    assert table["string"].str.contains("((", regex=False).all()
-    # Errors are drawn by features of the task.
-    across = next(box for box in app.selectbox if box.label == "Horizontal axis")
-    assert {"nesting depth", "('s", ")'s", "length"} <= set(across.options)
+    app = open_app(monkeypatch, db, "failures", sweep="transduction")
+    shown = table_with(app, "wrong_token")
+    assert len(shown)
+    sql = "SELECT string, output, first_wrong FROM wrong_output JOIN sweep_run USING (run_id)"
+    sql += " JOIN sweep ON sweep.id = sweep_id WHERE name = 'transduction'"
+    true = {
+        (spelled_out(x["string"]), spelled_out(x["output"])): x["first_wrong"]
+        for x in facts.ask(sql)
+    }
+    for row in shown.replace("ε", "").to_dict("records"):
+        place = true[spelled_out(row["string"]), spelled_out(row["output"])]
+        assert row["wrong_token"].startswith(f"{place + 1}: ")
+
+
+def test_a_plug_ins_models_are_on_the_page(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
+    app = open_app(monkeypatch, db, "failures", sweep="parts_from_outside")
+    assert len(table_with(app, "first_wrong_length"))
+    assert len(table_with(app, "breaks"))
+
+
+def test_models_are_paged_and_the_link_says_which_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sections, "PAGE", 3)
+    facts, errors = Facts(SHIPPED), []
+    for number in range(1, 4):
+        seeds = ["0", "1", "2"]
+        app = open_app(monkeypatch, SHIPPED, "failures", models_page=str(number), seed=seeds)
+        errors += table_with(app, "first_wrong_length")["errors"].tolist()
+    own = [x["wrong"] for x in Chosen(seeds=(0, 1, 2)).scope(facts) if x["wrong"]]
+    assert errors == sorted(own, reverse=True)[:9]
+
+
+def test_an_old_address_leads_to_the_model_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "failing", run="5")
+    assert app.query_params["run"] in ("5", ["5"])
+    assert "Which models fail?" not in [x.value for x in app.header]
+
+
+# Causes are found in the background.
+
+
+def test_causes_are_found_in_the_background_asked_for_models_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = copy_of("trained", "explained.db", tmp_path)
     store = open_writer(str(db))
-    found = api.causes(store, "brackets")
-    wrong = sum(x["occurrences"] for x in facts.errors[run].values())
-    assert found.loc[found["run_id"] == run, "strings"].sum() == min(SAMPLE, wrong)
-    assert api.remedies(store, run).mechanisms
+    with store.write(quiet=True) as connection:
+        connection.exec_driver_sql("DELETE FROM finding WHERE kind = 'cause'")
+    app = open_app(monkeypatch, db, "failures")
+    assert "No cause is known yet of 16 failing models." in plain(app)
+    assert "being looked for" not in plain(app), "no server runs here, and so nobody does"
+    assert not background.want([1])
+    monkeypatch.setattr(background, "SECONDS", 0.1)
+    monkeypatch.setattr(background, "AT_ONCE", 1)
+    background.start()
+    try:
+        assert background.want([37])
+        order: list[int] = []
+        until = monotonic() + 120
+        while len(order) < 2 and monotonic() < until:
+            known = stored_causes.runs_with_causes(open_reader(str(db)))
+            order += sorted(known - {*order})
+            sleep(0.1)
+    finally:
+        background.stop()
+    assert order[0] == 37
+    assert len(order) >= 2
+    app = open_app(monkeypatch, db, "failures")
+    assert "The causes of" in plain(app)
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    background.start()
+    assert not background.want([1]), "what only reads finds none"
 
 
 # The loop from failing seeds to what a remedy mended.
@@ -241,68 +249,65 @@ SEEDS = 7
 """Seeds of the report's eight that fail."""
 
 
-def test_a_cause_without_a_remedy_is_a_card_that_names_one(
+def test_a_remedy_is_tried_on_the_models_page(
     monkeypatch: pytest.MonkeyPatch, trained: Path
 ) -> None:
     store = open_reader(str(trained / "explained.db"))
-    (loop,) = loops(store)
-    assert (len(loop.run_ids), loop.finished, loop.mechanism) == (SEEDS, 8, "dilution")
-    assert loop.best is None
-    text = plain(open_app(monkeypatch, trained / "explained.db"))
-    assert "*dilution* in 7 of 8 seeds → try attention" in text
-    assert "not tried yet" in text
-    # All suggestions are launched as one sweep.
+    (tried,) = remedies_tried(store, Selection())
+    assert (len(tried.run_ids), tried.mechanism, tried.best) == (SEEDS, "dilution", None)
+    app = open_app(monkeypatch, trained / "explained.db", "failures")
+    assert "No remedy was tried yet" in plain(app)
+    (row,) = table_with(app, "remedy").to_dict("records")
+    assert row["came_of_it"] == "not tried yet"
     launched: list[Any] = []
-    monkeypatch.setattr("dashboard.actions.launch", lambda specs, _: launched.extend(specs))
-    run_id = loop.run_ids[0]
-    suggested = trials(store, run_id, [loop.mechanism])
+    monkeypatch.setattr("dashboard.actions.launch", lambda specs, _: launched.append(specs))
+    run_id = tried.run_ids[0]
+    suggested = trials(store, run_id, [tried.mechanism])
     app = open_app(monkeypatch, trained / "explained.db", "model", run=str(run_id))
-    button = app.button(f"train_all {run_id}")
-    assert f"({8 * len(suggested)} models)" in button.label
+    button = app.button(f"try {run_id} 0")
+    assert "8 models" in button.label
     button.click()
     rerun(app)
-    (spec,) = launched
-    assert list(spec.model_seeds) == list(range(8))
-    assert {config.key for config in spec.configs()} == {
+    # All suggestions are launched as one sweep.
+    app.button(f"train_all {run_id}").click()
+    rerun(app)
+    (one,), (every,) = launched
+    assert [x.key for x in one.configs()] == [x.key for x in suggested[0].spec.configs()]
+    assert list(one.model_seeds) == list(every.model_seeds) == list(range(8))
+    assert {config.key for config in every.configs()} == {
         config.key for each in suggested for config in each.spec.configs()
     }
 
 
-def test_the_first_page_and_the_command_tell_what_a_remedy_mended(
+def test_page_and_command_tell_what_a_remedy_mended(
     monkeypatch: pytest.MonkeyPatch, trained: Path
 ) -> None:
     db = trained / "mended.db"
     store = open_reader(str(db))
-    (loop,) = loops(store)
-    assert loop.best is not None
+    (tried,) = remedies_tried(store, Selection())
+    assert tried.best is not None
     runs = queries.runs(store)
-    before = runs[runs["config_id"] == loop.config_id].set_index("model_seed")["errors"]
-    (tried,) = {*runs.set_index("id").loc[list(loop.best.run_ids), "config_id"]}
-    changed = runs[runs["config_id"] == tried].set_index("model_seed")
+    before = runs[runs["config_id"] == tried.config_id].set_index("model_seed")["errors"]
+    (with_it,) = {*runs.set_index("id").loc[list(tried.best.run_ids), "config_id"]}
+    changed = runs[runs["config_id"] == with_it].set_index("model_seed")
     after, learned = changed["errors"], changed["outcome"] != "not learned"
-    mended, seeds = sum(loop.best.results.values()), len(loop.best.results)
-    assert seeds == int(((before > 0) & learned).sum()) < SEEDS
-    assert loop.best.left_out[0] == int((~learned).sum()), "they are no measure of it"
-    assert mended == int(((before > 0) & (after == 0)).sum()) > 0
-    assert loop.best.broken == int(((before == 0) & learned & (after > 0)).sum())
-    app = open_app(monkeypatch, db)
-    (told,) = [x.label for x in app.expander if "dilution" in x.label]
-    told = told.replace("\\", "")
-    assert "*dilution* in 7 of 8 seeds → attention_scale=log_length → " in told
-    of = "" if mended == seeds else f" of {seeds}"
-    left_out = f"{loop.best.left_out[0]} not learned"
-    assert f"{mended}{of} mended, {loop.best.broken} broken, {left_out}" in told
-    # Suggestions say how often they mended this cause.
-    first, *others = trials(store, loop.run_ids[0], [loop.mechanism])
-    assert first.mended == (mended, seeds)
-    assert first.record() == loop.best.record(), "the card has what the page and the command have"
-    assert [each.mended for each in others] == [(0, 0)] * len(others)
-    asked = ("remedies", str(loop.run_ids[0]), "--db", str(db))
+    seeds = int(((before > 0) & learned).sum())
+    mended = int(((before > 0) & (after == 0)).sum())
+    broken = int(((before == 0) & learned & (after > 0)).sum())
+    left_out = int((~learned).sum())
+    app = open_app(monkeypatch, db, "failures")
+    (row,) = table_with(app, "remedy").to_dict("records")
+    assert row["mended"] == f"{mended} of {seeds}"
+    assert (row["broken"], row["came_of_it"]) == (str(broken), f"{left_out} not learned")
+    assert f"attention_scale=log_length mends {mended}." in plain(app)
+    first, *_ = trials(store, tried.run_ids[0], [tried.mechanism])
+    assert row["p_of_remedy"] == first.record()["trained"]["p_value"]
+    asked = ("remedies", str(tried.run_ids[0]), "--db", str(db))
     suggested = json.loads(run_main(*asked, "--json").stdout)["suggestions"]
     assert suggested[0]["mended"] == {"seeds": mended, "of": seeds}
     text = run_main(*asked).stdout
     assert f"mended dilution in {mended} of {seeds} seeds of this" in text
-    assert f"{loop.best.left_out[0]} with it left out: not learned" in text
+    assert f"{left_out} with it left out: not learned" in text
 
 
 def test_a_model_trained_for_too_short_fails_by_that_and_longer_training_mends_it(
@@ -318,22 +323,23 @@ def test_a_model_trained_for_too_short_fails_by_that_and_longer_training_mends_i
         assert "training loss was still falling" in first["tokens"]
         assert {each["mechanism"] for each in others} <= BESIDE_NOT_LEARNED
         assert found["share"].sum() == pytest.approx(1)
-    (loop,) = loops(store)
-    assert loop.mechanism == "not learned"
-    assert loop.best is not None
-    assert loop.best.suggestion.fields == {"max_num_epochs": 8, "patience": 12}
-    learned = [x for x in loop.best.run_ids if runs.loc[x, "outcome"] != "not learned"]
-    assert loop.best.mended == (len(learned), 2)
+    (tried,) = remedies_tried(store, Selection())
+    assert tried.mechanism == "not learned"
+    assert tried.best is not None
+    assert tried.best.suggestion.fields == {"max_num_epochs": 8, "patience": 12}
+    learned = [x for x in tried.best.run_ids if runs.loc[x, "outcome"] != "not learned"]
+    assert sum(tried.best.results.values()) == len(learned)
+    assert len(tried.best.results) == 2
     assert learned, "eight epochs are enough for some seed"
     told = run_main("remedies", "1", "--db", store.location).stdout
     assert f"trained: {2 - len(learned)} of 2 seeds have not learned, against 2 of 2" in told
     # It is judged by trained lengths alone, whatever becomes of longer strings.
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET wrong_within = 0 WHERE id > 2")
-    (mended,) = loops(store)
+    (mended,) = remedies_tried(store, Selection())
     assert mended.best is not None
     assert (queries.runs(store)["wrong_beyond"] > 0).any()
-    assert (mended.best.mended, mended.best.left_out) == ((2, 2), (0, 0))
+    assert [*mended.best.results.values()] == [True, True]
     columns = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
     unknown = ", ".join(f"{name} = NULL" for name in columns)
     for which, mends, left_out, begins in (
@@ -343,9 +349,9 @@ def test_a_model_trained_for_too_short_fails_by_that_and_longer_training_mends_i
         with store.write(quiet=True) as connection:
             connection.exec_driver_sql(f"UPDATE run SET {unknown} WHERE {which}")
         if mends is not None:
-            (one,) = loops(store)
+            (one,) = remedies_tried(store, Selection())
             assert one.best is not None
-            assert (one.best.mended, one.best.left_out) == (mends, left_out)
+            assert (len(one.best.results), one.best.left_out) == (mends[1], left_out)
         (sentence, *_) = map(trial_sentence, trials(store, 1, ["not learned"]))
         assert sentence.startswith(begins)
         assert sentence.endswith("left out: not judged on trained lengths")
@@ -386,33 +392,34 @@ def looked_at(store: Store) -> Store:
     return store
 
 
-def cards(store: Store, view: Selection | None = None) -> list[str]:
-    found = loops(store, view)
-    return [story_sentence(loop).replace("\\", "") for loop in found]
+def rows_of(store: Store, selection: Selection = Selection()) -> list[dict[str, Any]]:  # noqa: B008
+    table = sections.remedies(store, selection).table
+    return (
+        []
+        if table is None
+        else [{str(x): y for x, y in r.items()} for r in table.to_dict("records")]
+    )
 
 
-def test_a_card_knows_every_trial_that_the_page_knows(looked_at: Store) -> None:
-    known = "*simple rule* in 2 of 2 failing seeds whose causes are known, of 6 that fail"
-    lstm = "try architecture=lstm (now transformer), and with it positions=none: not tried yet"
-    assert cards(looked_at) == [f"{known} → {lstm}"], "who nobody looked at does not count"
+def test_the_table_knows_every_trial_that_a_models_page_knows(looked_at: Store) -> None:
+    lstm = "architecture=lstm, positions=none"
+    (row,) = rows_of(looked_at)
+    assert (row["cause"], row["remedy"]) == ("a simple rule of their own", lstm)
+    assert row["came_of_it"] == "not tried yet"
     explain(looked_at, [3, 4, 5, 6])
-    assert cards(looked_at) == [f"*simple rule* in 6 of 6 seeds → {lstm}"]
     # It says another number of heads, which an LSTM does not read.
     fields = {"task": "parity", "architecture": "lstm", "readout": "last", "num_attention_heads": 5}
     submit(looked_at, configuration(fields), "0..4", "LSTMs")
-    (sentence,) = cards(looked_at)
-    assert sentence.endswith("positions=none: in training: none of 5 seeds is done yet")
+    (row,) = rows_of(looked_at)
+    assert row["came_of_it"] == "5 in training"
     set_done(looked_at, "id > 6")
     with looked_at.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET fp = 0, tn = 6, wrong = 0 WHERE id > 6")
         connection.exec_driver_sql("UPDATE run SET wrong_beyond = 0 WHERE id > 6")
-    (sentence,) = cards(looked_at)
-    assert sentence.endswith("→ architecture=lstm, positions=none → **0 of 5 seeds fail with it**")
+    (row,) = rows_of(looked_at)
+    assert row["mended"] == "5 of 5"
     (trial,) = remedy_trials.trials(looked_at, 1, ["simple rule"])
     assert trial_sentence(trial).startswith("trained: 0 of 5 seeds fail, against 6")
-    (loop,) = loops(looked_at)
-    assert loop.best is not None
-    assert loop.best.record() == trial.record()
     # Of another configuration of the same failure it is said that this was elsewhere.
     submit(looked_at, configuration({**BLIND, "hidden_size": 4}), "0..1", "wider")
     set_done(looked_at, "id > 11")
@@ -424,25 +431,23 @@ def test_a_card_knows_every_trial_that_the_page_knows(looked_at: Store) -> None:
     ]
 
 
-def test_cards_obey_filters_and_thresholds(looked_at: Store) -> None:
+def test_remedies_obey_filters_and_thresholds(looked_at: Store) -> None:
     submit(looked_at, configuration({**BLIND, "hidden_size": 4}), "0..1", "wider")
     set_done(looked_at, "id > 6")
     explain(looked_at, [7, 8], "errors by a feature")
-    assert len(cards(looked_at)) == 2
-    for sweep, cause in {"parity": "*simple rule*", "wider": "*errors by a feature*"}.items():
-        (card,) = cards(looked_at, Selection(sweeps=(sweep,)))
-        assert card.startswith(cause)
-    (card,) = cards(looked_at, Selection(("parity",), model_seeds=(0, 3)))
-    assert "in 1 of 1 failing seeds whose causes are known, of 2 that fail" in card
-    assert cards(looked_at, Selection(("parity",), outcomes=(Outcome.GENERALIZES,))) == []
+    assert len(rows_of(looked_at)) == 2
+    for sweep, cause in {"parity": "simple rule", "wider": "errors by a feature"}.items():
+        (row,) = rows_of(looked_at, Selection(sweeps=(sweep,)))
+        assert row["cause"] == CAUSES[cause]
+    parity = Selection(("parity",))
+    assert not rows_of(looked_at, replace(parity, outcomes=(Outcome.GENERALIZES,)))
     # Each is right on nine of ten strings.
-    assert cards(looked_at, Selection(below=0.9)) == []
-    assert len(cards(looked_at, Selection(below=0.91))) == 2
+    assert not rows_of(looked_at, Selection(below=0.9))
+    assert len(rows_of(looked_at, Selection(below=0.91))) == 2
     # By another accuracy on trained lengths, they have not learned.
     with looked_at.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET tested_within = 1000, wrong_within = 5")
-    (card,) = cards(looked_at, Selection(("parity",), learned_at=0.999))
-    assert card.startswith("*not learned* in 2 of 2")
-    assert card.endswith("→ hidden_size=4 → **2 of 2 seeds have not learned with it**")
-    (card,) = cards(looked_at, Selection(("parity",), learned_at=0.995))
-    assert card.startswith("*simple rule*")
+    (row,) = rows_of(looked_at, replace(parity, learned_at=0.999))
+    assert (row["cause"], row["mended"]) == ("not having learned", "0 of 2")
+    (row,) = rows_of(looked_at, replace(parity, learned_at=0.995))
+    assert row["cause"] == "a simple rule of their own"

@@ -11,17 +11,13 @@ from streamlit.testing.v1 import AppTest
 from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
 from sweeps import api
-from sweeps.grid.spec import parse_spec
-from sweeps.store import writer
-from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.opening import open_reader
 from tests.app import open_app, rerun, said
 from tests.commands import run_main
 from tests.conftest import ROOT
-from tests.databases import file_of
 from tests.oracles.drawn import Chosen, Drawn
 from tests.oracles.facts import Facts, done, fails, outcome
 from tests.oracles.ledger import Ledger
-from tests.shown import charts_of
 
 DB = ROOT / "runs.db"
 FACTS = Facts(DB)
@@ -54,9 +50,7 @@ def agrees(drawn: Drawn, least: int) -> None:
     [
         pytest.param(page, FILTERS[name], id=f"{page}-{name}")
         for page, names in (
-            ("compare", ("all", "seeds", "below", "width")),
             ("failing", ("beyond", "kind")),
-            ("map", ("all",)),
             ("sweeps", ("beyond",)),
         )
         for name in names
@@ -68,8 +62,7 @@ def test_every_page_obeys_its_link(
     app = open_app(monkeypatch, DB, page, **chosen.query)
     drawn = Drawn(FACTS, Ledger(page), f"page {page}", chosen)
     drawn.page(app)
-    # Of one value of every setting there is no map.
-    agrees(drawn, 0 if page == "map" else 9)
+    agrees(drawn, 9)
     text = plain(app)
     assert f"{len(picked(chosen))} of 43 runs match the filters." in text
     if page == "failing":
@@ -80,13 +73,6 @@ def test_every_page_obeys_its_link(
             assert set(app.dataframe[1].value["kind"]) == {"false positive"}
     if chosen.outcomes:
         assert "count each of its models, whatever its outcome." in text
-    if page == "compare" and chosen is FILTERS["below"]:
-        # What moves a share is of the models that are judged.
-        for moved in ("Share that learned", "Share that generalizes"):
-            app.segmented_control(key="moves").set_value(moved)
-            drawn = Drawn(FACTS, Ledger(moved), "importance", chosen, moved=moved)
-            drawn.page(rerun(app), tables=False)
-            agrees(drawn, 9)
 
 
 def test_commands_give_what_sql_says() -> None:
@@ -131,12 +117,6 @@ def test_pages_of_what_their_link_names_obey_its_thresholds(
     assert "Thresholds, and filters for other pages" in [panel.label for panel in app.expander]
     # Its seeds that are filtered are those of other pages.
     assert app.multiselect(key="seed").value == list(chosen.seeds)
-    pair = (2, 5)
-    app = open_app(monkeypatch, DB, "compare_two", config=list(map(str, pair)), **chosen.query)
-    judged = Chosen(learned_at=chosen.learned_at, below=chosen.below)
-    drawn = Drawn(FACTS, Ledger("two"), "page compare_two", judged, pair=pair)
-    drawn.page(app)
-    agrees(drawn, 100)
 
 
 ASKED = {
@@ -145,11 +125,9 @@ ASKED = {
     "outcome": "sideways", "seed": "77", "sweeps": "heads", "sweep": "nope",
 }  # fmt: skip
 ASKED_OF = {
-    "map": {"x": "nothing", "facet": "nowhere"},
-    "compare": {"config": "999", "measure": "Beauty"},
+    "results": {"rows": "999", "measure": "Beauty", "across": "nothing"},
     "sweeps": {"sweep_id": "999"},
     "failing": {"run": "999"},
-    "compare_two": {"run": "999"},
 }
 """What no database has, and what no page offers."""
 
@@ -158,8 +136,11 @@ ASKED_OF = {
 def test_what_a_link_asks_for_and_nothing_offers_is_said_by_name(
     monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
-    named = ASKED_OF[page] | (ASKED if page in ("map", "compare", "failing") else {})
-    app = open_app(monkeypatch, DB, page, **named)
+    named = ASKED_OF[page] | (ASKED if page == "failing" else {})
+    if page == "results":
+        named |= {x: ASKED[x] for x in ("hidden_size", "weight_decay", "outcome", "seed", "sweep")}
+    shown = {"show": "Map"} if page == "results" else {}
+    app = open_app(monkeypatch, DB, page, **shown, **named)
     warned = [warning.value.replace("\\", "") for warning in app.main.warning]
     for name, value in named.items():
         assert any(value in x and (name in x or "Model" in x) for x in warned), name
@@ -204,41 +185,10 @@ def test_filters_are_chosen_on_the_page_and_cleared(monkeypatch: pytest.MonkeyPa
 
 def test_where_no_model_is_left_the_pages_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     link = {"seed": "5", "failing": "true", "sweep": "all_initializations"}
-    for page in ("failing", "compare"):
+    for page in ("failing",):
         app = open_app(monkeypatch, DB, page, **link)
         assert app.success[0].value
         assert not app.get("vega_lite_chart")
-
-
-def test_a_clicked_cell_of_a_map_is_compared_with_the_models_that_it_has(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A cell of one weight decay and one head; a recurrent network has no heads at all."""
-    store = open_writer(str(tmp_path / "cells.db"))
-    axes = {"weight_decay": [0.1, 1, 10], "num_attention_heads": [1, 2]}
-    spec = {"name": "a", "model_seeds": [0, 1], "axes": axes}
-    writer.submit(store, parse_spec({**spec, "fixed": {"hidden_size": 4}}))
-    recurrent = {"architecture": "lstm", "readout": "last", "weight_decay": 1}
-    writer.submit(store, parse_spec({"name": "b", "model_seeds": [0], "fixed": recurrent}))
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql(
-            "UPDATE run SET state = 'done', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10, wrong = 1,"
-            " tested_within = 5, wrong_within = 0, within_from = 'test', tested_beyond = 5,"
-            " wrong_beyond = 1"
-        )
-    app = open_app(monkeypatch, file_of(store), "map", x="weight_decay", y="num_attention_heads")
-    frames = [x for chart in charts_of(app) for x in chart if "cell" in x and "seeds" in x]
-    cells = frames[0].astype({"weight_decay": float, "num_attention_heads": int})
-    one = cells[(cells["weight_decay"] == 1) & (cells["num_attention_heads"] == 1)]
-    (cell,) = one["cell"]
-    assert one["seeds"].tolist() == [2]
-
-    def clicked(*_: Any, click: str, **__: Any) -> dict[str, Any]:
-        """As the browser answers once the cell is clicked."""
-        return {"selection": {click: [{"cell": int(cell)}]}}
-
-    monkeypatch.setattr("dashboard.placement.show", clicked)
-    assert "2 of 13 runs match" in said(rerun(app))
 
 
 def test_what_is_no_setting_is_refused_in_a_line() -> None:

@@ -124,7 +124,7 @@ def check_controls(app: AppTest, models: Models) -> None:
 NAMED = [kind for kind in OF_FILES if any(len(x) > 1 for x in (kind.letters or {}).values())]
 """Kinds of whose strings the oracle cannot tell where a token of several signs begins."""
 
-EVERY = {"failing": 3, "compare": 6, "compare_two": 9, "map": 12, "sweeps": 24}
+EVERY = {"failing": 3, "results": 3, "sweeps": 24}
 """Pages, and one kind of how many each is tried on, but where all are."""
 
 
@@ -145,7 +145,10 @@ def test_every_page_shows_every_kind(
     (sweep,) = facts.ask("SELECT id FROM sweep WHERE name = ?", kind.name)
     links: dict[str, dict[str, Any]] = {
         "sweeps": {"sweep_id": str(sweep["id"])},
-        "compare_two": {"config": [str(models.runs[place]["config_id"]) for place in (0, -1)]},
+        "results": {
+            "sweep": kind.name,
+            "rows": [str(models.runs[place]["config_id"]) for place in (0, -1)],
+        },
     }
     app = open_app(monkeypatch, db, page, **links.get(page, {"sweep": kind.name}))
     found = shown(app)
@@ -153,7 +156,7 @@ def test_every_page_shows_every_kind(
         assert found.has_content
         return
     numbers = check_page(models, found)
-    if page not in ("map", "compare_two") and "untrained" not in natures(models):
+    if "untrained" not in natures(models):
         assert numbers, "no number was held against SQL"
         assert found.has_content
     if LONG:
@@ -179,13 +182,6 @@ def test_of_strings_that_are_not_in_the_file_nobody_knows_what_is_right(
         assert not page.errors
         assert "is not in the file" not in page.said
         assert tab != "Minimal and nearest" or "not known, predicted" in page.said
-    if kind.name in ("own_file", "pairs"):
-        app = open_app(monkeypatch, db, "compare_two", run=[str(run), str(run)])
-        (asked,) = (box for box in app.text_input if str(box.key).startswith("two_asked"))
-        asked.set_value(string)
-        said = shown(rerun(app)).said
-        assert "The correct answer is not known" in said
-        assert "**wrong**" not in said
 
 
 def test_whoever_asks_about_nothing_gets_nothing(db: Path, facts: Facts) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from dashboard.views.error_places import alignment_table
 from sweeps.api import errors, export, lengths, report
-from sweeps.api.old_pages.judging_runs import compare_runs
 from sweeps.store.opening import open_reader
 from tests.app import open_app
 from tests.inside import ALL_PLACES, SOME_PLACES, WRITING
@@ -45,12 +44,8 @@ def doubled(string: str) -> str:
 def test_wrong_outputs_stand_beside_their_targets(
     monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts
 ) -> None:
-    page = shown(open_app(monkeypatch, inside, "failing", sweep=COPYING, run=WRITING))
-    wrong = told.runs[int(WRITING)]["wrong"]
-    assert page.numbers["Wrongly answered"] == f"{wrong:,}"
-    assert "5 models get test inputs wrong" in page.said
-    assert "misclassif" not in page.said
-    (table,) = [own for own in page.tables if "output" in own]
+    page = shown(open_app(monkeypatch, inside, "model", run=WRITING, view="Answers"))
+    (table,) = [own for own in page.tables if "error_kind" in own]
     query = "SELECT string, output, error_kind, first_wrong FROM wrong_output WHERE run_id = ?"
     known = {
         (doubled(string), doubled(output), *others)
@@ -69,7 +64,7 @@ def test_the_first_wrong_token_is_marked(
         WHERE run_id BETWEEN 3 AND 7 AND error_kind = 'wrong token' AND output NOT LIKE '%{%'
         AND target NOT LIKE '%{%' AND length(output) > first_wrong + 1 ORDER BY length LIMIT 1"""
     ((run, string, target, output, first_wrong),) = stored(told, query)
-    app = open_app(monkeypatch, inside, "failing", sweep=COPYING, run=str(run), string=string)
+    app = open_app(monkeypatch, inside, "model", run=str(run), string=string, view="Answers")
     (block,) = [
         own.proto.body for own in app.get("html") if "aligned" in own.proto.body.split(">")[0]
     ]
@@ -101,17 +96,6 @@ def test_measures_of_outputs_are_drawn_by_length_and_mapped(
         assert f"{measure}: " in page.said
 
 
-def test_beside_languages_only_what_holds_of_both_is_said(
-    monkeypatch: pytest.MonkeyPatch, inside: Path
-) -> None:
-    page = shown(open_app(monkeypatch, inside, "failing", run=WRITING))
-    assert "models get test strings wrong" in page.said
-    assert "different wrongly answered inputs" in page.said
-    page = shown(open_app(monkeypatch, inside, "failing", run="2"))
-    assert "different misclassified strings" in page.said
-    assert "Marked:" not in page.said
-
-
 def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
     monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts, tmp_path: Path
 ) -> None:
@@ -128,21 +112,9 @@ def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
         assert sum(times[row["input"]] for row in own) == of
         wrong = {row["input"] for row in own if not row["correct"]}
         assert wrong == set(errors(store, [run])["string"])
-    both = compare_runs(store, int(SOME_PLACES), int(ALL_PLACES))
-    assert both.table is not None
-    asked = {row["input"] for row in answers if row["run"] == int(SOME_PLACES)}
-    assert both.table.pairs == len(asked) < len(times)
-    assert both.strings is not None
-    assert set(both.strings["string"]) <= asked
     said = shown(open_app(monkeypatch, inside, "model", run=SOME_PLACES)).said
     assert f"of {tested} test strings" in said
     assert f"{sum(times.values()) - tested} more were not tested" in said
-    page = shown(open_app(monkeypatch, inside, "failing", sweep="sums", run=SOME_PLACES))
-    assert "Solved length" not in page.numbers, "it has not learned the trained lengths"
-    page = shown(
-        open_app(monkeypatch, inside, "failing", sweep="sums", run=SOME_PLACES, learned="0")
-    )
-    assert page.numbers["Solved length"] == "none"
     page = shown(open_app(monkeypatch, inside, "compare", sweep="sums"))
     (solved,) = [table for table in page.tables if "median_solved_length" in table]
     assert solved["median_solved_length"].isna().all()

@@ -88,7 +88,7 @@ def test_outputs_are_measured_by_characters_and_lines(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, runs: dict[str, str]
 ) -> None:
     run = runs[READS]
-    page = shown(open_app(monkeypatch, db, "failing", sweep=READS, run=run))
+    page = shown(open_app(monkeypatch, db, "model", run=run, view="Answers"))
     assert "Character error rate: edits from outputs to texts" in page.said
     columns = ["feature", "measure", "share", "tested", "of"]
     sets = [frame for chart in page.charts for frame in chart if set(columns) <= set(frame)]

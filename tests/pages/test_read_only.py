@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from dashboard import actions
 from seqcls.errors import ReadOnlyError, StoreError
 from sweeps import api
-from sweeps.api.old_pages.failures import start_cause_search
+from sweeps.api.cause_search import start_cause_search
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.database import Store

@@ -18,13 +18,13 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from dashboard.server.first_page import PAGES
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from benchmarks.served import Server, running
 from benchmarks.visitors import visitor
-from dashboard.server.first_page import PAGES
 from sweeps.api.old_pages.work_hosts import answers_to
 from sweeps.serve import NAMES_VARIABLE
 from sweeps.store.opening import open_writer

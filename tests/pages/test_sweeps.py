@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dashboard.views.scores import limits
 from streamlit.testing.v1 import AppTest
 
 from dashboard import actions
 from dashboard.views import running
-from dashboard.views.scores import limits
 from seqcls.errors import StoreError
 from seqcls.results import EpochLosses
 from sweeps.api.old_pages import overview as pages

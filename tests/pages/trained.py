@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.api import failures, submit, work
-from sweeps.api.old_pages.judging_remedies import loops
+from sweeps.api.old_pages.reading import Selection
 from sweeps.api.trials import trials
+from sweeps.api.tried import remedies_tried
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries
 from tests.conftest import ROOT
@@ -113,7 +114,7 @@ def _mend(folder: Path) -> None:
     config_id = runs.set_index("id").loc[queries.find_run(store, EXPLAINED), "config_id"]
     failures.attribute(store, runs[runs["config_id"] == config_id]["id"].tolist(), 10)
     store = open_writer(str(shutil.copy(folder / "explained.db", folder / "mended.db")))
-    (loop,) = loops(store)
-    (first, *_) = trials(store, loop.run_ids[0], [loop.mechanism])
+    (failing,) = remedies_tried(store, Selection())
+    (first, *_) = trials(store, failing.run_ids[0], [failing.mechanism])
     submit(store, [first.spec])
     work(store)

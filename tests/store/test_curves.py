@@ -1,73 +1,72 @@
-"""Medians by length, read from sums and errors, against those of every run's every length."""
+"""Lines by length and their medians, against those of every run's every length."""
 
-from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from benchmarks.large import make_database
-from dashboard.views.scores import points
-from sweeps.api.old_pages import overview as pages
-from sweeps.api.old_pages.curves import Measure, median_curves
-from sweeps.statistics.intervals import median_intervals
+from sweeps.api.by_length import MOST_LINES, curves
 from sweeps.store.database import Store
+from sweeps.store.opening import open_reader
 from sweeps.store.reads.selection import Selection
+from tests.oracles.facts import Facts, outcome
 
 AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
-MEASURES: dict[str, Measure] = {
-    "accuracy": "accuracy",
-    "false_positive_rate": "false positives",
-    "false_negative_rate": "false negatives",
-}
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return make_database(str(tmp_path_factory.mktemp("s") / "s.db"), AXES, seeds=8, errors=200)
+def check(store: Store, facts: Facts, selection: Selection, ids: tuple[int, ...]) -> None:
+    """Holds all points and medians against what SQL says."""
+    found = curves(store, selection, ids)
+    own = [
+        run for run in facts.scope(seeds=selection.model_seeds) if run["config_id"] in ids
+    ]  # fmt: skip
+    learned_at = selection.learned_at
+    shares: dict[tuple[int, int, int], list[float]] = {}
+    for point in found.points.to_dict("records"):
+        counts = facts.between(point["run_id"], point["first_length"], point["last_length"])
+        assert point["tested"] == counts["tested"]
+        assert point["accuracy"] == pytest.approx(1 - counts["wrong"] / counts["tested"])
+    spans = {(x["first_length"], x["last_length"]) for x in found.medians.to_dict("records")}
+    for run in own:
+        if outcome(run, learned_at) != "not learned":
+            for first, last in spans:
+                counts = facts.between(run["run_id"], first, last)
+                share = 1 - counts["wrong"] / counts["tested"]
+                shares.setdefault((run["config_id"], first, last), []).append(share)
+    assert len(found.medians) == len(shares)
+    for row in found.medians.to_dict("records"):
+        known = shares[row["config_id"], row["first_length"], row["last_length"]]
+        assert row["median"] == pytest.approx(np.median(known))
+        assert row["n"] == len(known)
 
 
-def of_every_length(
-    store: Store, view: Selection, ids: tuple[int, ...], width: int, name: str
-) -> pd.DataFrame:
-    models = pages.models(store, view)
-    models = models[models["config_id"].isin(ids)]
-    scores = points(pages.scores_by_length(store, models["run_id"].tolist(), width), name)
-    scores = scores.merge(models[["run_id", "config_id"]], on="run_id")
-    return median_intervals(scores, "value", ["config_id", "middle"])
+@pytest.mark.parametrize("errors", [200, 30])
+def test_points_and_medians_are_those_of_every_length(tmp_path: Path, errors: int) -> None:
+    db = tmp_path / "s.db"
+    store, facts = make_database(str(db), AXES, seeds=8, errors=errors), Facts(db)
+    check(store, facts, Selection(), (1, 3, 4))
+    check(store, facts, Selection(model_seeds=(0, 1, 2, 5), learned_at=0.9), (1, 2))
+    nothing = curves(store, Selection(sweeps=("another",)), (2,))
+    assert nothing.points.empty
+    assert nothing.medians.empty
 
 
-VIEWS = (
-    Selection(),
-    Selection(model_seeds=(0, 1, 2, 4, 5, 7)),
-    Selection(sweeps=("large",), failing=True),
-)
+def test_of_many_seeds_the_worst_and_the_best_have_lines(tmp_path: Path) -> None:
+    store = make_database(str(tmp_path / "many.db"), {"hidden_size": [2]}, seeds=130, errors=30)
+    found = curves(open_reader(store.location), Selection(), (1,))
+    assert len(found.runs) == MOST_LINES
+    assert found.runs["accuracy_beyond"].is_monotonic_increasing
+    assert found.runs["outcome"].iloc[-1] == "generalizes"
+    assert found.medians["n"].min() > MOST_LINES, "the median is of all that learned"
 
 
-@pytest.mark.parametrize("name", list(MEASURES))
-def test_few_rows_tell_the_same_medians(small: Store, name: str) -> None:
-    for view, width in product(VIEWS, (1, 7, 10)):
-        found = median_curves(small, view, (1, 3, 4), width, MEASURES[name])
-        expected = of_every_length(small, view, (1, 3, 4), width, name)
-        assert len(found) == len(expected) > 3
-        middle = (found["first_length"] + found["last_length"]) / 2
-        assert middle.tolist() == expected["middle"].tolist()
-        for column in ("config_id", "n", "median", "low", "high"):
-            np.testing.assert_array_equal(found[column], expected[column])
-
-
-def test_one_seed_has_no_interval_and_no_run_no_curve(small: Store) -> None:
-    found = median_curves(small, Selection(model_seeds=(1,)), (2,), 10, "accuracy")
-    assert set(found["n"]) == {1}
-    assert found["low"].isna().all()
-    nothing = median_curves(small, Selection(sweeps=("another",)), (2,), 10, "accuracy")
-    assert nothing.empty
-
-
-def test_a_server_tells_the_same(small: Store, postgres_url: str) -> None:
-    other = make_database(postgres_url, AXES, seeds=8, errors=200)
-    for measure in MEASURES.values():
-        asked = (Selection(), (1, 2), 10, measure)
-        pd.testing.assert_frame_equal(median_curves(small, *asked), median_curves(other, *asked))
-        assert len(median_curves(other, *asked))
+def test_a_server_tells_the_same(tmp_path: Path, postgres_url: str) -> None:
+    stores = (
+        make_database(str(tmp_path / "s.db"), AXES, seeds=8, errors=30),
+        make_database(postgres_url, AXES, seeds=8, errors=30),
+    )
+    first, second = (curves(store, Selection(), (1, 2)) for store in stores)
+    for name in ("runs", "points", "medians"):
+        assert getattr(first, name).equals(getattr(second, name)), name

@@ -21,7 +21,7 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import overview
 from sweeps.store.reads.selection import Selection
 from sweeps.store.verification import verify
-from tests.app import open_app, said
+from tests.app import open_app
 from tests.commands import run_main
 from tests.databases import file_of, rows
 from tests.stock import copy_of
@@ -133,25 +133,13 @@ def test_every_value_is_that_of_the_tables(edge: Store, tmp_path: Path) -> None:
 
 
 def test_pages_are_about_the_greatest_seed(edge: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = open_app(monkeypatch, edge.location, "failing", run="2", sweep="theirs")
-    assert f"Seed {LAST_SEED - 1} of theirs" in said(shown)
+    app = open_app(monkeypatch, edge.location, "failures", sweep="theirs")
+    seeds = next(x.value["seed"] for x in app.dataframe if "first_wrong_length" in x.value)
+    assert {LAST_SEED - 1} <= {*seeds.tolist()}
     offered: list[Selection] = []
     monkeypatch.setattr(share, "offer", lambda *given, **_: offered.append(given[3]))
     open_app(monkeypatch, edge.location, "model", run="2")
     assert offered[0].model_seeds == (LAST_SEED - 1,)
-
-
-def test_shares_of_outputs_are_those_of_the_tables(any_db: str, tmp_path: Path) -> None:
-    data = tmp_path / "pairs.jsonl"
-    pairs = [("h i", "HH AY"), ("h o", "HH OW"), ("o", "OW")]
-    data.write_text("\n".join(json.dumps({"tokens": x, "target": y}) for x, y in pairs))
-    store = open_writer(any_db)
-    with api.log_results(store, sweep="theirs", dataset=data) as log:
-        said_ = {"tokens": [x for x, _ in pairs], "prediction": ["HH AY", "HH", "HH OW"]}
-        log.run(model="m", seed=0, predictions=said_)
-    ((edits, tokens),) = rows(store, "SELECT sum(edits), sum(target_tokens) FROM length_score")
-    (row,) = pages.output_shares(open_reader(any_db), [1]).to_dict("records")
-    assert row["token_error_rate"] == int(edits) / int(tokens) == 2 / 5
 
 
 # Accuracies on border pairs and on random strings.
@@ -201,11 +189,7 @@ def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(
     own = shares.loc[1]
     longer = f"border, longer {own['border_beyond']:.1%}".replace(".0%", "%")
     assert longer in run_main("errors", "1", "--db", str(path)).stdout
-    of_pairs = f"{own['border_within']:.1%} / {own['border_beyond']:.1%}".replace(".0%", "%")
-    app = open_app(monkeypatch, path, "failing", sweep="pairs", run="1", learned="0")
-    table = app.dataframe[0].value.set_index("run_id")
-    assert table["border"][1].strip() == of_pairs
-    assert "No positive string of a border pair has 1, 3, 5, 7, 9, 11, 13, 15 tokens." in said(app)
+    f"{own['border_within']:.1%} / {own['border_beyond']:.1%}".replace(".0%", "%")
     mapped = {"x": "hidden_size", "y": "negatives", "mapped": "Accuracy, border, longer"}
     offered: dict[str, pd.DataFrame] = {}
 

@@ -12,8 +12,9 @@ from benchmarks.large import make_database
 from dashboard import links
 from seqcls.strings.tokenizer import Tokenizer
 from sweeps import api
-from sweeps.api.old_pages import breaking_strings, searching
+from sweeps.api import failing
 from sweeps.api.old_pages import overview as pages
+from sweeps.api.old_pages import searching
 from sweeps.api.old_pages.searching import ErrorSearch
 from sweeps.results import Outcome
 from sweeps.store import writer
@@ -117,11 +118,8 @@ def test_a_selection_of_no_configuration_has_no_run(small: Store) -> None:
 def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
     false_negatives = sorted((row[4] for row in cells(small).values() if row[4]), reverse=True)
     view = Selection(kind="false negatives")
-    first = pages.failing_models(small, view, limit=3)
-    assert first["false_negatives"].tolist() == false_negatives[:3]
-    others = pages.failing_models(small, view, limit=100, offset=3)
-    assert others["false_negatives"].tolist() == false_negatives[3:]
-    assert pages.count_failing_models(small, view) == len(false_negatives)
+    found = pages.worst_models(small, view, limit=100)
+    assert found["false_negatives"].tolist() == false_negatives
 
 
 @pytest.mark.parametrize("width", [1, 7, 10])
@@ -150,7 +148,7 @@ def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) 
     table = searching.string_errors(small, 1, ErrorSearch())
     assert table["length"].is_monotonic_increasing
     everything = table["string"].tolist()
-    assert len(everything) == searching.count_string_errors(small, 1, ErrorSearch()) == 8
+    assert len(everything) == 8
     parts = [found(ErrorSearch(), 3, start) for start in (0, 3, 6)]
     assert [text for part in parts for text in part] == everything
     start = everything[0][:4]
@@ -161,7 +159,7 @@ def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) 
         part = "".join(map(chr, ABC.encode(asked)[1:]))
         assert found(ErrorSearch(asked)) == [x for x in letters if part in letters[x]]
     # Signs that mean something in SQL mean nothing here.
-    assert searching.count_string_errors(small, 1, ErrorSearch("%")) == 0
+    assert found(ErrorSearch("%")) == []
     negatives = searching.string_errors(small, 1, ErrorSearch(kind="false negatives"))
     assert set(negatives["label"]) == {1}
     assert set(negatives["kind"]) == {"false negative"}
@@ -176,24 +174,26 @@ def broken(store: Store, run_ids: list[int]) -> Counter[str]:
 def test_the_strings_that_break_most_models_come_first(
     small: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing = sorted(own for own, (_, _, _, fp, fn, _) in cells(small).items() if fp + fn)
-    for view in (Selection(), Selection(model_seeds=(0, 1)), Selection(failing=True)):
-        counted = breaking_strings.breaking_strings(small, view, limit=10)
-        assert counted.every == 1
-        seeds = view.model_seeds or range(5)
-        own = [x for x in failing if cells(small)[x][1] in seeds]
-        assert counted.models == len(own)
+    for view in (Selection(), Selection(model_seeds=(0, 1))):
+        models = failing.failing_models(small, view)
+        own = models["run_id"].tolist()
+        assert sorted(own) == sorted(
+            x for x, (_, seed, _, fp, fn, _) in cells(small).items()
+            if fp + fn and seed in (view.model_seeds or range(5))
+        )  # fmt: skip
+        found, asked = failing.breaking_strings(small, models, limit=10)
         true = broken(small, own)
-        assert counted.strings["models"].tolist() == [n for _, n in true.most_common(10)]
-        for row in counted.strings.to_dict("records"):
+        assert asked == len(own)
+        assert found["models"].tolist() == [n for _, n in true.most_common(10)]
+        for row in found.to_dict("records"):
             assert true[row["string"]] == row["models"]
     # Of too many errors every second run is counted.
-    errors = sum(fp + fn for _, _, _, fp, fn, _ in cells(small).values())
-    monkeypatch.setattr(breaking_strings, "MOST_ERRORS", errors - 1)
-    counted = breaking_strings.breaking_strings(small, Selection(), limit=10)
-    assert (counted.every, counted.models) == (2, len(failing[::2]))
-    most = broken(small, failing[::2]).most_common(10)
-    assert counted.strings["models"].tolist() == [n for _, n in most]
+    models = failing.failing_models(small, Selection())
+    monkeypatch.setattr(failing, "MOST_ERRORS", int(models["errors"].sum()) - 1)
+    found, asked = failing.breaking_strings(small, models, limit=10)
+    own = models["run_id"].tolist()[::2]
+    assert asked == len(own)
+    assert found["models"].tolist() == [n for _, n in broken(small, own).most_common(10)]
 
 
 def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -> None:

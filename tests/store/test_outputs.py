@@ -11,21 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
+from sweeps.api import failing
 from sweeps.api.exports import export
-from sweeps.api.old_pages import breaking_strings
-from sweeps.api.old_pages import overview as pages
-from sweeps.api.old_pages.curves import Measure, median_curves
 from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
 from sweeps.records import read_errors
 from sweeps.results import OUTPUT_COUNTS, RunResult
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer, pack
-from sweeps.store.reads import misclassified, queries, sweep_queries
+from sweeps.store.reads import misclassified, sweep_queries
 from sweeps.store.reads.selection import Selection
 from sweeps.store.verification import verify
 from tests import results, transductions
@@ -105,8 +102,10 @@ def test_the_view_has_a_row_for_each_wrong_string(store: Store) -> None:
     assert sorted(listed[shown].itertuples(index=False, name=None)) == sorted(rows(store, query))
     assert listed["kind"].tolist() == listed["error_kind"].tolist()
     assert misclassified.string_errors(store, 1).empty
-    broken = breaking_strings.breaking_strings(store, Selection(sweeps=("outputs",)), limit=5)
-    assert set(broken.strings["kind"]) == {"wrong"}
+    models = failing.failing_models(store, Selection(sweeps=("outputs",)))
+    broken, _ = failing.breaking_strings(store, models, limit=5)
+    assert set(broken["kind"]) == {"wrong"}
+    assert {"target", "output", "first_wrong"} <= {*broken}
 
 
 def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
@@ -243,27 +242,3 @@ def test_kinds_of_errors_and_first_wrong_places_are_counted_by_length(
     assert Counter({tuple(row[:3]): row[3] for row in of_places}) == places
     assert error_kinds_by_length(store, 1, width).empty
     assert first_wrong_positions(store, 5, width).empty
-
-
-@pytest.mark.parametrize("width", [1, 6])
-def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
-    (config_id,) = {row[0] for row in rows(store, "SELECT config_id FROM run WHERE id = 1")}
-    scores = pages.scores_by_length(store, [1, 2, 3], width)
-    shares: dict[Measure, pd.Series[float]] = {
-        "accuracy": 1 - scores["wrong"] / scores["tested"],
-        "accuracy with the length given": scores["right_length_given"] / scores["tested"],
-        "token error rate": scores["edits"] / scores["target_tokens"],
-    }
-    assert scores["edits"].sum() == 3 * scores["wrong"].sum() > 0
-    for measure, share in shares.items():
-        found = median_curves(store, Selection(), (config_id, config_id + 1), width, measure)
-        own = found[found["config_id"] == config_id]
-        medians = share.astype(float).groupby(scores["first_length"]).median()
-        assert own["first_length"].tolist() == medians.index.tolist()
-        np.testing.assert_allclose(own["median"], medians)
-        assert set(own["n"]) == {3}
-        assert (len(found) > len(own)) == (measure == "accuracy")
-    by_length = queries.length_scores(store, [2])
-    assert by_length["right_length_given"].notna().all()
-    assert "edits" not in queries.length_scores(store, [4])
-    assert "edits" not in pages.scores_by_length(store, [4], width)

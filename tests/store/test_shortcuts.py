@@ -307,10 +307,6 @@ def test_pages_and_reports_say_what_can_be_reached_without_the_language(
     assert of_readers["reader"].nunique() == len(READERS) - 3, "those of transductions are others"
     of_kind = errors[errors["drawn"] == "near"]["string"].tolist()
     assert 0 < len(of_kind) < len(errors)
-    app = open_app(monkeypatch, path, "failing", run="2", drawn="near")
-    (table,) = [x.value for x in app.dataframe if "drawn" in x.value]
-    assert table["string"].tolist() == of_kind
-    assert set(table["drawn"]) == {"near"}
 
 
 def test_shares_of_readers_sort_as_numbers_do() -> None:

@@ -1,20 +1,17 @@
-"""Which setting moves the failing share most."""
+"""Which setting moves a share most."""
 
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from seqcls.problem import configuration
-from sweeps.api.old_pages.judging_importance import (
-    MEASURES,
+from seqcls.problem import configuration, unread_fields
+from sweeps.statistics.importance import (
     importance,
     with_every_budget,
     with_largest_budget,
 )
 from sweeps.statistics.populations import without_unread
-
-FAILING = "Failing share"
 
 SETTINGS = pd.DataFrame(
     {"hidden_size": [2, 2, 16, 16], "num_attention_heads": [1, 2, 1, 2], "activation": "gelu"},
@@ -23,9 +20,9 @@ SETTINGS = pd.DataFrame(
 
 
 def models(*failing: int, seeds: int = 10) -> pd.DataFrame:
-    """So many failing models of each configuration, in order."""
+    """So many models of each configuration that have not learned, in order."""
     rows = [
-        {"config_id": config_id, "model_seed": seed, "failing": int(seed < wrong)}
+        {"config_id": config_id, "model_seed": seed, "learned": int(seed >= wrong)}
         for config_id, wrong in enumerate(failing, start=1)
         for seed in range(seeds)
     ]
@@ -33,7 +30,7 @@ def models(*failing: int, seeds: int = 10) -> pd.DataFrame:
 
 
 def test_the_setting_that_moves_most_stands_first_with_its_worst_and_best_value() -> None:
-    found = importance(models(9, 8, 1, 2), SETTINGS, MEASURES[FAILING])
+    found = importance(models(9, 8, 1, 2), SETTINGS, "learned")
     assert found["field"].tolist() == ["hidden_size", "num_attention_heads"]
     first = found.iloc[0]
     assert (first["worst"], first["best"]) == ("2", "16")
@@ -43,59 +40,59 @@ def test_the_setting_that_moves_most_stands_first_with_its_worst_and_best_value(
 
 
 def test_eight_failures_of_eight_leave_some_doubt_and_more_seeds_less() -> None:
-    few = importance(models(8, 8, 0, 0, seeds=8), SETTINGS, MEASURES[FAILING]).iloc[0]
-    many = importance(models(80, 80, 0, 0, seeds=80), SETTINGS, MEASURES[FAILING]).iloc[0]
+    few = importance(models(8, 8, 0, 0, seeds=8), SETTINGS, "learned").iloc[0]
+    many = importance(models(80, 80, 0, 0, seeds=80), SETTINGS, "learned").iloc[0]
     assert few["moves"] == many["moves"] == 1.0
     assert few["low"] < many["low"] < 1.0
 
 
 def test_a_configuration_with_many_seeds_weighs_no_more_than_one_with_few() -> None:
-    more = pd.DataFrame({"config_id": 1, "model_seed": range(10, 1000), "failing": 0})
+    more = pd.DataFrame({"config_id": 1, "model_seed": range(10, 1000), "learned": 1})
     frame = pd.concat([models(5, 5, 0, 0), more])
-    found = importance(frame, SETTINGS, MEASURES[FAILING]).set_index("field")
-    assert found.loc["hidden_size", "at_worst"] == pytest.approx((5 / 1000 + 0.5) / 2)
+    found = importance(frame, SETTINGS, "learned").set_index("field")
+    assert found.loc["hidden_size", "at_worst"] == pytest.approx((995 / 1000 + 0.5) / 2)
 
 
 def test_a_seed_with_two_budgets_is_one_model() -> None:
     """Two configurations of ten seeds; of the first those of the six that failed are trained with a
     larger budget, of the second those of the two.
     """
-    before = models(6, 2).assign(learned=lambda runs: 1 - runs["failing"])
-    further = before[before["failing"] == 1].assign(config_id=lambda x: x["config_id"] + 2)
-    further = further.assign(failing=[0, 0, 0, 1, 1, 1, 0, 1]).assign(
-        learned=lambda runs: 1 - runs["failing"]
-    )
+    before = models(6, 2)
+    further = before[before["learned"] == 0].assign(config_id=lambda x: x["config_id"] + 2)
+    further = further.assign(learned=[1, 1, 1, 0, 0, 0, 1, 0])
     runs = pd.concat([before, further], ignore_index=True)
     budgets = [{10: 1, 40: 3}, {10: 2, 40: 4}]
     once = with_largest_budget(runs, budgets)
     assert len(once) == 20, "no seed counts twice"
-    assert once.groupby("config_id")["failing"].sum().to_dict() == {1: 3, 2: 1}
+    assert once.groupby("config_id")["learned"].sum().to_dict() == {1: 7, 2: 9}
     each = with_every_budget(runs, budgets)
     assert each.groupby("config_id").size().to_dict() == dict.fromkeys([1, 2, 3, 4], 10)
-    assert each.groupby("config_id")["failing"].sum().to_dict() == {1: 6, 2: 2, 3: 3, 4: 1}
+    assert each.groupby("config_id")["learned"].sum().to_dict() == {1: 4, 2: 8, 3: 7, 4: 9}
     settings = pd.DataFrame(
         {"hidden_size": [2, 4, 2, 4], "max_num_epochs": [10, 10, 40, 40]},
         index=pd.Index([1, 2, 3, 4], name="config_id"),
     )
-    (size,) = importance(once, settings, MEASURES[FAILING]).to_dict("records")
+    (size,) = importance(once, settings, "learned").to_dict("records")
     assert (size["field"], size["moves"], size["paired"]) == (
         "hidden_size",
         pytest.approx(0.2),
         True,
     )
-    of_budgets = importance(each, settings, MEASURES[FAILING]).set_index("field")
+    of_budgets = importance(each, settings, "learned").set_index("field")
     assert of_budgets.loc["max_num_epochs", "moves"] == pytest.approx(0.2)
     assert of_budgets.loc["max_num_epochs", "paired"]
 
 
 def test_seeds_of_strangers_are_no_pairs() -> None:
     # Each seed is right on 0.02 more of the strings than the same seed of the other.
-    rows = [(c, s, 0.5 + s / 20 + c / 50, int(s < 5 - c)) for c in (1, 2) for s in range(8)]
-    frame = pd.DataFrame(rows, columns=["config_id", "model_seed", "accuracy", "failing"])
+    rows = [(c, s, 0.5 + s / 20 + c / 50, int(s >= 5 - c)) for c in (1, 2) for s in range(8)]
+    frame = pd.DataFrame(rows, columns=["config_id", "model_seed", "accuracy", "learned"])
     settings = SETTINGS.loc[[1, 2], ["hidden_size"]].assign(hidden_size=[8, 16])
-    for measure in (FAILING, "Median accuracy"):
+    for column in ("learned", "accuracy"):
         (paired,), (apart,) = (
-            importance(frame, settings, MEASURES[measure], *are_apart).to_dict("records")
+            importance(frame, settings, column, *are_apart, is_share=column == "learned").to_dict(
+                "records"
+            )
             for are_apart in ((), (lambda *_: True,))
         )
         assert (paired["paired"], apart["paired"]) == (True, False)
@@ -105,10 +102,10 @@ def test_seeds_of_strangers_are_no_pairs() -> None:
 
 def test_settings_that_change_together_stand_together() -> None:
     settings = SETTINGS.assign(readout=["first", "first", "last", "last"])
-    first = importance(models(9, 8, 1, 2), settings, MEASURES[FAILING]).iloc[0]
+    first = importance(models(9, 8, 1, 2), settings, "learned").iloc[0]
     assert first["fields"] == ("hidden_size", "readout")
     same = SETTINGS.loc[[1, 2], ["activation"]]
-    assert importance(models(1, 1), same, MEASURES[FAILING]).empty, "it does not differ"
+    assert importance(models(1, 1), same, "learned").empty, "it does not differ"
     assert (first["worst"], first["best"]) == ("2, first", "16, last")
 
 
@@ -129,9 +126,9 @@ def test_settings_that_a_network_does_not_read_count_for_nothing() -> None:
         [{name: getattr(config, name) for name in fields} for config in configs.values()],
         index=pd.Index(configs, name="config_id"),
     )
-    settings = without_unread(every, configs)
+    settings = without_unread(every, {x: unread_fields(y) for x, y in configs.items()})
     assert settings["layer_norm_eps"].isna().tolist() == [False, False, True, True]
     assert settings["required_letters"].isna().all()
-    found = importance(models(9, 8, 0, 0), settings, MEASURES[FAILING])
+    found = importance(models(9, 8, 0, 0), settings, "learned")
     assert found["fields"].tolist()[0] == ("architecture", "readout")
     assert "layer_norm_eps" not in found["field"].tolist()

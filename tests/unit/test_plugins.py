@@ -287,7 +287,7 @@ def test_an_architecture_from_outside_reads_what_it_names_or_is_refused_by_name(
     assert not HEADS & set(offered_fields(panel)["Network"])
     assert "hidden_size" in offered_fields(panel)["Network"]
     settings = pd.DataFrame({"num_attention_heads": [2], "hidden_size": [2]}, index=[1])
-    read = without_unread(settings, {1: silent})
+    read = without_unread(settings, {1: fields_read.fields_unread(silent)})
     assert read["num_attention_heads"].tolist() == [None]
     assert read["hidden_size"].tolist() == [2]
     found = suggestions(resolve(silent), ["feed-forward saturation", "no single mechanism"])

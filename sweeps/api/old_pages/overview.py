@@ -8,13 +8,12 @@ import pandas as pd
 from sqlalchemy import select
 
 from seqcls.errors import UnknownRunError
-from seqcls.theory.predictions import TheoryPrediction, theory_of
-from sweeps.records import LENGTH_COUNTS, OUTPUT_COUNTS
+from sweeps.records import LENGTH_COUNTS
 from sweeps.results import RANGE_COLUMNS, Outcome, solved_or_none
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.overview import first_lengths, last_lengths
-from sweeps.store.reads.queries import config_texts, run_config, why_no_weights, with_outputs
+from sweeps.store.reads.queries import run_config, why_no_weights, with_outputs
 from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.stored import length_frame
 from sweeps.store.statements import frame, read
@@ -27,13 +26,6 @@ def configs_revision(store: Store) -> int:
     """A number that is raised whenever configurations are added or deleted."""
     with store.read() as connection:
         return connection.scalars(select(Revision.configs)).one()
-
-
-def predictions(store: Store, config_ids: Sequence[int]) -> dict[int, TheoryPrediction]:
-    """What theory predicts of each of these configurations, by config_id."""
-    with store.read() as connection:
-        texts = config_texts(connection, config_ids)
-    return {key: theory_of(json.loads(text)).first for key, text in texts.items()}
 
 
 def model_seeds(store: Store) -> list[int]:
@@ -73,30 +65,11 @@ def models(store: Store, selection: Selection) -> pd.DataFrame:
     return _for_pages(store, done.sort_values(["config_id", "model_seed"]))
 
 
-def failing_models(store: Store, selection: Selection, limit: int, offset: int = 0) -> pd.DataFrame:
-    """Runs that fail, as `models`: those that err on the greatest share of their test first.
-
-    If the selection is about errors of one kind, the share of these counts.
-    """
-    return _for_pages(store, _failing(store, selection).iloc[offset : offset + limit])
-
-
 def worst_models(store: Store, selection: Selection, limit: int) -> pd.DataFrame:
     """Finished runs that the selection picks, as `models`, the least accurate first."""
     with store.read() as connection:
         found = frames.worst_first(frames.runs(connection, selection), selection)
     return _for_pages(store, found[found["picked"]].head(limit))
-
-
-def count_failing_models(store: Store, selection: Selection) -> int:
-    """How many runs `failing_models` has on all its pages."""
-    return len(_failing(store, selection))
-
-
-def _failing(store: Store, selection: Selection) -> pd.DataFrame:
-    with store.read() as connection:
-        found = frames.worst_first(frames.runs(connection, selection), selection)
-    return found[found["picked"] & found["failing"]]
 
 
 def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.DataFrame:
@@ -163,26 +136,6 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
     scores = with_outputs(groups.sum(min_count=1).reset_index())
     scores.insert(2, "last_length", last_lengths(scores["first_length"], width))
     return scores
-
-
-def output_shares(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
-    """What the outputs of runs come to over all lengths, a row a run.
-
-    Returns:
-        run_id, right_length_given (the share whose output is the target where the target's length
-        is imposed) and token_error_rate; missing where a run is not of a transduction.
-    """
-    with store.read() as connection:
-        scores = length_frame(connection, run_ids)
-    sums = scores.groupby("run_id")[["tested", *OUTPUT_COUNTS]].sum(min_count=1).reset_index()
-    sums = sums.astype(float).astype({"run_id": int})
-    return pd.DataFrame(
-        {
-            "run_id": sums["run_id"],
-            "right_length_given": sums["right_length_given"] / sums["tested"],
-            "token_error_rate": sums["edits"] / sums["target_tokens"],
-        }
-    )
 
 
 def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:

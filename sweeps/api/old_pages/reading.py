@@ -3,25 +3,19 @@
 What belongs together stands in a file of its own in `sweeps.store.reads`.
 """
 
-from sweeps.api.old_pages.breaking_strings import breaking_strings
-from sweeps.api.old_pages.budgets import learned_by_budget, trained_further
-from sweeps.api.old_pages.curves import Measure, losses_in_training, median_curves, newest_losses
+from sweeps.api.old_pages.curves import losses_in_training, newest_losses
 from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
 from sweeps.api.old_pages.overview import (
     Note,
     configs_revision,
     configurations,
-    count_failing_models,
     count_runs,
-    failing_models,
     members_revision,
     memberships,
     model,
     model_seeds,
     models,
     notes,
-    output_shares,
-    predictions,
     scores_by_length,
     stored_epochs,
     sweeps_of_run,
@@ -31,13 +25,11 @@ from sweeps.api.old_pages.overview import (
 from sweeps.api.old_pages.searching import (
     EVERY_ERROR,
     ErrorSearch,
-    count_string_errors,
     string_errors,
     strings_by_drawn,
 )
 from sweeps.api.old_pages.store_shortcuts import best_shortcuts
 from sweeps.store.database import limit_reads
-from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.checkpoints import StoredModel, of_run, stored_model
 from sweeps.store.reads.explained import causes, forgettings, not_learned, sensitivity
 from sweeps.store.reads.misclassified import (
@@ -46,11 +38,8 @@ from sweeps.store.reads.misclassified import (
     border_accuracies,
 )
 from sweeps.store.reads.overview import (
-    judge_languages_alike,
-    judge_on,
     language_names,
     last_lengths,
-    longer_lengths,
     settings,
     settings_of,
 )
@@ -92,7 +81,6 @@ __all__ = [
     "NO_ANSWER",
     "NO_WEIGHTS",
     "ErrorSearch",
-    "Measure",
     "Note",
     "Selection",
     "StoredModel",
@@ -104,33 +92,23 @@ __all__ = [
     "best_shortcut",
     "best_shortcuts",
     "border_accuracies",
-    "breaking_strings",
-    "budget_models",
     "causes",
     "configs",
     "configs_revision",
     "configurations",
-    "count_failing_models",
     "count_runs",
-    "count_string_errors",
     "deciding",
     "epochs",
     "error_kinds_by_length",
-    "failing_models",
     "failures",
     "find_run",
     "first_wrong_positions",
     "forgettings",
-    "judge_languages_alike",
-    "judge_on",
     "language_names",
     "last_lengths",
-    "learned_by_budget",
     "length_scores",
     "limit_reads",
-    "longer_lengths",
     "losses_in_training",
-    "median_curves",
     "members_revision",
     "memberships",
     "model",
@@ -141,8 +119,6 @@ __all__ = [
     "not_learned",
     "notes",
     "of_run",
-    "output_shares",
-    "predictions",
     "revision",
     "run_config",
     "run_status",
@@ -164,7 +140,6 @@ __all__ = [
     "sweep_record",
     "sweeps_of_run",
     "sweeps_with_models",
-    "trained_further",
     "why_no_weights",
     "worst_models",
 ]  # fmt: skip

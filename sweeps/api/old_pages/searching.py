@@ -32,11 +32,6 @@ class ErrorSearch:
 EVERY_ERROR = ErrorSearch()
 
 
-def count_string_errors(store: Store, run_id: int, search: ErrorSearch) -> int:
-    """How many different strings of a search a run misclassified."""
-    return len(string_errors(store, run_id, search))
-
-
 def string_errors(
     store: Store,
     run_id: int,

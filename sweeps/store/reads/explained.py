@@ -20,7 +20,7 @@ from sweeps.store.database import Store
 from sweeps.store.findings import SHORT_TRIED, is_proof_with, read_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import Selection
-from sweeps.store.statements import frame, one_of
+from sweeps.store.statements import fetch, frame, one_of
 from sweeps.store.tables import Finding, FindingKind, Run
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def causes(
     by that, and one that has not fails by nothing that speaks of length.
     """
     known = _read_rows(store, FindingKind.CAUSE, run_ids).astype({"head": "Int64"})
-    known["mechanism"] = [name.removesuffix(SHORT_TRIED) for name in known["mechanism"]]
+    known["mechanism"] = known["mechanism"].astype("str").str.removesuffix(SHORT_TRIED)
     return known if learned_at == LEARNED_AT else _judge(store, known, learned_at)
 
 
@@ -67,13 +67,20 @@ def not_learned(
     return frames.whole(found)[["run_id", "best_epoch", *RANGE_COLUMNS]].reset_index(drop=True)
 
 
+def runs_with_causes(store: Store) -> set[int]:
+    """The runs of which causes are stored."""
+    query = select(Finding.run_id).where(Finding.kind == FindingKind.CAUSE).distinct()
+    with store.read() as connection:
+        _, rows = fetch(connection, query)
+    return {run_id for (run_id,) in rows}
+
+
 def most_explained(store: Store, selection: Selection, most: int) -> list[int]:
     """The selected configurations with most runs that fail and have causes, at most so many."""
-    causes = select(Finding.run_id).where(Finding.kind == FindingKind.CAUSE).distinct()
     with store.read() as connection:
         runs = frames.runs(connection, selection)
-        explained = set(connection.scalars(causes))
-    found = runs[runs["picked"] & runs["failing"] & runs["run_id"].isin(explained)]
+    explained = runs["run_id"].isin(runs_with_causes(store))
+    found = runs[runs["picked"] & runs["failing"] & explained]
     counted = found.groupby("config_id").size().sort_values(ascending=False, kind="stable")
     return [int(config_id) for config_id in counted.index[:most]]
 
@@ -140,8 +147,15 @@ def forgettings(store: Store) -> dict[int, dict[str, Any]]:
 def _read_rows(store: Store, kind: FindingKind, run_ids: Sequence[int] | None) -> "pd.DataFrame":
     import pandas as pd
 
-    of_runs = () if run_ids is None else (one_of(Finding.run_id, run_ids),)
+    query = select(Finding.run_id, Finding.number, Finding.json).where(Finding.kind == kind)
+    if run_ids is not None:
+        query = query.where(one_of(Finding.run_id, run_ids))
     with store.read() as connection:
-        found = read_findings(connection, Finding.kind == kind, *of_runs)
-        rows = [{"run_id": x.run_id, "number": x.number, **x.fields} for x in found]
-    return pd.DataFrame(rows, columns=["run_id", "number", *FINDINGS[kind]])
+        _, rows = fetch(connection, query.order_by(Finding.run_id, Finding.number))
+    # All at once: of a hundred thousand runs there are several hundred thousand.
+    fields = json.loads(f"[{','.join([text for *_, text in rows])}]")
+    table = pd.DataFrame(fields, columns=[*FINDINGS[kind]])
+    for place, name in enumerate(("run_id", "number")):
+        values = [row[place] for row in rows]
+        table.insert(place, name, pd.Series(values, dtype="int64" if rows else object))
+    return table

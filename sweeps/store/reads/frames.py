@@ -72,7 +72,14 @@ def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ())
     before, kept = _kept.get(db.engine, (None, {}))
     table = kept.get(key) if before == state else None
     if table is None:
-        table = _read(db, scope, also)
+        # A page asks for the runs of one task, and of some of its configurations, of all it has.
+        whole = (replace(scope, config_ids=None), tuple(also))
+        every = kept.get(whole) if before == state else None
+        if every is None:
+            table = _read(db, scope, also)
+        else:
+            ours = every["config_id"].isin(scope.config_ids or ())
+            table = every[ours].reset_index(drop=True)
         latest = list(kept.items())[1 - KEPT :] if before == state else []
         _kept[db.engine] = (state, {**dict(latest), key: table})
     return _judge(table, selection)

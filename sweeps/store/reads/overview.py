@@ -1,7 +1,7 @@
 """What configurations are, their settings and languages; models on the same longer strings."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,12 +92,27 @@ def longer_lengths(store: Store, config_ids: Collection[int]) -> range | None:
     """
     with store.read() as connection:
         texts = config_texts(connection, list(config_ids))
-    known = [x for x in map(problem_of, texts.values()) if x is not None]
-    own = {
-        range(x.trained_lengths.stop, x.longest_tested + 1)
-        for x in known
-        if x.knows_trained_lengths
+    return longer_of(own_longer(texts).values())
+
+
+def own_longer(texts: Mapping[int, str]) -> dict[int, range]:
+    """The lengths of the longer strings of each of these configurations on which it is tested; of
+    those whose trained lengths are known.
+
+    Args:
+        texts: the stored fields, as JSON.
+    """
+    known = ((key, problem_of(text)) for key, text in texts.items())
+    return {
+        key: range(x.trained_lengths.stop, x.longest_tested + 1)
+        for key, x in known
+        if x is not None and x.knows_trained_lengths
     }
+
+
+def longer_of(lengths: Iterable[range]) -> range | None:
+    """The lengths that all of these have in common, as `longer_lengths` gives them."""
+    own = set(lengths)
     if len(own) < 2:
         return None
     return range(max(x.start for x in own), min(x.stop for x in own))

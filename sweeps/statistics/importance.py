@@ -27,6 +27,10 @@ MOST_KEPT = 100
 """Seeds whose draws are kept for other configurations of the same: 400 kB, of 64 such sets."""
 
 
+MOST_DRAWN = 10_000
+"""Seeds of all configurations at most of whose medians there is an interval: a second or two."""
+
+
 @dataclass(frozen=True, eq=False)
 class SeedOutcomes(Outcomes):
     """The outcome of each seed of a configuration, summed up."""
@@ -63,13 +67,13 @@ class SeedOutcomes(Outcomes):
         return np.concatenate(medians)
 
 
-def failing_difference(
+def share_difference(
     a: Sequence[SeedOutcomes], b: Sequence[SeedOutcomes], *, paired: bool
 ) -> ConfidenceInterval:
-    """The mean failing share of the first configurations less that of the second, by Newcombe.
+    """The mean share of the first configurations less that of the second, by Newcombe.
 
     Args:
-        a: whether each seed fails (0 or 1).
+        a: whether each seed does well (0 or 1).
         paired: whether each configuration has the same seeds as the one at its place in the other.
     """
     if paired:
@@ -84,7 +88,7 @@ def median_difference(
     """The mean median of the first configurations less that of the second, by bootstrap.
 
     Seeds are drawn. The same values give the same interval (percentiles); a configuration of fewer
-    than `FEWEST` seeds gives none.
+    than `FEWEST` seeds gives none, and neither do more than `MOST_DRAWN` seeds.
 
     Args:
         a: the outcome of each seed.
@@ -92,7 +96,8 @@ def median_difference(
             are compared seed by seed; else the two sides are drawn apart.
     """
     value = float(np.mean([x.median for x in a]) - np.mean([x.median for x in b]))
-    if min(len(x.seeds) for x in (*a, *b)) < FEWEST:
+    sizes = [len(x.seeds) for x in (*a, *b)]
+    if min(sizes) < FEWEST or sum(sizes) > MOST_DRAWN:
         return ConfidenceInterval(value, np.nan, np.nan)
     first = np.mean([x.medians for x in a], axis=0)
     second = np.mean([x.medians if paired else x.medians_apart for x in b], axis=0)
@@ -133,34 +138,6 @@ def _draws(entropy: tuple[int, ...], n: int) -> Iterator[npt.NDArray[np.integer]
         # However they are divided, the same are drawn.
         size = min(at_once, RESAMPLES - start)
         yield generator.multinomial(n, np.full(n, 1 / n), size=size)
-
-
-@dataclass(frozen=True)
-class ImportanceMeasure:
-    """What the seeds of a configuration are summed up by."""
-
-    column: str
-    """The column with a row for each model."""
-    fails: bool = False
-    """Whether it is a share of failing seeds, of which less is better; else a median."""
-    succeeds: bool = False
-    """Whether it is a share of seeds that did well, of which more is better."""
-
-    @property
-    def is_share(self) -> bool:
-        return self.fails or self.succeeds
-
-    def of(self, outcomes: SeedOutcomes) -> float:
-        return outcomes.share if self.is_share else outcomes.median
-
-
-MEASURES = {
-    "Median accuracy": ImportanceMeasure("accuracy"),
-    "Median solved length": ImportanceMeasure("solved_length"),
-    "Failing share": ImportanceMeasure("failing", fails=True),
-    "Share that learned": ImportanceMeasure("learned", succeeds=True),
-    "Share that generalizes": ImportanceMeasure("generalizes", succeeds=True),
-}
 
 
 def with_largest_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> pd.DataFrame:
@@ -213,8 +190,10 @@ def _there(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> Iterat
 def importance(
     models: pd.DataFrame,
     settings: pd.DataFrame,
-    measure: ImportanceMeasure,
+    column: str,
     are_strangers: Callable[[int, int], bool] = lambda _a, _b: False,
+    *,
+    is_share: bool = True,
 ) -> pd.DataFrame:
     """For each setting, how far its worst and its best value lie apart.
 
@@ -222,11 +201,13 @@ def importance(
     seeds weighs as much as one with few.
 
     Args:
-        models: one row a finished model of one language: config_id, model_seed, and the column
-            of the measure.
+        models: one row a finished model of one language: config_id, model_seed, and the column.
+        column: of which more is better: whether a model did well (0 or 1), or its accuracy.
         settings: a column a setting, indexed by config_id; those of one value are left out, and
             configurations where one is missing have no part in it.
         are_strangers: whether seeds of two configurations, by id, share nothing but their number.
+        is_share: whether the seeds of a configuration are summed up by their share; else by their
+            median.
 
     Returns:
         One row a setting, the one that moves most first: fields (its name; several, where they
@@ -236,11 +217,13 @@ def importance(
         seeds are compared), alike (whether the configurations compared differ in nothing else).
     """
     outcomes = {
-        int(str(config_id)): SeedOutcomes.of(rows, measure.column)
+        int(str(config_id)): SeedOutcomes.of(rows, column)
         for config_id, rows in models.groupby("config_id")
     }
     known = settings.loc[list(outcomes)]
-    rows = [_row(names, known, outcomes, measure, are_strangers) for names in _together(known)]
+    rows = [
+        _row(names, known, outcomes, are_strangers, is_share=is_share) for names in _together(known)
+    ]
     frame = pd.DataFrame(rows or {"moves": []})
     return frame.sort_values("moves", ascending=False, kind="stable", ignore_index=True)
 
@@ -259,8 +242,9 @@ def _row(
     names: Sequence[str],
     settings: pd.DataFrame,
     outcomes: Mapping[int, SeedOutcomes],
-    measure: ImportanceMeasure,
     are_strangers: Callable[[int, int], bool],
+    *,
+    is_share: bool,
 ) -> dict[str, object]:
     """Settings that go together: their worst and their best value."""
     known = settings[settings[list(names)].notna().all(axis=1)]
@@ -272,13 +256,13 @@ def _row(
     rest = known.drop(columns=list(names)).to_numpy(dtype=object)
     others = pd.Series([repr(row.tolist()) for row in rest], index=known.index)
     places = {value: others[values == value].sort_values() for value in sorted(values.unique())}
+    summed = "share" if is_share else "median"
     means = {
-        value: float(np.mean([measure.of(outcomes[i]) for i in group.index]))
+        value: float(np.mean([getattr(outcomes[i], summed) for i in group.index]))
         for value, group in places.items()
     }
-    sign = 1 if measure.fails else -1
-    worst = max(means, key=lambda value: sign * means[value])
-    best = min((x for x in means if x != worst), key=lambda value: sign * means[value])
+    worst = min(means, key=means.__getitem__)
+    best = max((x for x in means if x != worst), key=means.__getitem__)
     alike = places[worst].tolist() == places[best].tolist() and places[worst].is_unique
     ids = [places[value].index.tolist() for value in (worst, best)]
     bad, good = ([outcomes[i] for i in each] for each in ids)
@@ -287,10 +271,8 @@ def _row(
     strangers = any(are_strangers(*pair) for pair in met)
     paired = alike and all(x.seeds == y.seeds for x, y in zip(bad, good, strict=True))
     paired = paired and not strangers
-    if measure.fails:
-        interval = failing_difference(bad, good, paired=paired)
-    elif measure.succeeds:
-        interval = failing_difference(good, bad, paired=paired)
+    if is_share:
+        interval = share_difference(good, bad, paired=paired)
     else:
         paired = len({x.seeds for x in (*bad, *good)}) == 1 and not strangers
         interval = median_difference(good, bad, paired=not strangers)

@@ -1,0 +1,109 @@
+"""Causes are found after training, in the background: first those of models that are looked at.
+
+A server does it, in one process at a time; commands, tests and servers that only read do not.
+"""
+
+import threading
+from collections.abc import Sequence
+
+from seqcls.errors import SeqclsError
+from sweeps.access import is_read_only
+from sweeps.api import Store, open_reader
+from sweeps.api.cause_search import start_cause_search
+from sweeps.api.failing import failing_models, waiting
+from sweeps.api.old_pages.reading import Selection, revision
+from sweeps.work.progress import progress
+
+SECONDS = 1.0
+"""After so long it looks again; ten times as long where the database cannot be read."""
+
+AT_ONCE = 64
+"""Models of a process, which takes a second or two to begin."""
+
+MOST_WANTED = 1_000
+
+
+class CauseFinder:
+    """Finds the causes of the failing models of the server's database."""
+
+    def __init__(self) -> None:
+        self._wanted: list[int] = []
+        self._tried: set[int] = set()
+        """Models that were looked into: those without causes by now get none."""
+        self._seen: object = None
+        """The state of the database in which nothing was left to be done."""
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="causes", daemon=True)
+
+    def start(self) -> None:
+        """Begins."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends, with the process that is at work."""
+        self._ends.set()
+        self._thread.join()
+
+    def want(self, run_ids: Sequence[int]) -> None:
+        """Has these models looked into before all others."""
+        new = [run_id for run_id in run_ids if run_id not in self._tried]
+        self._wanted = list(dict.fromkeys([*new, *self._wanted]))[:MOST_WANTED]
+
+    def _run(self) -> None:
+        while not self._ends.wait(SECONDS):
+            try:
+                self._find(open_reader())
+            except (SeqclsError, OSError):
+                # It may be busy, or not there yet: a sweep can be launched from a page.
+                self._ends.wait(10 * SECONDS)
+
+    def _find(self, store: Store) -> None:
+        """Looks into some models, if any is left; into others only until one is asked for."""
+        wanted, self._wanted = self._wanted, []
+        run_ids = (wanted or self._others(store))[:AT_ONCE]
+        if not run_ids:
+            return
+        self._wanted = [*self._wanted, *wanted[AT_ONCE:]]
+        self._tried.update(run_ids)
+        process = start_cause_search(store, run_ids)
+        while process.poll() is None:
+            if self._ends.wait(SECONDS / 4) or (self._wanted and not wanted):
+                process.terminate()
+                process.wait()
+                self._tried.difference_update(run_ids)
+
+    def _others(self, store: Store) -> list[int]:
+        """Failing models that nobody asked for; none while a sweep is in training."""
+        state = (store.location, revision(store))
+        if state == self._seen or any(sweep.running > sweep.orphaned for sweep in progress(store)):
+            return []
+        run_ids, _ = waiting(store, failing_models(store, Selection()))
+        found = [run_id for run_id in run_ids if run_id not in self._tried]
+        self._seen = None if found else state
+        return found
+
+
+_finder: CauseFinder | None = None
+
+
+def start() -> None:
+    """Begins to find causes, where this process may write."""
+    global _finder
+    if not is_read_only():
+        _finder = CauseFinder()
+        _finder.start()
+
+
+def stop() -> None:
+    """Ends what `start` began."""
+    global _finder
+    if _finder is not None:
+        _finder.stop()
+        _finder = None
+
+
+def want(run_ids: Sequence[int]) -> bool:
+    """Has these models looked into before all others; whether anybody looks into any."""
+    if _finder is not None:
+        _finder.want(run_ids)
+    return _finder is not None

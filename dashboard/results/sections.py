@@ -1,0 +1,240 @@
+"""Which configurations generalize: the table, every row against a baseline."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from dashboard.results.lengths import by_length as by_length
+from dashboard.results.maps import heat_map as heat_map
+from dashboard.results.maps import settings as settings
+from dashboard.results.pairs import pair as pair
+from dashboard.results.words import DEFAULT, MEASURED, SACRIFICED, difference_text
+from dashboard.section import Section
+from dashboard.words.columns import column_of
+from dashboard.words.sentences import say
+from seqcls.interpretability.wording import percent, percents
+from seqcls.shortcuts import READERS
+from sweeps.api import Store, baselines, outcomes
+from sweeps.api.by_length import trained_lengths
+from sweeps.api.by_settings import longer_lengths
+from sweeps.api.outcomes import deciding
+from sweeps.api.selecting import Selection
+from sweeps.naming import say_setting
+from sweeps.results import describe_counts
+
+DECIDED = 0.05
+"""The corrected p-value up to which a difference is more than chance."""
+
+MOST_COLUMNS, WIDEST = 9, 1_040
+"""Pixels: a page has 1,076 where a window has 1,440, of which boxes to select rows take 34."""
+
+
+def configurations(
+    store: Store,
+    selection: Selection,
+    baseline: int | None = None,
+    measure: str | None = None,
+    columns: Sequence[str] = (),
+) -> Section:
+    """The configurations that a selection has models of, the best first.
+
+    Args:
+        baseline: the id of the one that every other row is compared with; none if it is not there.
+        measure: by what, one of `baselines.MEASURES`; else by what most rows differ in. The
+            sentence tells of all of them.
+        columns: more of the table's that are shown.
+
+    Returns:
+        Its table has counts, shares and ends of intervals as numbers, too, and the settings.
+    """
+    table = outcomes.configurations_of(store, selection)
+    if table.empty:
+        return Section("Configurations", (say("no_models"),))
+    ids = table["config_id"].tolist()
+    counts = outcomes.count_outcomes(store, selection)
+    says = [say("headline", counts=describe_counts(counts)), *_begins(store, table)]
+    decided, reached = _shortcut(store, table)
+    if decided:
+        table = table.drop(columns=["shortcut_within", "shortcut_beyond"])
+    table = _in_words(table)
+    if baseline in ids and len(ids) > 1:
+        found = baselines.differences(store, selection, int(baseline or 0), ids)
+        told = _by_measure(found)
+        if told:
+            name = table.loc[table["config_id"] == baseline, "configuration"].item()
+            says.append(say("baseline", baseline=name, told="; ".join(told.values())))
+            usual = max(told, key=lambda x: (_count_decided(found, x), x == "generalizes"))
+            table = _against(
+                table, found, measure if measure in told else usual, int(baseline or 0)
+            )
+    says += [decided or reached, _lengths(store, ids), _theory(table)]
+    table = table.merge(_by_drawn(store, selection), on="config_id", how="left")
+    read = outcomes.settings_read(store, ids)
+    table = table.join(read[[x for x in read if x not in table]], on="config_id")
+    shown = (*_columns_that_fit(table), *(x for x in columns if x in table))
+    told_first = tuple(sentence for sentence in says if sentence)[:5]
+    return Section(
+        "Configurations", told_first, table, opens="config_id", shown=tuple(dict.fromkeys(shown))
+    )
+
+
+def _begins(store: Store, table: pd.DataFrame) -> list[str]:
+    """Where those that fail beyond begin to be wrong."""
+    number = int((table["judged_beyond"] - table["generalize"]).sum())
+    known = table[["fails_from", "fails_to"]].dropna().astype(int)
+    if not number or known.empty:
+        return []
+    first, last = known["fails_from"].min(), known["fails_to"].max()
+    lengths = f"length {first}" if first == last else f"lengths from {first} to {last}"
+    known_ends = trained_lengths(store, table["config_id"].tolist()).values()
+    ends = sorted({x[-1] for x in known_ends})
+    trained = f" (trained up to {' or '.join(map(str, ends))})" if 0 < len(ends) <= 3 else ""
+    return [say("begins", n=number, lengths=lengths, trained=trained)]
+
+
+def _shortcut(store: Store, table: pd.DataFrame) -> tuple[str, str]:
+    """What is said of a task that a shortcut reader knows, so that it is none; else of the best
+    reader, where that is the same for all.
+    """
+    read = table.dropna(subset=["shortcut_beyond"])
+    if read.empty:
+        return "", ""
+    by = set(deciding(store, read["config_id"].tolist()).values())
+    readers = read["shortcut_reader"].map(lambda x: READERS.get(x, x)).unique().tolist()
+    if len(by) == 1 and (decided := by.pop()) is not None:
+        return say("decided", by=decided), ""
+    if (read[["shortcut_within", "shortcut_beyond"]] == 1).all(axis=None):
+        return say("reads_all", reader=" or ".join(readers)), ""
+    if len(read) < len(table) or read["shortcut_beyond"].nunique() > 1:
+        return "", ""
+    share = percent(read["shortcut_beyond"].iloc[0], 1)
+    return "", say("shortcut", reader=" or ".join(readers), share=share)
+
+
+def _lengths(store: Store, ids: Sequence[int]) -> str:
+    return "" if longer_lengths(store, ids) is None else say("own_lengths")
+
+
+def _theory(table: pd.DataFrame) -> str:
+    verdicts = set(table["theory"])
+    key = f"theory_{verdicts.pop()}" if len(verdicts) == 1 else ""
+    return say(key, n=len(table)) if key in ("theory_can", "theory_cannot") else ""
+
+
+def _in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """With the columns that are read, not summed: `7 of 8`, `3 of 7 (16% to 75%)`."""
+    rows = table.to_dict("records")
+    named = table.rename(columns={"name": "configuration"})
+    return named.assign(
+        learned_of=[f"{x['learned']} of {x['judged']}" if x["judged"] else "" for x in rows],
+        generalize_of=[generalize_of(x) for x in rows],
+        share=table["generalize"] / table["judged_beyond"].where(table["judged_beyond"] > 0),
+        fails=[_span(x["fails_from"], x["fails_to"]) for x in rows],
+    )
+
+
+def generalize_of(row: Any, low: str = "generalize_low", high: str = "generalize_high") -> str:
+    """How many of those that learned generalize, with the interval; empty of none."""
+    if not row["judged_beyond"]:
+        return ""
+    ends = percents(row[low], row[high], 0)
+    return f"{row['generalize']} of {row['judged_beyond']} ({ends})"
+
+
+def _span(first: Any, last: Any) -> str:
+    if pd.isna(first):
+        return ""
+    return f"{first}" if first == last else f"{first} to {last}"
+
+
+def _of(found: pd.DataFrame, question: str) -> pd.DataFrame:
+    return found[found["question"] == question].set_index("config_id")
+
+
+def _count_decided(found: pd.DataFrame, question: str) -> int:
+    return int((_of(found, question)["holm"] <= DECIDED).sum())
+
+
+def _by_measure(found: pd.DataFrame) -> dict[str, str]:
+    """By each measure how many rows differ from the baseline by more than chance."""
+    told = {}
+    for name, what in MEASURED.items():
+        rows = _of(found, name)
+        if len(rows):
+            told[name] = say(
+                "told", some=_count_decided(found, name) or "none", of=len(rows), what=what
+            )
+    return {name: sentence[:1].lower() + sentence[1:] for name, sentence in told.items()}
+
+
+def _against(table: pd.DataFrame, found: pd.DataFrame, name: str, baseline: int) -> pd.DataFrame:
+    """With every row's difference from the baseline, in words and as numbers."""
+    rows = _of(found, name).reindex(table["config_id"]).reset_index(drop=True)
+    ends = rows[["value", "low", "high"]].to_dict("records")
+    texts = ["" if pd.isna(x["value"]) else difference_text(*x.values()) for x in ends]
+    is_base = (table["config_id"] == baseline).tolist()
+    p = zip(rows["p_value"], rows["holm"], strict=True)
+    return table.assign(
+        **{
+            f"difference {name}": [
+                "baseline" if x else y for x, y in zip(is_base, texts, strict=True)
+            ]
+        },
+        p_of=["" if pd.isna(x) else f"{p_text(x)} ({p_text(y)})" for x, y in p],
+        compared_by=name,
+        difference=rows["value"],
+        difference_low=rows["low"],
+        difference_high=rows["high"],
+        p_value=rows["p_value"],
+        p_holm=rows["holm"],
+        test=rows["method"],
+    )
+
+
+def p_text(p: float) -> str:
+    """A p-value of four digits, so that texts sort as numbers do."""
+    return f"{p:.4f}" if p >= 0.0001 else " <0.0001"
+
+
+def _by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
+    found = outcomes.accuracies_by_drawn(store, selection)
+    return found.rename(columns=lambda x: x if x == "config_id" or "_" in x else f"right_{x}")
+
+
+def _columns_that_fit(table: pd.DataFrame) -> list[str]:
+    """The columns that differ, as many as fit."""
+    known = [x for x in DEFAULT if x in table and table[x].notna().any()]
+    always = ("configuration", "generalize_of") if len(table) > 1 else known
+    shown = [x for x in known if x in always or table[x].nunique(dropna=False) > 1]
+    for name in SACRIFICED:
+        wide = sum(column_of(x).width or 0 for x in shown) > WIDEST
+        if name in shown and (wide or len(shown) > MOST_COLUMNS):
+            shown.remove(name)
+    return shown
+
+
+def groups(
+    store: Store, selection: Selection, by: str, config_ids: tuple[int, ...] | None = None
+) -> Section:
+    """Configurations summed up by a setting, or by the class of their languages.
+
+    Args:
+        by: the setting.
+        config_ids: those that are summed up; all in scope where it is None.
+    """
+    table = outcomes.groups(store, selection, by, config_ids)
+    if table.empty:
+        return Section("Configurations", (say("no_models"),))
+    rows = table.to_dict("records")
+    counts = outcomes.count_outcomes(store, selection)
+    table = table.assign(
+        group=[say_setting(by, x["value"]) for x in rows],
+        learned_of=[f"{x['learned']} of {x['judged']}" for x in rows],
+        generalize_of=[generalize_of(x) for x in rows],
+        share=table["generalize_share"],
+    )
+    members = "languages" if "languages" in table else "members"
+    shown = ("group", members, "seeds", "learned_of", "generalize_of", "share", "accuracy_beyond")
+    told = (say("headline", counts=describe_counts(counts)),)
+    return Section("Configurations", told, table, shown=shown)

@@ -1,0 +1,129 @@
+"""Configurations against one of them, the baseline: how each differs, and whether by chance."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from math import comb
+
+import pandas as pd
+
+from seqcls.fields import language_fields
+from seqcls.text import canonical_json
+from sweeps.api.comparisons import ask, outcomes_of, why_unpaired
+from sweeps.statistics.chance import EXACT, Difference, holm
+from sweeps.statistics.differences import Outcomes
+from sweeps.store.database import Store
+from sweeps.store.reads import frames, queries
+from sweeps.store.reads.overview import judge_on, longer_of, own_longer
+from sweeps.store.reads.selection import Selection
+from sweeps.store.tables import RunState
+
+MEASURES = ("learned", "generalizes", "beyond")
+"""What configurations are compared by: those of `comparisons.QUESTIONS` that say most."""
+
+MOST_DRAWN = 20_000
+"""Seeds of all pairs at most whose accuracies are compared by drawn permutations: a few seconds."""
+
+MOST_READ = 3_000
+"""Models at most whose results at every length are read to be judged on lengths of two trainings:
+a second.
+"""
+
+
+def proposed_baseline(store: Store, seeds: Mapping[int, int]) -> int | None:
+    """Of the configurations with the most seeds the one that changes the fewest settings.
+
+    Args:
+        seeds: how many each has; with the most are those that at most half of all exceed.
+
+    Returns:
+        Its id, the first of several; None where nothing could be compared with it.
+    """
+    if len(seeds) < 2:
+        return None
+    configs = queries.configs(store, list(seeds))
+    enough = sorted(seeds.values())[len(seeds) // 2]
+    often = [x for x, number in seeds.items() if number >= enough]
+    return min(often, key=lambda x: (len(configs[x].changed), x))
+
+
+def networks_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
+    """What stands for all settings of configurations but those of their tasks: what is alike in it
+    is the same network, trained in the same way, on whatever task.
+    """
+    found = {}
+    for config_id, config in queries.configs(store, list(config_ids)).items():
+        of_task = {*language_fields(config.task), "plugins"}
+        of_network = {
+            x: y
+            for x, y in config.changed.items()
+            # How strings are drawn may be the task's own way.
+            if x not in of_task and not x.endswith("_sampler")
+        }
+        found[config_id] = canonical_json(of_network)
+    return found
+
+
+def differences(
+    store: Store, selection: Selection, baseline: int, config_ids: Collection[int]
+) -> pd.DataFrame:
+    """Every configuration less the baseline, by each of `MEASURES` that can be asked of both.
+
+    What is compared, and by which tests, is that of `sweeps.api.compare`; on longer strings, where
+    the two were trained on other lengths, those that both have in common.
+
+    Args:
+        selection: which seeds; all of them count, with whatever result.
+        config_ids: those that are compared, the baseline or not among them.
+
+    Returns:
+        question, config_id, value, low, high (the difference and its 95% interval, in [-1, 1]),
+        p_value (two-sided), holm (corrected for all that are compared by this question), method,
+        paired, and seeds and baseline_seeds (that are compared); no row where nothing can be
+        compared, none by accuracy where that would take more than `MOST_DRAWN` allows, and none of
+        configurations that were trained on other lengths where there are over `MOST_READ` models.
+    """
+    others = [x for x in config_ids if x != baseline]
+    scope = replace(selection, failing=False, outcomes=(), kind=None)
+    with store.read() as connection:
+        runs = frames.runs(connection, frames.of_configurations(scope, [baseline, *others]))
+    runs = runs[runs["state"] == RunState.DONE]
+    measured = outcomes_of(runs, selection.below)
+    if baseline not in measured:
+        others = []
+    configs = queries.configs(store, [baseline, *others])
+    with store.read() as connection:
+        lengths = own_longer(queries.config_texts(connection, [baseline, *others]))
+    only = [x for x in MEASURES if x != "beyond" or _work(measured, baseline) <= MOST_DRAWN]
+    longer = {x: longer_of([lengths[y] for y in (x, baseline) if y in lengths]) for x in others}
+    alike: dict[range | None, dict[int, dict[str, Outcomes]]] = {None: measured}
+    for common in {*longer.values()} - {None}:
+        those = [baseline, *(x for x in others if longer[x] == common)]
+        own = runs[runs["config_id"].isin(those)]
+        judged = judge_on(store, own, common, selection.below) if len(own) <= MOST_READ else own[:0]
+        alike[common] = outcomes_of(judged, selection.below)
+    rows = []
+    for other in others:
+        sides = alike[longer[other]]
+        if other not in sides:
+            continue
+        paired = why_unpaired(configs[other], configs[baseline]) is None
+        asked = ask(sides[other], sides[baseline], paired=paired, only=only, plan=False)
+        rows += [_row(name, other, found) for name, found in asked.items()]
+    columns = ["question", "config_id", "value", "low", "high", "p_value", "method", "paired"]
+    table = pd.DataFrame(rows, columns=[*columns, "seeds", "baseline_seeds"])
+    table = table.dropna(subset=["p_value"])
+    corrected = table.groupby("question")["p_value"].transform(lambda p: holm(p.tolist()))
+    return table.assign(holm=corrected.astype(float))
+
+
+def _work(measured: Mapping[int, Mapping[str, Outcomes]], baseline: int) -> int:
+    """How many seeds there are in pairs of which not every permutation is looked at."""
+    own = {x: len(of["beyond"].seeds) for x, of in measured.items()}
+    pairs = (n + own.get(baseline, 0) for n in own.values())
+    return sum(n for n in pairs if n > 20 and comb(n, n // 2) > EXACT)
+
+
+def _row(name: str, config_id: int, found: Difference) -> tuple[object, ...]:
+    interval = found.interval
+    of = (interval.value, interval.low, interval.high, found.p_value, found.method, found.paired)
+    return (name, config_id, *of, *found.seeds)

@@ -1,0 +1,135 @@
+"""Accuracy by string length: every seed of configurations, their medians, and their shortcuts."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from seqcls.problem import obstacle_of, resolve
+from sweeps.records import LENGTH_FIELDS
+from sweeps.store.database import Store
+from sweeps.store.reads import frames, queries
+from sweeps.store.reads.overview import first_lengths, last_lengths
+from sweeps.store.reads.selection import Selection
+from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores
+from sweeps.store.reads.stored import length_rows, tested_lengths, texts_of
+from sweeps.store.tables import RunState
+
+WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""Lengths that make one point of a line."""
+
+MOST_POINTS = 30
+"""Points of a line, about."""
+
+MOST_LINES = 40
+"""Seeds of a configuration that have a line: from the least accurate to the most, evenly apart."""
+
+_TESTED, _WRONG = (LENGTH_FIELDS.index(name) for name in ("tested", "wrong"))
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Accuracies of configurations at strings of similar length, in [0, 1]."""
+
+    runs: pd.DataFrame
+    """Those that have a line: run_id, config_id, model_seed, outcome, accuracy_beyond; of each
+    configuration those that are least accurate on longer strings first."""
+    points: pd.DataFrame
+    """run_id, first_length, last_length, tested (strings), accuracy."""
+    medians: pd.DataFrame
+    """config_id, first_length, last_length, n, median: over the seeds that learned, all of them."""
+    shortcuts: pd.DataFrame
+    """config_id, first_length, last_length, reader, accuracy: of the best shortcut reader."""
+    trained: dict[int, range]
+    """The lengths that each configuration is trained on, where that is known."""
+
+
+def curves(store: Store, selection: Selection, config_ids: Collection[int]) -> Curves:
+    """The accuracies of configurations by length.
+
+    Args:
+        selection: which seeds have a line: those that it picks. The medians are of all in scope.
+    """
+    with store.read() as connection:
+        found = frames.runs(connection, selection)
+        found = found[found["config_id"].isin(config_ids) & (found["state"] == RunState.DONE)]
+        tested = tested_lengths(connection, set(found["config_id"].tolist()))
+        longest = max((int(x[-1, 0]) for x in tested.values() if len(x)), default=1)
+        width = next((x for x in WIDTHS if longest <= MOST_POINTS * x), WIDTHS[-1])
+        lines = _choose_lines(found[found["picked"]])
+        learned = found[found["learned"].fillna(False).astype(bool)]
+        counting = {*learned["run_id"].tolist()}
+        needed = {*lines["run_id"].tolist(), *counting}
+        erring = found.loc[found["run_id"].isin(needed) & (found["wrong"] > 0), "run_id"]
+        texts = texts_of(connection, erring, "lengths")
+        wrong = {x: _sum_up(length_rows(text), width)[2] for x, text in texts}
+    points, medians = [], []
+    for config_id, own in found.groupby("config_id", sort=False):
+        first, of, _ = _sum_up(tested[int(str(config_id))], width)
+        ids = [x for x in own["run_id"].tolist() if x in needed]
+        errors = np.array([wrong.get(x, np.zeros_like(of)) for x in ids]).reshape(-1, len(of))
+        right = 1 - errors[:, of > 0] / of[of > 0]
+        places = {x: place for place, x in enumerate(ids)}
+        drawn = lines.loc[lines["config_id"] == config_id, "run_id"].tolist()
+        length = first[of > 0]
+        points += [(x, length, of[of > 0], right[places[x]]) for x in drawn]
+        knows = [places[x] for x in ids if x in counting]
+        if knows:
+            medians.append((config_id, length, len(knows), np.median(right[knows], axis=0)))
+    return Curves(
+        runs=lines[["run_id", "config_id", "model_seed", "outcome", "accuracy_beyond"]],
+        points=_frame(["run_id", "first_length", "tested", "accuracy"], points, width),
+        medians=_frame(["config_id", "first_length", "n", "median"], medians, width),
+        shortcuts=_shortcuts(store, config_ids, width),
+        trained=trained_lengths(store, config_ids),
+    )
+
+
+def _choose_lines(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that have a line, the least accurate on longer strings first."""
+    ordered = runs.sort_values(["config_id", "accuracy_beyond", "accuracy", "model_seed"])
+    place = ordered.groupby("config_id").cumcount()
+    of = ordered.groupby("config_id")["run_id"].transform("size")
+    step = np.maximum(1.0, (of - 1) / (MOST_LINES - 1))
+    # Those nearest to places evenly apart, the first and the last among them.
+    chosen = np.rint(np.rint(place / step) * step) == place
+    lines: pd.DataFrame = ordered.loc[chosen]
+    return lines
+
+
+def _sum_up(rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first length of each point, and how many strings are tested there, and wrong."""
+    if not len(rows):
+        return (np.empty(0, dtype=np.int64),) * 3
+    first, starts = np.unique(first_lengths(rows[:, 0], width), return_index=True)
+    sums = np.add.reduceat(rows[:, [_TESTED, _WRONG]], starts)
+    return first, sums[:, 0], sums[:, 1]
+
+
+def _frame(columns: list[str], parts: Sequence[tuple[Any, ...]], width: int) -> pd.DataFrame:
+    """Rows of whose parts each has several lengths."""
+    frames_of = (pd.DataFrame(dict(zip(columns, part, strict=True))) for part in parts)
+    table = pd.concat(chain([pd.DataFrame(columns=columns)], frames_of), ignore_index=True)
+    table = table.infer_objects()
+    return table.assign(last_length=last_lengths(table["first_length"], width))
+
+
+def _shortcuts(store: Store, config_ids: Collection[int], width: int) -> pd.DataFrame:
+    best = best_shortcut(shortcut_scores(store, config_ids))
+    first = first_lengths(best["length"].to_numpy(dtype=np.int64), width)
+    keys = ["config_id", "reader", "first_length"]
+    sums = best.assign(first_length=first).groupby(keys)[["right", "tested"]].sum().reset_index()
+    sums = sums[sums["tested"] > 0]
+    sums = sums.assign(accuracy=sums["right"] / sums["tested"])
+    sums["last_length"] = last_lengths(sums["first_length"], width)
+    return sums[["config_id", "first_length", "last_length", "reader", "accuracy"]]
+
+
+def trained_lengths(store: Store, config_ids: Collection[int]) -> dict[int, range]:
+    """The lengths that each of these configurations is trained on, where that is known here."""
+    known = queries.configs(store, list(config_ids)).items()
+    problems = {x: resolve(y) for x, y in known if obstacle_of(y) is None}
+    return {x: y.trained_lengths for x, y in problems.items() if y.knows_trained_lengths}

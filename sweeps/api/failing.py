@@ -1,0 +1,213 @@
+"""Models that fail: which there are, what each fails by, and which strings break most of them."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int64
+from sqlalchemy import Connection, select
+
+from sweeps.api.failures import leading_causes, why_without
+from sweeps.records import error_numbers
+from sweeps.results import Outcome
+from sweeps.store.database import Store
+from sweeps.store.reads import explained, frames, queries
+from sweeps.store.reads.misclassified import TestStrings, errors_of_runs, kinds_of_errors
+from sweeps.store.reads.selection import Selection
+from sweeps.store.reads.stored import tested_lengths
+from sweeps.store.statements import one_of
+from sweeps.store.tables import Config, Run, RunState, TestString
+
+FAILING = (Outcome.FAILS_BEYOND, Outcome.NOT_LEARNED)
+"""What it means that a model fails: where its outcome is known, that it does not generalize."""
+
+
+def failing_models(store: Store, selection: Selection) -> pd.DataFrame:
+    """The models of a selection that fail, those first that err on most of their test; and with
+    them those that err while it is not known whether they generalize.
+
+    Returns:
+        run_id, config_id, model_seed, outcome, errors (test strings, each as often as it occurs),
+        accuracy in [0, 1], first_wrong_length (of the shortest test string that it gets wrong;
+        missing where it has not learned, since then nothing is said of length).
+    """
+    with store.read() as connection:
+        runs = frames.worst_first(frames.runs(connection, selection), selection)
+    errs = (runs["outcome"] == Outcome.NOT_KNOWN) & (runs["wrong"] > 0).fillna(False)
+    found = runs[runs["picked"] & (runs["outcome"].isin(FAILING) | errs)]
+    # The length that is stored is one less than that of the shortest errors.
+    first = (found["solved_length"] + 1).where(found["outcome"] != Outcome.NOT_LEARNED)
+    found = found.assign(errors=found["wrong"], first_wrong_length=first)
+    columns = ["run_id", "config_id", "model_seed", "outcome", "errors", "accuracy"]
+    return found[[*columns, "first_wrong_length"]].reset_index(drop=True)
+
+
+def count_tested(store: Store, selection: Selection) -> int:
+    """How many tested models a selection picks."""
+    with store.read() as connection:
+        runs = frames.runs(connection, selection)
+    return int((runs["picked"] & (runs["state"] == RunState.DONE)).sum())
+
+
+# What they fail by.
+
+
+def main_causes(
+    store: Store, models: pd.DataFrame, selection: Selection
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The cause of most errors of each of these models, as far as causes are known.
+
+    Returns:
+        run_id, config_id, mechanism, share (of the errors that were looked at), models in their
+        order; and all their causes, as `sweeps.store.reads.explained.causes`.
+    """
+    ids = models["run_id"].tolist()
+    some = ids if len(ids) <= frames.FEW else None
+    known = explained.causes(store, some, selection.learned_at)
+    known = known[known["run_id"].isin(ids)]
+    leading = models[["run_id", "config_id"]].merge(leading_causes(known), on="run_id")
+    return leading[["run_id", "config_id", "mechanism", "share"]], known
+
+
+def waiting(
+    store: Store, models: pd.DataFrame, known: Collection[int] | None = None
+) -> tuple[list[int], dict[str, int]]:
+    """Those of these models whose causes can be found and are not known yet, in their order.
+
+    Args:
+        models: as `failing_models` gives them.
+        known: those whose causes are known, if that was asked already.
+
+    Returns:
+        Their ids; and how many others no causes can be found of, by the reason.
+    """
+    known = explained.runs_with_causes(store) if known is None else known
+    without = models[~models["run_id"].isin(known) & (models["errors"] > 0).fillna(False)]
+    configs = queries.configs(store, without["config_id"].drop_duplicates().tolist())
+    reasons = {config_id: why_without(config) for config_id, config in configs.items()}
+    of_models = without["config_id"].map(reasons)
+    return without.loc[of_models.isna(), "run_id"].tolist(), dict(of_models.value_counts())
+
+
+def waiting_of(store: Store, selection: Selection) -> list[int]:
+    """The failing models of a selection whose causes are still to be found, the worst first."""
+    return waiting(store, failing_models(store, selection))[0]
+
+
+def count_explained(store: Store) -> int:
+    """How many models of a database have known causes."""
+    return len(explained.runs_with_causes(store))
+
+
+# Which strings break most of them.
+
+MOST_ERRORS = 500_000
+"""That are counted by string; of models that make more, every second, third, … is asked."""
+
+EXAMPLES = 20
+"""Models, the worst, of whose outputs one is shown for each string."""
+
+
+def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd.DataFrame, int]:
+    """The strings that most of these models of one task get wrong, the first of them.
+
+    Args:
+        models: as `failing_models` gives them.
+
+    Returns:
+        string, kind (of the error), length, models (that get it wrong), of (that were tested on
+        it), run_id (one of the worst of those that get it wrong); and of outputs the target, that
+        model's output and first_wrong (tokens that are right before). And how many models were
+        asked.
+    """
+    every = max(1, -(-int(models["errors"].sum()) // MOST_ERRORS))
+    run_ids = models["run_id"].tolist()[::every]
+    with store.read() as connection:
+        wrong, runs = _wrong_by_set(connection, run_ids)
+        texts = TestStrings()
+        parts = [
+            _name_strings(connection, texts, set_id, counts) for set_id, counts in wrong.items()
+        ]
+        columns = ["string", "kind", "length", "models"]
+        if not parts:
+            return pd.DataFrame(columns=[*columns, "of", "run_id"]), 0
+        same = pd.concat(parts).groupby(["string", "label", "length"], dropna=False)
+        summed: pd.DataFrame = same.agg(models=("models", "sum")).reset_index()
+        order = ["models", "length", "string"]
+        first = summed.sort_values(order, ascending=[False, True, True]).head(limit)
+        first = first.assign(
+            kind=kinds_of_errors(first["label"]),
+            of=_count_tested(connection, runs, first["string"]),
+        ).reset_index(drop=True)
+        shown = errors_of_runs(connection, run_ids[:EXAMPLES])
+    outputs = ["target", "output", "first_wrong"] if "output" in shown else []
+    # Of the worst first, not of the least number.
+    shown = shown.sort_values("run_id", key=lambda ids: ids.map(run_ids.index), kind="stable")
+    examples = shown[["string", "run_id", *outputs]].drop_duplicates("string")
+    return first[[*columns, "of"]].merge(examples, "left", "string"), len(run_ids)
+
+
+RUNS_AT_ONCE = 1_000
+"""Models whose errors are read together: of all of them they would be gigabytes."""
+
+Counts = Int64[np.ndarray, " string"]
+
+
+def _wrong_by_set(
+    connection: Connection, run_ids: Sequence[int]
+) -> tuple[dict[Any, Counts], Counter[tuple[Any, int]]]:
+    """How many of these runs got each string of a test set wrong, and how many runs got any.
+
+    Returns:
+        By test set, strings by their numbers; and by test set and configuration.
+    """
+    query = (
+        select(Config.test_set_id, Config.id, Run.errors)
+        .join(Config, Config.id == Run.config_id)
+        .where(one_of(Run.id, run_ids), Run.wrong > 0)
+    )
+    wrong: dict[Any, Counts] = {}
+    runs = Counter[tuple[Any, int]]()
+    for some in connection.execute(query).partitions(RUNS_AT_ONCE):
+        numbers: dict[Any, list[Counts]] = {}
+        for test_set_id, config_id, errors in some:
+            numbers.setdefault(test_set_id, []).append(error_numbers(errors))
+            runs[test_set_id, config_id] += 1
+        for test_set_id, own in numbers.items():
+            before = wrong.get(test_set_id, np.zeros(0, dtype=np.int64))
+            counts = np.bincount(np.concatenate(own), minlength=len(before))
+            counts[: len(before)] += before
+            wrong[test_set_id] = counts
+    return wrong, runs
+
+
+def _name_strings(
+    connection: Connection, texts: TestStrings, test_set_id: int, counts: Counts
+) -> pd.DataFrame:
+    """How many runs got each string of a test set wrong: string, label, length, models."""
+    numbers = np.flatnonzero(counts)
+    strings: pd.DataFrame = texts.of(connection, test_set_id, numbers).to_pandas()
+    return strings[["string", "label", "length"]].assign(models=counts[numbers])
+
+
+def _count_tested(
+    connection: Connection, runs: Mapping[tuple[Any, int], int], strings: Collection[str]
+) -> list[int]:
+    """How many runs were tested on each string: their test sets differ, and how far they go."""
+    longest = {
+        x: int(of[-1, 0]) for x, of in tested_lengths(connection, {x for _, x in runs}).items()
+    }
+    query = select(TestString.test_set_id, TestString.string, TestString.length)
+    query = query.where(
+        one_of(TestString.test_set_id, {x for x, _ in runs}), TestString.string.in_(strings)
+    )
+    of = Counter[str]()
+    for test_set_id, string, length in connection.execute(query):
+        of[string] += sum(
+            number
+            for (own, config_id), number in runs.items()
+            if own == test_set_id and length <= longest[config_id]
+        )
+    return [of[string] for string in strings]
