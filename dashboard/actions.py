@@ -1,31 +1,20 @@
-"""What pages do to sweeps: launch, stop, resume, retry, delete."""
+"""What pages do to sweeps: launch, stop, resume, retry, grow, describe, archive."""
 
+import uuid
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from dashboard.text import error_text
-from seqcls.errors import ConfigError, SeqclsError
-from sweeps.api import Store, open_writer
-from sweeps.api.old_pages import reading, work_logs
+from seqcls.errors import SeqclsError
+from sweeps.api import Store, budgets, open_writer, watching
+from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.reading import SweepState
 from sweeps.grid.spec import SweepSpec
 from sweeps.processes import retry_lost
 from sweeps.store import writer
 from sweeps.work import background_worker
-from sweeps.work.progress import SweepProgress, counts
-
-
-def _check_name(store: Store, sweep_id: int, name: str) -> None:
-    """Refuses to delete another sweep, which a file that was put in the place of the database has.
-
-    Raises:
-        ConfigError: the sweep of this number has another name.
-    """
-    found = {each.id: each.name for each in counts(store)}.get(sweep_id, name)
-    if found != name:
-        raise ConfigError(f"the database was replaced, and its sweep {sweep_id} is {found!r}")
-
+from sweeps.work.progress import SweepProgress
 
 PROBLEM = "problem"
 """Where the session keeps what went wrong, until it has been said."""
@@ -75,15 +64,40 @@ def retry(sweep_id: int, name: str) -> None:
     write(do)
 
 
-def delete(sweep_id: int, name: str) -> None:
-    """Deletes a sweep, and the runs that belong to no other."""
+def train_longer(name: str, budget: str) -> None:
+    """Launches those runs of a sweep that have not learned with a larger budget, as a sweep."""
 
     def do(store: Store) -> None:
-        _check_name(store, sweep_id, name)
-        writer.delete(store, sweep_id)
-        work_logs.forget(store, sweep_id)
+        more = budgets.more_training(store, name, budget)
+        if more.spec is not None:
+            launch([more.spec], uuid.uuid4().hex)
 
     write(do)
+
+
+def add_seeds(name: str, number: int) -> None:
+    """Trains so many more seeds of each configuration of a sweep."""
+    write(lambda store: launch([budgets.more_seeds(store, name, number)], uuid.uuid4().hex))
+
+
+def add_seeds_until(sweep_id: int, name: str, until: str) -> None:
+    """Trains as many more seeds of a sweep as it takes, until its shares are known so well."""
+
+    def do(store: Store) -> None:
+        budgets.seeds(store, name, until)
+        background_worker.start_worker(store, {sweep_id: name})
+
+    write(do)
+
+
+def describe(sweep_id: int, title: str, note: str, tags: Sequence[str]) -> None:
+    """Replaces what is written about a sweep."""
+    write(lambda store: writer.write_note(store, sweep_id, title, note, tags))
+
+
+def archive(sweep_id: int, *, archived: bool) -> None:
+    """Hides a sweep from lists and filters, or takes that back; nothing is deleted."""
+    write(lambda store: writer.archive(store, sweep_id, archived))
 
 
 def say_problem() -> None:
@@ -102,7 +116,7 @@ def doing(store: Store, sweep: SweepProgress) -> str:
     """What the worker of a sweep does before it trains; empty where it trains."""
     if sweep.running or not sweep.queued:
         return ""
-    log = (work_logs.read_log(store, sweep.id) or "").strip()
+    log = (watching.read_log(store, sweep.id) or "").strip()
     if not log:
         return "the worker is starting"
     last = log.splitlines()[-1]

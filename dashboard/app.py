@@ -1,6 +1,7 @@
 """Navigation and the sidebar, nothing else. Start it with `seqcls dashboard`."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
@@ -49,7 +50,10 @@ def draw() -> None:
     st.html(layout.STYLE if shown.title == "Model" else style.CSS)
     limit_reads(data.PAGE_SECONDS)
     with data.at_one_moment(), data.explaining():
-        unknown = filters.unknown_in_link()
+        unknown: list[str] = []
+        # The page says what is the case; a new sweep needs no database.
+        with suppress(SeqclsError):
+            unknown = filters.unknown_in_link()
         with st.sidebar:
             _show_sidebar(shown.title)
         for sentence in unknown:
@@ -59,6 +63,7 @@ def draw() -> None:
 
 
 def _show_sidebar(title: str) -> None:
+    sidebar.offer_new(title)
     try:
         # Drawn on every page: a browser's Back would else lead through states without them.
         with st.container() if title in FILTERED else st.expander("Filters of other pages"):
@@ -67,7 +72,7 @@ def _show_sidebar(title: str) -> None:
         # The page says what is the case.
         return
     finally:
-        sidebar.show(title)
+        sidebar.show_running(title)
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

@@ -1,6 +1,5 @@
 """Cached calls to the store's queries. A cached answer is used until the database changes."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -18,14 +17,12 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import Store, failures, open_reader, outcomes, overlaps, sweeping
+from sweeps.api import Store, failures, open_reader, outcomes, overlaps
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.old_pages import reading
 from sweeps.api.old_pages.database import one_moment
-from sweeps.grid.spec import parse_spec
 from sweeps.work import progress as progressing
-from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
 
 if TYPE_CHECKING:
@@ -168,7 +165,6 @@ languages = cached(reading.language_names, reading.configs_revision)
 memberships = cached(reading.memberships, reading.members_revision)
 model = cached(reading.model)
 not_learned = cached(reading.not_learned)
-newest_losses = cached(reading.newest_losses)
 model_seeds = cached(reading.model_seeds, reading.members_revision)
 models = cached(reading.models)
 sweep_counts = cached(progressing.counts)
@@ -182,31 +178,11 @@ shortcut_scores = cached(reading.shortcut_scores)
 some_configs = cached(reading.configs, reading.configs_revision)
 string_errors = cached(reading.string_errors)
 strings_by_drawn = cached(reading.strings_by_drawn)
-sweep_outcomes = cached(reading.sweep_outcomes)
 sweep_record = cached(reading.sweep_record)
 sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
-sweeps_with_models = cached(reading.sweeps_with_models)
 trials = cached(remedy_trials.trials)
 why_not_learned = cached(failures.why_not_learned)
 worst_models = cached(reading.worst_models)
-
-
-@cached
-def estimate(
-    store: Store, submitted: tuple[str, ...], workers: int, timed: bool, timer: Timer
-) -> Estimate:
-    """Calls `sweeping.estimate` with specifications as they were submitted.
-
-    Args:
-        store: where to read.
-        submitted: the specifications.
-        workers: processes that train at once.
-        timed: whether the timer knows all that it will know of them.
-        timer: what tells how long groups take.
-    """
-    del timed
-    specs = [parse_spec(json.loads(text)) for text in submitted]
-    return sweeping.estimate(store, specs, workers, timer)
 
 
 @shared
@@ -222,12 +198,6 @@ def without_pairs(config_ids: tuple[int, ...]) -> str:
 
 
 @shared
-def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
-    """Calls `sweeps.api.overlaps.trained_on` with specifications as they were submitted."""
-    specs = [parse_spec(json.loads(text)) for text in submitted]
-    return overlaps.trained_on(config for spec in specs for config in spec.configs())
-
-
 @partial(shared, of=reading.configs_revision)
 def classes() -> "pd.Series[Any]":
     """The class of the language of one configuration of each task, by id."""
@@ -260,8 +230,8 @@ def say(error: SeqclsError) -> None:
     """Says on the page what is the case with the database, and nothing else."""
     if isinstance(error, StoreMissingError):
         st.info(
-            "There are no models to show yet. Launch the report's models, or a question of your "
-            "own, on the page Launch; or train the report's, in about a minute, with:"
+            "There are no models to show yet. New sweep, in the sidebar, trains a question of your "
+            "own; this trains the report's models, in about a minute:"
         )
         # It names the database, too.
         st.code(without_folder(error.command), language="bash", wrap_lines=True)

@@ -50,7 +50,7 @@ PARTS = ("train", "validation", "test")
 _SAMPLERS = tuple(f"{part}_sampler" for part in PARTS)
 
 GROUPS = ("Task", "Strings", "Network", "Training")
-"""The groups of settings, as the page New sweep lists them."""
+"""The groups of settings of a new sweep."""
 
 
 class About:

@@ -193,6 +193,20 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
     return spec
 
 
+def more_seeds(store: Store, sweep: str, number: int) -> SweepSpec:
+    """The specification of a sweep with so many more seeds of each configuration.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        SpecError: it has no seeds to train, or more than there may be.
+    """
+    record = sweep_queries.sweep_record(store, sweep_queries.find_sweep(store, sweep))
+    spec = spec_as_written(json.loads(record.spec))
+    combinations = math.prod(map(len, spec.axes.values()))
+    own = [len(spec.seeds_of(entry)) for entry in spec.configurations for _ in range(combinations)]
+    return spec.with_seeds([seeds + number for seeds in own])
+
+
 def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list[str]:
     """What is known of the shares for which sweeps get as many seeds as it takes, a line each."""
     said: list[str] = []

@@ -27,7 +27,7 @@ from sweeps.store.statements import frame
 from sweeps.store.tables import Run, RunState
 from sweeps.terminal import progress_bar as bar_of
 from sweeps.work import estimate as estimating
-from sweeps.work import machine
+from sweeps.work import logs, machine
 from sweeps.work.executors.dask_cluster import check_address
 from sweeps.work.machine import WorkOptions, WorkSummary, check_device
 from sweeps.work.more_seeds import as_grown
@@ -380,7 +380,10 @@ def delete(store: Store, sweep: str | int) -> int:
     if isinstance(sweep, Iterable) and not isinstance(sweep, str):
         raise UnknownRunError(f"{sweep!r:.60}: expected the name of one sweep to delete")
     (sweep_id,) = sweep_ids(store, sweep)
-    return writer.delete(to_write(store), sweep_id)
+    runs = writer.delete(to_write(store), sweep_id)
+    # Another sweep may get its id.
+    logs.forget(store, sweep_id)
+    return runs
 
 
 def estimate(

@@ -27,10 +27,13 @@ _VALUES: Mapping[Base, Mapping[str, Value]] = {
         "feed_forward_size": lambda x: 4 * x["hidden_size"],
         "layer_norm": "nn",
         "biases": True,
-        # Recurrent networks have no CLS to read at that knows the string; an output is read at
-        # every place.
+        # Recurrent networks have no CLS to read at that knows the string, nor has a causal mask;
+        # an output is read at every place.
         "readout": lambda x: (
-            "last" if x["architecture"] != "transformer" and _is_language(x["task"]) else "first"
+            "last"
+            if (x["architecture"] != "transformer" or x["attention_mask"] == "causal")
+            and _is_language(x["task"])
+            else "first"
         ),
         "negative_lengths": "uniform",
         "train_batch_size": 128,

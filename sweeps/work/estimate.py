@@ -46,6 +46,11 @@ COMPILED = {"fused": (60, 100.0), "lanes": (20, 10.0)}
 it then is as the one that trains meanwhile."""
 
 
+USUAL_PACE = {"fused": 1e-9, "counts": 1.2e-9, "lanes": 1e-10, "strings": 2e-9}
+"""About how many seconds a unit of cost takes an ordinary processor, by engine; measured once, for
+what is said before anything was timed here."""
+
+
 class Times(NamedTuple):
     """Seconds of a member's epoch with its validation; of its test, with the exhaustive check where
     that is asked for; and of drawing an epoch's strings, once for all groups that train on them.
@@ -185,6 +190,16 @@ _known: dict[tuple[str, int, bool], Times | None] = {}
 def known_times(group: RunGroup) -> Times | None:
     """What is known of a group, without timing it."""
     return _known.get((group[0].config.group_key, len(group), group[0].verdict))
+
+
+def guess_times(group: RunGroup) -> Times | None:
+    """What is known of a group, else what it would take an ordinary processor by its cost."""
+    problem = group[0].problem
+    pace = USUAL_PACE.get(engine_of(problem).name)
+    if (known := known_times(group)) is not None or pace is None:
+        return known
+    cost = cost_of_training(problem) / problem.config.max_num_epochs
+    return Times(pace * cost / (1 + cost_of_checks(problem)), 0.0, 0.0)
 
 
 def time_group(group: RunGroup) -> Times | None:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, WebSocket
 
 from benchmarks.served import serve, wait_for
-from dashboard.views import running
+from dashboard.training import running
 from tests.browser.server import AT_REST, PATIENCE_MS, new_page, open_page
 from tests.conftest import LONG, ROOT
 
@@ -24,7 +24,7 @@ def test_a_page_asks_for_nothing_while_nothing_is_trained(browser: Browser, ship
 
     page.on("websocket", listen)
     page.goto(f"{shipped}/sweeps")
-    page.get_by_text("Specification").wait_for(timeout=PATIENCE_MS)
+    page.get_by_text("Nothing is in training").wait_for(timeout=PATIENCE_MS)
     page.wait_for_function(AT_REST)
     page.wait_for_timeout(1_000)
     before = len(sent)

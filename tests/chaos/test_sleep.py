@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from dashboard.views import running
+from dashboard.training import running
 from seqcls.engines.base import Progress
 from sweeps.results import RunResult
 from sweeps.store import writer
@@ -77,7 +77,7 @@ def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere
         connection.execute(text(f"UPDATE worker SET {change}"))
     (seen,) = progress(store)
     assert (seen.running, seen.orphaned) == (6, 6)
-    assert "the worker of 6 died" in running.describe_progress(seen, attended=False)
+    assert "the worker of 6 died" in running.describe(seen, attended=False)
     path = str(tmp_path / "x.db")
     said = run_main("status", "--db", path)
     again = f"`seqcls work --db {path}` trains them again"

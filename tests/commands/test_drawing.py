@@ -14,7 +14,7 @@ import tomli_w
 from seqcls.interpretability.wording import percent
 from seqcls.problem import configuration, resolve
 from sweeps import api
-from sweeps.api.old_pages.strings import first_strings
+from sweeps.api.first_strings import first_strings
 from sweeps.api.strings import drawn_strings
 from sweeps.grid.spec import load_specs
 from tests.commands import run_main

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dashboard.launch.fields import GROUPS, meanings
+from dashboard.training.settings import FIELDS, meanings
 from seqcls.config import ABOUT, PARTS, RunConfig, default_fields
 from seqcls.errors import ConfigError, SpecError
 from seqcls.fields import READERS, fields_unread, strings_read
@@ -160,11 +160,11 @@ def test_no_value_that_a_field_cannot_have_is_refused_without_the_fields_name() 
 
 
 def test_every_field_has_a_group_a_place_of_its_own_and_a_line_on_the_form() -> None:
-    grouped = [name for names in GROUPS.values() for name in names]
+    grouped = [name for names in FIELDS.values() for name in names]
     assert sorted(grouped) == sorted(set(RunConfig.model_fields) - {"plugins", "imported"})
     places = [(about.group, about.place) for about in ABOUT.values() if about.group is not None]
     assert len(set(places)) == len(places)
-    assert {group for group, _ in places} == set(GROUPS)
+    assert {group for group, _ in places} == set(FIELDS)
     lines = meanings()
     assert set(grouped) <= set(lines)
     assert all(len(line) > 10 and line.endswith((".", "off.")) for line in lines.values())

@@ -1,9 +1,10 @@
 """Which buttons change nothing but what the visit itself shows."""
 
 READS = {
-    *("Add a variant", "Clear filters", "Compare", "Compare them", "Dismiss", "Edit as new"),
-    *("Pause", "Play"),
-    *("Fill the launch panel", "Look at it", "Show new results"),
+    *("Add to the list", "Clear filters", "Compare", "Look at it", "Pause", "Play"),
+    "What settings mean",
+    # The rows of settings of a new sweep.
+    "begun",
 }
 
 

@@ -7,16 +7,9 @@ import pandas as pd
 
 from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dashboard.views.error_places import feature_plane
-from dashboard.views.losses import FINISHED, IN_TRAINING, loss_curves
 from dashboard.views.output_errors import errors_by_length
 
 COLORS = {"b": "#0072B2", "a": "#009E73"}
-CURVES = pd.DataFrame(
-    {
-        "run_id": [1, 1, 2, 2], "configuration": ["a", "a", "b", "b"], "model_seed": 0,
-        "state": FINISHED, "epoch": [1, 2, 1, 2], "loss": [0.7, 0.1, 0.7, 0.0],
-    }
-)  # fmt: skip
 
 Spec = dict[str, Any]
 
@@ -74,19 +67,3 @@ def test_errors_have_the_colors_of_their_kinds_and_lie_where_their_letters_say()
     spec = feature_plane(places.assign(kind="no answer"), "a's", "nesting depth").to_dict()
     assert [*colors_of(spec)] == [*kinds, "no answer"]
     assert len({*colors_of(spec).values()}) == 3
-
-
-def test_a_loss_curve_is_a_line_a_model_dashed_and_ending_in_a_point_while_it_trains() -> None:
-    spec = loss_curves(CURVES, COLORS).to_dict()
-    lines = next(marks(spec, "line"))
-    assert lines["encoding"]["detail"]["field"] == "run_id"
-    assert colors_of(lines) == COLORS
-    assert len(shown(spec, lines)) == 3, "a logarithm needs more than zero"
-    training = CURVES.assign(state=[FINISHED, FINISHED, IN_TRAINING, IN_TRAINING])
-    spec = loss_curves(training, COLORS).to_dict()
-    dashes = [x["encoding"] for x in marks(spec, "line") if "strokeDash" in x["encoding"]]
-    assert dashes[0]["strokeDash"]["scale"]["domain"] == [FINISHED, IN_TRAINING]
-    ends = [(x, shown(spec, x)) for x in marks(spec, "point")]
-    (end, (last,)) = next((x, own) for x, own in ends if len(own) == 1)
-    assert (last["run_id"], last["epoch"]) == (2, 1), "the last that is drawn"
-    assert dashes[0]["color"] == end["encoding"]["color"], "one color a configuration"

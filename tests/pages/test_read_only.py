@@ -98,8 +98,11 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: actions.stop(1),
         lambda: actions.resume(1, "heads"),
         lambda: actions.retry(1, "heads"),
-        lambda: actions.delete(1, "heads"),
-        lambda: actions.write(lambda store: writer.archive(store, 1, True)),
+        lambda: actions.add_seeds("walkthrough", 2),
+        lambda: actions.add_seeds_until(1, "walkthrough", "share ± 10 %"),
+        lambda: actions.train_longer("walkthrough", "4x"),
+        lambda: actions.describe(1, "title", "note", ["tag"]),
+        lambda: actions.archive(1, archived=True),
     )
     for act in writing:
         st.session_state.pop(actions.PROBLEM, None)

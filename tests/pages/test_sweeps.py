@@ -1,4 +1,4 @@
-"""The page Sweeps and what stands beside every page: following, steering, describing, archiving."""
+"""Sweeps: what is trained, what came of it, and all that can be done to a sweep."""
 
 import sys
 import time
@@ -6,19 +6,17 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from dashboard.views.scores import limits
 from streamlit.testing.v1 import AppTest
 
 from dashboard import actions
-from dashboard.views import running
+from dashboard.training import sections
 from seqcls.errors import StoreError
 from seqcls.results import EpochLosses
-from sweeps.api.old_pages import overview as pages
-from sweeps.api.old_pages.curves import losses_in_training, newest_losses
-from sweeps.api.old_pages.overview import Note
-from sweeps.api.old_pages.work_logs import read_log
+from sweeps.api import watching
+from sweeps.api.watching import Note
 from sweeps.grid.grouping import make_groups
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -28,10 +26,10 @@ from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.workers import queued_runs
 from sweeps.store.verification import verify
 from sweeps.work import background_worker
-from tests.app import metrics, open_app, rerun, run, said
+from tests.app import open_app, rerun, said
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, put_failure, rows
-from tests.shown import charts_of
+from tests.oracles.facts import Facts, outcome
 from tests.stock import copy_of
 
 OWN = {"name": "mine", "model_seeds": [0, 1, 2], "fixed": {**SHORT, "hidden_size": 4}}
@@ -46,13 +44,67 @@ def shipped(tmp_path: Path) -> Store:
     return open_writer(str(path))
 
 
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The workers that would have been started."""
+    found: list[object] = []
+    monkeypatch.setattr(background_worker, "start_worker", lambda *given, **_: found.append(given))
+    return found
+
+
 def sweep_of(store: Store, name: str) -> int:
     return {named: key for key, named in sweep_queries.sweep_names(store).items()}[name]
 
 
-def wait(holds: Callable[[], bool]) -> None:
-    while not holds():
-        time.sleep(0.05)
+def plain(app: AppTest) -> str:
+    return said(app).replace("\\", "").replace("\N{WORD JOINER}", "")
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    app.button(key).click()
+    return rerun(app)
+
+
+def lines(app: AppTest) -> list[str]:
+    """What stands at the bars of what is trained."""
+    return [x.proto.text.replace("\\", "") for x in app.get("progress")]
+
+
+# What came of all of them.
+
+
+def test_every_sweep_says_how_many_learned_and_how_many_of_these_generalize(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, ROOT / "runs.db", "sweeps")
+    table = app.dataframe[0].value
+    assert "**Nothing is in training.**" in plain(app)
+    names = rows(ROOT / "runs.db", "SELECT name FROM sweep ORDER BY id DESC")
+    assert table["sweep"].tolist() == [name for (name,) in names], "the newest first"
+    facts = Facts(ROOT / "runs.db")
+    for name, models, result in table[["sweep", "models", "result"]].itertuples(index=False):
+        own = Counter(outcome(run) for run in facts.sweeps[name])
+        assert sum(own.values()) == models
+        if models > 1:
+            generalize = own["generalizes"] + own["at every length"]
+            learned = generalize + own["fails beyond"]
+            assert result.startswith(f"{learned} of {models} learned; of these {generalize} gener")
+    assert not app.header, "nothing is selected"
+
+
+def test_a_link_selects_a_sweep_by_its_name_and_leads_on_to_its_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    number = rows(ROOT / "runs.db", f"SELECT id FROM sweep WHERE name = '{FIRST}'")[0][0]
+    for link in ({"shown": FIRST}, {"sweep_id": str(number)}):
+        app = open_app(monkeypatch, ROOT / "runs.db", "sweeps", **link)
+        assert app.header[0].value == FIRST.replace("_", r"\_")
+        assert "7 of 8 models learned; of these 2 generalize." in plain(app)
+        assert f"`seqcls delete {FIRST}` deletes it for good" in plain(app)
+        query = {x.proto.label: x.proto.query_string for x in app.get("page_link")}
+        assert query["Results"] == f"sweep={FIRST}"
+        assert query["Start a new one from it"] == f"start={FIRST}"
+        assert app.query_params["shown"] == FIRST
 
 
 # What is written about a sweep.
@@ -61,25 +113,25 @@ def wait(holds: Callable[[], bool]) -> None:
 def test_what_is_written_about_a_sweep_is_kept_and_goes_with_it(any_db: str) -> None:
     store = open_writer(any_db)
     first = writer.submit(store, parse_spec({"name": "heads", "model_seeds": [0]}))
-    assert pages.notes(store) == {}
+    assert watching.notes(store) == {}
     writer.write_note(store, first, " Two heads ", "Try four.", ["b", "a", "a ", ""])
-    assert pages.notes(store) == {first: Note("Two heads", "Try four.", ("a", "b"))}
+    assert watching.notes(store) == {first: Note("Two heads", "Try four.", ("a", "b"))}
     writer.archive(store, first, True)
-    assert pages.notes(store)[first].archived_at is not None
-    assert pages.notes(store)[first].title == "Two heads"
+    assert watching.notes(store)[first].archived_at is not None
+    assert watching.notes(store)[first].title == "Two heads"
     writer.archive(store, first, False)
     writer.write_note(store, first, "", "", ["c"])
-    assert pages.notes(store) == {first: Note(tags=("c",))}
+    assert watching.notes(store) == {first: Note(tags=("c",))}
     with pytest.raises(StoreError, match="a title of 300 characters"):
         writer.write_note(store, first, "x" * 300, "", [])
     writer.delete(store, first)
-    assert pages.notes(store) == {}
+    assert watching.notes(store) == {}
     assert verify(store).damages == []
 
 
 def named(store: Store) -> dict[str, Note]:
     names = sweep_queries.sweep_names(store)
-    return {names[key]: own for key, own in pages.notes(store).items()}
+    return {names[key]: own for key, own in watching.notes(store).items()}
 
 
 def test_merging_carries_titles_notes_and_tags_about_the_same_models(tmp_path: Path) -> None:
@@ -113,19 +165,17 @@ def test_a_title_and_tags_are_typed_on_the_page_and_shown(
     shipped: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = sweep_of(shipped, FIRST)
-    app = open_app(monkeypatch, file_of(shipped), "sweeps", sweep_id=str(own))
+    app = open_app(monkeypatch, file_of(shipped), "sweeps", shown=FIRST)
     app.text_input(key=f"title {own}").set_value("Two *heads*")
     app.multiselect(key=f"tags {own}").set_value(["pilot"])
     app.text_area(key=f"note_text {own}").set_value("Look again.")
     next(button for button in app.button if button.label == "Save").click()
     app = rerun(app)
     assert not app.error
-    texts = [text.value for text in app.text]
-    assert any(text.startswith(f"Two *heads*\n{FIRST}") for text in texts)
-    assert "Look again." in texts
-    # By its tag it is found on every page.
-    app = open_app(monkeypatch, file_of(shipped), tag="pilot")
-    assert metrics(app)["Models tested"] == "8"
+    assert app.header[0].value == r"Two \*heads\*"
+    assert "Look again." in plain(app)
+    table = app.dataframe[0].value.set_index("sweep")
+    assert (table["title"][FIRST], table["tags"][FIRST]) == ("Two *heads*", "pilot")
 
 
 def test_an_archived_sweep_is_hidden_and_not_lost(
@@ -134,61 +184,57 @@ def test_an_archived_sweep_is_hidden_and_not_lost(
     db, own = file_of(shipped), sweep_of(shipped, FIRST)
 
     def names(app: AppTest) -> list[str]:
-        found: list[str] = app.dataframe[0].value["name"].tolist()
+        found: list[str] = app.dataframe[0].value["sweep"].tolist()
         return found
 
-    app = open_app(monkeypatch, db, "sweeps", sweep_id=str(own))
+    app = open_app(monkeypatch, db, "sweeps", shown=FIRST)
     everything = names(app)
-    app.button(f"archive {own}").click()
-    rerun(app)
+    press(app, f"archive {own}")
     app = open_app(monkeypatch, db, "sweeps")
     assert names(app) == [x for x in everything if x != FIRST]
     assert rows(shipped, "SELECT count(*) FROM run") == [(43,)]
     app.toggle(key="show_archived").set_value(True)
-    assert names(run(app)) == everything
-    # A link to it still shows its models; a tag does not find it.
-    writer.write_note(shipped, own, "", "", ["pilot"])
-    app = open_app(monkeypatch, db, "failing", sweep=FIRST)
-    assert "8 of 43 runs match the filters." in said(app)
-    assert not app.warning
-    assert "0 of 43 runs match" in said(open_app(monkeypatch, db, tag="pilot"))
-    # A sweep takes no model with it that is another's, too.
-    writer.archive(shipped, sweep_of(shipped, "generalization_errors"), archived=True)
-    assert metrics(open_app(monkeypatch, db))["Models tested"] == "35"
-    app = open_app(monkeypatch, db, "sweeps", sweep_id=str(own))
-    app.button(f"archive {own}").click()
-    rerun(app)
-    assert metrics(open_app(monkeypatch, db))["Models tested"] == "43"
+    assert names(rerun(app)) == everything
+    app = open_app(monkeypatch, db, "sweeps", shown=FIRST)
+    assert names(app) == everything, "a link to it shows it"
+    press(app, f"archive {own}")
+    assert names(open_app(monkeypatch, db, "sweeps")) == everything
 
 
-# What a sweep is, and how it goes.
+# What a sweep is made of.
 
 
-def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep(
+def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep_and_in_words(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     spec = parse_spec({"name": 'a "name"', "model_seeds": [3, 1], "axes": {"hidden_size": [2, 4]}})
     writer.submit(store, spec)
-    app = open_app(monkeypatch, file_of(store), "sweeps")
+    app = open_app(monkeypatch, file_of(store), "sweeps", shown='a "name"')
     shown = next(code.value for code in app.code if "model_seeds" in code.value)
     assert parse_spec(tomllib.loads(shown)) == spec
+    section, names = sections.protocol(open_reader(str(file_of(store))), 'a "name"', 1)
+    assert names == ["width 2", "width 4"]
+    assert any("AdamW with learning rate 0.01" in sentence for sentence in section.says)
+    assert any(sentence.startswith("Trained on ") for sentence in section.says)
 
 
-def test_why_training_failed_is_on_the_page_of_sweeps(
-    monkeypatch: pytest.MonkeyPatch, store: Store
+def test_why_training_failed_is_on_the_page_and_tried_again_from_there(
+    monkeypatch: pytest.MonkeyPatch, store: Store, started: list[object]
 ) -> None:
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
     put_failure(store, [1], "diverged *here*")
-    app = open_app(monkeypatch, file_of(store))
-    assert "training failed for all of these runs" in app.info[0].value
-    app = open_app(monkeypatch, file_of(store), "sweeps")
-    assert app.dataframe[1].value["reason"].tolist() == ["diverged *here*"]
-    assert "Retry 1 failed" in [button.label for button in app.button]
+    app = open_app(monkeypatch, file_of(store), "sweeps", shown="s")
+    table = next(x.value for x in app.dataframe if "reason" in x.value)
+    assert table["reason"].tolist() == ["diverged *here*"]
+    assert app.dataframe[0].value["failed"].tolist() == [1]
+    press(app, "retry 1")
+    assert len(started) == 1
+    assert rows(store, "SELECT state FROM run") == [("queued",)]
 
 
-def test_loss_curves_of_models_in_training_grow_though_no_revision_tells_of_it(
+def test_losses_of_models_in_training_grow_though_no_revision_tells_of_it(
     monkeypatch: pytest.MonkeyPatch, kinds: Path, tmp_path: Path
 ) -> None:
     """One model was trained; another waits, trains, and loses its worker."""
@@ -202,15 +248,19 @@ def test_loss_curves_of_models_in_training_grow_though_no_revision_tells_of_it(
         )
 
     def drawn() -> dict[str, int]:
-        """How many points of each state the chart has."""
-        frames = [x for chart in charts_of(rerun(app)) for x in chart if "state" in x]
-        return dict(Counter(max(frames, key=len)["state"]))
+        """How many points of each state the panels have."""
+        found = Counter[str]()
+        for panel in sections.losses(store, sweep_id, 8).panels:
+            for points in panel.spec["datasets"].values():
+                found.update(point["state"] for point in points)
+        return dict(found)
 
-    app = open_app(monkeypatch, file_of(store), "sweeps", sweep_id=str(sweep_id))
-    finished = newest_losses(open_reader(str(file_of(store))), sweep_id, 8, 96)
-    assert finished["model_seed"].nunique() == 2
+    finished = watching.newest_losses(open_reader(str(file_of(store))), sweep_id, 8, 96)
     assert (finished["validation_loss"] > 0).all()
     assert drawn() == {"finished": len(finished)} == {"finished": 3}
+    app = open_app(monkeypatch, file_of(store), "sweeps", shown="counted")
+    assert "Validation loss by epoch" in [x.value for x in app.header]
+    assert len(app.get("vega_lite_chart") or app.get("arrow_vega_lite_chart")) > 0
     (group,) = make_groups(queued_runs(store, [sweep_id]))
     worker_id = writer.register_worker(store)
     claim = writer.claim(store, worker_id, group)
@@ -221,7 +271,6 @@ def test_loss_curves_of_models_in_training_grow_though_no_revision_tells_of_it(
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE worker SET heartbeat_at = '2001-01-01T00:00:00+00:00'")
     assert drawn() == {"finished": 3, "worker died": 2}
-    assert "The worker of 1 model" in said(app)
     writer.release(store, worker_id)
     assert drawn() == {"finished": 3}
     # Of a long training few epochs are drawn.
@@ -229,77 +278,40 @@ def test_loss_curves_of_models_in_training_grow_though_no_revision_tells_of_it(
     assert claim is not None
     told = [EpochLosses(0, epoch, 4.0, 2.0) for epoch in range(1, 1002)]
     writer.record_losses(store, [(claim, told)])
-    epochs = losses_in_training(store, sweep_id, 8, 32)["epoch"].tolist()
+    epochs = watching.losses_in_training(store, sweep_id, 8, 32)["epoch"].tolist()
     assert epochs == [*range(1, 1001, 6), 1001]
 
 
-def test_the_end_of_training_or_validation_is_drawn_only_among_the_tested_lengths(
-    monkeypatch: pytest.MonkeyPatch, store: Store
+# Steering it.
+
+
+def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_stopped_and_resumed(
+    monkeypatch: pytest.MonkeyPatch, store: Store, started: list[object]
 ) -> None:
-    monkeypatch.setenv("SEQCLS_DB", str(file_of(store)))
-    fixed = {"train_max_length": 8, "test_max_length": 20, "validation_max_length": 50}
-    for name, own in (("short", fixed), ("longer", {**fixed, "train_max_length": 12})):
-        writer.submit(store, parse_spec({"name": name, "model_seeds": [0], "fixed": own}))
-    assert limits([1]).to_numpy().tolist() == [[8, "end of training", 1]], "and where it begins"
-    marks = [[8, "end of training: 8", 1], [12, "end of training: 12", 1]]
-    assert limits([1, 2]).to_numpy().tolist() == marks, "each length once"
-
-
-# Steering it, from every page.
-
-
-def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_resumed_stopped_and_deleted(
-    monkeypatch: pytest.MonkeyPatch, store: Store
-) -> None:
-    started: list[object] = []
-    monkeypatch.setattr(
-        background_worker, "start_worker", lambda *given, **_: started.append(given)
-    )
     writer.submit(store, parse_spec(OWN))
     writer.submit(store, parse_spec({**OWN, "name": "other", "model_seeds": [2, 3]}))
     db = file_of(store)
-    app = open_app(monkeypatch, db)
-    assert "0 of 3 models · no worker" in said(app)
-    app.button("resume sidebar 1").click()
-    rerun(app)
+    for page in ("results", "failures", "guide"):
+        waiting = open_app(monkeypatch, db, page)
+        assert lines(waiting)[0] == "**mine** · 0 of 3 models · no worker", page
+    app = open_app(monkeypatch, db, "sweeps")
+    assert lines(app)[0] == "**mine** · 0 of 3 models · no worker"
+    press(app, "resume 1")
     assert len(started) == 1
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'running' WHERE id = 1")
-    app = open_app(monkeypatch, db)
-    app.button("stop sidebar 1").click()
-    rerun(app)
+    app = open_app(monkeypatch, db, "sweeps")
+    assert "0 of 3 models · 1 in training" in lines(app)[0]
+    assert lines(app)[0].endswith(" left"), "its cost tells before the first epoch has ended"
+    press(app, "stop 1")
     assert rows(store, "SELECT state FROM sweep_state WHERE sweep_id = 1") == [("stopped",)]
-    assert "0 of 3 models · 1 in training · stopped" in said(app)
-    assert "resume sidebar 1" in [button.key for button in app.button]
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'queued'")
-    app = open_app(monkeypatch, db, "sweeps", sweep_id="1")
-    assert app.button("delete 1").label == "Delete these 3 models"
-    app.button("delete 1").click()
-    rerun(app)
-    assert rows(store, "SELECT name FROM sweep ORDER BY id") == [("other",)]
-    assert rows(store, "SELECT model_seed FROM run ORDER BY 1") == [(2,), (3,)]
+    assert lines(app)[0] == "**mine** · 0 of 3 models · 1 in training · stopped"
+    assert "No model is finished yet; stopped" in app.dataframe[0].value["result"].tolist()
     # What cannot be done is said, once.
-    app = open_app(monkeypatch, db)
     monkeypatch.setenv("SEQCLS_DB", str(db.parent / "no folder" / "x.db"))
-    app.button("resume sidebar 2").click()
-    rerun(app)
+    press(app, "resume 1")
     assert "That didn't work." in [error.value for error in app.error]
     assert actions.PROBLEM not in app.session_state
-
-
-def test_a_deletion_spares_another_file_in_the_place_of_the_database(
-    monkeypatch: pytest.MonkeyPatch, store: Store
-) -> None:
-    monkeypatch.setenv("SEQCLS_DB", str(file_of(store)))
-    writer.submit(store, parse_spec(OWN))
-    app = open_app(monkeypatch, file_of(store), "sweeps", sweep_id="1")
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE sweep SET name = 'of another file'")
-    app.button("delete 1").click()
-    rerun(app)
-    assert rows(store, "SELECT count(*) FROM sweep") == [(1,)]
-    assert "That didn't work." in [error.value for error in app.error]
 
 
 def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
@@ -309,23 +321,60 @@ def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, stor
     before = len(background_worker._started)
     background_worker.start_worker(store, {writer.submit(store, parse_spec(OWN)): "mine"})
     try:
-        wait(lambda: said_first in (read_log(store, 1) or ""))
+        wait(lambda: said_first in (watching.read_log(store, 1) or ""))
         app = open_app(monkeypatch, file_of(store), "sweeps")
-        shown = [x.value.replace("\\", "") for x in app.caption]
-        assert shown.count(f"0 of 3 models · {said_first}") == 2, "in the sidebar and on the page"
-        assert list(app.dataframe[0].value) == ["name", "state", "models", "done"], "no empty one"
+        assert f"0 of 3 models · {said_first}" in lines(app)[0]
+        assert list(app.dataframe[0].value) == ["sweep", "result", "models", "submitted"]
     finally:
         for process in list(background_worker._started)[before:]:
             process.kill()
             process.wait()
 
 
-def test_only_the_page_of_sweeps_shows_new_results_by_itself(
+def wait(holds: Callable[[], bool]) -> None:
+    while not holds():
+        time.sleep(0.05)
+
+
+def test_a_sweep_gets_more_seeds_as_many_as_it_takes_and_more_epochs(
+    monkeypatch: pytest.MonkeyPatch, shipped: Store, started: list[object]
+) -> None:
+    db = file_of(shipped)
+
+    def seeds(name: str) -> Any:
+        spec = tomllib.loads(next(x.value for x in app.code if f'name = "{name}"' in x.value))
+        return spec["model_seeds"], spec.get("until")
+
+    app = open_app(monkeypatch, db, "sweeps", shown=FIRST)
+    own = sweep_of(shipped, FIRST)
+    assert seeds(FIRST) == ("0..7", None)
+    app.number_input(key="more_seeds").set_value(4)
+    rerun(app)
+    press(app, f"more {own}")
+    assert seeds(FIRST) == ("0..11", None)
+    assert rows(shipped, "SELECT count(*) FROM run WHERE state = 'queued'") == [(4,)]
+    app.text_input(key="until").set_value("share ± 10 %")
+    rerun(app)
+    press(app, f"until {own}")
+    assert seeds(FIRST) == ("0..11", "share ± 10 %")
+    app.text_input(key="until").set_value("share ± much")
+    rerun(app)
+    press(app, f"until {own}")
+    assert "until='share ± much': expected" in plain(app)
+    other = "default_embeddings_initialization"
+    app = open_app(monkeypatch, db, "sweeps", shown=other)
+    press(app, f"longer {sweep_of(shipped, other)}")
+    name = f"{other}-4x"
+    assert rows(shipped, f"SELECT name FROM sweep WHERE name = '{name}'") == [(name,)]
+    assert len(started) == 3
+
+
+def test_a_page_that_only_reads_steers_nothing(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     writer.submit(store, parse_spec(OWN))
-    for page, waits in (("sweeps", False), ("compare", True)):
-        revisions = iter([1, 2])
-        monkeypatch.setattr(running, "_revision_of", lambda _, r=revisions: next(r, 2))
-        app = open_app(monkeypatch, file_of(store), page)
-        assert ("refresh" in [button.key for button in app.button]) == waits
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    app = open_app(monkeypatch, file_of(store), "sweeps", shown="mine")
+    assert lines(app), "what runs is seen"
+    assert all(button.disabled for button in app.button)
+    assert all(box.disabled for box in app.text_input if box.label == "Title")

@@ -169,19 +169,6 @@ def test_a_model_in_the_place_of_one_that_is_gone_is_not_taken_for_it() -> None:
     assert asked == ["first", "second"]
 
 
-def test_a_visitors_form_of_very_many_models_is_refused_before_they_are_made(
-    public: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = open_app(monkeypatch, public, "launch")
-    made: list[object] = []
-    monkeypatch.setattr("sweeps.grid.spec.SweepSpec.configs", lambda _: made.append(1) or [])
-    app.text_input(key="launch_seeds").set_value("0..99999")
-    rerun(app)
-    shown = said(app).replace("\\", "")
-    assert "100,000 models are asked for; a visitor of a read-only page may look" in shown
-    assert made == []
-
-
 class _Visit:
     session_id = "a visit"
 

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.launch.fields import default_value, offered_fields, options
 from seqcls import fields as fields_read
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, PluginError, describe_error
@@ -17,6 +16,7 @@ from seqcls.kinds import Examples
 from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import Stream
 from seqcls.tasks import TASKS
+from sweeps.api import typed
 from sweeps.grid.grouping import PlannedRun
 from sweeps.statistics.populations import without_unread
 from sweeps.work.jobs import GroupLostError, make_job, try_job
@@ -100,6 +100,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 def test_a_package_adds_a_language_in_the_version_of_its_key_alone(install: Install) -> None:
     install("1.0")
     first = configuration({"task": "odd"})
+    assert typed.tasks_of("odd")[0].read_as.startswith("over `01`: Strings with an odd number")
     assert first.plugins == "odd-languages==1.0"
     assert resolve(first).task.describe().startswith("Strings with an odd number")
     install("1.1")
@@ -230,10 +231,8 @@ def test_what_is_no_language_is_one_line_and_spoils_no_other(install: Install) -
     # What is asked of all parts there are leaves it out.
     assert configuration({"task": "parity"}).task == "parity"
     assert "bracket_types" in fields_read.fields_unread(configuration({"task": "parity"}))
-    chosen = {"task": "odd"}
-    offered = offered_fields(lambda field: [chosen.get(field, default_value(field, "odd"))])
-    assert "task" in offered["Task"]
-    assert options("train_sampler", lambda field: [chosen.get(field)])
+    with pytest.raises(ConfigError, match="did you mean 'copy'"):
+        typed.tasks_of("cpoy")
 
 
 def test_of_two_packages_with_one_name_neither_is_taken(install: Install) -> None:
@@ -280,12 +279,9 @@ def test_an_architecture_from_outside_reads_what_it_names_or_is_refused_by_name(
     wide = configuration({**silent.changed, "hidden_size": 4096})
     assert parameter_bytes(resolve(wide)) < 100_000, "nobody knows how large it is"
 
-    # The launch panel, importance and remedies.
-    def panel(field: str) -> list[Any]:
-        return [{"architecture": "silent"}.get(field, default_value(field, "parity"))]
-
-    assert not HEADS & set(offered_fields(panel)["Network"])
-    assert "hidden_size" in offered_fields(panel)["Network"]
+    # The form of a new sweep, importance and remedies.
+    (typed_in,) = typed.networks_of("silent width 16")
+    assert typed_in.fields == {"architecture": "silent", "hidden_size": 16}
     settings = pd.DataFrame({"num_attention_heads": [2], "hidden_size": [2]}, index=[1])
     read = without_unread(settings, {1: fields_read.fields_unread(silent)})
     assert read["num_attention_heads"].tolist() == [None]

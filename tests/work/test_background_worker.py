@@ -13,13 +13,13 @@ import pytest
 from sqlalchemy import make_url
 
 from seqcls.errors import StoreError
-from sweeps.api.old_pages.work_logs import forget, read_log
 from sweeps.grid.spec import parse_spec, read_spec
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.work import background_worker
+from sweeps.work.logs import forget, read_log
 from tests.databases import file_of
 
 

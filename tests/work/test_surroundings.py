@@ -12,12 +12,12 @@ import psutil
 import pytest
 
 from benchmarks.served import running
-from sweeps.api.old_pages.work_logs import read_log
 from sweeps.grid.spec import read_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.work import background_worker
+from sweeps.work.logs import read_log
 from tests.commands import run_main
 
 SEQCLS = Path(sys.executable).with_name("seqcls")

@@ -1,8 +1,7 @@
 """What pages show of runs, configurations and sweeps, made of the frame of runs."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pandas as pd
 from sqlalchemy import select
@@ -16,7 +15,7 @@ from sweeps.store.reads.overview import first_lengths, last_lengths
 from sweeps.store.reads.queries import run_config, why_no_weights, with_outputs
 from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.stored import length_frame
-from sweeps.store.statements import frame, read
+from sweeps.store.statements import frame
 from sweeps.store.tables import Checkpoint, Revision, Run, RunState, Sweep, SweepRun
 
 _COLUMNS = {"wrong": "errors", "fp": "false_positives", "fn": "false_negatives"}
@@ -156,15 +155,6 @@ def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
     return (*(row.epoch for row in rows if row.epoch != kept), kept)
 
 
-def sweeps_with_models(store: Store, selection: Selection) -> set[int]:
-    """The sweeps that have a run of those that a selection leaves."""
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
-        members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
-    picked = runs.loc[runs["picked"], "run_id"]
-    return set(members.loc[members["run_id"].isin(picked), "sweep_id"].tolist())
-
-
 def members_revision(store: Store) -> int:
     """A number that is raised whenever a sweep, or what runs it has, changes."""
     with store.read() as connection:
@@ -197,23 +187,3 @@ def sweeps_of_run(store: Store, run_id: int) -> list[str]:
     )
     with store.read() as connection:
         return list(connection.scalars(query))
-
-
-@dataclass(frozen=True)
-class Note:
-    """What is written about a sweep."""
-
-    title: str = ""
-    note: str = ""
-    tags: tuple[str, ...] = ()
-    archived_at: str | None = None
-    """When it was archived, UTC in ISO 8601; None where it is not."""
-
-
-def notes(store: Store) -> dict[int, Note]:
-    """The note of each sweep that has one, by its id."""
-    columns = (Sweep.id, Sweep.title, Sweep.note, Sweep.tags, Sweep.archived_at)
-    with store.read() as connection:
-        rows = connection.execute(select(*columns).order_by(Sweep.id)).all()
-    every = {row.id: Note(row.title, row.note, tuple(json.loads(row.tags)), row[4]) for row in rows}
-    return {sweep_id: note for sweep_id, note in every.items() if note != Note()}

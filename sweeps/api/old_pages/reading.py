@@ -3,10 +3,8 @@
 What belongs together stands in a file of its own in `sweeps.store.reads`.
 """
 
-from sweeps.api.old_pages.curves import losses_in_training, newest_losses
 from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
 from sweeps.api.old_pages.overview import (
-    Note,
     configs_revision,
     configurations,
     count_runs,
@@ -15,11 +13,9 @@ from sweeps.api.old_pages.overview import (
     model,
     model_seeds,
     models,
-    notes,
     scores_by_length,
     stored_epochs,
     sweeps_of_run,
-    sweeps_with_models,
     worst_models,
 )
 from sweeps.api.old_pages.searching import (
@@ -29,6 +25,7 @@ from sweeps.api.old_pages.searching import (
     strings_by_drawn,
 )
 from sweeps.api.old_pages.store_shortcuts import best_shortcuts
+from sweeps.api.watching import Note, notes
 from sweeps.store.database import limit_reads
 from sweeps.store.reads.checkpoints import StoredModel, of_run, stored_model
 from sweeps.store.reads.explained import causes, forgettings, not_learned, sensitivity
@@ -108,14 +105,12 @@ __all__ = [
     "last_lengths",
     "length_scores",
     "limit_reads",
-    "losses_in_training",
     "members_revision",
     "memberships",
     "model",
     "model_seeds",
     "models",
     "names_of",
-    "newest_losses",
     "not_learned",
     "notes",
     "of_run",
@@ -139,7 +134,6 @@ __all__ = [
     "sweep_outcomes",
     "sweep_record",
     "sweeps_of_run",
-    "sweeps_with_models",
     "why_no_weights",
     "worst_models",
 ]  # fmt: skip

@@ -1,1 +1,0 @@
-"""The panel that launches a sweep: a shipped one, or one of your own."""

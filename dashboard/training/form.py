@@ -1,0 +1,145 @@
+"""What is typed for a new sweep: two lists, lengths, seeds. The page and the sidebar share it."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dashboard import data, page
+from dashboard.text import error_text
+from dashboard.training import settings
+from seqcls.errors import SeqclsError
+from sweeps.api import existing, typed, watching
+from sweeps.api.typed import Entry
+from sweeps.grid.spec import spec_as_written
+
+TASKS, NETWORKS = "tasks", "networks"
+TRAINED, TESTED, SEEDS, NAME = "trained_to", "tested_to", "model_seeds", "sweep_name"
+START, EDITS, TEXT = "start", "edits", "toml"
+SHORT = "short form"
+"""Whether the short form in the sidebar is open."""
+
+FIRST = {
+    TASKS: "(ab|ba)*, even pairs",
+    NETWORKS: "transformer none, transformer rotary, lstm",
+}
+HELP = {
+    TASKS: "With commas between: names, with settings as `dyck max_depth=3`; regular expressions, "
+    "as `(ab|ba)*`, also `(ab)* over abc`; formulas over letter counts, as `a > b`; rewritings, as "
+    "`ab -> b`; classes of languages, as `SL width=3`; files that were uploaded.",
+    NETWORKS: "With commas between: an architecture, its positions and settings, as `transformer "
+    "rotary`, `transformer ALiBi 2 blocks width 16`, `lstm hidden_size=64`.",
+}
+
+
+_dataset_names = data.cached(watching.dataset_names)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What is typed, as a specification; or what is wrong with it."""
+
+    table: Mapping[str, Any] | None = None
+    problem: str = ""
+
+
+def lists(*, in_short: bool = False) -> tuple[list[Entry] | None, list[Entry] | None]:
+    """Draws the two lists and how each entry was read; None where one cannot be read.
+
+    Args:
+        in_short: whether what networks were read as stands in one line.
+    """
+    known = files()
+    return (
+        _list("Tasks", TASKS, lambda text: typed.tasks_of(text, known)),
+        _list("Networks", NETWORKS, typed.networks_of, " · " if in_short else "  \n"),
+    )
+
+
+def files() -> dict[str, str]:
+    """The digests of the files of strings and automata that may be named."""
+    stored = {} if existing() is None else _dataset_names()
+    return {name: digest for digest, name in {**stored, **uploads()}.items()}
+
+
+def uploads() -> dict[str, str]:
+    """The names of the files that this session has uploaded, by their digests."""
+    known: dict[str, str] = st.session_state.setdefault("uploaded files", {})
+    return known
+
+
+def _list(
+    label: str, key: str, read: Callable[[str], list[Entry]], between: str = "  \n"
+) -> list[Entry] | None:
+    text = st.text_area(
+        label, FIRST[key], key=key, height=68, persist_state="session", help=HELP[key]
+    )
+    try:
+        entries = read(text or "")
+    except SeqclsError as error:
+        st.error(page.markdown(error_text(error)))
+        return None
+    is_short = between != "  \n"
+    said = (
+        each.read_as if is_short else f"`{_plain(each.text)}`: {each.read_as}" for each in entries
+    )
+    st.caption(between.join(map(page.markdown, said)))
+    return entries
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "'").replace("\n", " ")
+
+
+def numbers(*, with_name: bool) -> tuple[int, int, str, str]:
+    """Draws the lengths, the seeds and the name: trained to, tested to, seeds, name."""
+    columns = st.columns([2, 2, 2, 3] if with_name else 3)
+    kept: dict[str, Any] = {"persist_state": "session"}
+    trained = columns[0].number_input("Trained to", 1, 10_000, 20, key=TRAINED, **kept)
+    tested = columns[1].number_input("Tested to", 1, 10_000, 100, key=TESTED, **kept)
+    help_text = "How many, as 8; a range, as 0..31; or a list, as 1, 5, 7."
+    seeds = columns[2].text_input("Seeds", "8", key=SEEDS, help=help_text, **kept)
+    free, name = free_name(), ""
+    if with_name:
+        name = columns[3].text_input("Name", key=NAME, placeholder=free, **kept) or ""
+    return int(trained), int(tested), seeds or "8", name.strip() or free
+
+
+def free_name(name: str = "sweep 1") -> str:
+    """A name that no sweep has: with the next number, where it is taken."""
+    taken = set() if existing() is None else {*data.sweep_names().values()}
+    stem, _, number = name.rpartition(" ")
+    stem = stem if stem and number.isdecimal() else name
+    numbered = (f"{stem} {number}" for number in itertools.count(1 if stem != name else 2))
+    return name if name not in taken else next(x for x in numbered if x not in taken)
+
+
+def read(
+    tasks: Sequence[Entry] | None,
+    networks: Sequence[Entry] | None,
+    drawn: tuple[int, int, str, str],
+) -> Typed:
+    """What is typed as a specification, with the settings of all rows."""
+    if tasks is None or networks is None:
+        # What is wrong stands below the list.
+        return Typed()
+    trained, tested, seeds, name = drawn
+    try:
+        own = settings.read(st.session_state.get(settings.TYPED))
+        lengths = {"train_max_length": [trained], "test_max_length": [tested]}
+        shared = lengths | own
+        made = typed.specification(name, tasks, networks, typed.seeds_of(seeds), shared)
+    except SeqclsError as error:
+        return Typed(None, error_text(error))
+    return Typed(made)
+
+
+def as_json(table: Mapping[str, Any]) -> str:
+    """A specification as it would be submitted.
+
+    Raises:
+        SpecError: it is refused.
+    """
+    return spec_as_written(table).submitted

@@ -1,0 +1,224 @@
+"""One sweep: what came of it, what can be done to it, and what it is made of."""
+
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from dashboard import actions, data, page
+from dashboard.text import clock, error_text, without_folder
+from dashboard.training import running, sections
+from seqcls.errors import SeqclsError
+from seqcls.text import as_argument
+from sweeps.api import Selection, budgets, open_reader, watching
+from sweeps.api.old_pages.database import control
+from sweeps.grid.seeds import EXPECTED
+from sweeps.grid.written_spec import toml_of
+from sweeps.results import LEARNED_AT, OutcomeCounts, describe_counts
+from sweeps.terminal import format_duration
+from sweeps.work.progress import SweepProgress
+
+LONGER = "4x"
+"""The budget that a page offers; the command takes any."""
+
+_record = data.cached(watching.sweep_record)
+_failures = data.cached(sections.failures)
+_losses = data.cached(sections.losses)
+_protocol = data.cached(sections.protocol)
+_seed_sentences = data.cached(budgets.seed_sentences)
+
+
+def show(name: str) -> None:
+    """Draws it below the table of all sweeps."""
+    sweep = next((x for x in data.progress() if x.name == name), None)
+    if sweep is None:
+        return
+    record, note = _record(sweep.id), data.sweep_notes().get(sweep.id, watching.Note())
+    counts = data.configurations(Selection(sweeps=(name,)))
+    st.header(page.markdown(note.title or name), anchor=False)
+    _say(sweep, record, note, OutcomeCounts.of(counts))
+    is_own = watching.is_trained_here(record.spec)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if sweep.done:
+            query = {"sweep": name}
+            st.page_link(
+                page.RESULTS, label="Results", icon=":material/table_chart:", query_params=query
+            )
+            st.page_link(
+                page.FAILURES, label="Failures", icon=":material/search:", query_params=query
+            )
+        if is_own:
+            _grow(sweep, int((counts["judged"] - counts["learned"]).sum()))
+            st.page_link(
+                page.NEW_SWEEP,
+                label="Start a new one from it",
+                icon=":material/edit_note:",
+                query_params={"start": name},
+            )
+        _describe(sweep.id, note)
+        _archive(sweep.id, is_archived=note.archived_at is not None)
+    if sweep.failed or sweep.state == "running":
+        page.render(_failures(sweep.id), "failures")
+    st.fragment(partial(_draw_losses, sweep), run_every=_seconds_between(sweep))()
+    if is_own:
+        _made_of(sweep, record)
+
+
+def _seconds_between(sweep: SweepProgress) -> float | None:
+    return running.SECONDS if running.goes_on(sweep) else None
+
+
+def _say(sweep: SweepProgress, record: Any, note: watching.Note, counts: OutcomeCounts) -> None:
+    """What came of it, what is written about it, and when it was trained."""
+    said = describe_counts(counts) if counts.models else "no model is finished yet"
+    lines = [f"{said[0].upper()}{said[1:]}."]
+    lines += [sweep.name] if note.title else []
+    lines += filter(None, (record.description, note.note))
+    lines += [f"{sentence}." for sentence in _seed_sentences((sweep.id,))]
+    page.say(lines)
+    times = [f"Submitted {clock(record.created_at)}"]
+    if record.train_seconds is not None:
+        times.append(f"{format_duration(record.train_seconds)} of training in all")
+    if note.tags:
+        times.append(f"tags: {', '.join(note.tags)}")
+    delete = f"`seqcls delete {as_argument(sweep.name)}` deletes it for good, and asks first"
+    st.caption(page.markdown(f"{'; '.join(times)}. {delete}."))
+
+
+def _grow(sweep: SweepProgress, not_learned: int) -> None:
+    """What trains more of it: failed runs again, more seeds, more epochs."""
+    if sweep.failed:
+        st.button(
+            f"Retry {sweep.failed:,} failed",
+            key=f"retry {sweep.id}",
+            on_click=actions.retry,
+            args=(sweep.id, sweep.name),
+            **control(),
+        )
+    with st.popover("More seeds", icon=":material/add:"):
+        more = st.number_input("More seeds of each configuration", 1, 1_000, 8, key="more_seeds")
+        st.button(
+            f"Train {more} more of each",
+            key=f"more {sweep.id}",
+            on_click=actions.add_seeds,
+            args=(sweep.name, int(more)),
+            **control(),
+        )
+        until = st.text_input(
+            "Or as many as it takes, until",
+            key="until",
+            placeholder="share ± 10 %",
+            help=f"The interval of each configuration's share holds however often one looks. "
+            f"Expected: {EXPECTED}.",
+        )
+        st.button(
+            "Train until then",
+            key=f"until {sweep.id}",
+            on_click=actions.add_seeds_until,
+            args=(sweep.id, sweep.name, until),
+            **control(disabled=not until.strip()),
+        )
+    longer = f"{sweep.name}-{LONGER}"
+    if sweep.state == "done" and not_learned and longer not in data.sweep_names().values():
+        st.button(
+            f"4 times the epochs for {not_learned:,}",
+            key=f"longer {sweep.id}",
+            icon=":material/more_time:",
+            on_click=actions.train_longer,
+            args=(sweep.name, LONGER),
+            **control(
+                f"Trains those that have not learned (right on less than {LEARNED_AT:.0%} of "
+                "trained lengths) with 4 times the epochs, as a sweep beside this one."
+            ),
+        )
+
+
+def _describe(sweep_id: int, note: watching.Note) -> None:
+    """What is written about a sweep, to be changed."""
+    known = sorted({tag for each in data.sweep_notes().values() for tag in each.tags})
+    with st.popover("Title, note, tags", icon=":material/edit:"), st.form(f"note {sweep_id}"):
+        st.text_input("Title", note.title, key=f"title {sweep_id}", **control())
+        st.text_area("Note", note.note, key=f"note_text {sweep_id}", **control())
+        st.multiselect(
+            "Tags",
+            known,
+            default=list(note.tags),
+            key=f"tags {sweep_id}",
+            accept_new_options=True,
+            placeholder="None",
+            **control(),
+        )
+        st.form_submit_button(
+            "Save", on_click=_write, args=(sweep_id,), type="primary", **control()
+        )
+
+
+def _write(sweep_id: int) -> None:
+    title, note, tags = (
+        st.session_state[f"{x} {sweep_id}"] for x in ("title", "note_text", "tags")
+    )
+    actions.describe(sweep_id, title, note, tags)
+
+
+def _archive(sweep_id: int, *, is_archived: bool) -> None:
+    st.button(
+        "Restore from archive" if is_archived else "Archive",
+        key=f"archive {sweep_id}",
+        icon=":material/unarchive:" if is_archived else ":material/archive:",
+        on_click=partial(actions.archive, archived=not is_archived),
+        args=(sweep_id,),
+        **control("An archived sweep is hidden from lists and filters. Nothing is deleted."),
+    )
+
+
+# It refreshes itself, and so may find what the page around it did not.
+@data.explaining()
+def _draw_losses(sweep: SweepProgress) -> None:
+    now = next((x for x in data.progress() if x.id == sweep.id), sweep)
+    # Never remembered while it is trained: new losses raise no revision.
+    of = partial(sections.losses, open_reader()) if now.running else _losses
+    section = of(sweep.id, now.done + now.running)
+    if section.panels:
+        page.render(section, f"losses {sweep.id}")
+    elif now.running:
+        st.caption("Losses appear after the first seconds of training.")
+
+
+def _made_of(sweep: SweepProgress, record: Any) -> None:
+    """Its specification, its protocol in words, and the worker's log, each folded."""
+    with st.expander("Specification", icon=":material/description:"):
+        toml = toml_of(record.spec)
+        st.caption("`seqcls sweep FILE.toml` trains the same models from this file.")
+        file_name = "".join(x if x.isalnum() or x in "-_" else "_" for x in sweep.name)
+        st.download_button("Download TOML", toml, f"{file_name}.toml", on_click="ignore")
+        st.code(toml, language=None, wrap_lines=True, height=min(420, 40 + 24 * toml.count("\n")))
+    words = st.expander(
+        "How its models are trained and tested, in words",
+        on_change="rerun",
+        icon=":material/notes:",
+    )
+    if words.open:
+        with words:
+            _say_protocol(sweep.name)
+    with st.expander("Worker log", icon=":material/terminal:"):
+        log = watching.read_log(open_reader(), sweep.id)
+        if log is None:
+            st.caption("No worker was started for this sweep from a page.")
+        else:
+            st.code(without_folder(log) or "Nothing yet.", language=None, height=240)
+
+
+def _say_protocol(name: str) -> None:
+    try:
+        number = int(st.session_state.get("protocol of", 0))
+        section, names = _protocol(name, number)
+        if len(names) > 1:
+            st.selectbox(
+                "Configuration",
+                range(len(names)),
+                key="protocol of",
+                format_func=lambda place: names[place],
+            )
+        page.say(section.says, answer=False)
+    except SeqclsError as error:
+        st.caption(page.markdown(error_text(error)))

@@ -1,0 +1,309 @@
+"""Tasks and networks as people type them, a list in a line: `(ab|ba)*, even pairs`.
+
+What a specification says in tables stands here in words, for a form has one box for all tasks and
+one for all networks. A task is a name, a regular expression, a formula over letter counts, a
+rewriting, a class of languages or a file; a network is said in the words in which tables name it.
+Each may be followed by settings, as `dyck max_depth=3`. No comma, space or line end within brackets
+or quotation marks parts anything.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any, get_args
+
+from seqcls.config import ABOUT, LanguageClass, RunConfig, default_fields
+from seqcls.errors import ConfigError, SpecError
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import language
+from seqcls.strings.datasets import dataset_of
+from seqcls.tasks import TASKS
+from seqcls.text import OTHER_NAMES, nearest
+from sweeps.api.selecting import value_of
+from sweeps.grid.written_spec import listed_values
+from sweeps.naming import WORDS, say_setting
+
+Fields = dict[str, Any]
+
+MOST_LETTERS = 40
+"""Characters of an alphabet that are said."""
+
+MOST_WORDS = 4
+"""Words of a phrase such as `recurrent encoder-decoder` at most."""
+
+_SETTING = re.compile(r"([A-Za-z_]+)=(?!=)(.*)", re.DOTALL)
+_COMPARISON = re.compile(r"[<>=!]=|[<>%]")
+_EXPRESSION = re.compile(r"[()*+|&?.\[\]{}\\]")
+_SIGNS = r"\\[A-Za-z]|\{[\d,]*\}|[()*+|&?.\[\]{}\\^$\s-]"
+"""What no letter of a regular expression is."""
+
+_KEYWORDS = {"and", "or", "not"}
+_USUAL_ALPHABETS = ("ab", "01", "abc")
+_NUMBER = r"(\d[\d.e-]*)"
+_DASHED = re.compile(r"(\d{1,19})\s*(?:-|\u2013|\.{2,})\s*(\d{1,19})")
+
+_OTHER_PHRASES = {
+    "{} units": "hidden_size", "{} wide": "hidden_size", "{} layers": "num_blocks",
+    "{} layer": "num_blocks", "{} block": "num_blocks", "learning rate {}": "learning_rate",
+}  # fmt: skip
+_OTHER_NAMES = {**OTHER_NAMES, "width": "hidden_size"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One of a list, and what it was taken for."""
+
+    text: str
+    fields: Mapping[str, Any]
+    """Those of a configuration that it says something of."""
+    read_as: str
+    """In words, with its alphabet where it is a task; letters stand between backquotes."""
+
+
+def parts_of(text: str, between: str = ",\n") -> list[str]:
+    """What stands between these signs, but for those within brackets or quotation marks."""
+    depth, quote, parts = 0, "", [""]
+    for sign in text:
+        if quote or sign in "\"'":
+            quote = "" if sign == quote else quote or sign
+        else:
+            depth = max(0, depth + (sign in "([{") - (sign in ")]}"))
+        if sign in between and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts if part.strip()]
+
+
+def tasks_of(text: str, files: Mapping[str, str] | None = None) -> list[Entry]:
+    """The tasks of a list.
+
+    Args:
+        files: the digests of files of strings or automata that may be named.
+
+    Raises:
+        ConfigError: a part is no task; in one line, with the nearest name that is known.
+    """
+    return [_task(part, files or {}) for part in parts_of(text)]
+
+
+def networks_of(text: str) -> list[Entry]:
+    """The networks of a list.
+
+    Raises:
+        ConfigError: a word is no part of a network; likewise.
+    """
+    return [_network(part) for part in parts_of(text)]
+
+
+def _task(part: str, files: Mapping[str, str]) -> Entry:
+    words = parts_of(part, " \t")
+    settings = [word for word in words if _SETTING.fullmatch(word)]
+    words = [word for word in words if word not in settings]
+    alphabet = {}
+    if len(words) > 2 and words[-2] == "over":
+        alphabet = {"alphabet": _unquote(words[-1])}
+        words = words[:-2]
+    said, known = " ".join(words), TASKS
+    named = re.sub(r"[\s-]+", "_", said).lower()
+    kind, fields = "", {"task": named}
+    if _unquote(said) in files:
+        fields = _of_file(files[_unquote(said)])
+    elif named in known:
+        pass
+    elif said in get_args(LanguageClass):
+        fields = {"task": "subregular", "language_class": said}
+    elif "->" in said:
+        kind = "rewriting"
+        pattern, _, replacement = map(str.strip, said.partition("->"))
+        fields = {"task": "rewrite", "pattern": _unquote(pattern)}
+        fields |= {"replacement": _unquote(replacement)}
+    elif _COMPARISON.search(said):
+        kind, fields = "formula", {"task": "counting", "formula": _unquote(said)}
+    elif said != _unquote(said) or _EXPRESSION.search(said):
+        kind, fields = "regular expression", {"task": "regular", "pattern": _unquote(said)}
+    else:
+        hint = nearest(named, [*known, *files])
+        raise ConfigError(f"task {part!r}: {hint} (an expression is written as (ab|ba)* or 'ab')")
+    fields |= alphabet | dict(_setting(x, part, of_network=False) for x in settings)
+    if "alphabet" in TASKS[fields["task"]].reads and "alphabet" not in fields:
+        fields |= _infer_alphabet(fields)
+    try:
+        task = language(fields["task"], default_fields() | fields)
+    except ConfigError as error:
+        raise ConfigError(f"task {part!r}: {error}") from None
+    over = f"over {_list_letters(task.alphabet)}"
+    return Entry(part, fields, f"{kind} {over}" if kind else f"{over}: {task.describe()}")
+
+
+def _list_letters(alphabet: Sequence[str]) -> str:
+    text = alphabet if isinstance(alphabet, str) else " ".join(alphabet)
+    if len(text) <= MOST_LETTERS:
+        return f"`{text}`"
+    return f"{len(alphabet):,} tokens, `{text[:MOST_LETTERS]}` …"
+
+
+def _of_file(digest: str) -> Fields:
+    return {"task": dataset_of(digest).task, "dataset": digest}
+
+
+def _infer_alphabet(fields: Fields) -> Fields:
+    """The letters that an expression or a formula names: with others, where it names only one."""
+    if "formula" in fields:
+        names = re.findall(r"#(\S)|([^\W\d]\w*)", fields["formula"])
+        letters = sorted({one or other for one, other in names} - _KEYWORDS)
+    else:
+        written = fields.get("pattern", "") + re.sub(r"\\\d", "", fields.get("replacement", ""))
+        letters = sorted({*re.sub(_SIGNS, "", written)})
+    if not letters:
+        return {}
+    usual = (x for x in _USUAL_ALPHABETS[: 2 if len(letters) == 1 else 3] if {*letters} <= {*x})
+    return {"alphabet": next(usual, (" " if max(map(len, letters)) > 1 else "").join(letters))}
+
+
+def _network(part: str) -> Entry:
+    fields: Fields = {}
+    words = parts_of(part, " \t")
+    while words:
+        if _SETTING.fullmatch(words[0]):
+            name, value = _setting(words.pop(0), part, of_network=True)
+            fields[name] = value
+            continue
+        for number in range(min(MOST_WORDS, len(words)), 0, -1):
+            phrase = " ".join(words[:number])
+            if (found := _phrase(phrase, part)) is not None:
+                fields |= found
+                words = words[number:]
+                break
+        else:
+            hint = nearest(words[0].lower(), [*MODELS, *POSITIONS])
+            raise ConfigError(f"network {part!r}: {words[0]!r}: {hint} (settings: width=16)")
+    network = str(fields.get("architecture", "transformer"))
+    return Entry(part, fields, ", ".join(say_setting(*x, network) for x in fields.items()))
+
+
+def _phrase(phrase: str, part: str) -> Fields | None:
+    """What some words say of a network; None where they say nothing."""
+    plain = phrase.lower()
+    named = re.sub(r"[\s-]+", "_", plain)
+    for field, known in (("architecture", MODELS), ("positions", POSITIONS)):
+        if named in known:
+            return {field: named}
+    fixed, templates = _phrases()
+    if plain in fixed:
+        field, value = fixed[plain]
+        return {field: value}
+    for template, field in templates:
+        if match := template.fullmatch(plain):
+            return {field: value_of(field, match[1], f"network {part!r}: {phrase}")}
+    return None
+
+
+@lru_cache(maxsize=1)
+def _phrases() -> tuple[dict[str, tuple[str, Any]], list[tuple[re.Pattern[str], str]]]:
+    """What tables call the settings of networks, and those that hold a number."""
+    fixed: dict[str, tuple[str, Any]] = {}
+    templates = dict(_OTHER_PHRASES)
+    for field, words in WORDS.items():
+        if field in ABOUT and ABOUT[field].group in ("Network", "Training"):
+            for value, said in words.items():
+                if "{}" not in said:
+                    fixed.setdefault(said.lower(), (field, value))
+                elif value == "" and said != "{}":
+                    templates[said] = field
+    made = [
+        (re.compile(re.escape(said.lower()).replace(r"\{\}", _NUMBER)), field)
+        for said, field in templates.items()
+    ]
+    return fixed, made
+
+
+def _setting(word: str, part: str, *, of_network: bool) -> tuple[str, Any]:
+    match = _SETTING.fullmatch(word)
+    assert match is not None
+    name, text = match[1].lower(), _unquote(match[2])
+    if of_network or name not in RunConfig.model_fields:
+        name = _OTHER_NAMES.get(name, name)
+    if name not in RunConfig.model_fields:
+        raise ConfigError(f"{part!r}: {name!r}: {nearest(name, list(RunConfig.model_fields))}")
+    return name, value_of(name, text, f"{part!r}: {name}")
+
+
+def _unquote(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def values_of(field: str, text: str) -> list[Any]:
+    """The values of a setting, with commas between; whole numbers may be a range such as `0..7`.
+
+    Raises:
+        ConfigError, SpecError: one of them is none of this setting's.
+    """
+    values: list[Any] = []
+    for part in parts_of(text):
+        listed = listed_values(field, part)
+        each = listed if isinstance(listed, list) else [_unquote(part)]
+        values += [value_of(field, str(one), f"{field}={part}") for one in each]
+    return values
+
+
+def seeds_of(text: str) -> str | list[int]:
+    """Model seeds as a specification has them: `8` means the first eight, `0-9` means `0..9`."""
+    if (number := text.strip()).isdecimal() and 0 < len(number) < 20 and int(number) > 0:
+        return f"0..{int(number) - 1}"
+    if dashed := _DASHED.fullmatch(text.strip()):
+        return f"{dashed[1]}..{dashed[2]}"
+    parts = [part.strip() for part in text.split(",")]
+    if all(part.isdecimal() and len(part) < 20 for part in parts):
+        return [int(part) for part in parts]
+    return text.strip()
+
+
+def spell_task(task: str, settings: Mapping[str, Any]) -> str:
+    """A task with its settings as it is typed."""
+    return " ".join([task.replace("_", " "), *_spell(settings)])
+
+
+def _spell(settings: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in settings.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        plain = re.fullmatch(r"[\w.+-]+", text)
+        quote = "'" if '"' in text else '"'
+        yield f"{name}={text if plain else f'{quote}{text}{quote}'}"
+
+
+def specification(
+    name: str,
+    tasks: Sequence[Entry],
+    networks: Sequence[Entry],
+    seeds: str | list[int],
+    settings: Mapping[str, Sequence[Any]],
+) -> Fields:
+    """What is typed as a table that specifies a sweep: every network on every task, on the base of
+    a small Transformer.
+
+    Args:
+        settings: values that all share; several make a configuration each.
+
+    Raises:
+        SpecError: there is no task or no network.
+    """
+    if not tasks or not networks:
+        missing = "task, as even pairs" if not tasks else "network, as transformer rotary"
+        raise SpecError(f"name at least one {missing}")
+    own = [{**task.fields, **net.fields} for task, net in product(tasks, networks)]
+    named = {field for entry in own for field in entry}
+    every = {field: values[0] for field, values in settings.items() if len(values) == 1}
+    # What one network says for itself, the others have of what all share.
+    own = [{**{x: y for x, y in every.items() if x in named}, **entry} for entry in own]
+    shared = {x: y for x, y in own[0].items() if all(x in z and z[x] == y for z in own)}
+    fixed = {x: y for x, y in every.items() if x not in named} | shared
+    axes = {field: list(values) for field, values in settings.items() if len(values) > 1}
+    several = [{x: y for x, y in entry.items() if x not in shared} for entry in own]
+    made: Fields = {"name": name, "model_seeds": seeds, "base": "small_transformer", "fixed": fixed}
+    made |= {"axes": axes} if axes else {}
+    return made | ({"configurations": several} if len(several) > 1 else {})

@@ -1,0 +1,240 @@
+"""Sweeps as they are watched: what each came to, what is written about it, losses, its protocol."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from sqlalchemy import ColumnElement, Connection, Select, select
+
+from seqcls.config import are_imported
+from seqcls.errors import SeqclsError
+from seqcls.problem import missing_plugin, resolve
+from sweeps.api.protocols import protocols
+from sweeps.records import read_rows
+from sweeps.results import OutcomeCounts, describe_counts
+from sweeps.store.database import Store
+from sweeps.store.reads import queries, sweep_queries
+from sweeps.store.reads.overview import dataset_names as dataset_names
+from sweeps.store.reads.queries import names_of
+from sweeps.store.reads.stored import texts_of
+from sweeps.store.reads.sweep_queries import failures as failures
+from sweeps.store.reads.sweep_queries import specifications as specifications
+from sweeps.store.reads.sweep_queries import sweep_names as sweep_names
+from sweeps.store.reads.sweep_queries import sweep_record as sweep_record
+from sweeps.store.reads.workers import dead_workers
+from sweeps.store.statements import frame, one_of, read
+from sweeps.store.tables import Run, RunState, Sweep, SweepRun
+from sweeps.store.tables import SweepState as SweepState
+from sweeps.work.logs import read_log as read_log
+from sweeps.work.progress import counts
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is written about a sweep."""
+
+    title: str = ""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    archived_at: str | None = None
+    """When it was archived, UTC in ISO 8601; None where it is not."""
+
+
+def notes(store: Store) -> dict[int, Note]:
+    """The note of each sweep that has one, by its id."""
+    columns = (Sweep.id, Sweep.title, Sweep.note, Sweep.tags, Sweep.archived_at)
+    with store.read() as connection:
+        rows = connection.execute(select(*columns).order_by(Sweep.id)).all()
+    every = {row.id: Note(row.title, row.note, tuple(json.loads(row.tags)), row[4]) for row in rows}
+    return {sweep_id: note for sweep_id, note in every.items() if note != Note()}
+
+
+def sweeps(store: Store) -> pd.DataFrame:
+    """Every sweep and what came of it, the newest first.
+
+    Returns:
+        sweep (its name), title, tags (with commas between), models (all that it asks for), result
+        (how many learned, and how many of these generalize, in words), submitted (the day, UTC),
+        state, done and failed (models), archived, sweep_id.
+    """
+    outcomes, written = sweep_queries.sweep_outcomes(store), notes(store)
+    with store.read() as connection:
+        days = dict(connection.execute(select(Sweep.id, Sweep.created_at)).all())
+    rows = []
+    for each in reversed(counts(store)):
+        note, said = written.get(each.id, Note()), "no model is finished yet"
+        if (own := outcomes.get(each.id)) is not None:
+            judged = (own.judged, own.learned, own.judged_beyond, own.generalize)
+            so_far = "so far " * (each.state != SweepState.DONE)
+            said = so_far + describe_counts(OutcomeCounts(each.done, *judged), "")
+        said += "; stopped" * (each.state == SweepState.STOPPED)
+        rows.append(
+            {
+                "sweep": each.name,
+                "title": note.title,
+                "tags": ", ".join(note.tags),
+                "models": each.total,
+                "result": said[0].upper() + said[1:],
+                "submitted": str(days[each.id])[:10],
+                "state": str(each.state),
+                "done": each.done,
+                "failed": each.failed,
+                "archived": note.archived_at is not None,
+                "sweep_id": each.id,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def is_trained_here(submitted: str) -> bool:
+    """Whether a sweep's models are trained here, and none was imported.
+
+    Args:
+        submitted: its specification, as it is stored.
+    """
+    asked = json.loads(submitted)
+    return "model_seeds" in asked and not are_imported(asked.get("fixed", {}))
+
+
+def protocol_of_sweep(store: Store, sweep: str, number: int) -> tuple[list[str], list[str]]:
+    """How one configuration of a sweep is trained and tested, in words, and what all are called.
+
+    Args:
+        number: which of them, in their order, from 0.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    sweep_id = sweep_queries.find_sweep(store, sweep)
+    query = select(Run.id, Run.config_id).join(SweepRun, SweepRun.run_id == Run.id)
+    runs = frame(store, query.where(SweepRun.sweep_id == sweep_id).order_by(Run.config_id, Run.id))
+    ids = runs["config_id"].drop_duplicates().tolist()
+    if not ids:
+        return [], []
+    config_id = ids[min(number, len(ids) - 1)]
+    try:
+        said = protocols(store, config_id, runs.loc[runs["config_id"] == config_id, "id"].tolist())
+    except SeqclsError as error:  # Of a package that is not here nothing is known.
+        said = [str(error)]
+    return said, [*names_of(store, ids).values()]
+
+
+# Losses by epoch of a sweep's models, which a page shows while more are trained.
+
+LOOKED_AT = 1_000
+"""Newest models of a sweep among which those that are read are chosen."""
+
+MOST_EPOCHS = 200
+"""The most epochs of a model, evenly apart, and its last: no chart shows more of a line."""
+
+
+def losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
+    """The validation losses of a sweep's newest models, finished and in training.
+
+    Workers store those of models in training every few seconds without raising a revision, so a
+    remembered answer is old.
+
+    Args:
+        configs: configurations at most, those with the newest models.
+        models: models in either state at most, equally many of each configuration.
+
+    Returns:
+        run_id, config_id, configuration (its name), model_seed, state (`finished`, `in training` or
+        `worker died`), epoch, loss (a mean over the strings, in nats). Of models that need a
+        package that is not installed here there is no row.
+    """
+    # Models in training are read first: one that finishes in between is then in both, not in
+    # neither.
+    training = losses_in_training(store, sweep_id, configs, models)
+    died = training.pop("is_orphaned").map({False: "in training", True: "worker died"})
+    finished = newest_losses(store, sweep_id, configs, models).assign(state="finished")
+    finished = finished[~finished["run_id"].isin(training["run_id"])]
+    both = pd.concat([x for x in (training.assign(state=died), finished) if len(x)] or [finished])
+    shown = queries.configs(store, both["config_id"].drop_duplicates().head(configs).tolist())
+    strings = {
+        config_id: resolve(config).validation.epoch_size
+        for config_id, config in shown.items()
+        if missing_plugin(config) is None
+    }
+    both = both[both["config_id"].isin(strings)]
+    named = names_of(store, [*strings]) if strings else {}
+    per_string = both.pop("validation_loss") / both["config_id"].map(strings)
+    return both.assign(loss=per_string, configuration=both["config_id"].map(named))
+
+
+def newest_losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
+    """The validation losses of a sweep's newest finished models.
+
+    Args:
+        configs: configurations at most, those with the newest models.
+        models: models at most, equally many of each configuration at most.
+
+    Returns:
+        run_id, config_id, model_seed, epoch, validation_loss (a sum over the strings, in nats), in
+        the order of configurations, seeds and epochs.
+    """
+    newest = (
+        _members(sweep_id, Run.state == RunState.DONE)
+        .order_by(Run.finished_at.desc(), Run.id.desc())
+        .limit(LOOKED_AT)
+    )
+    with store.read() as connection:
+        found = _first_models(read(connection, newest), configs, models)
+        return _with_losses(connection, found)
+
+
+def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
+    """The validation losses so far of models in training, those that began first.
+
+    Args:
+        models: models at most, equally many of each configuration at most.
+
+    Returns:
+        As `newest_losses`, and is_orphaned, true where the worker is dead: such losses stay as they
+        are until another takes the run, and begins anew.
+    """
+    training = (
+        _members(sweep_id, Run.state == RunState.RUNNING, Run.losses.is_not(None))
+        .order_by(Run.started_at, Run.id)
+        .limit(LOOKED_AT)
+    )
+    dead = dead_workers(store)
+    with store.read() as connection:
+        runs = _first_models(read(connection, training), configs, models)
+        orphaned = select(Run.id).where(Run.worker_id.in_(dead), one_of(Run.id, runs["run_id"]))
+        left = set(connection.scalars(orphaned)) if dead else set()
+        found = _with_losses(connection, runs)
+    return found.assign(is_orphaned=found["run_id"].isin(left))
+
+
+def _members(sweep_id: int, *conditions: ColumnElement[bool]) -> Select[*tuple[int, int, int]]:
+    return (
+        select(Run.id.label("run_id"), Run.config_id, Run.model_seed)
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .where(SweepRun.sweep_id == sweep_id, *conditions)
+    )
+
+
+def _first_models(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame:
+    chosen: Sequence[int] = runs["config_id"].drop_duplicates().head(configs).tolist()
+    rows = runs[runs["config_id"].isin(chosen)]
+    return rows.groupby("config_id").head(max(1, models // max(1, len(chosen))))
+
+
+def _with_losses(connection: Connection, runs: pd.DataFrame) -> pd.DataFrame:
+    by_run = {
+        run_id: read_rows(text) for run_id, text in texts_of(connection, runs["run_id"], "losses")
+    }
+    lasts = {rows[-1][0] for rows in by_run.values() if rows}
+    step = max(1, -(-max(lasts, default=0) // MOST_EPOCHS))
+    shown = {*range(1, max(lasts, default=0) + 1, step), *lasts}
+    rows = [
+        (run_id, epoch, validation)
+        for run_id, epochs in by_run.items()
+        for epoch, _, validation in epochs
+        if epoch in shown
+    ]
+    table = pd.DataFrame(rows, columns=["run_id", "epoch", "validation_loss"])
+    merged = runs.merge(table.astype({"validation_loss": float}), on="run_id")
+    return merged.sort_values(["config_id", "model_seed", "epoch"], ignore_index=True)

@@ -1,0 +1,182 @@
+"""Tasks and networks typed as lists: which configurations are made of them, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from dashboard.words.languages import family_example, shortest_strings
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError, SpecError
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import configuration, resolve
+from seqcls.strings.datasets import remember
+from seqcls.tasks import TASKS
+from seqcls.tasks.regular import Regular
+from sweeps.api import typed
+from sweeps.datasets import read_dataset
+from sweeps.grid.spec import parse_spec
+from sweeps.naming import name_configurations
+from tests.tasks import LANGUAGES
+
+LENGTHS = {"train_max_length": [20], "test_max_length": [100]}
+
+
+def made(
+    tasks: str, networks: str = "transformer", settings: dict[str, list[Any]] | None = None
+) -> list[RunConfig]:
+    """The configurations that a form of these lists trains."""
+    entries = typed.tasks_of(tasks), typed.networks_of(networks)
+    table = typed.specification("s", *entries, typed.seeds_of("8"), LENGTHS | (settings or {}))
+    spec = parse_spec(table)
+    assert spec.num_runs() == 8 * len(list(spec.configs()))
+    return list(spec.configs())
+
+
+def test_two_tasks_and_three_networks_are_six_configurations_of_a_small_transformer() -> None:
+    configs = made("(ab|ba)*, even pairs", "transformer none, transformer rotary, lstm")
+    told = {(x.task, x.pattern, x.architecture, x.positions, x.readout) for x in configs}
+    assert told == {
+        (task, pattern, architecture, positions, readout)
+        for task, pattern in (("regular", "(ab|ba)*"), ("even_pairs", ""))
+        for architecture, positions, readout in (
+            ("transformer", "none", "first"), ("transformer", "rotary", "first"),
+            ("lstm", "none", "last"),
+        )
+    }  # fmt: skip
+    lengths = {(x.train_max_length, x.validation_max_length, x.test_max_length) for x in configs}
+    assert lengths == {(20, 20, 100)}
+
+
+TASKS_TYPED: dict[str, dict[str, Any]] = {
+    "even pairs": {"task": "even_pairs"},
+    "Even-Pairs": {"task": "even_pairs"},
+    "(a|b)*abb": {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*abb"},
+    "[ab]{2,3}c*": {"task": "regular", "alphabet": "abc", "pattern": "[ab]{2,3}c*"},
+    "(0,1)*": {"task": "regular", "alphabet": ",01", "pattern": "(0,1)*"},
+    "(ab)* over abc": {"task": "regular", "alphabet": "abc", "pattern": "(ab)*"},
+    "1*": {"task": "regular", "alphabet": "01", "pattern": "1*"},
+    '"ab"': {"task": "regular", "alphabet": "ab", "pattern": "ab"},
+    "a > b": {"task": "counting", "alphabet": "ab", "formula": "a > b"},
+    "a == b and c <= 3": {"task": "counting", "alphabet": "abc", "formula": "a == b and c <= 3"},
+    "push > pop": {"task": "counting", "alphabet": "pop push", "formula": "push > pop"},
+    'counting alphabet="push pop" formula="push > pop"': {
+        "task": "counting", "alphabet": "push pop", "formula": "push > pop"
+    },
+    "ab -> b": {"task": "rewrite", "alphabet": "ab", "pattern": "ab", "replacement": "b"},
+    r"(a)b -> \1": {"task": "rewrite", "alphabet": "ab", "pattern": "(a)b", "replacement": r"\1"},
+    "SL width=3": {"task": "subregular", "language_class": "SL", "width": 3},
+    "dyck max_depth=3 bracket_types=2": {"task": "dyck", "max_depth": 3, "bracket_types": 2},
+    "parity answers=prefixes": {"task": "parity", "answers": "prefixes"},
+    "copy num_tokens=3": {"task": "copy", "num_tokens": 3},
+    "paragraph": {"task": "paragraph"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TASKS_TYPED)
+def test_a_task_is_read_as_people_write_it(text: str) -> None:
+    (entry,) = typed.tasks_of(text)
+    assert entry.fields == TASKS_TYPED[text]
+    assert "over `" in entry.read_as
+
+
+def test_no_comma_within_brackets_or_quotation_marks_parts_anything() -> None:
+    parts = typed.parts_of('(a,b)*, "x, y"\n[ab]{1,2},, even pairs ,')
+    assert parts == ["(a,b)*", '"x, y"', "[ab]{1,2}", "even pairs"]
+
+
+def test_every_task_can_be_typed_with_what_it_needs() -> None:
+    needed = {
+        "counting": {"alphabet": "push pop", "formula": "push > pop"},
+        "regular": {"alphabet": "ab", "pattern": "(ab)*"},
+        "rewrite": {"alphabet": "ab", "pattern": "ab", "replacement": "b"},
+    }
+    for task in TASKS.usable(list(TASKS)):
+        if "dataset" not in TASKS[task].reads:
+            own = needed.get(task, {})
+            (entry,) = typed.tasks_of(typed.spell_task(task, own))
+            assert entry.fields == {"task": task, **own}
+
+
+def test_a_network_is_said_in_the_words_in_which_tables_name_it() -> None:
+    for architecture in MODELS.usable(list(MODELS)):
+        (entry,) = typed.networks_of(architecture.replace("_", " "))
+        assert entry.fields == {"architecture": architecture}
+    for positions in POSITIONS.usable(list(POSITIONS)):
+        (entry,) = typed.networks_of(f"transformer {positions}")
+        assert entry.fields["positions"] == positions
+    lists = "transformer ALiBi 1 block width 16, transformer rotary 1 head, Gated DeltaNet, "
+    configs = made("parity", f"{lists} lstm 64 units 2 layers, transformer causal lr=0.01")
+    named = name_configurations(dict(enumerate(configs)))
+    for number, name in named.items():
+        (entry,) = typed.networks_of(name.replace(",", ""))
+        said = {x: y for x, y in entry.fields.items() if getattr(configs[number], x) != y}
+        assert not said, name
+
+
+def test_what_means_nothing_is_refused_in_one_line_with_the_nearest_that_is_known() -> None:
+    refused = {
+        "even pears": "did you mean 'even_pairs'?",
+        "dyck max_dept=3": "did you mean 'max_depth'?",
+        "dyck max_depth=x": "expected a valid integer",
+        "(ab": "a parenthesis is not closed",
+        "a >= = b": "formula='a >= = b'",
+        "regular": "alphabet=''",
+    }
+    for text, reason in refused.items():
+        with pytest.raises(ConfigError) as caught:
+            typed.tasks_of(text)
+        assert reason in str(caught.value), text
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ConfigError, match="did you mean 'transformer'"):
+        typed.networks_of("trasformer rotary")
+    with pytest.raises(ConfigError, match="did you mean 'rotary'"):
+        typed.networks_of("transformer rotory")
+    with pytest.raises(SpecError, match="name at least one task"):
+        made(" , ")
+    with pytest.raises(SpecError, match="name at least one network"):
+        made("parity", "")
+
+
+def test_settings_that_all_share_vary_or_stay_and_a_network_has_its_own() -> None:
+    varied: dict[str, list[Any]] = {"hidden_size": [16], "learning_rate": [0.01, 0.02]}
+    configs = made("parity", "transformer, lstm width=64", varied)
+    told = {(x.architecture, x.hidden_size, x.learning_rate) for x in configs}
+    assert told == {
+        *(("transformer", 16, x) for x in (0.01, 0.02)), *(("lstm", 64, x) for x in (0.01, 0.02))
+    }  # fmt: skip
+
+
+def test_values_and_seeds_are_understood_as_people_write_them() -> None:
+    seeds = {"0-9": "0..9", "0..9": "0..9", " 3 ": "0..2", "3..3": "3..3", "1, 5,7": [1, 5, 7]}
+    assert {text: typed.seeds_of(text) for text in seeds} == seeds
+    assert typed.values_of("hidden_size", "2, 4,8") == [2, 4, 8]
+    assert typed.values_of("language_seed", "9, 2..4") == [9, 2, 3, 4]
+    assert typed.values_of("train_lengths", "[[8, 0.2], [40, 1.0]]") == ["[[8, 0.2], [40, 1.0]]"]
+    with pytest.raises(SpecError, match="at most 100,000"):
+        typed.values_of("language_seed", "0..1000000")
+    with pytest.raises(ConfigError, match="hidden_size=x: expected"):
+        typed.values_of("hidden_size", "2, x")
+
+
+def test_a_file_is_named_as_it_is_called(tmp_path: Any) -> None:
+    path = tmp_path / "own strings.csv"
+    path.write_text("tokens,label\nab,1\nba,0\naab,1\n")
+    digest = remember(read_dataset(path))
+    for text in ('"own strings.csv"', "own strings.csv"):
+        (entry,) = typed.tasks_of(text, {"own strings.csv": digest})
+        assert entry.fields == {"task": "file", "dataset": digest}
+
+
+FAMILIES = {"copy": "a{n}", "write_flip_flop": "<w0>{n}r", "associative_recall": "<b1>{n}b"}
+
+
+def test_the_shortest_strings_and_a_family_of_a_task_are_shown() -> None:
+    for name in sorted(set(LANGUAGES) - {"regular", "counting"}):
+        assert all(shortest_strings(resolve(configuration({"task": name})).task)), name
+    assert shortest_strings(resolve(configuration({"task": "dyck"})).task)[0][:2] == ("", "()")
+    every = tuple("a" * length for length in range(6))
+    assert shortest_strings(Regular("a", "a*")) == (every, ())
+    assert shortest_strings(Regular("a", "a{100}"))[0] == ("a" * 100,)
+    shown = {name: family_example(resolve(configuration({"task": name})).task) for name in FAMILIES}
+    assert shown == FAMILIES
