@@ -49,6 +49,9 @@ def draw() -> None:
     st.set_page_config(page_title=f"{shown.title} · seqcls", layout="wide")
     st.html(layout.STYLE if shown.title == "Model" else style.CSS)
     limit_reads(data.PAGE_SECONDS)
+    if shown.url_path in old_addresses.PATHS:
+        # Before any widget takes the parameters of its link.
+        shown.run()
     with data.at_one_moment(), data.explaining():
         unknown: list[str] = []
         # The page says what is the case; a new sweep needs no database.

@@ -1,6 +1,6 @@
 """Addresses of earlier versions lead to the pages that answer the same now."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
@@ -8,19 +8,6 @@ from dashboard import page
 from sweeps.results import Outcome
 
 Query = Mapping[str, Sequence[str]]
-
-
-def pages() -> list[st.Page]:
-    """Pages that are no longer in the navigation, each of which leads on."""
-    return [
-        st.Page(function, title=title, url_path=path, visibility="hidden")
-        for path, (title, function) in {
-            "compare": ("Compare", _compare),
-            "compare_two": ("Compare two", _compare_two),
-            "map": ("Map", _map),
-            "failing": ("Failing models", _failing),
-        }.items()
-    ]
 
 
 def _given() -> dict[str, list[str]]:
@@ -86,3 +73,20 @@ def _failing() -> None:
         query = {"run": run[0], **({"string": given["string"][0]} if "string" in given else {})}
         st.switch_page(page.MODEL, query_params=query)
     st.switch_page(page.FAILURES, query_params=given)
+
+
+PATHS: dict[str, tuple[str, Callable[[], None]]] = {
+    "compare": ("Compare", _compare),
+    "compare_two": ("Compare two", _compare_two),
+    "map": ("Map", _map),
+    "failing": ("Failing models", _failing),
+}
+"""What was at each path, and what leads on."""
+
+
+def pages() -> list[st.Page]:
+    """Pages that are no longer in the navigation."""
+    return [
+        st.Page(function, title=title, url_path=path, visibility="hidden")
+        for path, (title, function) in PATHS.items()
+    ]
