@@ -296,20 +296,6 @@ def _select_rows(
     return [row for row in selected["selection"]["rows"] if row < len(frame)]
 
 
-def open_clicked(event: Any, param: str) -> None:
-    """Goes to the model that was clicked on a chart, if one was.
-
-    Args:
-        event: what the chart returned.
-        param: the chart's selection, whose points have a run_id.
-    """
-    points = event["selection"].get(param) or []
-    # Of a median there is no model.
-    if points and points[0].get("run_id") is not None:
-        st.session_state[SWITCHED] = True
-        st.switch_page(MODEL_PAGE, query_params={"run": str(points[0]["run_id"])})
-
-
 def to_compare(settings: Mapping[str, Any], sweeps: Sequence[str] = ()) -> None:
     """Goes to the page Compare, filtered by these and by what is filtered already.
 
@@ -349,17 +335,3 @@ def to_model(run_id: int, label: str, **query: str) -> None:
     """A link to the page that looks inside a model, at what the query names."""
     wanted = {"run": str(run_id), **query}
     st.page_link(MODEL_PAGE, label=label, icon=":material/search:", query_params=wanted)
-
-
-def to_compare_two(param: str, ids: Sequence[int], label: str) -> None:
-    """A link to the page that compares two.
-
-    Args:
-        param: what the numbers are: config or run.
-        ids: one or both; of one, another to compare it with is chosen.
-        label: what is clicked.
-    """
-    wanted = {param: [str(x) for x in ids]}
-    st.page_link(
-        COMPARE_TWO_PAGE, label=label, icon=":material/compare_arrows:", query_params=wanted
-    )

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
-import pandas as pd
 
 from dashboard.charts.colors import FALSE_NEGATIVE
 
@@ -89,27 +88,3 @@ SETTINGS = "settings"
 
 Named = Sequence[str] | Mapping[str, str]
 """Names of configurations; with the settings of each, which tooltips say."""
-
-
-def naming_tooltips(names: Named) -> list[alt.Tooltip]:
-    """A configuration's name, and its settings where they are known."""
-    told = [alt.Tooltip(f"{SETTINGS}:N", title="Not as usual")] * isinstance(names, Mapping)
-    return [alt.Tooltip(f"{NAMED}:N", title="Configuration"), *told]
-
-
-def chart_with_names(frame: pd.DataFrame, names: Named) -> alt.Chart:
-    """A chart of a frame whose column `configuration` holds some of these names.
-
-    The names of settings are long, and with each of thousands of rows they would be most of what
-    is sent.
-    """
-    told = names if isinstance(names, Mapping) else dict.fromkeys(names, "")
-    places = pd.Index(list(told)).get_indexer(pd.Index(frame[NAMED].astype(str)))
-    numbered = frame.drop(columns=NAMED).assign(**{NUMBER: places})
-    # Looked up: as an expression, the list of names would be gone through for every row.
-    table = pd.DataFrame(
-        {NUMBER: range(len(told)), NAMED: list(told), SETTINGS: list(told.values())}
-    )
-    return alt.Chart(numbered).transform_lookup(
-        lookup=NUMBER, from_=alt.LookupData(data=table, key=NUMBER, fields=[NAMED, SETTINGS])
-    )

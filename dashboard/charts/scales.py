@@ -13,8 +13,6 @@ from dashboard.charts.colors import (
     FALSE_NEGATIVE,
     FALSE_POSITIVE,
     GREY,
-    HATCH,
-    MODEL_OUTCOMES,
     REPEATS,
     STOPPED_EARLY,
     WENT_ON,
@@ -23,7 +21,6 @@ from dashboard.charts.colors import (
     colors_of,
 )
 from sweeps.api.old_pages.reading import NO_ANSWER
-from sweeps.results import Outcome
 
 KIND_COLORS = {"false positive": FALSE_POSITIVE, "false negative": FALSE_NEGATIVE}
 
@@ -70,7 +67,6 @@ def title_params(
 
 LABEL_WIDTH = 245
 """Pixels of a name beside a chart; its tooltips have what is longer as a whole."""
-LABEL_LINE_HEIGHT = 14
 BLANK = "\N{NO-BREAK SPACE}"
 """The label of a row of nothing, which parts two groups; as many as its number, since a name has
 one row."""
@@ -132,23 +128,6 @@ def class_color(
         scale=alt.Scale(domain=list(colors), range=list(colors.values())),
         legend=alt.Legend(**{"orient": "top", **legend}),
     )
-
-
-def model_outcome_color(field: str = "outcome", **legend: Any) -> alt.Color:
-    """What a model came to in its color, in every chart the same; legends as of `class_color`."""
-    colors = {outcome.value: color for outcome, color in MODEL_OUTCOMES.items()}
-    return class_color(field, colors, "Outcome", **legend)
-
-
-def model_outcome_dash(field: str = "outcome") -> alt.StrokeDash:
-    """The dashes of models that have not learned: all others are drawn solid.
-
-    Of bars, whose dashes run around them, thick rules make hatched ones: `mark_rule(strokeWidth=18,
-    strokeCap="butt")` from `x` to `x2`.
-    """
-    dashes = [HATCH if x == Outcome.NOT_LEARNED else (1, 0) for x in MODEL_OUTCOMES]
-    scale = alt.Scale(domain=[outcome.value for outcome in MODEL_OUTCOMES], range=dashes)
-    return alt.StrokeDash(f"{field}:N", scale=scale, legend=None)
 
 
 # Between powers of ten, lines and ticks of a logarithmic axis are too many to be read.

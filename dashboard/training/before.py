@@ -32,13 +32,13 @@ from sweeps.naming import name_configurations
 
 add_columns(
     {
-        "kind": Column("Drawn as", width=110),
-        "target": Column("Target", "string", width=300),
-        "reader": Column("Right by", width=300),
-        "within": Column("Trained lengths", "percent", width=120),
-        "beyond": Column("Longer", "percent", width=120),
-        "obstacle": Column("Not fitted because", width=400),
-        "says": Column("What theory says", width=820),
+        "look_kind": Column("Drawn as", width=110),
+        "look_target": Column("Target", "string", width=300),
+        "look_reader": Column("Right by", width=300),
+        "look_within": Column("Trained lengths", "percent", width=120),
+        "look_beyond": Column("Longer", "percent", width=120),
+        "look_obstacle": Column("Not fitted because", width=400),
+        "look_says": Column("What theory says", width=820),
     }
 )
 add_sentences(
@@ -149,11 +149,12 @@ def strings(problem: Problem, part: str) -> Section:
     if (reason := overlaps.near_obstacle(problem)) is not None:
         says.append(f"{reason[0].upper()}{reason[1:]}.")
     shown = [
-        of_kind.first.assign(kind=of_kind.kind or "input").sort_values("length", kind="stable")
+        of_kind.first.assign(look_kind=of_kind.kind or "input").sort_values("length", kind="stable")
         for of_kind in looked.kinds
     ]
     table = pd.concat(shown, ignore_index=True) if shown else pd.DataFrame()
-    table = table.drop(columns=["label"], errors="ignore").replace({"string": {"": EMPTY}})
+    table = table.drop(columns=["label", "kind"], errors="ignore").replace({"string": {"": EMPTY}})
+    table = table.rename(columns={"target": "look_target"})
     return Section("", tuple(says), table)
 
 
@@ -163,7 +164,10 @@ def theory(key: offer.Submitted) -> Section:
     some = dict(islice(every.items(), MOST_CONFIGURATIONS))
     named = name_configurations(some)
     rows = [
-        {"configuration": named[n], "says": theory_of(x.changed | {"task": x.task}).first.sentence}
+        {
+            "configuration": named[n],
+            "look_says": theory_of(x.changed | {"task": x.task}).first.sentence,
+        }
         for n, x in some.items()
     ]
     return Section("", (say("theory_of", n=len(some), of=len(every)),), pd.DataFrame(rows))
@@ -219,17 +223,17 @@ def shortcuts(made: TestReached | SeqclsError) -> Section:
     rows = pd.DataFrame(
         [
             {
-                "reader": READERS[x.reader],
-                "within": x.within,
-                "beyond": x.beyond,
-                "obstacle": x.reason,
+                "look_reader": READERS[x.reader],
+                "look_within": x.within,
+                "look_beyond": x.beyond,
+                "look_obstacle": x.reason,
             }
             for x in made.readers
         ]
     )
     told: Sequence[str] = [f"{made.advice}."] if made.advice else []
     if not told and not rows.empty:
-        for place, where in (("within", "trained"), ("beyond", "longer")):
+        for place, where in (("look_within", "trained"), ("look_beyond", "longer")):
             best = rows[place].astype(float).max()
             if pd.notna(best):
                 told = [*told, say("shortcuts_reach", most=f"{best:.1%}", where=where)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard import data, page
 from dashboard.text import error_text
@@ -18,6 +19,10 @@ from sweeps.grid.spec import spec_as_written
 TASKS, NETWORKS = "tasks", "networks"
 TRAINED, TESTED, SEEDS, NAME = "trained_to", "tested_to", "model_seeds", "sweep_name"
 START, EDITS, TEXT = "start", "edits", "toml"
+PLACE = "page of the form"
+KEPT = "typed for a new sweep"
+"""Where the session keeps what the boxes held on the last page."""
+
 SHORT = "short form"
 """Whether the short form in the sidebar is open."""
 
@@ -51,6 +56,7 @@ def lists(*, in_short: bool = False) -> tuple[list[Entry] | None, list[Entry] | 
     Args:
         in_short: whether what networks were read as stands in one line.
     """
+    _take_over()
     known = files()
     return (
         _list("Tasks", TASKS, lambda text: typed.tasks_of(text, known)),
@@ -73,9 +79,7 @@ def uploads() -> dict[str, str]:
 def _list(
     label: str, key: str, read: Callable[[str], list[Entry]], between: str = "  \n"
 ) -> list[Entry] | None:
-    text = st.text_area(
-        label, FIRST[key], key=key, height=68, persist_state="session", help=HELP[key]
-    )
+    text = keep(st.text_area, label, key, FIRST[key], height=68, help=HELP[key])
     try:
         entries = read(text or "")
     except SeqclsError as error:
@@ -96,15 +100,39 @@ def _plain(text: str) -> str:
 def numbers(*, with_name: bool) -> tuple[int, int, str, str]:
     """Draws the lengths, the seeds and the name: trained to, tested to, seeds, name."""
     columns = st.columns([2, 2, 2, 3] if with_name else 3)
-    kept: dict[str, Any] = {"persist_state": "session"}
-    trained = columns[0].number_input("Trained to", 1, 10_000, 20, key=TRAINED, **kept)
-    tested = columns[1].number_input("Tested to", 1, 10_000, 100, key=TESTED, **kept)
+    limits = {"min_value": 1, "max_value": 10_000}
+    trained = keep(columns[0].number_input, "Trained to", TRAINED, 20, **limits)
+    tested = keep(columns[1].number_input, "Tested to", TESTED, 100, **limits)
     help_text = "How many, as 8; a range, as 0..31; or a list, as 1, 5, 7."
-    seeds = columns[2].text_input("Seeds", "8", key=SEEDS, help=help_text, **kept)
+    seeds = keep(columns[2].text_input, "Seeds", SEEDS, "8", help=help_text)
     free, name = free_name(), ""
     if with_name:
-        name = columns[3].text_input("Name", key=NAME, placeholder=free, **kept) or ""
+        name = keep(columns[3].text_input, "Name", NAME, "", placeholder=free) or ""
     return int(trained), int(tested), seeds or "8", name.strip() or free
+
+
+def _take_over() -> None:
+    """Puts into the boxes what they held on the page before."""
+    state, context = st.session_state, get_script_run_ctx()
+    page_shown = None if context is None else context.page_script_hash
+    if state.get(PLACE) != page_shown:
+        state[PLACE] = page_shown
+        state.update(state.get(KEPT, {}))
+
+
+def keep(box: Callable[..., Any], label: str, key: str, usual: Any, **given: Any) -> Any:
+    """Draws a box that holds what was typed on another page; Streamlit keeps that of no popover.
+
+    Args:
+        box: what draws it.
+        usual: what it holds at first.
+        given: to the box.
+    """
+    kept: dict[str, Any] = st.session_state.setdefault(KEPT, {})
+    if key not in st.session_state:
+        st.session_state[key] = kept.get(key, usual)
+    kept[key] = value = box(label, key=key, **given)
+    return value
 
 
 def free_name(name: str = "sweep 1") -> str:

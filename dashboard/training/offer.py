@@ -99,7 +99,7 @@ def _launch(specs: Sequence[SweepSpec], token: str) -> None:
     st.session_state[TOKEN] = uuid.uuid4().hex
     if launched:
         st.session_state[LAUNCHED] = specs[-1].name
-        st.session_state[form.NAME] = ""
+        st.session_state[form.NAME] = st.session_state[form.KEPT][form.NAME] = ""
         st.session_state[form.SHORT] = False
 
 

@@ -17,8 +17,8 @@ add_columns(
         "tags": Column("Tags", width=110),
         "result": Column("What came of it", width=390),
         "submitted": Column("Submitted", help="The day, in UTC.", width=95),
-        "failed": Column("Training failed", "whole", width=110),
-        "reason": Column("Reason", width=480),
+        "training_failed": Column("Training failed", "whole", width=110),
+        "why_failed": Column("Reason", width=480),
         "attempt": Column("Attempt", "whole", width=75),
         "run_id": Column("Run", "whole", width=70),
         "at": Column("When (UTC)", width=170),
@@ -57,7 +57,7 @@ def sweeps(store: Store, archived: bool = False) -> Section:
     Args:
         archived: whether those that are archived are listed, too.
     """
-    table = watching.sweeps(store)
+    table = watching.sweeps(store).rename(columns={"failed": "training_failed"})
     if table.empty:
         return Section("", (say("no_sweep"),))
     if not archived:
@@ -66,10 +66,11 @@ def sweeps(store: Store, archived: bool = False) -> Section:
         return Section("", (say("all_archived"),))
     going_on = int((table["state"] == SweepState.RUNNING).sum())
     now = say("trained_now", n=going_on) if going_on else say("nothing_trained")
-    shown = ["sweep", "result", "models", "failed", "title", "tags", "submitted"]
+    shown = ["sweep", "result", "models", "training_failed", "title", "tags", "submitted"]
     # What no sweep has, has no column.
-    absent = [x for x in ("title", "tags", "failed") if not table[x].astype(bool).any()]
-    table = table.assign(failed=table["failed"].where(table["failed"] > 0))
+    absent = [x for x in ("title", "tags", "training_failed") if not table[x].astype(bool).any()]
+    failed = table["training_failed"]
+    table = table.assign(training_failed=failed.where(failed > 0))
     table = table[[x for x in shown if x not in absent]]
     return Section("", (now, say("select_sweep")), table, opens="sweep")
 
@@ -77,7 +78,7 @@ def sweeps(store: Store, archived: bool = False) -> Section:
 def failures(store: Store, sweep_id: int) -> Section:
     """Every attempt to train a model of a sweep that failed, the latest first."""
     found = watching.failures(store, sweep_id, MOST_FAILURES)
-    table = found.rename(columns={"state": "now", "model_seed": "seed"})
+    table = found.rename(columns={"state": "now", "model_seed": "seed", "reason": "why_failed"})
     return Section("What failed in training", table=table if len(table) else None)
 
 

@@ -11,14 +11,12 @@ from streamlit.column_config import NumberColumn, TextColumn
 
 from dashboard import data
 from dashboard.text import verbatim
-from dashboard.words import outcomes
 from seqcls import kinds
 from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.kinds import ACCURACY, KINDS, MISCLASSIFIED, Kind, Measure, Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api.old_pages import reading
 from sweeps.api.presentation import ANY_WORDS
-from sweeps.results import BORDER_SHARES, LEARNED_AT
 
 ANY_ACCURACY = Measure(
     "accuracy", "Accuracy", "Share of a model's test strings that it answers correctly."
@@ -54,15 +52,6 @@ def words_of_languages(names: Iterable[str]) -> KindWords:
 def has_cells(config_ids: Iterable[int]) -> bool:
     """Whether there are false positives and negatives of any of these configurations."""
     return any(kind.cells for kind in kinds_of(tuple(config_ids)))
-
-
-def measures_of(config_ids: tuple[int, ...]) -> list[Measure]:
-    """What may be said of all models of these configurations, accuracy first."""
-    kinds = [kind.measures() for kind in kinds_of(config_ids)]
-    if len(kinds) == 1:
-        return list(kinds[0])
-    shared = set.intersection(*({measure.title for measure in known} for known in kinds))
-    return [ANY_ACCURACY, *(x for x in kinds[0][1:] if x.title in shared)]
 
 
 @partial(data.shared, of=reading.configs_revision)
@@ -105,11 +94,6 @@ BORDER = (
     "models those that learned. The strings of a pair are at edit distance 1, one in the language "
     "and one outside."
 )
-OF_KINDS = [
-    Measure(name, f"Accuracy, {words}", f"Share of a model's test strings ({words}) it gets right.")
-    for name, words in BORDER_SHARES.items()
-]
-"""Accuracies on random strings and on border pairs, each of trained and of longer lengths."""
 SHORTCUT = (
     "Accuracy of the best shortcut reader on the same test: within / beyond trained lengths. A "
     "shortcut reader is fitted on training strings and sees only a little of each, such as letter "
@@ -155,73 +139,6 @@ def failing(below: float, words: Words = MISCLASSIFIED) -> str:
         missed = words.miss.format(f"at least one of their {words.plural('test')}")
         return f"Models that {missed}."
     return f"Models with an accuracy below {percent(below, 1)}."
-
-
-def configuration_columns(
-    below: float, spoken: KindWords, learned_at: float = LEARNED_AT
-) -> dict[str, Any]:
-    """How the columns of a table of configurations are shown.
-
-    Args:
-        below: the accuracy below which a model fails, in [0, 1].
-        spoken: the words for these models.
-        learned_at: the accuracy on trained lengths from which on a model has learned.
-    """
-    came_to = verbatim(outcomes.meaning(spoken.words, learned_at, below))
-    fail = verbatim(failing(below, spoken.words))
-    median = f"{verbatim(spoken.accuracy)} Median over seeds."
-    solved = (
-        f"{verbatim(solved_length(spoken.words))} Median over the seeds that learned, or over all "
-        "where that is not known: for an even number of seeds it may lie between two lengths, such "
-        "as 2.5."
-    )
-    return {
-        "seeds": NumberColumn("Seeds", help=SEEDS, width=55),
-        "unfinished": NumberColumn("Unfinished", help="Queued or in training."),
-        "failed": NumberColumn("Training failed", help="Excluded from averages."),
-        "generalize_of": TextColumn(
-            "Generalize",
-            help=f"Seeds that generalize, of those that learned. {came_to}",
-            width=85,
-        ),
-        "generalizing_share": NumberColumn(
-            "Share", help="Of the seeds that learned.", format="percent", width=62
-        ),
-        "generalizing_interval": TextColumn(
-            "Generalize, 95%",
-            help="95% interval of the share that generalizes of the seeds that learned, by Wilson.",
-            width=120,
-        ),
-        "learned_of": TextColumn(
-            "Learned", help=f"Seeds that learned the trained lengths. {came_to}", width=75
-        ),
-        "beyond_seeds": TextColumn(
-            "Fail beyond",
-            help=f"Which seeds fail beyond the trained lengths. {came_to}",
-            width=110,
-        ),
-        "every_length": TextColumn("Every length", help=EVERY_LENGTH, width=110),
-        "unlearned_seeds": TextColumn(
-            "Not learned", help="Which seeds have not learned the trained lengths.", width=90
-        ),
-        "failing": NumberColumn("Failing", help=fail, width=62),
-        "failing_share": NumberColumn(
-            "Share", format="percent", help=f"Share of seeds that fail. {fail}", width=62
-        ),
-        "failing_interval": TextColumn(
-            "Failing, 95%", help="95% interval of the share of failing seeds, by Wilson.", width=98
-        ),
-        "predicted": TextColumn("Predicted", help=PREDICTED, width=80),
-        "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=110),
-        "median_accuracy": NumberColumn("Accuracy", help=median, format="percent", width=78),
-        "interval": TextColumn("Accuracy, 95%", help=INTERVAL, width=120),
-        "random": TextColumn("Random", help=f"{RANDOM} Median over seeds.", width=112),
-        "border": TextColumn("Border", help=f"{BORDER} Median over seeds.", width=112),
-        "shortcut": TextColumn("Shortcut", help=SHORTCUT, width=112),
-        "median_solved_length": NumberColumn("Solved", help=solved, width=64),
-        "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
-        "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}; all seeds."),
-    }
 
 
 WIDEST, PINNED = 370, 200

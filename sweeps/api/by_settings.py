@@ -1,6 +1,7 @@
 """Configurations by their settings: as a map of two, and which of them matters most."""
 
 from collections.abc import Collection, Sequence
+from itertools import combinations
 
 import pandas as pd
 
@@ -27,10 +28,16 @@ MEASURES = ("learned", "generalizes", "beyond")
 
 
 def axes_of(store: Store, config_ids: Sequence[int]) -> list[str]:
-    """The settings of few values in which configurations differ, those first that all read."""
+    """The settings of few values in which configurations differ: first the two that have the most
+    cells, then those that all of them read.
+    """
     settings = settings_read(store, config_ids)
     few = [str(x) for x in settings if 1 < settings[x].nunique() <= MOST_VALUES]
-    return sorted(few, key=lambda x: bool(settings[x].isna().any()))
+    few = sorted(few, key=lambda x: bool(settings[x].isna().any()))
+    read = [x for x in few if settings[x].notna().all()]
+    pairs = combinations(read if len(read) > 1 else few, 2)
+    most = max(pairs, key=lambda pair: settings.groupby(list(pair)).ngroups, default=())
+    return [*most, *(x for x in few if x not in most)]
 
 
 def judged_alike(

@@ -239,10 +239,10 @@ def test_strings_theory_and_overlap_are_looked_at_before_training(
     text = typed(app, "dyck", "transformer none, lstm")
     assert "10,000 training strings, of 0 to 20 tokens: " in text
     table = app.dataframe[-1].value
-    assert {"positive", "uniform", "edited"} == set(table["kind"])
+    assert {"positive", "uniform", "edited"} == set(table["look_kind"])
     app.segmented_control(key="look").set_value("Theory")
     rerun(app)
-    says = app.dataframe[-1].value.set_index("configuration")["says"]
+    says = app.dataframe[-1].value.set_index("configuration")["look_says"]
     assert says["LSTM"].startswith("can: ")
     assert says["Transformer"].startswith("cannot: ")
     app.segmented_control(key="look").set_value("Overlap")
@@ -260,7 +260,7 @@ def test_what_shortcuts_reach_is_said_with_what_to_do_about_it(
         time.sleep(0.1)
         text = plain(rerun(app))
     assert 'take negatives = "near"' in text
-    assert {"reader", "within", "beyond"} <= set(app.dataframe[-1].value)
+    assert {"look_reader", "look_within", "look_beyond"} <= set(app.dataframe[-1].value)
 
 
 # The launch, and the short form.

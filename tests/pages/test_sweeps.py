@@ -226,9 +226,9 @@ def test_why_training_failed_is_on_the_page_and_tried_again_from_there(
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
     put_failure(store, [1], "diverged *here*")
     app = open_app(monkeypatch, file_of(store), "sweeps", shown="s")
-    table = next(x.value for x in app.dataframe if "reason" in x.value)
-    assert table["reason"].tolist() == ["diverged *here*"]
-    assert app.dataframe[0].value["failed"].tolist() == [1]
+    table = next(x.value for x in app.dataframe if "why_failed" in x.value)
+    assert table["why_failed"].tolist() == ["diverged *here*"]
+    assert app.dataframe[0].value["training_failed"].tolist() == [1]
     press(app, "retry 1")
     assert len(started) == 1
     assert rows(store, "SELECT state FROM run") == [("queued",)]
