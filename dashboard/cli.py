@@ -55,7 +55,7 @@ def report(
         site: instead of a file, a folder: an index page that compares sweeps, and a report for
             each.
     """
-    from dashboard.report.command import shown, write_report, write_site
+    from dashboard.report.command import answer, write_report, write_site
 
     sweeps = [*(names or ()), *chosen.pop("sweeps", ())]
     if site is not None and out is None:
@@ -64,5 +64,5 @@ def report(
     if site is not None or not sweeps:
         raise ConfigError("expected sweeps, perhaps with --out heads.html; or --site FOLDER")
     if out is None:
-        return shown(open_reader(db), sweeps, chosen)
+        return answer(open_reader(db), sweeps, chosen)
     return Answer({"file": str(out)}, [write_report(db, sweeps, out, chosen, force=force)])

@@ -105,7 +105,7 @@ def which_file(store: Store) -> tuple[Any, ...]:
 
 
 @st.cache_data(max_size=MOST_BYTES, show_spinner=False)
-def _kept(key: str, _ask: Callable[[], Any]) -> Any:  # noqa: ARG001, it is the key
+def _remember(key: str, _ask: Callable[[], Any]) -> Any:  # noqa: ARG001, it is the key
     return _ask()
 
 
@@ -127,7 +127,7 @@ def shared(
             name = f"{function.__module__}.{function.__qualname__}"
             # As a text, ten thousand numbers are hashed in a millisecond.
             key = repr((name, state_shown(of), args, sorted(kwargs.items())))
-            answer: Answer = _kept(key, partial(function, *args, **kwargs))
+            answer: Answer = _remember(key, partial(function, *args, **kwargs))
             return answer
 
     return ask

@@ -10,7 +10,7 @@ from sweeps.results import Outcome
 Query = Mapping[str, Sequence[str]]
 
 
-def _given() -> dict[str, list[str]]:
+def _query() -> dict[str, list[str]]:
     """What the link names, in the words of now."""
     given = {name: st.query_params.get_all(name) for name in st.query_params}
     if given.pop("failing", []) and "outcome" not in given:
@@ -51,11 +51,11 @@ def follow() -> None:
 
 
 def _compare() -> None:
-    st.switch_page(page.RESULTS, query_params=of_results(_given()))
+    st.switch_page(page.RESULTS, query_params=of_results(_query()))
 
 
 def _compare_two() -> None:
-    given = _given()
+    given = _query()
     if runs := given.get("run"):
         query = {"run": runs[0], **({"beside": runs[1]} if len(runs) > 1 else {})}
         st.switch_page(page.MODEL, query_params=query)
@@ -63,11 +63,11 @@ def _compare_two() -> None:
 
 
 def _map() -> None:
-    st.switch_page(page.RESULTS, query_params={**of_results(_given()), "show": ["Map"]})
+    st.switch_page(page.RESULTS, query_params={**of_results(_query()), "show": ["Map"]})
 
 
 def _failing() -> None:
-    given = _given()
+    given = _query()
     if run := given.get("run"):
         # The model that was chosen there, and its string.
         query = {"run": run[0], **({"string": given["string"][0]} if "string" in given else {})}

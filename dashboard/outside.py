@@ -21,10 +21,10 @@ MAKERS: Registry[Maker] = Registry("seqcls.sections", {})
 
 def sections(store: Store, selection: Selection) -> list[Section]:
     """The sections of other packages on the models of a task; one that breaks says so."""
-    return [_made(name, store, selection) for name in MAKERS]
+    return [_make(name, store, selection) for name in MAKERS]
 
 
-def _made(name: str, store: Store, selection: Selection) -> Section:
+def _make(name: str, store: Store, selection: Selection) -> Section:
     try:
         found: Any = MAKERS[name](store, selection)
     except PluginError as error:

@@ -126,7 +126,7 @@ def as_figure(section: Section, title: str, columns_at_most: int = 3) -> Spec:
         "fontSize": 15, "subtitleFontSize": 11, "subtitleColor": "~muted", "offset": 12,
     }  # fmt: skip
     whole = {"title": heading, "datasets": datasets, "vconcat": parts, "config": style.PAPER_CONFIG}
-    drawn: Spec = style.painted({"$schema": style.SCHEMA, **whole}, style.LIGHT)
+    drawn: Spec = style.paint({"$schema": style.SCHEMA, **whole}, style.LIGHT)
     return drawn
 
 

@@ -79,12 +79,12 @@ CONFIG = {
 PAPER_CONFIG = {**CONFIG, "background": "white", "font": "Helvetica, Arial, sans-serif"}
 
 
-def painted(spec: Any, colors: dict[str, str]) -> Any:
+def paint(spec: Any, colors: dict[str, str]) -> Any:
     """A picture whose names of colors, such as `~wrong`, are those of a ground."""
     if isinstance(spec, dict):
-        return {key: painted(value, colors) for key, value in spec.items()}
+        return {key: paint(value, colors) for key, value in spec.items()}
     if isinstance(spec, list):
-        return [painted(value, colors) for value in spec]
+        return [paint(value, colors) for value in spec]
     is_name = isinstance(spec, str) and spec[:1] == "~" and spec[1:] in colors
     return colors[spec[1:]] if is_name else spec
 
@@ -92,7 +92,7 @@ def painted(spec: Any, colors: dict[str, str]) -> Any:
 def on_screen(spec: dict[str, Any], *, dark: bool) -> dict[str, Any]:
     """A picture in the colors of the page, as wide as its place."""
     fit = {"type": "fit-x", "contains": "padding"}
-    painted_spec: dict[str, Any] = painted(
+    painted_spec: dict[str, Any] = paint(
         {"autosize": fit, **spec, "config": CONFIG}, DARK if dark else LIGHT
     )
     return painted_spec
@@ -105,7 +105,7 @@ def on_paper(spec: dict[str, Any], width: int) -> dict[str, Any]:
         width: of all of it, in pixels.
     """
     own = {name: value for name, value in spec.items() if name not in ("width", "autosize")}
-    paper: dict[str, Any] = painted({"width": width - 60, **own, "config": PAPER_CONFIG}, LIGHT)
+    paper: dict[str, Any] = paint({"width": width - 60, **own, "config": PAPER_CONFIG}, LIGHT)
     return paper
 
 

@@ -59,7 +59,7 @@ def _leads(seed: int) -> str:
     return f"{told}."
 
 
-def _explained(sweep: str, string: str) -> str:
+def _explain(sweep: str, string: str) -> str:
     return " ".join(explanation_text(explained(_open(sweep, 2), string))[:2])
 
 
@@ -82,9 +82,9 @@ NUMBERS: dict[str, Callable[[], str]] = {
     "logit_baac": partial(_logit, "baac"),
     "leads_right": partial(_leads, 5),
     "leads_wrong": partial(_leads, 2),
-    "explain_dilution": partial(_explained, DEFAULT, "ab{100}c{55}"),
-    "explain_interference": partial(_explained, DEFAULT, "bbc{152}"),
-    "explain_missing": partial(_explained, SMALLER_START, "b{5}c{5}"),
+    "explain_dilution": partial(_explain, DEFAULT, "ab{100}c{55}"),
+    "explain_interference": partial(_explain, DEFAULT, "bbc{152}"),
+    "explain_missing": partial(_explain, SMALLER_START, "b{5}c{5}"),
     "failing_enumerated": partial(_failing, ENUMERATED),
     "failing_wider": partial(_failing, WIDER),
     "failing_smaller_start": partial(_failing, SMALLER_START),
@@ -98,9 +98,9 @@ NUMBERS: dict[str, Callable[[], str]] = {
 # Figures, likewise.
 
 
-def _compared(*sweeps: str, number: int) -> None:
+def _compare(*sweeps: str, number: int) -> None:
     key = f"guide {' '.join(sweeps)}"
-    found: Section = data.cached(sections.compared)(sweeps)
+    found: Section = data.cached(sections.compare)(sweeps)
     found = replace(found, caption=f"Figure {number}. {found.caption}")
     if (run := page.render(found, key, heading=False)) is not None:
         page.to_model(int(run))
@@ -127,16 +127,16 @@ TWO = ("aac", "baac")
 FOUR = ("aac", "ab", "ab{100}c{55}", "bbc{152}")
 
 FIGURES: dict[str, Callable[..., None]] = {
-    "every_sweep": partial(_compared, DEFAULT, WIDER, SMALLER_START, MORE_HEADS, ENUMERATED),
+    "every_sweep": partial(_compare, DEFAULT, WIDER, SMALLER_START, MORE_HEADS, ENUMERATED),
     "weights": partial(_states, DEFAULT, 5, TWO, 8),
     "boundary": partial(_states, DEFAULT, 5, TWO, 10, 13),
     "family_right": partial(_family, 5),
     "family_wrong": partial(_family, 2),
     "values": partial(_states, DEFAULT, 2, FOUR, 6, 7),
-    "data": partial(_compared, DEFAULT, ENUMERATED),
-    "start": partial(_compared, DEFAULT, WIDER, SMALLER_START, SMALLER_OUTPUTS),
+    "data": partial(_compare, DEFAULT, ENUMERATED),
+    "start": partial(_compare, DEFAULT, WIDER, SMALLER_START, SMALLER_OUTPUTS),
     "both_heads": partial(_states, SMALLER_START, 2, ("b", "ab"), 8),
-    "heads": partial(_compared, SMALLER_START, MORE_HEADS),
+    "heads": partial(_compare, SMALLER_START, MORE_HEADS),
 }
 
 

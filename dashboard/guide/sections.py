@@ -15,7 +15,7 @@ ROW = 44
 """Pixels of a sweep."""
 
 
-def compared(store: Store, sweeps: Sequence[str]) -> Section:
+def compare(store: Store, sweeps: Sequence[str]) -> Section:
     """A row a sweep, its models along the number of test strings that they get wrong."""
     frame = pd.concat([models.of_report(store, name) for name in sweeps])
     if frame.empty:

@@ -40,13 +40,13 @@ def write_report(
     refuse_taken([out], force=force)
     if not out.parent.is_dir():
         raise ConfigError(f"--out {out}: expected a file in an existing folder, such as heads.html")
-    text = written(open_reader(db), *sweeps, **chosen)
+    text = write(open_reader(db), *sweeps, **chosen)
     with whole_files(out.parent, force=force) as new:
         (new / out.name).write_text(text, encoding="utf-8")
     return f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file."
 
 
-def shown(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> Answer:
+def answer(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> Answer:
     """What the report of sweeps says, for a terminal or as records.
 
     Raises:
@@ -72,7 +72,7 @@ def shown(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> Ans
     return Answer(records, parts)
 
 
-def written(store: Store, *sweeps: str, **chosen: Any) -> str:
+def write(store: Store, *sweeps: str, **chosen: Any) -> str:
     """The report of sweeps, which `sweeps.api.report` hands out.
 
     Args:
@@ -169,7 +169,7 @@ def _pages(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> di
     files: dict[str, str] = {}
     for name in dict.fromkeys(sweeps or reading.specifications(store)):
         try:
-            text = written(store, name, **chosen)
+            text = write(store, name, **chosen)
         except UnknownRunError:
             if sweeps:
                 raise

@@ -61,7 +61,7 @@ def report(
     lead = [only] if only else []
     if pages is None and len(sweeps) == 1:
         lead = [*_notes(store, sweeps[0]), *lead]
-    listed = [] if pages is None else [Part([_listed(store, pages)])]
+    listed = [] if pages is None else [Part([_list_sweeps(store, pages)])]
     tasks = _tasks(store, selection, models, with_strings=pages is None)
     rest = [] if pages is not None else [_training(store, models, sweeps)]
     links = _links(store, selection, pages)
@@ -126,7 +126,7 @@ def _notes(store: Store, sweep: str) -> Iterator[str]:
     yield f"Submitted {record.created_at[:10]}."
 
 
-def _listed(store: Store, pages: Mapping[str, str]) -> Section:
+def _list_sweeps(store: Store, pages: Mapping[str, str]) -> Section:
     """The sweeps of a site, as the page Sweeps lists them."""
     listed = training.sweeps(store)
     assert listed.table is not None

@@ -19,7 +19,7 @@ from sweeps.api.selecting import Selection
 MOST_PANELS = 12
 
 LEAST_SPAN = 0.05
-"""Of the vertical scale."""
+"""The least part of the vertical scale that is shown."""
 
 
 def by_length(store: Store, selection: Selection, config_ids: Sequence[int]) -> Section:

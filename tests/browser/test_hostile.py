@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 
 import pytest
 import vl_convert
-from dashboard.server.first_page import PAGES
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as TooLateError
 from sqlalchemy import text
@@ -23,6 +22,7 @@ from dashboard.text import UNSEEN
 from sweeps import api
 from sweeps.store import writer
 from sweeps.store.database import Store
+from tests.app import PAGES
 from tests.browser.server import AT_REST, PATIENCE_MS, new_page, no_traceback
 from tests.browser.test_site import watched
 from tests.commands import run_main

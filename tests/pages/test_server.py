@@ -18,7 +18,6 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from dashboard.server.first_page import PAGES
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
@@ -28,7 +27,7 @@ from benchmarks.visitors import visitor
 from sweeps.api.old_pages.work_hosts import answers_to
 from sweeps.serve import NAMES_VARIABLE
 from sweeps.store.opening import open_writer
-from tests.app import markdown_of, open_app, said
+from tests.app import PAGES, markdown_of, open_app, said
 from tests.commands import refused
 from tests.conftest import ROOT
 

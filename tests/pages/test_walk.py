@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.large import make_database
 from sweeps.api.old_pages.database import REASON
-from tests.app import FILES, FILTERED, open_app
+from tests.app import FILTERED, PAGES, open_app
 from tests.conftest import ROOT
 from tests.databases import new_database
 from tests.oracles.facts import Facts
@@ -24,7 +24,7 @@ from tests.pages.stock import HOSTILE, LARGE_SEEDS, MANY, begin
 from tests.stock import stock
 
 SHIPPED = ROOT / "runs.db"
-ALL = tuple(FILES)
+ALL = PAGES
 OF_ONE_SWEEP = "all_initializations"
 
 EXPLAINED = {
