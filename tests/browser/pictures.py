@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 FOLDER = ROOT / "docs" / "pictures"
 
 TALLEST = 2000
-MARGIN = 16
+MARGIN = 8
 
 FIGURES = "[class*=st-key-panel], [data-testid=stVegaLiteChart], li"
 BELOW = "xpath=following::*[@data-testid='stDataFrame'][1]"
