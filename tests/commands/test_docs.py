@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from dashboard import outside
+from seqcls.plugins import Registry
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
+from sweeps.api import open_store, report
 from sweeps.store.tables import Base
+from tests.app import open_app, said
 from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
 from tests.commands import run_main, shown_commands
 from tests.conftest import ASSETS, ROOT
