@@ -39,9 +39,6 @@ MODEL_OUTCOMES = {
 """The color of each, in the order in which they are stacked. What has not learned tells nothing of
 longer strings, and so is no finding. Beside it, what is not known is solid."""
 
-HATCH = (3, 2)
-"""Dashes of all that is drawn of models that have not learned, beside their gray: of lines and
-outlines, and across bars, which are drawn as thick rules for that."""
 
 INK = "#5A5A5A"
 """Text, and what must be read rather than seen."""
