@@ -102,4 +102,4 @@ def look(app: AppTest, **state: Any) -> Shown:
 
 def _plain(text: str) -> str:
     """A text without the signs that keep a browser from interpreting it."""
-    return text.replace("\\", "")
+    return text.replace("\\", "").replace("\u2060", "")
