@@ -241,7 +241,7 @@ def show() -> None:
         st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
     run_id = choose_run(filters.current())
     if run_id is None:
-        st.info("No model is trained yet. The page Sweeps says how far training is.")
+        st.info(filters.why_empty())
         return
     _model(run_id, reading.run_config(open_reader(), run_id))
 
