@@ -241,6 +241,8 @@ def unknown_in_link() -> list[str]:
         "sweep": {*data.sweep_names().values()},
         "seed": {str(x) for x in data.model_seeds()},
         "outcome": {x.value for x in Outcome},
+        "tag": {tag for note in _notes().values() for tag in note.tags},
+        "task": {EVERY, *data.languages().values()},
     }
     settings = data.settings()
     known |= {str(x): {str(y) for y in settings[x].dropna().unique()} for x in settings}

@@ -4,34 +4,29 @@ A package that declares `[project.entry-points."seqcls.sections"]` with
 `my_section = "my_package:my_section"` has its function asked for each task.
 """
 
-from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from dashboard.section import Section
-from seqcls.errors import PluginError
-from seqcls.plugins import Registry
+from seqcls.errors import describe_error
 from sweeps.api import Store
 from sweeps.api.old_pages.reading import Selection
 
-Maker = Callable[[Store, Selection], Section]
-"""What makes a section of the models of one task."""
-
-MAKERS: Registry[Maker] = Registry("seqcls.sections", {})
+GROUP = "seqcls.sections"
 
 
 def sections(store: Store, selection: Selection) -> list[Section]:
     """The sections of other packages on the models of a task; one that breaks says so."""
-    return [_make(name, store, selection) for name in MAKERS]
+    return [_make(point, store, selection) for point in entry_points(group=GROUP)]
 
 
-def _make(name: str, store: Store, selection: Selection) -> Section:
+def _make(point: EntryPoint, store: Store, selection: Selection) -> Section:
+    package = point.dist.name if point.dist else point.value
     try:
-        found: Any = MAKERS[name](store, selection)
-    except PluginError as error:
-        return Section(name, (str(error),))
+        found: Any = point.load()(store, selection)
     except Exception as error:
         # Of a package that is not ours, whatever it raises.
-        return Section(name, (f"{MAKERS.package(name)}: {type(error).__name__}: {error}",))
+        return Section(point.name, (f"{package}: {describe_error(error)}",))
     if not isinstance(found, Section):
-        return Section(name, (f"{MAKERS.package(name)}: it gave no Section, but {found!r:.60}",))
+        return Section(point.name, (f"{package}: expected a Section, not {found!r:.60}",))
     return found

@@ -5,7 +5,7 @@ strings: it mended a seed that has learned with it. Any other mended one if it g
 or makes no error where nothing longer is tested; of seeds that have not learned, with it or without
 it, such a remedy says nothing, and so they do not count.
 
-Cards, pages, reports and the command all have it from here. Another configuration is the trial of
+Pages, reports and the command all have it from here. Another configuration is the trial of
 a remedy by what its models read, whatever else it says. Bounded, whatever the database holds: the
 configurations with most explained seeds are looked at.
 """

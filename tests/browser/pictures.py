@@ -3,6 +3,7 @@
 python -m tests.browser.pictures [FOLDER]
 """
 
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -17,38 +18,46 @@ from tests.conftest import ROOT
 FOLDER = ROOT / "docs" / "pictures"
 
 TALLEST = 2000
-MARGIN = 16
+MARGIN = 8
 
-BELOW = "xpath=following::*[@data-testid='stVegaLiteChart'][1]"
+FIGURES = "[class*=st-key-panel], [data-testid=stVegaLiteChart], li"
+BELOW = "xpath=following::*[@data-testid='stDataFrame'][1]"
 
 SETTLING_MS = 1_000
 """Charts find their width after the page is at rest."""
 
 
 class Picture(NamedTuple):
-    """A page from its top to the end of one of its figures or sentences."""
+    """A page from its top to the end of one of its figures, sentences or tables."""
 
     path: str
     last: str
-    """What stands in that figure or sentence."""
-    width: int = 1200
+    """What stands in that figure or sentence, or in the heading of that table."""
+    width: int = 1440
+    awaited: str = ""
+    """A sentence without which the page is not complete, such as one on causes."""
 
 
 PICTURES = {
-    "compare": Picture("", "Do they fail to learn, or to generalize?", 1440),
-    "failing": Picture("failing?seed=2&run=5", "Errors by a's and b's"),
+    "results": Picture("", "width 2, CLS unattended, fixed length strings"),
+    "failures": Picture(
+        "failures?sweep=all_initializations",
+        "Which strings break most of them?",
+        awaited="7 fail by diluted attention",
+    ),
     "model": Picture("model?run=5&string=ab{100}c{55}", "The smallest part that still fails", 1280),
 }
 
 
 def take(browser: Browser, url: str, folder: Path) -> None:
     """Takes every picture of the dashboard at this address."""
-    for name, (path, last, width) in PICTURES.items():
+    for name, (path, last, width, awaited) in PICTURES.items():
         page = new_page(browser, width, TALLEST)
         page.goto(f"{url}/{path}")
-        figures = page.locator("[data-testid=stVegaLiteChart], li").filter(has_text=last)
-        # Above some charts stands their title.
-        end = figures.or_(page.locator(".title").filter(has_text=last).locator(BELOW)).first
+        if awaited:
+            page.get_by_text(awaited).wait_for()
+        table = page.locator("h2").filter(has_text=last).locator(BELOW)
+        end = page.locator(FIGURES).filter(has_text=last).or_(table).first
         end.wait_for()
         page.wait_for_function(AT_REST)
         page.wait_for_timeout(SETTLING_MS)
@@ -73,7 +82,9 @@ def main(folder: Path) -> None:
     with (
         sync_playwright() as playwright,
         tempfile.TemporaryDirectory() as profile,
-        serve(ROOT / "runs.db") as server,
+        # A dashboard stores the causes that it finds.
+        tempfile.TemporaryDirectory() as copied,
+        serve(shutil.copy(ROOT / "runs.db", copied)) as server,
     ):
         context = playwright.chromium.launch_persistent_context(
             profile, executable_path=executable, args=FLAGS
