@@ -108,6 +108,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
         assert "<b>*new*</b>** · 0 of 4 models" in found.said, "its progress is seen on every page"
         if page == "sweeps":
             assert ("Stop" if state == "running" else "Resume") in found.pressable
+            assert found.tables[0]["models"].tolist() == [4]
         elif page != "launch":
             assert WAITING["queued"] in found.said or GUIDE_ELSEWHERE in found.said
 
