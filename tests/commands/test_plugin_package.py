@@ -30,7 +30,7 @@ def test_without_the_package_nothing_is_damaged_and_every_page_is_shown(
     asked = ("predict", "1", "aab", "--db", str(trained_by_processes))
     assert "install little-extras==1.2" in refused(*asked)
     assert verify(open_reader(str(trained_by_processes))).damages == []
-    for page in ("compare", "sweeps"):
+    for page in ("results", "sweeps"):
         app = open_app(monkeypatch, trained_by_processes, page)
         assert not app.error, (page, app.error[0].value)
         assert "plug-in" not in " ".join(str(each.value) for each in app.warning), page

@@ -114,7 +114,7 @@ def _mend(folder: Path) -> None:
     config_id = runs.set_index("id").loc[queries.find_run(store, EXPLAINED), "config_id"]
     failures.attribute(store, runs[runs["config_id"] == config_id]["id"].tolist(), 10)
     store = open_writer(str(shutil.copy(folder / "explained.db", folder / "mended.db")))
-    (failing,) = remedies_tried(store, Selection())
+    failing = next(x for x in remedies_tried(store, Selection()) if x.config_id == config_id)
     (first, *_) = trials(store, failing.run_ids[0], [failing.mechanism])
     submit(store, [first.spec])
     work(store)

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 from dashboard.report.command import write
-from dashboard.views import shortcuts
 from seqcls.cancellation import check
 from seqcls.shortcuts import READERS
 from sweeps import api
@@ -307,14 +306,6 @@ def test_pages_and_reports_say_what_can_be_reached_without_the_language(
     assert of_readers["reader"].nunique() == len(READERS) - 3, "those of transductions are others"
     of_kind = errors[errors["drawn"] == "near"]["string"].tolist()
     assert 0 < len(of_kind) < len(errors)
-
-
-def test_shares_of_readers_sort_as_numbers_do() -> None:
-    numbers = [0.05, 0.5, 0.976, 0.98, 0.99991, 1.0]
-    table = pd.DataFrame({"shortcut_within": numbers, "shortcut_beyond": [0.5] * 5 + [None]})
-    texts = [text or "" for text in shortcuts.within_and_beyond(table)]
-    assert texts == sorted(texts)
-    assert (texts[2].strip(), texts[-1]) == ("97.6% / 50%", "100% / none")
 
 
 @pytest.mark.usefixtures("undrawn")
