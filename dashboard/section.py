@@ -16,7 +16,7 @@ from altair.utils.schemapi import disable_debug_mode
 from dashboard import style
 from dashboard.words import columns
 
-# Charts are not validated piece by piece while they are built, which takes longer than drawing them.
+# Charts are not validated piece by piece while they are built: it takes longer than drawing them.
 disable_debug_mode()
 
 Spec = dict[str, Any]
