@@ -155,7 +155,7 @@ class Compared:
         for place, own in enumerate(both):
             self.equal(f"{what}: runs", row["runs"][place], len(own))
         for name, found in row["questions"].items():
-            sides = self.facts.question(name, *both)
+            sides = self.facts.question(name, both[0], both[1])
             if found["paired"]:
                 seeds = set(sides[0]) & set(sides[1])
                 sides = ({x: sides[0][x] for x in seeds}, {x: sides[1][x] for x in seeds})

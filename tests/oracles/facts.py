@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,6 @@ from sweeps.store.opening import open_reader
 Row = dict[str, Any]
 
 CONFIDENCE = 0.95
-RESAMPLES = 2000
-FEWEST = 6
-"""Seeds that a bootstrap interval needs."""
 
 OUTPUTS = ("right_length_given", "edits", "target_tokens")
 CELLS = ("tn", "fp", "fn", "tp")
@@ -176,11 +173,6 @@ class Facts:
         return {row["name"] for row in self.ask(sql)}
 
     @cached_property
-    def dataset_names(self) -> dict[str, str]:
-        """The files of datasets, by their digests: none of them has the name of another."""
-        return {row["digest"]: row["name"] for row in self.ask("SELECT digest, name FROM dataset")}
-
-    @cached_property
     def configs(self) -> dict[int, Row]:
         """The fields of every configuration that are not their defaults, and a model's settings."""
         configs = {row["id"]: json.loads(row["json"]) for row in self.ask("SELECT * FROM config")}
@@ -212,13 +204,6 @@ class Facts:
             name: None if any(row[name] is None for row in found) else sum(x[name] for x in found)
             for name in ("tested", "wrong", *CELLS, *OUTPUTS)
         }
-
-    def spans(self, run_id: int, width: int) -> list[tuple[int, int]]:
-        """The spans of so many lengths in which a run has test strings: 0 to 10, 11 to 20."""
-        if width == 1:
-            return [(length, length) for length in sorted(self.lengths[run_id])]
-        ends = {max(1, math.ceil(length / width)) * width for length in self.lengths[run_id]}
-        return [(0 if end == width else end - width + 1, end) for end in sorted(ends)]
 
     def wrong_strings(self, run_id: int) -> dict[str, int]:
         """The test strings that a run gets wrong, with how often each occurs."""
@@ -258,14 +243,6 @@ class Facts:
                     error["log_probability"] = logit
                 found[row["id"]][said["string"]] = error
         return found
-
-    @cached_property
-    def losses(self) -> dict[int, dict[int, Row]]:
-        """The losses of every run after every epoch."""
-        losses: dict[int, dict[int, Row]] = {}
-        for row in self.ask("SELECT * FROM epoch ORDER BY run_id, epoch"):
-            losses.setdefault(row["run_id"], {})[row["epoch"]] = row
-        return losses
 
     def scope(
         self, sweeps: Iterable[str] = (), seeds: Iterable[int] = (), *, archived: bool = False
@@ -423,16 +400,6 @@ class Facts:
             if counts[0][string] != counts[1][string]
         }  # fmt: skip
 
-    def in_order(self, names: Iterable[str]) -> list[str]:
-        """Names of sweeps in the order of their making."""
-        ids = {row["name"]: row["id"] for row in self.ask("SELECT id, name FROM sweep")}
-        return sorted(names, key=ids.__getitem__)
-
-
-def summed(*parts: int | None) -> int | None:
-    """A sum; missing where any part is."""
-    return None if None in parts else sum(x for x in parts if x is not None)
-
 
 def done(runs: Iterable[Row]) -> list[Row]:
     """Those of these runs that are finished."""
@@ -495,73 +462,22 @@ def by_configuration(runs: Iterable[Row]) -> dict[int, list[Row]]:
     return found
 
 
-def solved(runs: Iterable[Row]) -> list[float]:
-    """The solved lengths of finished runs; those that solve no tested length come before all."""
-    return [run["solved_length"] if run["is_solved"] else -math.inf for run in done(runs)]
-
-
 def configuration(runs: Sequence[Row], below: float = 1.0, learned_at: float = 0.99) -> Row:
-    """What a configuration's runs come to."""
+    """What a configuration's runs come to: how many are judged, learned and generalize."""
     finished = done(runs)
-    failing = sorted(run["model_seed"] for run in finished if fails(run, below))
-    n = len(finished)
-    # What has not learned solves nothing that is worth telling.
-    some = solved(run for run in finished if outcome(run, learned_at, below) != "not learned")
-    middle = float(np.median(some)) if some else -math.inf
-    row: Row = {
-        "config_id": runs[0]["config_id"],
-        "seeds": n,
-        "unfinished": sum(run["state"] in ("queued", "running") for run in runs),
-        "failed": sum(run["state"] == "failed" for run in runs),
-        "failing": len(failing),
-        "failing_share": len(failing) / n if n else None,
-        "failing_wilson": wilson(len(failing), n) if n else None,
-        "failing_seeds": failing,
-        "median_accuracy": float(np.median([x["accuracy"] for x in finished])) if n else None,
-        "bootstrap": bootstrap(tuple(run["accuracy"] for run in finished)),
-        "median_solved_length": middle if middle > -math.inf else None,
-    }
     came_to = Counter(outcome(run, learned_at, below) for run in finished)
     judged = sum(map(is_judged, finished))
-    general = sum(came_to[name] for name in GENERALIZING)
-    beyond = general + came_to["fails beyond"]
-    row |= {"judged": judged, "learned": judged - came_to["not learned"]}
-    row |= {"judged_beyond": beyond, "generalize": general}
-    proofs = Counter(run["every_length"] for run in finished)
-    row |= {"proved": proofs["proved"], "refuted": proofs["refuted"]}
-    row["undecided"] = proofs["not decided"]
-    row["learned_share"] = row["learned"] / judged if judged else None
-    row["generalizing_share"] = row["generalize"] / beyond if beyond else None
-    row["generalizing_wilson"] = wilson(row["generalize"], beyond) if beyond else None
-    for name in ("false_positives", "false_negatives"):
-        counts = [run[name] for run in finished if run[name] is not None]
-        row[name] = sum(counts) if counts else None
-    return row
+    generalize = sum(came_to[name] for name in GENERALIZING)
+    return {
+        "seeds": len(finished),
+        "judged": judged,
+        "learned": judged - came_to["not learned"],
+        "judged_beyond": generalize + came_to["fails beyond"],
+        "generalize": generalize,
+    }
 
 
 Ends = tuple[float, float]
-
-
-def wilson(count: int, n: int) -> Ends:
-    """The score interval of a share."""
-    found = stats.binomtest(count, n).proportion_ci(CONFIDENCE, "wilson")
-    return float(found.low), float(found.high)
-
-
-@cache
-def bootstrap(values: tuple[float, ...]) -> Ends | None:
-    """The percentile interval of a median over seeds; None of too few."""
-    if len(values) < FEWEST:
-        return None
-    found = stats.bootstrap(
-        (np.sort(values),),
-        np.median,
-        n_resamples=RESAMPLES,
-        confidence_level=CONFIDENCE,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    return float(found.low), float(found.high)
 
 
 def student(differences: Sequence[float]) -> Ends | None:

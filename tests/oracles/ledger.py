@@ -68,17 +68,8 @@ class InFile(str):
     """A number as a text file has it: all its digits."""
 
 
-class Told(tuple[Any, ...]):
-    """The numbers that a text tells, in their order; none of them where it says that there is
-    none.
-    """
-
-
 def same(shown: Any, true: Any, digits: int = 17) -> bool:
     """Whether a value that is shown is the true one, in the digits in which it is shown."""
-    if isinstance(true, Told):
-        told = numbers_in(shown) if isinstance(shown, str) and shown[:4] != "none" else []
-        return len(told) == len(true) and all(map(same, told, true))
     if isinstance(shown, list | tuple | np.ndarray) or isinstance(true, list | tuple):
         return _list(shown) == _list(true)
     if isinstance(true, str):
@@ -128,8 +119,3 @@ def _is_text_of(text: str, true: float) -> bool:
         # All and nothing are said of nothing else.
         return False
     return abs(float(digits) - true * scale) <= 0.5 * unit * (1 + 1e-9) + 1e-12 * abs(true)
-
-
-def numbers_in(text: str) -> list[str]:
-    """The numbers of a text, each as it is written."""
-    return [x for x in re.findall(NUMBER + "%?", text) if any(map(str.isdigit, x))]

@@ -90,7 +90,8 @@ def check_section(app: AppTest, models: Models, tab: str, said: int) -> None:
     page = shown(app)
     check_page(models, page)
     of_numbers = models.kind.overflows and tab not in ("Answers", "Why")
-    waits = tab == "Live" or "Prove it" in [own.label for own in app.toggle]
+    # Until something is typed, another model is named, or asked for.
+    waits = tab in ("Live", "Second model") or "Prove it" in [own.label for own in app.toggle]
     is_refused = len(page.notes) > said
     assert page.has_content or page.codes or waits or of_numbers or is_refused, tab
     if LONG:

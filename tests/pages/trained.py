@@ -11,6 +11,7 @@ from sweeps.api.tried import remedies_tried
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries
 from tests.conftest import ROOT
+from tests.databases import forget_causes
 
 TINY: dict[str, Any] = {
     "attention_head_size": 2, "train_size": 128, "train_max_length": 8, "validation_size": 64,
@@ -109,7 +110,8 @@ def make_trained(folder: Path) -> None:
 
 def _mend(folder: Path) -> None:
     """The causes of the errors of the shipped `all_initializations`, and one remedy trained."""
-    store = open_writer(str(shutil.copy(ROOT / "runs.db", folder / "explained.db")))
+    copied = Path(shutil.copy(ROOT / "runs.db", folder / "explained.db"))
+    store = open_writer(str(forget_causes(copied)))
     runs = queries.runs(store)
     config_id = runs.set_index("id").loc[queries.find_run(store, EXPLAINED), "config_id"]
     failures.attribute(store, runs[runs["config_id"] == config_id]["id"].tolist(), 10)

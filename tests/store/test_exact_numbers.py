@@ -135,6 +135,8 @@ def test_pages_are_about_the_greatest_seed(edge: Store, monkeypatch: pytest.Monk
     app = open_app(monkeypatch, edge.location, "failures", sweep="theirs")
     seeds = next(x.value["seed"] for x in app.dataframe if "first_wrong_length" in x.value)
     assert {LAST_SEED - 1} <= {*seeds.tolist()}
+    app = open_app(monkeypatch, edge.location, "model", run="2")
+    assert any(f"seed {LAST_SEED - 1}: " in x for x in app.selectbox(key="model_run").options)
 
 
 # Accuracies on border pairs and on random strings.
@@ -182,6 +184,12 @@ def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(tmp_path
     own = shares.loc[1]
     longer = f"border, longer {own['border_beyond']:.1%}".replace(".0%", "%")
     assert longer in run_main("errors", "1", "--db", str(path)).stdout
+    table = open_app(monkeypatch, path, learned="0").dataframe[0].value.set_index("config_id")
+    of_runs = dict(rows(path, "SELECT id, config_id FROM run"))
+    for name in BORDER_SHARES:
+        # One model a configuration.
+        true = {of_runs[run_id]: share for run_id, share in shares[name].items()}
+        assert table[name].to_dict() == pytest.approx(true), name
 
 
 def test_the_border_strings_of_a_file_are_told_apart_from_its_random_ones(tmp_path: Path) -> None:
