@@ -23,6 +23,8 @@ from sweeps.api.old_pages.reading import limit_reads
 FILTERED = ("Results", "Failures")
 """Pages that are about the models that the sidebar leaves."""
 
+FOLDED = "Filters of other pages"
+
 TITLES = {
     page.RESULTS: ("Results", ""),
     page.FAILURES: ("Failures", "failures"),
@@ -71,7 +73,8 @@ def _show_sidebar(title: str) -> None:
     sidebar.offer_new(title)
     try:
         # Drawn on every page: a browser's Back would else lead through states without them.
-        with st.container() if title in FILTERED else st.expander("Filters of other pages"):
+        folded = "Thresholds, and filters of other pages" if title == "Model" else FOLDED
+        with st.container() if title in FILTERED else st.expander(folded):
             filters.show()
     except SeqclsError:
         # The page says what is the case.

@@ -17,7 +17,7 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import Store, failures, open_reader, outcomes, overlaps
+from sweeps.api import Store, failing, failures, open_reader, outcomes, overlaps
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.old_pages import reading
@@ -156,7 +156,7 @@ best_shortcuts = cached(reading.best_shortcuts)
 border_accuracies = cached(reading.border_accuracies)
 causes = cached(reading.causes)
 configurations = cached(reading.configurations)
-count_runs = cached(reading.count_runs)
+count_tested = cached(failing.count_tested)
 deciding = cached(reading.deciding, reading.configs_revision)
 error_kinds_by_length = cached(reading.error_kinds_by_length)
 first_wrong_places = cached(reading.first_wrong_positions)

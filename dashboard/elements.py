@@ -40,16 +40,6 @@ def show_chips(settings: Mapping[str, object], *, empty: str = "") -> None:
         st.html(f'<div class="chips">{"".join(map(_chip, known, known.values())) or empty}</div>')
 
 
-def show_chips_apart(fields: Mapping[str, tuple[object, object]]) -> None:
-    """A row of chips with the two values of each setting in which two things differ."""
-    each = "".join(
-        f"<span><em>{html.escape(name)}</em> {_value(first)} <i>→</i> {_value(second)}</span>"
-        for name, (first, second) in fields.items()
-    )
-    with st.container(key="apart"):
-        st.html(f'<div class="chips">{each or "All their settings are the same."}</div>')
-
-
 def _chip(name: str, value: object) -> str:
     told = _value(value) if value != "" else ""
     return f"<span><em>{html.escape(name)}</em> {told}</span>"

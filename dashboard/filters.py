@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.text import verbatim
+from dashboard.words.sentences import say
 from dashboard.words.tasks import task_name as task_name
 from dashboard.words.tasks import task_names
 from seqcls.config import default_fields
@@ -64,6 +65,17 @@ def selections() -> dict[str, Selection]:
     """The models that the filters leave, by the task that the page is about."""
     chosen: dict[str, Selection] = st.session_state.get(SELECTIONS, {})
     return chosen
+
+
+def why_empty() -> str:
+    """Why there is no trained model to show.
+
+    Raises:
+        SeqclsError: the database cannot be shown.
+    """
+    if data.count_tested(Selection()):
+        return say("no_models")
+    return say("none_trained" if data.sweep_names() else "no_sweep")
 
 
 def of_every_task() -> Selection:
@@ -229,6 +241,8 @@ def unknown_in_link() -> list[str]:
         "sweep": {*data.sweep_names().values()},
         "seed": {str(x) for x in data.model_seeds()},
         "outcome": {x.value for x in Outcome},
+        "tag": {tag for note in _notes().values() for tag in note.tags},
+        "task": {EVERY, *data.languages().values()},
     }
     settings = data.settings()
     known |= {str(x): {str(y) for y in settings[x].dropna().unique()} for x in settings}

@@ -4,7 +4,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.charts.colors import WRONG
-from dashboard.charts.themes import DARK
 
 SIDEBAR = 300
 """Pixels that Streamlit gives the sidebar."""
@@ -115,12 +114,6 @@ div:has(> [class*="st-key-named-"]) {{ flex: 0 1 230px !important; min-width: 20
 """
 
 
-ON_LIGHT_BUTTONS = f"""
-<style>[data-testid="stBaseButton-primary"]:enabled {{ color: {DARK.background}; }}</style>
-"""
-"""Streamlit writes in white on the accent, which is light on dark ground."""
-
-
 def key_of_place(name: str, height: int, width: int = 0) -> str:
     """A key for what will take so much of the page: its place is kept until it is there.
 
@@ -145,14 +138,6 @@ def table_height(rows: int, most: int = 320) -> int:
 def grid(name: str) -> DeltaGenerator:
     """A row of cells that share its width, and wrap where each would be too narrow."""
     return st.container(horizontal=True, gap="medium", key=f"grid {name}")
-
-
-def set_up(title: str) -> None:
-    """The page at its full width; to be called before anything is drawn."""
-    name_tab(title)
-    st.html(STYLE)
-    if st.context.theme.type == "dark":
-        st.html(ON_LIGHT_BUTTONS)
 
 
 def name_tab(title: str) -> None:

@@ -70,7 +70,10 @@ def _compare() -> None:
 def _compare_two() -> None:
     given = _query()
     if runs := given.get("run"):
-        query = {"run": runs[0], **({"beside": runs[1]} if len(runs) > 1 else {})}
+        query = {
+            "run": runs[0],
+            **({"beside": runs[1], "view": "Second model"} if len(runs) > 1 else {}),
+        }
         st.switch_page(page.MODEL, query_params=query)
     st.switch_page(page.RESULTS, query_params=of_results(given))
 

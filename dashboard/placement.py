@@ -2,7 +2,7 @@
 
 import html
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -14,7 +14,7 @@ from streamlit.dataframe_util import convert_anything_to_arrow_bytes
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import layout
-from dashboard.charts.legend import Key, deduplicate_legends, legend, split_panels
+from dashboard.charts.legend import Key, split_panels
 from dashboard.charts.parts import TokenDrawing, alone, at_own_size
 from dashboard.charts.scales import Drawing
 from dashboard.charts.themes import DARK, LIGHT, Ground, apply_theme, describe_chart, title_of
@@ -132,25 +132,6 @@ def _write_title(spec: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in spec.items() if name != "title"}
 
 
-def with_legend(
-    chart: Drawing | dict[str, Any], colors: Mapping[str, str], key: str, click: str | None = None
-) -> Any:
-    """A chart with the names of its configurations at its right; below it in a narrow window.
-
-    Args:
-        chart: as for `show`, without a legend of its own.
-        colors: of each configuration, in order.
-        key: as for `show`.
-        click: likewise.
-    """
-    with st.container(horizontal=True, gap="small", key=f"beside {key}"):
-        with st.container(key=f"drawn {key}"):
-            event = show(chart, key, click=click)
-        with st.container(key=f"named {key}"):
-            st.vega_lite_chart(build(legend, dict(colors)), key=f"legend {key}")
-    return event
-
-
 def unfold(rows: int, label: str, key: str, *, is_long: bool = False) -> DeltaGenerator | None:
     """Where a chart below others is drawn; None if it is large, or the page long, and it is folded.
 
@@ -249,13 +230,6 @@ def show_keys(keys: Sequence[Key]) -> None:
     """What colors and shapes mean, once each, above the charts that it holds for."""
     if keys:
         st.html(f'<div class="keys">{"".join(map(_key, dict.fromkeys(keys)))}</div>')
-
-
-def show_under_keys(spec: dict[str, Any], key: str, click: str | None = None) -> Any:
-    """A chart as `build` gives it and `show` shows it, below what its colors and shapes mean."""
-    bare, keys = deduplicate_legends(spec)
-    show_keys(keys)
-    return show(bare, key, click=click)
 
 
 def _key(key: Key) -> str:

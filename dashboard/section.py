@@ -11,9 +11,13 @@ from typing import Any
 
 import altair as alt
 import pandas as pd
+from altair.utils.schemapi import disable_debug_mode
 
 from dashboard import style
 from dashboard.words import columns
+
+# Charts are not validated piece by piece while they are built: it takes longer than drawing them.
+disable_debug_mode()
 
 Spec = dict[str, Any]
 

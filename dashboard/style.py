@@ -32,6 +32,7 @@ CSS = """<style>
 [data-testid=stCaptionContainer] p { line-height: 1.45; }
 .legend { margin: 0; font-size: .875rem; line-height: 1.45; opacity: .75; }
 .legend span { margin-right: 1rem; } .legend i { font-style: normal; }
+.legend span:not(:last-child) { white-space: nowrap; }
 [data-testid=stBottomBlockContainer] {
   max-width: 1240px; padding: .75rem 2rem 1rem;
   border-top: 1px solid rgba(128, 128, 128, .25); }
@@ -43,25 +44,6 @@ CSS = """<style>
 </style>"""
 """What every page looks like: two sizes of heading, a grid of 16 pixels, nothing that sticks."""
 
-PAPER_CSS = """:root { color-scheme: light }
-body { margin: 0; background: #fff; color: #1f2328; font: 15px/1.55 system-ui, sans-serif }
-main { max-width: 960px; margin: 0 auto; padding: 32px 20px }
-h1 { font-size: 24px; line-height: 1.25; margin: 0 0 8px }
-h2 { font-size: 17px; margin: 28px 0 4px }
-p { margin: 6px 0 } .lead { color: #4b5563 } .answer { font-weight: 600 }
-.caption { color: #6b7280; font-size: 13px } .caption i { font-style: normal }
-code { font: 13.5px ui-monospace, monospace; background: #f3f4f6; padding: 1px 4px;
-  border-radius: 4px; overflow-wrap: anywhere }
-.panels.many { display: grid; grid-template-columns: repeat(auto-fill, minmax(290px, 1fr));
-  gap: 16px }
-figure { margin: 8px 0 } figcaption { font-size: 13px }
-figure svg { max-width: 100%; height: auto }
-.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: 13px; margin: 8px 0 }
-td, th { padding: 4px 10px 4px 0; text-align: left; border-bottom: 1px solid #e5e7eb;
-  vertical-align: top }
-footer { margin-top: 32px; color: #6b7280; font-size: 12px }
-@media print { section { break-inside: avoid } }"""
-"""What a file that is sent or printed looks like."""
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 

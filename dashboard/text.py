@@ -54,21 +54,6 @@ def without_folder(text: str) -> str:
     return text
 
 
-def models_fail(failing: int, of: int, which: str = "") -> str:
-    """How many models fail, as a clause: `3 of 8 models fail`.
-
-    Args:
-        failing: how many fail.
-        of: of how many.
-        which: of which models, where there are others: ` of this report`.
-    """
-    if of == 1:
-        return f"the only model{which} {'fails' if failing else 'does not fail'}"
-    if not failing:
-        return f"none of {of:,} models{which} fails"
-    return f"{failing:,} of {of:,} models{which} fail{'s' if failing == 1 else ''}"
-
-
 def format_value(value: object) -> str:
     """A setting's value as specifications have it: a fraction as short as it is the same number."""
     if isinstance(value, str) and _DIGEST.fullmatch(value):

@@ -411,12 +411,6 @@ def solved_or_none(solved: "pd.Series[Any]", shortest: "pd.Series[Any]") -> "pd.
     return solved.where(solved >= shortest)
 
 
-def setting_names(table: "pd.DataFrame") -> list[str]:
-    """The columns that are fields of the configuration, or settings of models trained elsewhere."""
-    foreign = [str(name) for name in table if str(name).startswith(PREFIX)]
-    return [*(str(name) for name in default_fields() if name in table), *foreign]
-
-
 def differing_fields(runs: "pd.DataFrame") -> list[str]:
     """The fields of the configuration that are not the same in all rows of a frame of runs."""
     foreign = [str(name) for name in runs if str(name).startswith(PREFIX)]

@@ -1,13 +1,16 @@
 """The dashboard under Streamlit's own test runner."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest
@@ -20,6 +23,9 @@ from tests.conftest import ROOT
 pytest.MonkeyPatch().setattr(
     manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests)
 )
+# As dashboard/.streamlit/config.toml has it: a text of a module is not shown.
+config.set_option("runner.magicEnabled", False)
+
 # Likewise a server compiles each page once, the test runner whenever it is drawn.
 _kept = cache(ScriptCache)
 pytest.MonkeyPatch().setattr("streamlit.testing.v1.local_script_runner.ScriptCache", _kept)
@@ -73,7 +79,15 @@ def metrics(app: AppTest) -> dict[str, str]:
 def said(app: AppTest) -> str:
     """All that stands on the page as text."""
     parts = (app.info, app.success, app.error, app.caption, app.markdown, app.text, app.code)
-    return "\n".join(str(element.value) for elements in parts for element in elements)
+    texts = [str(element.value) for elements in parts for element in elements]
+    texts += [bar.proto.text for bar in app.get("progress")]
+    # Legends and captions of pictures; what else is HTML is how the page looks.
+    texts += [unescape(re.sub("<[^>]*>", "", x)) for x in _html(app) if x.startswith("<p ")]
+    return "\n".join(texts)
+
+
+def _html(app: AppTest) -> Iterator[str]:
+    return (element.proto.body for element in app.get("html"))
 
 
 MADE_OF_MARKDOWN = {"label", "help", "body", "text", "content", "captions"}

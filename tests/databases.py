@@ -212,6 +212,12 @@ def put_finding(store: Store, run_id: int, kind: str, number: int = 0, **fields:
         put_findings(connection, run_id, FindingKind(kind), {number: fields})
 
 
+def forget_causes(db: Path) -> Path:
+    """A copy of the shipped database before causes were looked for."""
+    change(db, "DELETE FROM finding WHERE kind = 'cause'")
+    return db
+
+
 def put_failure(store: Store, run_ids: Iterable[int], reason: str) -> None:
     """Stores that the first attempts of these runs failed."""
     for run_id in run_ids:

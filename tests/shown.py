@@ -72,8 +72,11 @@ def kept_in(page: str) -> dict[str, Any]:
 
 
 def charts_of(app: AppTest) -> list[list[pd.DataFrame]]:
-    """The data of every chart of a page of the dashboard."""
+    """The data of every chart of a page of the dashboard, beside its picture or within it."""
     return [
-        [pa.ipc.open_stream(dataset.data.data).read_pandas() for dataset in chart.proto.datasets]
+        [
+            *(pa.ipc.open_stream(own.data.data).read_pandas() for own in chart.proto.datasets),
+            *map(pd.DataFrame, json.loads(chart.proto.spec).get("datasets", {}).values()),
+        ]
         for chart in app.get("vega_lite_chart")
     ]

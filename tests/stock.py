@@ -34,7 +34,7 @@ MAKERS = {
 }
 """The function that fills the folder of a name, which it is given."""
 
-KEPT = 6
+KEPT = 60
 """Digests whose stock is kept: other checkouts may use the same environment."""
 
 COMPLETE = ".complete"

@@ -7,7 +7,6 @@ ground where a page is dark. Marks have a contrast of at least 3:1 to their grou
 from collections.abc import Sequence
 
 from seqcls.strings.alphabets import CLS_NAME, has_names
-from sweeps.results import Outcome
 
 OKABE_ITO = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#332288", "#7F0000", "#333333"]
 """A palette of which no two colors look alike, to color-blind people neither.
@@ -25,23 +24,6 @@ DEEP_GREY = "#4F4F4F"
 FAILS, GENERALIZES = "#D55E00", "#009E73"
 """What became of a model. Neither is the accent of the theme, which is what can be done, or how far
 something is; that a model fails is no success, and that all are trained no alarm."""
-
-PROVED = "#00543D"
-"""Generalizes, and this is proved: the same green, deeper."""
-
-MODEL_OUTCOMES = {
-    Outcome.AT_EVERY_LENGTH: PROVED,
-    Outcome.GENERALIZES: GENERALIZES,
-    Outcome.FAILS_BEYOND: FAILS,
-    Outcome.NOT_LEARNED: GREY,
-    Outcome.NOT_KNOWN: DEEP_GREY,
-}
-"""The color of each, in the order in which they are stacked. What has not learned tells nothing of
-longer strings, and so is no finding. Beside it, what is not known is solid."""
-
-HATCH = (3, 2)
-"""Dashes of all that is drawn of models that have not learned, beside their gray: of lines and
-outlines, and across bars, which are drawn as thick rules for that."""
 
 INK = "#5A5A5A"
 """Text, and what must be read rather than seen."""
@@ -74,7 +56,6 @@ ON_DARK = {
     "#0072B2": "#2E8FCC",
     "#C17D00": "#E69F00",
     "#009E73": "#12AD82",
-    "#00543D": "#7FE3C4",
     "#3A93C8": "#56B4E9",
     "#D55E00": "#E2701A",
     "#8F8F2B": "#A9A943",

@@ -95,29 +95,6 @@ def rows(names: Collection[str], field: str = "configuration", *, grid: bool = T
     return alt.Y(f"{field}:N", title=None, sort=list(names), scale=spaced, axis=axis)
 
 
-def configuration_color(colors: Mapping[str, str], *, legend: bool = True) -> alt.Color:
-    """Each configuration in its color, named beside the chart unless that is done elsewhere.
-
-    Args:
-        colors: of each configuration, in order.
-        legend: whether the chart names them itself.
-    """
-    named = alt.Legend(
-        orient="right",
-        columns=1,
-        labelLimit=0,
-        symbolOpacity=1,
-        symbolStrokeWidth=3,
-    )
-    return alt.Color(
-        "configuration:N",
-        title="Configuration",
-        sort=list(colors),
-        scale=alt.Scale(domain=list(colors), range=list(colors.values())),
-        legend=named if legend else None,
-    )
-
-
 def class_color(
     field: str, colors: Mapping[str, str], title: str | None = None, **legend: Any
 ) -> alt.Color:

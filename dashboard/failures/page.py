@@ -6,7 +6,6 @@ import streamlit as st
 
 from dashboard import background, data, filters, page
 from dashboard.failures import sections
-from dashboard.words.sentences import say
 from sweeps.api import failing
 from sweeps.api.old_pages.reading import Selection
 
@@ -25,8 +24,9 @@ def show() -> None:
     """Draws the page: each task's sections, one below the other."""
     st.title("Why do models fail, and what helps?", anchor=False)
     chosen = filters.selections()
-    if not chosen:
-        page.say([say("no_models")])
+    if not any(map(data.count_tested, chosen.values())):
+        st.info(filters.why_empty())
+        return
     for number, (task, selection) in enumerate(chosen.items()):
         if len(chosen) > 1:
             st.header(page.markdown(filters.task_name(task)), anchor=False)

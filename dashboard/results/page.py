@@ -45,7 +45,7 @@ def show() -> None:
     selections = filters.selections()
     counts = {task: counts_of(selection) for task, selection in selections.items()}
     if not any(len(table) for table in counts.values()):
-        st.info(_why_empty())
+        st.info(filters.why_empty())
         return
     _say_unknown_rows(counts)
     answer, middle, right = st.columns([6, 2, 2], vertical_alignment="bottom")
@@ -59,12 +59,6 @@ def show() -> None:
             place.header(verbatim(filters.task_name(task)), anchor=False)
         if len(counts[task]):
             _task(task, selection, chosen[task], measure, number, place)
-
-
-def _why_empty() -> str:
-    if not data.count_runs(Selection()):
-        return "There is no trained model yet: begin with New sweep, in the sidebar."
-    return "No trained model matches the filters."
 
 
 def _say_unknown_rows(counts: Mapping[str, pd.DataFrame]) -> None:

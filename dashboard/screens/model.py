@@ -5,21 +5,25 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import data, filters, layout, links
+from dashboard import data, filters, layout, links, page
 from dashboard.choosing.opened import open_any, open_model, say
 from dashboard.choosing.run import choose_run, show_missing
 from dashboard.choosing.strings import (
+    BESIDE,
     Chosen,
     Named,
     choose_model,
     choose_string,
     choose_view,
+    from_link,
+    into_link,
     look_at,
     second_model,
     string_of_link,
 )
 from dashboard.data import explaining
 from dashboard.live import section
+from dashboard.results import models
 from dashboard.text import verbatim
 from dashboard.views import (
     ablation,
@@ -91,7 +95,30 @@ def show_sections(run_id: int, config: RunConfig) -> None:
     sections[LIVE] = partial(_live, run_id, string)
     if automaton.is_offered(config):
         sections[AUTOMATON] = partial(_show_automaton, run_id, config)
+    sections[SECOND] = partial(_beside, run_id)
     _show_tabs(run_id, sections)
+
+
+SECOND = "Second model"
+
+two_models = data.cached(models.two_models)
+
+
+@st.fragment
+def _beside(run_id: int) -> None:
+    """Another model on the same test strings."""
+    from_link(BESIDE, "")
+    typed = st.text_input(
+        "Compare with a second model",
+        key=BESIDE,
+        on_change=into_link,
+        args=(BESIDE,),
+        placeholder="a run's number, or SWEEP/SEED",
+    )
+    with data.at_one_moment(), explaining(say):
+        if typed:
+            compared = two_models(run_id, reading.find_run(open_reader(), typed))
+            page.render(compared, f"beside {run_id} {typed}", select="")
 
 
 Sections = dict[str, Callable[[], None]]
@@ -241,7 +268,7 @@ def show() -> None:
         st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
     run_id = choose_run(filters.current())
     if run_id is None:
-        st.info("No model is trained yet. The page Sweeps says how far training is.")
+        st.info(filters.why_empty())
         return
     _model(run_id, reading.run_config(open_reader(), run_id))
 

@@ -30,7 +30,6 @@ add_sentences(
         "nothing_trained": "Nothing is in training.",
         "trained_now": "{n} {n:sweep is|sweeps are} in training.",
         "select_sweep": "Select a sweep to see its details, and to train more of it.",
-        "no_sweep": "No sweep yet. New sweep, in the sidebar, trains the first.",
         "all_archived": "All sweeps are archived.",
         "losses": "Each line is a model: solid where it is finished, dashed in training, dotted "
         "where its worker died, until another begins it anew.",

@@ -1,9 +1,5 @@
 """One configuration at a glance: what is not usual of it, all that it reads, and its protocol."""
 
-import html
-from collections.abc import Iterator, Mapping
-
-import pandas as pd
 import streamlit as st
 
 from dashboard import data, elements
@@ -71,25 +67,3 @@ def _sentences(config_id: int, run_ids: tuple[int, ...]) -> list[str]:
         return _protocols(config_id, run_ids)
     except SeqclsError as error:  # Of a package that is not here nothing is known.
         return [error_text(error)]
-
-
-def in_full(models: pd.DataFrame, named: Mapping[int, str]) -> Iterator[str]:
-    """Configurations with all that they read and how their seeds were trained and tested, as HTML.
-
-    Args:
-        models: finished ones: run_id and config_id.
-        named: what the configurations are called.
-    """
-    configs, settings = data.some_configs(tuple(named)), names.settings_of(tuple(named))
-    runs = models.groupby("config_id")["run_id"].agg(tuple)
-    for config_id, name in named.items():
-        changed = settings_changed(settings[config_id])
-        others = {x: y for x, y in settings[config_id].items() if x not in changed}
-        first, rest = (html.escape(names.list_settings(x)) for x in (changed, others))
-        said = _sentences(config_id, runs.get(config_id, ()))
-        items = "".join(f"<li>{html.escape(x)}</li>" for x in said)
-        yield (
-            f"<details><summary>{html.escape(name)} <small>{first}</small></summary>\n"
-            f"<ul>{items}</ul>\n<p>As usual: {rest}. The configuration's key: "
-            f"{configs[config_id].key}.</p></details>"
-        )

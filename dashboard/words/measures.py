@@ -69,12 +69,7 @@ def kinds_of(config_ids: tuple[int, ...]) -> list[Kind]:
 
 TESTED = "Models that are trained and tested, of all configurations that match the filters."
 SEEDS = "Trained and tested models with the same settings but different initial values."
-INTERVAL = (
-    "For the median accuracy: bootstrap over seeds, 2,000 resamples. None for fewer than six "
-    "seeds, which are too few for 95%."
-)
 FALSE_POSITIVES = "Negative test strings that are predicted positive"
-FALSE_NEGATIVES = "Positive test strings that are predicted negative"
 PREDICTED = (
     "Whether theory says that some weights of this network recognize the language at every length, "
     "under conditions that `seqcls theory` names; it does not say what training finds."
@@ -93,15 +88,6 @@ BORDER = (
     "Accuracy on border pairs of the test: within / beyond trained lengths; beyond, of several "
     "models those that learned. The strings of a pair are at edit distance 1, one in the language "
     "and one outside."
-)
-SHORTCUT = (
-    "Accuracy of the best shortcut reader on the same test: within / beyond trained lengths. A "
-    "shortcut reader is fitted on training strings and sees only a little of each, such as letter "
-    "counts or which bigrams occur."
-)
-OUTCOME = (
-    "What it came to at the thresholds in the sidebar: first whether it learned the lengths that "
-    "it was trained on, and only then whether it generalizes to longer ones."
 )
 EVERY_LENGTH = (
     "What stored proofs found: whether a recurrent model is right on every string. One that is "
@@ -146,28 +132,6 @@ WIDEST, PINNED = 370, 200
 
 LETTER = 6.0
 """Pixels of a letter in a table, about."""
-
-
-def setting_columns(settings: Iterable[str], names: Iterable[str]) -> dict[str, Any]:
-    """How the columns of settings are shown, narrow, and the one that names configurations.
-
-    Args:
-        settings: the columns.
-        names: what the configurations are called.
-    """
-    wanted = LETTER * max(map(len, names), default=0) + 24
-    told = "What distinguishes it from the others shown, the most telling first."
-    return {
-        "configuration": TextColumn(
-            "Configuration",
-            help=told,
-            width=round(min(max(wanted, 120), WIDEST)),
-            # A wide one that stays in sight would fill a narrow window.
-            pinned=wanted <= PINNED,
-        ),
-        "sweeps": TextColumn("Sweeps", width=140),
-        **{name: st.column_config.Column(width=95, help=verbatim(name)) for name in settings},
-    }
 
 
 def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:

@@ -1,18 +1,13 @@
 """What configurations and models are called on a page."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import data
 from dashboard.charts.colors import OKABE_ITO
-from dashboard.text import format_value
-from seqcls.imported import PREFIX
 from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.judging_naming import settings_changed
-from sweeps.naming import place_of
 
 COLORS = "colors of configurations"
 """Those that the session has seen."""
@@ -27,38 +22,11 @@ def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
     return dict(_names(tuple(config_ids)))
 
 
-def names_with_settings(config_ids: Sequence[int]) -> dict[str, str]:
-    """The names of configurations, each with the settings that are not usual, for tooltips."""
-    settings = settings_of(tuple(config_ids))
-    return {
-        name: list_settings(settings_changed(settings[config_id]))
-        for config_id, name in configuration_names(config_ids).items()
-    }
-
-
-def list_settings(settings: Mapping[str, Any]) -> str:
-    """Settings as specifications and `--where` name them, in one line."""
-    return ", ".join(f"{x}={format_value(y) or repr('')}" for x, y in settings.items())
-
-
 def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Series[str]":
     """The sweeps that each configuration belongs to, joined; indexed by config_id."""
     chosen = memberships[memberships["config_id"].isin(config_ids)]
     joined = chosen.groupby("config_id")["sweep"].agg(", ".join)
     return joined.reindex(list(config_ids), fill_value="no sweep")
-
-
-def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
-    """The settings that are not the same in all that read them, the most telling first.
-
-    Returns:
-        A row a configuration, indexed by config_id; missing where it does not read a setting.
-    """
-    known = settings_of(tuple(dict.fromkeys(config_ids)))
-    table = pd.DataFrame(list(known.values()), index=pd.Index(known), dtype=object)
-    fields = sorted(map(str, table), key=place_of)
-    # A foreign one may be missing from some.
-    return table[[x for x in fields if table[x].nunique(dropna=not x.startswith(PREFIX)) > 1]]
 
 
 def colors(config_ids: Sequence[int]) -> dict[int, str]:

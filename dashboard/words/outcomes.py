@@ -1,113 +1,22 @@
-"""What models came to, in words: whether they learned, and whether they generalize.
+"""What a model came to, in words: whether it learned, and whether it generalizes.
 
-A model is judged on the lengths that it was trained on first. Of one that has not learned these,
-nothing is said of longer strings.
+It is judged on the lengths that it was trained on first. Where it has not learned these, nothing is
+said of longer strings.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from dashboard import data
 from seqcls.config import RunConfig
-from seqcls.interpretability.wording import percent, percents
+from seqcls.interpretability.wording import percent
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api.old_pages.reading import Selection
 from sweeps.api.presentation import describe_proofs
-from sweeps.results import (
-    LEARNED_AT,
-    Outcome,
-    OutcomeCounts,
-    describe_counts,
-    of_these,
-    why_not_known,
-)
-from sweeps.statistics.intervals import wilson
-
-
-def meaning(words: Words = MISCLASSIFIED, learned_at: float = LEARNED_AT, below: float = 1) -> str:
-    """What the outcomes are, at these thresholds in [0, 1].
-
-    Args:
-        words: of the models' tasks.
-        learned_at: the accuracy on trained lengths from which on a model has learned.
-        below: the accuracy on longer lengths below which it fails.
-    """
-    strings = words.plural("")
-    longer = "all" if below >= 1 else f"at least {percent(below, 1)} of"
-    return (
-        f"Not learned: right on less than {percent(learned_at, 1)} of {strings} of trained "
-        f"lengths. Generalizes: learned, and right on {longer} longer {strings}. Fails beyond: "
-        f"learned, but does not generalize. Not known: there are no such {strings} to judge by. "
-        "At every length: proved right on every string."
-    )
-
-
-# How many of several.
-
-
-def headline(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
-    """The answer to whether models generalize, in a sentence: of those that learned, how many."""
-    strings = words.plural("")
-    if counts.models <= 1:
-        said = describe_counts(counts)
-        return f"{said[0].upper()}{said[1:]}."
-    if not counts.judged:
-        return f"Whether these {counts.models:,} models learned the trained lengths is not known."
-    models = "model" if counts.judged == 1 else "models"
-    said = f"{counts.learned:,} of {counts.judged:,} {models} learned the trained lengths"
-    if not counts.learned:
-        return f"{said}, so nothing is known about longer {strings}."
-    if not counts.judged_beyond:
-        return f"{said}; whether they generalize to longer {strings} is not known."
-    return f"{said}; {of_these(counts, f'on longer {strings}')} to longer {strings}."
-
-
-def details(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
-    """The shares with their intervals, and what became of the other models; nothing of none."""
-    if not counts.judged or counts.models == 1:
-        return ""
-    said = [f"Learned: {_share(counts.learned, counts.judged, '95% interval ')}."]
-    if counts.judged_beyond:
-        share = _share(counts.generalize, counts.judged_beyond)
-        said.append(f"Generalize, of those that learned: {share}.")
-    failing = counts.judged_beyond - counts.generalize
-    if failing:
-        said.append(f"{failing:,} learned and {'fails' if failing == 1 else 'fail'} beyond.")
-    if short := counts.judged - counts.learned:
-        has, their = ("has", "its") if short == 1 else ("have", "their")
-        least = f"{short:,} {has} not learned"
-        why = f": {their} errors on longer {words.plural('')} say nothing about length"
-        # Where of those that learned it is not known either, no test has longer strings.
-        said.append(f"{least}{why * (counts.judged_beyond > 0)}.")
-    if more := counts.models - counts.judged:
-        said.append(f"For {more:,} more it is not known.")
-    return " ".join(said)
-
-
-def _share(count: int, of: int, named: str = "") -> str:
-    share = wilson(count, of)
-    return f"{percent(count / of, 0)} ({named}{percents(share.low, share.high, 0)})"
-
-
-def describe_outcomes(outcomes: Iterable[str]) -> str:
-    """How many models came to what, as a clause: `14 fail beyond, 2 have not learned`."""
-    counts = Counter(outcomes)
-    said = {
-        Outcome.AT_EVERY_LENGTH: ("is right at every length", "are right at every length"),
-        Outcome.GENERALIZES: ("generalizes", "generalize"),
-        Outcome.FAILS_BEYOND: ("learned and fails beyond", "learned and fail beyond"),
-        Outcome.NOT_LEARNED: ("has not learned", "have not learned"),
-        Outcome.NOT_KNOWN: ("has no known outcome", "have no known outcome"),
-    }
-    parts = [f"{counts[x]:,} {said[x][counts[x] != 1]}" for x in said if counts[x]]
-    return ", ".join(parts)
-
-
-# One model.
+from sweeps.results import LEARNED_AT, Outcome, why_not_known
 
 
 def describe_outcome(run_id: int, config: RunConfig, view: Selection | None = None) -> str:

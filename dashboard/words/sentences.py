@@ -5,6 +5,8 @@ from typing import Any
 
 SENTENCES = {
     "no_models": "No trained model matches the filters.",
+    "none_trained": "No model is trained yet. The page Sweeps says how far training is.",
+    "no_sweep": "No sweep yet. New sweep, in the sidebar, trains the first.",
 }
 """By key; `{n:model|models}` chooses by the number. `add_sentences` adds a subject's own."""
 

@@ -30,7 +30,7 @@ a second.
 
 
 def proposed_baseline(store: Store, seeds: Mapping[int, int]) -> int | None:
-    """Of the configurations with the most seeds the one that changes the fewest settings.
+    """The configuration that changes the fewest settings, of those with the most seeds.
 
     Args:
         seeds: how many each has; with the most are those that at most half of all exceed.

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -110,10 +109,16 @@ def _sum_up(rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def _frame(columns: list[str], parts: Sequence[tuple[Any, ...]], width: int) -> pd.DataFrame:
-    """Rows of whose parts each has several lengths."""
-    frames_of = (pd.DataFrame(dict(zip(columns, part, strict=True))) for part in parts)
-    table = pd.concat(chain([pd.DataFrame(columns=columns)], frames_of), ignore_index=True)
-    table = table.infer_objects()
+    """Rows of whose parts each has several lengths, the first of the points as its second item."""
+    if not parts:
+        return pd.DataFrame(columns=[*columns, "last_length"])
+    sizes = [len(part[1]) for part in parts]
+    table = pd.DataFrame(
+        {
+            name: np.repeat(values, sizes) if np.ndim(values[0]) == 0 else np.concatenate(values)
+            for name, values in zip(columns, zip(*parts, strict=True), strict=True)
+        }
+    )
     return table.assign(last_length=last_lengths(table["first_length"], width))
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import outside
-from seqcls.plugins import Registry
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from sweeps.api import open_store, report
 from sweeps.store.tables import Base

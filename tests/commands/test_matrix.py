@@ -330,6 +330,8 @@ def test_commands(
         compared.seed = int(str(cell.value(command, "model_seeds")))
     if "below" in variant:
         compared.below = float(str(cell.value(command, "below")))
+    if "learned_at" in variant:
+        compared.learned_at = float(str(cell.value(command, "learned_at")))
     if command == "errors":
         compared.run_id = cell.run_id
     if "as_json" in variant:

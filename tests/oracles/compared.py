@@ -5,25 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from tests.oracles.facts import Facts, configuration, fails
-from tests.world import CONFIGURATIONS
+from tests.oracles.facts import Facts, configuration, done
 
 COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
 OF_RUNS = {
     *COUNTS, "errors", "accuracy", "solved_length", "false_positives", "false_negatives",
 }  # fmt: skip
 """Names under which a run's numbers are shown, printed and exported."""
-OF_CONFIGURATIONS = {
-    "seeds", "failed", "false_positives", "false_negatives", "median_accuracy",
-    "median_solved_length",
-}  # fmt: skip
-"""Names under which a configuration's numbers are shown, printed and exported."""
+OF_CONFIGURATIONS = ("seeds", "judged", "learned", "judged_beyond", "generalize")
+"""Names under which a configuration's numbers are shown and printed."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +55,12 @@ class Compared:
     """The run that is looked at, where its rows do not name it."""
     number: int = 0
     """How many were compared."""
-    of_all: bool = True
-    """Whether lines are shares of all strings, and not of those of one label, or of tokens."""
     seed: int | None = None
     """The only seed of which the numbers are."""
     below: float = 1.0
-    """The accuracy below which a model fails."""
+    """The accuracy on longer strings below which a model that has learned fails beyond."""
+    learned_at: float = 0.99
+    """The accuracy on trained lengths from which on a model has learned."""
 
     def equal(self, what: str, shown: Any, true: Any) -> None:
         """Holds one number against the truth; one that is missing has to be missing there too."""
@@ -95,27 +90,21 @@ class Compared:
     def _row(self, row: Mapping[str, Any], what: str) -> None:
         run_id = self._run_of(row)
         if run_id is None:
-            if "mechanism" in row:
-                return
-            if {"sweep", "submitted"} <= set(row):
-                self._sweep_of_report(row, what)
-            elif (
-                "failing" in row and ({"seeds", "median_accuracy"} & set(row)) and "name" not in row
-            ):
+            if {"config_id", *OF_CONFIGURATIONS} <= set(row):
                 self._configuration(row, what)
+            elif {"sweep", "models", "result"} <= set(row):
+                self._sweep_of_page(row, what)
             elif {"models", "of", "string"} <= set(row):
                 self._breaking(row, what)
             elif {"name", "state"} <= set(row):
                 self._sweep(row, what)
             elif self.run_id is not None and {"first_length", "strings", "tested"} <= set(row):
                 self._errors_of_lengths(self.run_id, row, what)
-        elif {"lengths", "strings", "middle"} <= set(row):
-            if not self.of_all:
-                return
-            ends = [int(x) for x in re.findall(r"\d+", row["lengths"].replace("up to", "0 to"))]
-            strings = self.facts.between(run_id, ends[0], ends[-1])["tested"]
-            said = f"{what}: run {run_id}, strings of {row['lengths']}"
-            self.equal(said, row["strings"], strings)
+        elif {"lengths", "right"} <= set(row):
+            first, *last = map(int, row["lengths"].split(" to "))
+            true = self.facts.between(run_id, first, *(last or [first]))
+            share = 1 - true["wrong"] / true["tested"]
+            self.equal(f"{what}: run {run_id}, right on {row['lengths']}", row["right"], share)
         elif "length" in row and "string" not in row and "tested" in row:
             true = self.facts.lengths[run_id][int(row["length"])]
             for name in COUNTS & set(row):
@@ -138,33 +127,14 @@ class Compared:
         runs = self.facts.sweeps[sweep]
         return [run for run in runs if self.seed is None or run["model_seed"] == self.seed]
 
-    def _failing(self, runs: Iterable[dict[str, Any]]) -> int:
-        return sum(fails(run, self.below) for run in runs)
-
     def _true(self, run_id: int) -> dict[str, Any]:
         return self.facts.runs[run_id]
 
     def _configuration(self, row: Mapping[str, Any], what: str) -> None:
-        # On the index of a site there are those of several sweeps.
-        named = row.get("sweep", self.sweep)
-        runs = [run for run in self._runs(named) if self._is_of(run, row)]
-        true = configuration(runs, self.below)
-        failing, *of = re.findall(r"\d+", str(row["failing"]))
-        said = f"{what}: configuration {true['config_id']}, "
-        self.equal(said + "failing", failing, true["failing"])
-        for shown in of:
-            self.equal(said + "seeds", shown, true["seeds"])
-        for name in OF_CONFIGURATIONS & set(row):
-            self.equal(said + name, row[name], true[name])
-
-    def _is_of(self, run: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-        if "config_id" in row:
-            return bool(run["config_id"] == row["config_id"])
-        fields = self.facts.configs[run["config_id"]]
-        known = {**CONFIGURATIONS[0], **fields}
-        own = [name for name in ("learning_rate", "config.d") if row.get(name) not in (None, "")]
-        assert own, f"no configuration is named by {sorted(row)}"
-        return all(float(row[name]) == known[name] for name in own)
+        runs = [run for run in self._runs(self.sweep) if run["config_id"] == row["config_id"]]
+        true = configuration(runs, self.below, self.learned_at)
+        for name in OF_CONFIGURATIONS:
+            self.equal(f"{what}: configuration {row['config_id']}, {name}", row[name], true[name])
 
     def _errors_of_lengths(self, run_id: int, row: Mapping[str, Any], what: str) -> None:
         """Errors of one kind in a span of lengths: of a language, among strings of one label."""
@@ -180,58 +150,47 @@ class Compared:
     def _pair(self, row: Mapping[str, Any], what: str) -> None:
         """The first and the last configuration of the sweep, compared."""
         runs = self.facts.sweeps[self.sweep]
-        done: list[list[dict[str, Any]]] = []
-        for end in (runs[0], runs[-1]):
-            own = [run for run in runs if run["config_id"] == end["config_id"]]
-            done.append([run for run in own if run["state"] == "done"])
-        for place, own in enumerate(done):
+        ends = [runs[0]["config_id"], runs[-1]["config_id"]]
+        both = [done(run for run in runs if run["config_id"] == end) for end in ends]
+        for place, own in enumerate(both):
             self.equal(f"{what}: runs", row["runs"][place], len(own))
         for name, found in row["questions"].items():
-            sides = self.facts.question(name, done[0], done[1])
+            sides = self.facts.question(name, *both)
             if found["paired"]:
                 seeds = set(sides[0]) & set(sides[1])
                 sides = ({x: sides[0][x] for x in seeds}, {x: sides[1][x] for x in seeds})
             for value, side in zip(found["values"], sides, strict=True):
                 true = sum(side.values()) / len(side) if side else None
                 self.equal(f"{what}: {name}", value, true)
-        wrong = [[self.facts.wrong_strings(run["run_id"]) for run in own] for own in done]
+        wrong = [[self.facts.wrong_strings(run["run_id"]) for run in own] for own in both]
         for found in row["strings"]:
             for name, own in zip(("wrong_a", "wrong_b"), wrong, strict=True):
                 models = sum(found["string"] in strings for strings in own)
                 self.equal(f"{what}: {name} of {found['string']!r}", found[name], models)
 
     def _breaking(self, row: Mapping[str, Any], what: str) -> None:
-        done = [run for run in self._runs(self.sweep) if run["state"] == "done"]
-        wrong = [map(spelled_out, self.facts.wrong_strings(run["run_id"])) for run in done]
+        finished = done(self._runs(self.sweep))
+        wrong = [map(spelled_out, self.facts.wrong_strings(run["run_id"])) for run in finished]
         models = sum(spelled_out(row["string"]) in strings for strings in wrong)
         self.equal(f"{what}: models wrong on {row['string']!r}", row["models"], models)
-        self.equal(f"{what}: models asked", row["of"], len(done))
+        self.equal(f"{what}: models asked", row["of"], len(finished))
 
     def _sweep(self, row: Mapping[str, Any], what: str) -> None:
         runs = self._runs(row["name"])
-        done = [run for run in runs if run["state"] == "done"]
         said = f"{what}: sweep {row['name']}, "
         if "failed" in row:
             failed = sum(run["state"] == "failed" for run in runs)
             self.equal(said + "failed", row["failed"], failed)
-        if "models" in row:
-            self.equal(said + "models", row["models"], len(runs))
-            share = self._failing(done) / len(done) if done else None
-            self.equal(said + "failing", row["failing"], share)
-            middle = median(run["accuracy"] for run in done) if done else None
-            self.equal(said + "median", row["median"], middle)
-            self.equal(said + "done", row["done"], len(done) / len(runs))
-        elif "done" in row:
-            self.equal(said + "done", row["done"], len(done))
+        if "done" in row:
+            self.equal(said + "done", row["done"], len(done(runs)))
 
-    def _sweep_of_report(self, row: Mapping[str, Any], what: str) -> None:
-        done = [run for run in self._runs(row["sweep"]) if run["state"] == "done"]
-        failing, of = re.findall(r"\d+", row["failing"])
-        said = f"{what}: sweep {row['sweep']}, "
-        self.equal(said + "failing", failing, self._failing(done))
-        self.equal(said + "finished", of, len(done))
-        middle = median(run["accuracy"] for run in done)
-        self.equal(said + "median", row["median_accuracy"], middle)
+    def _sweep_of_page(self, row: Mapping[str, Any], what: str) -> None:
+        runs = self.facts.sweeps[row["sweep"]]
+        self.equal(f"{what}: models of {row['sweep']}", row["models"], len(runs))
+        if told := re.search(r"(\d+) of (\d+) learned", row["result"]):
+            true = configuration(runs)
+            self.equal(f"{what}: {row['sweep']}, learned", told[1], true["learned"])
+            self.equal(f"{what}: {row['sweep']}, judged", told[2], true["judged"])
 
     def _wrong_strings(self, rows: list[Mapping[str, Any]], what: str) -> None:
         """All strings that runs get wrong, each with how often it occurs."""

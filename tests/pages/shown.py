@@ -101,5 +101,5 @@ def look(app: AppTest, **state: Any) -> Shown:
 
 
 def _plain(text: str) -> str:
-    """A text without the signs that keep a browser from interpreting it."""
-    return text.replace("\\", "")
+    """A text without the signs, seen or not, that keep a browser from interpreting it."""
+    return text.replace("\\", "").replace("\N{WORD JOINER}", "")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dashboard import marks, style
 from dashboard.charts import colors
 from dashboard.charts.scales import OUTCOME_COLORS
 from dashboard.charts.themes import DARK, LIGHT, Ground
@@ -17,8 +18,9 @@ grounds = pytest.mark.parametrize("ground", [LIGHT, DARK], ids=["light", "dark"]
 MARK_COLORS = {
     *colors.OKABE_ITO, *colors.LETTERS, *OUTCOME_COLORS, colors.GREY, colors.DEEP_GREY,
     colors.FALSE_POSITIVE, colors.FALSE_NEGATIVE, colors.TOWARDS, colors.AWAY,
-    *colors.MODEL_OUTCOMES.values(),
 }  # fmt: skip
+JUDGED = [x for x in marks.OUTCOMES if x != Outcome.NOT_KNOWN]
+"""What is not known tells nothing, and is as light as a line."""
 
 # The scheme viridis, at every tenth of its length.
 VIRIDIS = [
@@ -68,20 +70,27 @@ def as_lab(color: str, seen_by: str) -> "np.ndarray[Any, Any]":
 
 @grounds
 @pytest.mark.parametrize("seen_by", SEEN_BY)
-def test_no_two_configurations_have_colors_that_can_be_confused(
+def test_no_two_outcomes_or_groups_have_colors_that_can_be_confused(
     ground: Ground, seen_by: str
 ) -> None:
-    shades = [ground.colors.get(x, x) for x in colors.MODEL_OUTCOMES.values()]
-    assert list(colors.MODEL_OUTCOMES) == list(Outcome)
-    assert len({*shades}) == len(Outcome)
+    named = style.LIGHT if ground is LIGHT else style.DARK
+    assert {*marks.OUTCOMES} == {x.value for x in Outcome}
+    palette = [ground.colors.get(x, x) for x in colors.OKABE_ITO]
     least = 25 if seen_by == "all colors" else 12
-    for pair in combinations(colors.OKABE_ITO, 2):
-        one, other = (as_lab(ground.colors.get(x, x), seen_by) for x in pair)
-        assert np.linalg.norm(one - other) > least, pair
+    # What is right at every length is of the same green as what generalizes, in another depth.
+    for shades, apart in ((palette, least), ([named[x] for x in JUDGED], 12)):
+        for pair in combinations(shades, 2):
+            one, other = (as_lab(x, seen_by) for x in pair)
+            assert np.linalg.norm(one - other) > apart, pair
 
 
 @grounds
 def test_every_mark_and_the_ink_of_charts_are_seen(ground: Ground) -> None:
+    named = style.LIGHT if ground is LIGHT else style.DARK
+    for name in (*JUDGED, "right", "wrong", "accent"):
+        assert contrast(named[name], named["ground"]) >= MARKS, name
+    for name in ("ink", "muted"):
+        assert contrast(named[name], named["ground"]) >= TEXT, name
     for color in MARK_COLORS:
         assert contrast(ground.colors.get(color, color), ground.background) >= MARKS, color
     ink = ground.colors.get(colors.INK, colors.INK)

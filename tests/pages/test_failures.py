@@ -35,8 +35,8 @@ from sweeps.store.reads.selection import Selection
 from tests.app import open_app, rerun, said
 from tests.commands import run_main
 from tests.conftest import ROOT
+from tests.oracles.chosen import Chosen
 from tests.oracles.compared import spelled_out
-from tests.oracles.drawn import Chosen
 from tests.oracles.facts import Facts, Row, outcome
 from tests.stock import copy_of
 

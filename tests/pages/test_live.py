@@ -15,6 +15,7 @@ from starlette.types import Message, Scope
 
 from dashboard.live import route
 from dashboard.live.route import MOST_TOKENS, look
+from dashboard.server import visitors
 from dashboard.server.serving import OwnPages
 from seqcls.interpretability.states_by_strings import attention_patterns
 from sweeps.api.models import trained_model
@@ -47,12 +48,12 @@ class Client:
 
     app = Starlette(routes=route.ROUTES, middleware=[Middleware(OwnPages)])
 
-    def post(self, question: Any, origin: str | None = None, address: str = "127.0.0.1") -> Answer:
+    def post(self, question: Any, origin: str | None = None) -> Answer:
         headers = [(b"host", HOST.encode())]
         headers += [(b"origin", origin.encode())] if origin else []
         scope: Scope = {
             "type": "http", "method": "POST", "path": "/live", "query_string": b"",
-            "headers": headers, "client": (address, 1),
+            "headers": headers, "client": ("127.0.0.1", 1),
         }  # fmt: skip
         sent: list[Message] = []
 
@@ -158,17 +159,15 @@ def test_pages_of_other_servers_are_not_answered(client: Client) -> None:
     assert client.post(question, f"http://{HOST}").status == 200
 
 
-def test_visitors_of_a_read_only_page_have_so_much_computed(
+def test_visitors_of_a_read_only_page_are_answered_one_at_a_time(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "1e-9")
     question = {"run": 5, "string": "ab"}
-    for _ in range(2):
-        assert client.post(question).status == 200
-    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
-    # A question that has begun is answered.
-    assert client.post(question, address="10.0.0.1").status == 200
-    refused = client.post(question, address="10.0.0.1")
-    assert refused.status == 429
-    assert "Try again in" in refused.found["error"]
-    assert client.post(question, address="10.0.0.2").status == 200
+    monkeypatch.setattr(visitors, "WAIT_SECONDS", 0.1)
+    for reads_only, status in (("", 200), ("1", 503)):
+        monkeypatch.setenv("SEQCLS_READ_ONLY", reads_only)
+        with visitors.one_question():
+            answer = client.post(question)
+        assert answer.status == status
+    assert "The server answers others" in answer.found["error"]
+    assert client.post(question).status == 200

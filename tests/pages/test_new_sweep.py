@@ -331,3 +331,17 @@ def test_a_page_that_only_reads_offers_no_launch_and_takes_no_file(
     assert form.SHORT not in app.session_state
     (bar,) = app.get("progress")
     assert bar.proto.text.startswith("**s** · 0 of 1 model"), "what runs is seen"
+
+
+def test_a_visitors_form_of_very_many_models_is_refused_before_they_are_made(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    app = open_app(monkeypatch, db, "launch")
+    made: list[object] = []
+    monkeypatch.setattr(offer, "_parse", made.append)
+    app.text_input(key=form.SEEDS).set_value("9999")
+    rerun(app)
+    asked = "models are asked for; a visitor of a read-only page may look"
+    assert asked in plain(app)
+    assert made == []

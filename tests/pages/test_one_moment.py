@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +24,7 @@ from sweeps.store.reads.selection import Selection
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 from tests.databases import rows, spec
-from tests.pages.shown import shown
+from tests.pages.shown import Shown, shown
 from tests.stock import copy_of
 
 SHIPPED = ROOT / "runs.db"
@@ -56,43 +57,66 @@ def test_what_is_read_is_of_one_moment(any_db: str) -> None:
 def test_a_page_that_is_drawn_while_results_change_agrees_with_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    db = Path(shutil.copy(SHIPPED, tmp_path))
-    store, settings, changed = open_writer(str(db)), data.settings, list[int]()
+    store, changed = shipped(tmp_path), list[int]()
 
-    def storing() -> pd.DataFrame:
+    def change() -> None:
         with store.write() as connection:
             written = connection.exec_driver_sql(
                 "UPDATE run SET wrong = 1, wrong_beyond = 1, fn = 1, tp = tp - 1 WHERE id = "
                 "(SELECT min(id) FROM run WHERE wrong = 0)"
             )
         changed.append(written.rowcount)
-        return settings()
 
-    monkeypatch.setattr(data, "settings", storing)
-    found = shown(open_app(monkeypatch, db))
-    assert changed, "results are stored between the questions of a page"
-    counts = [x for x in found.tables[0]["learned"] if x]
-    learned = sum(int(x.split(" of ")[0]) for x in counts)
-    assert f"{learned} of " in found.said, "the sentence and the table are of one moment"
+    found = drawn_while(monkeypatch, store, change)
+    assert sum(changed) > 1, "results are stored between the questions of a page"
+    learned, judged, generalize = found.tables[0][["learned", "judged", "generalize"]].sum()
+    told = f"{learned} of {judged} models learned; of these {generalize} generalize."
+    assert told in found.said
+    lines = pd.concat([frame for chart in found.charts for frame in chart if "outcome" in frame])
+    came_to = lines.groupby("run")["outcome"].first()
+    assert came_to.eq("generalizes").sum() == generalize, "the pictures are of that moment, too"
 
 
 def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_of_the_moment_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    db = Path(shutil.copy(SHIPPED, tmp_path))
-    store, settings, deleted = open_writer(str(db)), data.settings, list[int]()
+    store, deleted = shipped(tmp_path), list[int]()
 
-    def deleting() -> pd.DataFrame:
+    def delete() -> None:
         if not deleted:
             deleted.append(writer.delete(store, 1))
-        return settings()
 
-    monkeypatch.setattr(data, "settings", deleting)
-    before = shown(open_app(monkeypatch, db))
-    assert not before.errors
+    before = drawn_while(monkeypatch, store, delete)
     assert deleted[0] > 0
-    after = shown(open_app(monkeypatch, db))
-    assert before.said != after.said
+    assert not before.errors
+    assert "41 of 43 models learned" in before.said
+    after = shown(open_app(monkeypatch, store.location))
+    assert f"of {43 - deleted[0]} models learned" in after.said
+
+
+def shipped(folder: Path) -> Store:
+    """The shipped models, which may be written while they are read."""
+    store = open_writer(str(shutil.copy(SHIPPED, folder)))
+    with store.write():
+        pass
+    return store
+
+
+def drawn_while(
+    monkeypatch: pytest.MonkeyPatch, store: Store, change: Callable[[], None]
+) -> Shown:
+    """The page Results, during whose questions somebody else writes."""
+    asked = data.read_settings
+
+    def ask(config_ids: tuple[int, ...]) -> pd.DataFrame:
+        change()
+        return asked(config_ids)
+
+    monkeypatch.setattr(data, "read_settings", ask)
+    try:
+        return shown(open_app(monkeypatch, store.location))
+    finally:
+        monkeypatch.setattr(data, "read_settings", asked)
 
 
 def test_a_change_makes_an_answer_old_but_not_within_a_page(asked: Store) -> None:

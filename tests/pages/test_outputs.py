@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from dashboard.views.error_places import alignment_table
@@ -18,12 +19,6 @@ from tests.pages.shown import shown
 from tests.shown import kept_in
 
 COPYING = "copying"
-MEASURES = {
-    "Exact match": "1.0 * (tested - wrong) / tested",
-    "Exact match, length given": "1.0 * right_length_given / tested",
-    "Token error rate": "1.0 * edits / target_tokens",
-}
-"""What is measured of outputs, and how it is counted."""
 
 
 @pytest.fixture(scope="module")
@@ -80,20 +75,15 @@ def test_the_first_wrong_token_is_marked(
     assert long.count("<td>x</td>") == 20, "it begins before the first wrong one"
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_measures_of_outputs_are_drawn_by_length_and_mapped(
-    monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts, measure: str
+def test_exact_match_is_drawn_by_length(
+    monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts
 ) -> None:
-    query: dict[str, Any] = {"sweep": COPYING, "seed": ["0"]}
-    page = shown(open_app(monkeypatch, inside, "compare", measure=measure, **query))
-    assert "false_positives" not in page.tables[0]
-    drawn = page.rows("run_id", "middle", "value")
-    own = drawn[drawn["run_id"].astype(str) == WRITING].set_index("middle")["value"]
-    sql = f"SELECT length, {MEASURES[measure]} FROM length_score WHERE run_id = ? AND length > 0"
-    assert own.to_dict() == pytest.approx(dict(stored(told, sql, int(WRITING))))
-    if measure == "Token error rate":
-        page = shown(open_app(monkeypatch, inside, "map", mapped=measure, language="copy"))
-        assert f"{measure}: " in page.said
+    page = shown(open_app(monkeypatch, inside, sweep=COPYING))
+    drawn = pd.concat([frame for chart in page.charts for frame in chart if "right" in frame])
+    own = drawn[drawn["run"] == int(WRITING)].set_index("lengths")["right"]
+    sql = "SELECT length, 1.0 * (tested - wrong) / tested FROM length_score WHERE run_id = ?"
+    true = {str(length): share for length, share in stored(told, sql, int(WRITING))}
+    assert own.to_dict() == pytest.approx(true)
 
 
 def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
@@ -115,9 +105,6 @@ def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
     said = shown(open_app(monkeypatch, inside, "model", run=SOME_PLACES)).said
     assert f"of {tested} test strings" in said
     assert f"{sum(times.values()) - tested} more were not tested" in said
-    page = shown(open_app(monkeypatch, inside, "compare", sweep="sums"))
-    (solved,) = [table for table in page.tables if "median_solved_length" in table]
-    assert solved["median_solved_length"].isna().all()
 
 
 def test_a_report_has_every_wrong_output_beside_its_target(
@@ -125,15 +112,14 @@ def test_a_report_has_every_wrong_output_beside_its_target(
 ) -> None:
     del undrawn
     page = report(open_reader(str(inside)), COPYING, "any")
-    listed = {name: table for name, table in kept_in(page).items() if "strings-" in name}
-    assert {f"strings-{run}" for run in (WRITING, "1")} <= set(listed)
+    listed = {name: table for name, table in kept_in(page).items() if "-strings" in name}
+    assert {f"run-{run}-strings" for run in (WRITING, "1")} <= set(listed)
     for name, table in listed.items():
         if "Target" not in table["columns"]:
             continue
         query = "SELECT target, output FROM wrong_output WHERE run_id = ?"
-        known = stored(told, query, int(name.removeprefix("strings-")))
+        known = stored(told, query, int(name.split("-")[1]))
         places = [table["columns"].index(column) for column in ("Target", "Output")]
         given = [tuple(row[place] for place in places) for row in table["rows"]]
         assert sorted(given) == sorted((doubled(a), doubled(b)) for a, b in known)
-    assert "<summary>copying</summary>" in page
-    assert "<summary>any</summary>" in page
+    assert all(f"<summary>{name} <small>" in page for name in (COPYING, "any"))

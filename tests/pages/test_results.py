@@ -26,7 +26,7 @@ from sweeps.store.reads.selection import Selection
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 from tests.databases import new_database
-from tests.oracles.drawn import Chosen
+from tests.oracles.chosen import Chosen
 from tests.oracles.facts import GENERALIZING, Facts, Row, is_judged, outcome
 from tests.stock import copy_of
 from tests.world import KINDS

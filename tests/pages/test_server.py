@@ -105,7 +105,6 @@ def test_every_page_is_below_the_path_and_carries_no_folder_of_the_server(public
     for page in PAGES:
         status, html = answer(public, f"/lab/models/{page}")
         assert status == 200
-        assert b"stMainBlockContainer" in html, "with room for what is to come"
         assert answer(public, f"/{page}")[0] == 404
         with visitor(public) as own:
             assert own.open(page) > 1_000
@@ -223,7 +222,7 @@ import sys
 
 import streamlit.web.cli
 
-sys.modules["dashboard.views.guide"] = None
+sys.modules["dashboard.guide.sections"] = None
 streamlit.web.cli.main()
 """
 """Streamlit's command, in whose process the guide cannot be imported."""
@@ -255,7 +254,7 @@ def test_a_page_that_breaks_shows_no_traceback(cloud: Server) -> None:
     with visitor(cloud) as own:
         own.open("guide")
         assert BROKE in own.received
-        for inside in (b"dashboard.views", b"Traceback", b"sys.modules"):
+        for inside in (b"dashboard.guide", b"Traceback", b"sys.modules"):
             assert inside not in own.received
     assert answer(cloud, "/", Host="models.example.org")[0] == 200
     for path in ("/", "/_stcore/stream"):
@@ -318,7 +317,7 @@ def test_what_is_wrong_with_the_database_is_said_without_folders_and_passwords(
                 for inside in (BROKE, FOLDER.encode()):
                     assert inside not in own.received, page
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
-    for page in ("compare", "model"):
+    for page in ("results", "model"):
         app = open_app(monkeypatch, f"postgresql://reader:{PASSWORD}@127.0.0.1:1/results", page)
         texts = [said(app), *markdown_of(app)]
         assert any("127.0.0.1" in text for text in texts) or app.error

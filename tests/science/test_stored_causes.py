@@ -25,7 +25,7 @@ from sweeps.store.reads import explained, misclassified, queries, sweep_queries
 from sweeps.store.reads.selection import Selection
 from sweeps.store.verification import verify
 from tests.conftest import ROOT
-from tests.databases import rows
+from tests.databases import forget_causes, rows
 
 FOUND = [Cause("dilution", 1, "a by b", 0.75, 3), Cause("simple rule", None, "x", 0.25, 1, 0.99)]
 
@@ -33,8 +33,8 @@ FOUND = [Cause("dilution", 1, "a by b", 0.75, 3), Cause("simple rule", None, "x"
 @pytest.fixture
 def shipped(tmp_path: Path) -> Store:
     """A copy of the report's models that may be written."""
-    shutil.copy(ROOT / "runs.db", tmp_path / "runs.db")
-    return open_writer(str(tmp_path / "runs.db"))
+    copied = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+    return open_writer(str(forget_causes(copied)))
 
 
 def run(store: Store, *arguments: str) -> str:

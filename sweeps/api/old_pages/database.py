@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TypedDict
 
-from seqcls.errors import StoreError
 from sweeps.access import is_read_only
-from sweeps.store.database import Store, moments
-from sweeps.store.opening import open_reader
+from sweeps.store.database import Store
 
 REASON = "This page is read-only: start a dashboard of your own with `seqcls dashboard` to do this."
 
@@ -30,15 +28,6 @@ def control(tooltip: str | None = None, *, disabled: bool = False) -> Control:
     return {"disabled": disabled, "help": tooltip}
 
 
-def why_unreadable(db: str | None = None) -> str | None:
-    """Why the database cannot be read; None where it can."""
-    try:
-        open_reader(db)
-    except StoreError as error:
-        return str(error)
-    return None
-
-
 @contextmanager
 def one_moment(store: Store) -> Iterator[None]:
     """A block in which a database is seen as it was at its beginning; it holds up no writer.
@@ -56,19 +45,3 @@ def one_moment(store: Store) -> Iterator[None]:
     finally:
         # Not as an error of the database: it is one of whatever the page does.
         held.close()
-
-
-@contextmanager
-def as_of_now() -> Iterator[None]:
-    """A block within one of `one_moment` whose readers see databases as they are by now."""
-    before = moments.get()
-    moments.set({})
-    try:
-        yield
-    finally:
-        moments.set(before)
-
-
-def is_of_one_moment(store: Store) -> bool:
-    """Whether all that is read is as it was at one moment, as a block of `one_moment` has it."""
-    return store.location in moments.get()

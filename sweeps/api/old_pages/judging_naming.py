@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seqcls.config import RunConfig
-from seqcls.imported import PREFIX
 from seqcls.problem import with_samplers
-from sweeps.naming import WORDS
 
 FIELDS = {
     "hidden_size": "width",
@@ -23,22 +21,6 @@ FIELDS = {
     "test_max_length": "tested up to",
 }
 """What fields are called by themselves, where that is not their name."""
-
-
-def say_field(field: str, *, with_name: bool = False) -> str:
-    """A field in words; if wanted with its name, where that is another: `width (hidden_size)`."""
-    if field in FIELDS:
-        return FIELDS[field] + f" ({field})" * with_name
-    return field if field.startswith(PREFIX) else field.replace("_", " ")
-
-
-def say_value(field: str, text: str) -> str:
-    """A value of a field in words, beside the name of the field: `LSTM`, `yes`, `16`."""
-    known = WORDS.get(field, {}).items()
-    forms = {str(x): y for x, y in known if x != "" and (isinstance(x, bool) or type(x) is not int)}
-    if field.startswith(PREFIX) or field in ("dataset", "pattern", "formula"):
-        return text
-    return forms.get(text) or {"True": "yes", "False": "no"}.get(text, text.replace("_", " "))
 
 
 def settings_changed(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,58 @@
+"""Two models side by side, string by string."""
+
+from dashboard.section import Section
+from dashboard.words.columns import Column, add_columns
+from dashboard.words.sentences import add_sentences, say
+from sweeps.api import Store, run_config
+from sweeps.api.presentation import display_strings, words_of
+from sweeps.api.two_models import compare_models
+
+MOST_STRINGS = 1_000
+
+add_columns({"wrong_of": Column("Wrong in", width=140)})
+add_sentences(
+    {
+        "two_models": "Of {tested:,} {strings}, {both:,} {both:is|are} wrong in both models, "
+        "{first:,} only in model {a}, {second:,} only in model {b}.",
+        "two_models_apart": "Their tests have other strings, so that only shares are compared.",
+        "two_models_p": "{chance} (exact, two-sided {test}: p {p}).",
+    }
+)
+
+
+def two_models(store: Store, first: int, second: int) -> Section:
+    """Which test strings only one of two models gets wrong, and whether that is chance.
+
+    Args:
+        first: a run's id.
+        second: likewise.
+    """
+    found = compare_models(store, first, second)
+    own = [run_config(store, run_id) for run_id in (first, second)]
+    chance = "More than chance explains" if found.p_value <= 0.05 else "Chance may explain it"
+    test = "Fisher's test" if found.table is None else "McNemar's test"
+    tested = say("two_models_p", chance=chance, test=test, p=_p_text(found.p_value))
+    fields = "; ".join(f"{name}: {a} and {b}" for name, (a, b) in found.fields.items())
+    apart = f"They differ in {fields}." if fields else "All their settings are the same."
+    if found.table is None or found.strings is None:
+        return Section("", (say("two_models_apart"), tested, apart))
+    table, words = found.table, words_of(*own)
+    counts = {"both": table.both, "first": table.only_first, "second": table.only_second}
+    strings = words.plural("test")
+    told = say(
+        "two_models",
+        tested=sum(counts.values()) + table.none,
+        strings=strings,
+        a=first,
+        b=second,
+        **counts,
+    )
+    shown = display_strings(found.strings.head(MOST_STRINGS), *own)
+    wrong_of = shown["wrong_a"].gt(0).map({True: f"model {first}", False: f"model {second}"})
+    shown = shown.assign(wrong_of=wrong_of)
+    names = ("string", "length", "wrong_of")
+    return Section("", (told, tested, apart), shown[[*names]], shown=names)
+
+
+def _p_text(p_value: float) -> str:
+    return f"= {p_value:.3g}" if p_value else "< 1e-300"

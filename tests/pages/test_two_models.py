@@ -1,0 +1,44 @@
+"""Two models side by side: what only one of them gets wrong is what SQL says."""
+
+from math import comb
+
+import pytest
+
+from seqcls.strings.tokenizer import Tokenizer
+from tests.app import open_app, said
+from tests.conftest import ROOT
+from tests.databases import rows
+from tests.oracles.facts import Facts
+
+SHIPPED = ROOT / "runs.db"
+
+
+@pytest.mark.parametrize(("first", "second"), [(3, 20), (3, 4), (5, 5)])
+def test_two_models_are_compared_string_by_string(
+    monkeypatch: pytest.MonkeyPatch, first: int, second: int
+) -> None:
+    facts = Facts(SHIPPED)
+    a, b = (set(facts.errors[run_id]) for run_id in (first, second))
+    page = open_app(
+        monkeypatch, SHIPPED, "model", run=str(first), beside=str(second), view="Second model"
+    )
+    ((tested,),) = rows(SHIPPED, "SELECT count(*) FROM test_string WHERE test_set_id = 1")
+    told = said(page).replace("\\", "")
+    both = f"{len(a & b):,} {'is' if len(a & b) == 1 else 'are'} wrong in both models"
+    assert f"Of {tested:,} test strings, {both}, {len(a - b):,} only in model {first}" in told
+    assert f"{len(b - a):,} only in model {second}" in told
+    n, least = len(a ^ b), min(len(a - b), len(b - a))
+    p = min(1.0, 2 * sum(comb(n, x) for x in range(least + 1)) / 2**n) if n else 1.0
+    assert f"p = {p:.3g}" in told if p else "p < 1e-300" in told
+    display = Tokenizer("abc").display
+    tables = [x.value for x in page.dataframe if "wrong_of" in x.value]
+    shown = {(row["string"], row["wrong_of"]) for x in tables for row in x.to_dict("records")}
+    true = {(display(x), f"model {first}") for x in a - b}
+    true |= {(display(x), f"model {second}") for x in b - a}
+    assert shown <= true
+    assert len(shown) == min(len(true), 1_000)
+
+
+def test_a_model_that_is_not_there_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = open_app(monkeypatch, SHIPPED, "model", run="3", beside="999", view="Second model")
+    assert "999" in page.info[-1].value
