@@ -54,6 +54,8 @@ def draw() -> None:
     if shown.url_path in old_addresses.PATHS:
         # Before any widget takes the parameters of its link.
         shown.run()
+    elif not shown.url_path:
+        old_addresses.follow()
     with data.at_one_moment(), data.explaining():
         unknown: list[str] = []
         # The page says what is the case; a new sweep needs no database.

@@ -47,3 +47,14 @@ def trained_band(trained: range) -> Any:
         .mark_rect(opacity=0.16, color="~band")
         .encode(alt.X("first:Q"), alt.X2("last:Q"))
     )
+
+
+def single_points(lines: Any, *groups: str) -> Any:
+    """The points of lines that have one alone, of which a line draws nothing.
+
+    Args:
+        lines: what they encode.
+        *groups: the fields that tell one line from another.
+    """
+    counted = lines.transform_joinaggregate(points="count()", groupby=list(groups))
+    return counted.transform_filter("datum.points == 1").mark_point(filled=True, size=36, opacity=1)

@@ -9,11 +9,14 @@ from sweeps.results import Outcome
 
 Query = Mapping[str, Sequence[str]]
 
+FAILING = "failing"
+"""The parameter that left those that fail, of whatever kind."""
+
 
 def _query() -> dict[str, list[str]]:
     """What the link names, in the words of now."""
     given = {name: st.query_params.get_all(name) for name in st.query_params}
-    if given.pop("failing", []) and "outcome" not in given:
+    if given.pop(FAILING, []) and "outcome" not in given:
         given["outcome"] = [Outcome.NOT_LEARNED.value, Outcome.FAILS_BEYOND.value]
     return given
 
@@ -44,10 +47,20 @@ def of_results(given: Query) -> dict[str, list[str]]:
 
 
 def follow() -> None:
-    """Leads on from a link of the page Compare, which stood at the same address as Results."""
+    """Leads on from a link of the page Compare, which stood at the same address as Results.
+
+    It runs before any widget takes the parameters of the link; those that stay are left alone, as
+    widgets of a page before may have them.
+    """
     given = {name: st.query_params.get_all(name) for name in st.query_params}
-    if {*given} & {*RENAMED, *DROPPED}:
-        st.query_params.from_dict(of_results(given))
+    if not {*given} & {*RENAMED, *DROPPED, FAILING}:
+        return
+    now = of_results(_query())
+    for name in {*given} - {*now}:
+        del st.query_params[name]
+    for name, values in now.items():
+        if given.get(name) != values:
+            st.query_params[name] = values
 
 
 def _compare() -> None:

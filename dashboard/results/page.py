@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, filters, old_addresses, outside, page
+from dashboard import data, filters, outside, page
 from dashboard.results import sections
 from dashboard.results.maps import MAPPED
 from dashboard.results.words import MEASURED, OTHERS
@@ -41,7 +41,6 @@ from_outside = data.cached(outside.sections)
 
 def show() -> None:
     """Draws the page."""
-    old_addresses.follow()
     st.title("Which configurations generalize to longer strings?", anchor=False)
     selections = filters.selections()
     counts = {task: counts_of(selection) for task, selection in selections.items()}

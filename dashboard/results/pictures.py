@@ -45,15 +45,23 @@ def by_length(
         alt.Tooltip("right:Q", title="Right", format=".2%"),
     ]
     layers = [] if trained is None else [marks.trained_band(trained)]
-    dashed = alt.Chart(shortcut).mark_line(color="~muted", strokeDash=[3, 3], strokeWidth=1.2)
-    layers += [dashed.encode(x, y)] if len(shortcut) else []
+    layers += [_through(shortcut, "~muted", 1.2, [3, 3]).encode(x, y)] if len(shortcut) else []
     layers.append(seeds.mark_line(opacity=0.85).encode(strokeWidth=width))
-    thick = alt.Chart(median).mark_line(color="~ink", strokeWidth=2.2)
+    layers.append(marks.single_points(seeds, "run"))
+    thick = _through(median, "~ink", 2.2, [1, 0])
     layers += [thick.encode(x, alt.Y("median:Q", title=None))] if len(median) else []
     # Invisible, and easier to meet than a line.
     met = seeds.mark_point(size=90, opacity=0).encode(tooltip=tooltip)
     layers.append(met.add_params(clicked, hovered))
     return alt.layer(*layers).properties(height=style.SMALL, width="container")
+
+
+def _through(points: pd.DataFrame, color: str, width: float, dashes: list[int]) -> Any:
+    """A line through points; a stroke where there is one alone, of which a line draws nothing."""
+    chart = alt.Chart(points)
+    if len(points) == 1:
+        return chart.mark_tick(orient="horizontal", size=24, thickness=width, color=color)
+    return chart.mark_line(color=color, strokeWidth=width, strokeDash=dashes)
 
 
 def heat_map(
@@ -151,7 +159,7 @@ def two_by_length(lengths: pd.DataFrame, names: tuple[str, str], low: float) -> 
     y = marks.y_axis("accuracy:Q", form="~%", domain=[low, 1], nice=False)
     lines = alt.Chart(lengths).encode(marks.x_axis("length:Q", "Length"), y, colors, dashes)
     met = lines.mark_point(size=80, opacity=0).encode(tooltip=tooltip)
-    drawn = lines.mark_line(strokeWidth=2)
+    drawn = alt.layer(lines.mark_line(strokeWidth=2), marks.single_points(lines, "which"))
     return alt.layer(drawn, met).properties(height=style.HEIGHT, width="container")
 
 
@@ -164,7 +172,9 @@ def differences(lengths: pd.DataFrame) -> Any:
     x = marks.x_axis("length:Q", "Length")
     y = marks.y_axis("difference:Q", form="+~%")
     base = alt.Chart(lengths).encode(x)
-    band = base.transform_filter("isValid(datum.low)").mark_area(color="~accent soft", opacity=0.35)
+    known = base.transform_filter("isValid(datum.low)")
+    soft: dict[str, Any] = {"color": "~accent soft", "opacity": 0.35}
+    band = known.mark_area(**soft) if len(lengths) > 1 else known.mark_rule(size=6, **soft)
     zero = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color="~muted", strokeDash=[3, 3])
     tooltip = [
         alt.Tooltip("length:Q", title="Length"),
@@ -172,7 +182,7 @@ def differences(lengths: pd.DataFrame) -> Any:
         alt.Tooltip("low:Q", title="From", format="+.2%"),
         alt.Tooltip("high:Q", title="To", format="+.2%"),
     ]
-    line = base.encode(y).mark_line(color="~accent", strokeWidth=2)
+    line = base.encode(y).mark_line(color="~accent", strokeWidth=2, point=len(lengths) == 1)
     met = base.encode(y, tooltip=tooltip).mark_point(size=80, opacity=0)
     shaded = band.encode(alt.Y("low:Q", title=None), alt.Y2("high:Q"))
     return alt.layer(shaded, zero.encode(y="zero:Q"), line, met).properties(

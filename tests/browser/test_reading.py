@@ -1,45 +1,45 @@
-"""The pages of results in a browser: what only a browser draws, hits, keeps and fits."""
+"""The pages of results in a browser: what only a browser draws, hits, keeps, fits and saves."""
 
+import csv
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dashboard.charts.legend import ROW_OF_TWO
-from tests.browser.server import AT_REST, models_tested, no_traceback, open_page
+from tests.browser.server import AT_REST, no_traceback, open_page
 
 pytestmark = pytest.mark.browser
 
-FILTERED = "5 of 43 runs match the filters."
-CELL = 'path[aria-roledescription="rect mark"]'
 POINT = 'path[aria-roledescription="point"]'
+SEED_2 = "4 of 5 models learned; of these 3 generalize."
 
 
 def rests(page: Page, path: str) -> None:
     """Waits until the page with this path is there, and has drawn all."""
-    page.wait_for_url(f"**/{path}**")
+    page.wait_for_url(re.compile(path))
     page.wait_for_function(AT_REST)
 
 
 def choose_seed(page: Page) -> None:
-    page.get_by_role("combobox", name="Model seeds").click()
+    page.get_by_role("combobox", name="Seeds").click()
     page.get_by_role("option", name="2", exact=True).click()
 
 
-def test_it_opens_on_the_report_draws_it_and_prints_it_without_the_sidebar(
-    browser: Browser, shipped: str
-) -> None:
-    page = open_page(browser, shipped)
-    models_tested(page, 43)
-    charts = page.get_by_test_id("stVegaLiteChart")
-    expect(charts).to_have_count(7)
-    outcomes, lines, names = (charts.nth(place) for place in range(3))
-    expect(outcomes).to_contain_text("width 16, 2 heads, embeddings init linear like")
-    expect(lines).to_contain_text("String length")
-    # The names stand beside it; each can be pointed at over all of its row.
-    expect(names).to_contain_text("attention init output fan out")
-    heights = names.locator(CELL).evaluate_all("rows => rows.map(row => row.getBBox().height)")
-    assert heights == [ROW_OF_TWO] * 7
+def test_the_first_screen_has_the_answer_without_a_click(browser: Browser, shipped: str) -> None:
+    page = open_page(browser, shipped, 1440)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    main = page.get_by_test_id("stMain")
+    answer = main.get_by_text("41 of 43 models learned; of these 27 generalize.", exact=True)
+    table, first = page.get_by_test_id("stDataFrame"), page.get_by_test_id("stVegaLiteChart").first
+    for part in (answer, main.get_by_text(re.compile("^Against width 2")), table, first):
+        expect(part).to_be_visible()
+    page.wait_for_function(AT_REST)
+    parts = [part.bounding_box() for part in (answer, table, first)]
+    tops = [box["y"] for box in parts if box]
+    assert tops == sorted(tops)
+    assert tops[-1] < 900
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(7)
     no_traceback(page)
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     page.emulate_media(media="print")
@@ -47,88 +47,142 @@ def test_it_opens_on_the_report_draws_it_and_prints_it_without_the_sidebar(
     page.close()
 
 
-def test_pages_fit_a_phone(browser: Browser, shipped: str) -> None:
-    for path in ("", "model?run=5&view=Figures"):
-        page = open_page(browser, f"{shipped}/{path}", 390)
-        wide, own = page.get_by_test_id("stMain").evaluate(
-            "main => [main.scrollWidth, main.clientWidth]"
-        )
-        assert wide <= own, f"{path} is {wide} pixels wide in {own}"
-        page.close()
+@pytest.mark.parametrize(
+    "path",
+    ["", "?rows=2&rows=5", "?show=Map", "failures", "sweeps", "guide", "launch",
+     "model?run=5&view=Figures"],
+)  # fmt: skip
+def test_pages_fit_a_phone(browser: Browser, shipped: str, path: str) -> None:
+    page = open_page(browser, f"{shipped}/{path}", 390)
+    page.wait_for_function(AT_REST)
+    for area in ("stMain", "stAppViewContainer"):
+        wide, own = page.get_by_test_id(area).evaluate("x => [x.scrollWidth, x.clientWidth]")
+        assert wide <= own, f"{area} is {wide} pixels wide in {own}"
+    page.close()
 
 
 def test_back_and_forward_keep_what_is_filtered(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped)
     choose_seed(page)
-    expect(page.get_by_text(FILTERED)).to_be_visible()
+    main = page.get_by_test_id("stMain")
+    expect(main.get_by_text(SEED_2)).to_be_visible()
     page.keyboard.press("Escape")
-    rests(page, "?**seed=2")
-    page.get_by_role("link", name="Failing models", exact=True).click()
-    rests(page, "failing?**seed=2")
+    rests(page, r"/\?(.*&)?seed=2")
+    page.get_by_role("link", name="Failures", exact=True).click()
+    rests(page, r"failures\?(.*&)?seed=2")
+    fail = re.compile("^2 of 5 tested models fail")
+    expect(main.get_by_text(fail)).to_be_visible()
     page.go_back()
-    rests(page, "?**seed=2")
-    expect(page.get_by_text(FILTERED)).to_have_count(1)
+    rests(page, r"models/\?(.*&)?seed=2")
+    expect(main.get_by_text(SEED_2)).to_be_visible()
     page.go_forward()
-    rests(page, "failing?**seed=2")
+    rests(page, r"failures\?(.*&)?seed=2")
     # After that a click goes on with the filters, and Back leads to the very page before.
     page.get_by_role("link", name="Sweeps", exact=True).click()
-    rests(page, "sweeps?**seed=2")
-    expect(page.get_by_text(FILTERED)).to_have_count(1)
+    rests(page, r"sweeps\?(.*&)?seed=2")
     page.go_back()
-    rests(page, "failing?**seed=2")
-    expect(page.get_by_text(FILTERED)).to_have_count(1)
+    rests(page, r"failures\?(.*&)?seed=2")
+    expect(main.get_by_text(fail)).to_be_visible()
     no_traceback(page)
     page.close()
 
 
-def test_a_cell_leads_to_its_models_and_one_press_of_back_to_the_chart_as_it_was(
-    browser: Browser, shipped: str
+@pytest.mark.parametrize(
+    ("old", "now", "says"),
+    [
+        ("compare?seed=2", r"models/\?seed=2$", SEED_2),
+        ("?config=2&seed=2", r"models/\?(?=.*rows=2)(?=.*seed=2)", SEED_2),
+        ("compare_two?config=2&config=5", r"models/\?rows=2&rows=5$", "The two that are selected"),
+        ("compare_two?run=3&run=20", r"model\?(?=.*run=3)(?=.*beside=)", "wrong on 1,378 of"),
+        ("map?x=hidden_size&y=num_attention_heads", r"(?=.*across=hidden_size)(?=.*show=Map)",
+         "Across: hidden_size; up: num_attention_heads."),
+        ("failing?failing=true&seed=2", r"failures\?(?=.*outcome=fails)(?=.*seed=2)",
+         "2 of 2 tested models fail"),
+        ("failing?run=5&string=ab{100}c{55}", r"model\?run=5&string=", "wrong on 697 of"),
+    ],
+)  # fmt: skip
+def test_old_addresses_lead_on_with_what_they_name(
+    browser: Browser, shipped: str, old: str, now: str, says: str
 ) -> None:
-    page = open_page(browser, f"{shipped}/map?seed=2")
-    expect(page).to_have_title("Map · seqcls")
-    cells = page.get_by_test_id("stVegaLiteChart").first.locator(CELL)
-    expect(cells).to_have_count(3)
-    words = page.locator('[aria-roledescription="visualization"]').first
-    expect(words).to_have_attribute("aria-label", re.compile("Most models fail with width 2,"))
-    cells.first.click()
-    models_tested(page, 1)
-    rests(page, "?**hidden_size=2&num_attention_heads=2")
-    expect(page).to_have_title("Compare · seqcls")
-    page.go_back()
-    page.wait_for_url(f"{shipped}/map?seed=2")
-    expect(page.get_by_text(FILTERED)).to_have_count(1)
-    page.goto(f"{shipped}/?config=2&seed=2")
-    page.locator(f'{CELL}[aria-label*="configuration: width 2;"]').first.click()
-    rests(page, "model?**run=5")
-    page.go_back()
-    page.wait_for_url(f"{shipped}/?config=2&seed=2")
-    expect(page.get_by_text(FILTERED)).to_have_count(1)
+    page = open_page(browser, f"{shipped}/{old}", 1440)
+    page.wait_for_url(re.compile(now))
+    expect(page.get_by_test_id("stMain").get_by_text(says).first).to_be_visible()
     no_traceback(page)
     page.close()
 
 
-def test_two_rows_are_compared_and_a_string_of_one_leads_to_its_model(
+def test_a_name_and_a_line_open_a_seed_and_back_leads_to_the_page_as_it_was(
     browser: Browser, shipped: str
 ) -> None:
-    page = open_page(browser, f"{shipped}/?config=2&config=5", 1440)
-    page.get_by_role("link", name="Compare these two").click()
-    page.wait_for_url("**/compare_two?config=2&config=5")
-    main = page.get_by_test_id("stMain")
-    expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("String length")
-    box = page.get_by_role("textbox", name="String to ask about")
-    box.fill("ab{100}c{55}")
-    box.press("Enter")
-    expect(main).to_contain_text("8 of 8 right")
-    main.get_by_role("radio", name="Models").click()
-    page.wait_for_url("**/compare_two?run=3&run=20")
-    expect(main).to_contain_text("of 7,933 test strings")
-    link = page.url
-    main.get_by_role("link", name="Look inside model 3 at this string").click()
-    page.wait_for_url("**/model?run=3&string=**")
-    no_traceback(page)
+    page = open_page(browser, f"{shipped}/?rows=2&seed=1&seed=2", 1440)
+    page.get_by_role("link", name="width 2, CLS unattended").click()
+    # Of the two seeds the one with more errors.
+    rests(page, r"model\?(?=.*run=5)(?=.*seed=1&seed=2)")
+    expect(page.get_by_text("wrong on 697 of 9,984 test strings")).to_be_visible()
     page.go_back()
-    page.wait_for_url(link)
-    expect(main).to_contain_text("of 7,933 test strings")
+    rests(page, r"models/\?(?=.*rows=2)(?=.*seed=1&seed=2)")
+    # What can be hit of a line are its points; the tooltip tells whose they are.
+    points = page.get_by_test_id("stVegaLiteChart").first.locator(POINT)
+    expect(points).to_have_count(40)
+    found = page.get_by_test_id("stVegaLiteChart").first.locator(f'{POINT}[aria-label*="Seed: 1;"]')
+    found.nth(14).hover(force=True)
+    expect(page.locator("#vg-tooltip-element")).to_contain_text("Seed")
+    found.nth(14).click(force=True)
+    rests(page, r"model\?(?=.*run=4)(?=.*seed=1&seed=2)")
+    no_traceback(page)
+    page.close()
+
+
+ROW, HEAD = 35, 36
+BOX = 17
+
+
+def test_two_selected_rows_are_compared_and_the_link_has_them(
+    browser: Browser, shipped: str
+) -> None:
+    page = open_page(browser, shipped, 1440)
+    page.wait_for_function(AT_REST)
+    main, table = page.get_by_test_id("stMain"), page.get_by_test_id("stDataFrame").first
+    for row in (0, 5):
+        box = table.bounding_box()
+        assert box is not None
+        page.mouse.click(box["x"] + BOX, box["y"] + HEAD + ROW * row + BOX)
+        page.wait_for_url(re.compile("rows=" if row == 0 else "rows=.*rows="))
+    rests(page, r"\?rows=\d+&rows=2$")
+    expect(main.get_by_text("The two that are selected")).to_be_visible()
+    verdict = main.get_by_text(re.compile("differ by more than chance|more than chance explains"))
+    expect(verdict.first).to_be_visible()
+    said = verdict.first.inner_text()
+    expect(main.get_by_text("Strings that more seeds of one get wrong")).to_be_visible()
+    again = open_page(browser, page.url, 1440)
+    expect(again.get_by_test_id("stMain").get_by_text(said).first).to_be_visible()
+    no_traceback(again)
+    for each in (page, again):
+        each.close()
+
+
+def saved(page: Page, button: str) -> Path:
+    """The file that a button gives."""
+    with page.expect_download() as given:
+        page.get_by_role("button", name=button).click()
+    return Path(given.value.path())
+
+
+def test_the_picture_and_the_table_are_saved_as_they_are_selected(
+    browser: Browser, shipped: str
+) -> None:
+    page = open_page(browser, f"{shipped}/?sweep=all_initializations&seed=1&seed=2", 1440)
+    page.wait_for_function(AT_REST)
+    drawn = saved(page, "Figure SVG").read_text()
+    assert "contains all, by length: all_initializations, seed 1, seed 2" in drawn
+    for said in ("fails beyond", "median", "width 2, CLS unattended", "trained lengths are shaded"):
+        assert said in drawn, said
+    assert saved(page, "Figure PNG").read_bytes().startswith(b"\x89PNG")
+    (row,) = csv.DictReader(saved(page, "Table CSV").read_text().splitlines())
+    assert row["configuration"] == "width 2, CLS unattended"
+    assert [int(row[x]) for x in ("seeds", "learned", "judged", "generalize")] == [2, 2, 2, 0]
+    assert float(row["generalize_low"]) == 0
+    assert 0.65 < float(row["generalize_high"]) < 0.66
     no_traceback(page)
     page.close()
 
@@ -142,19 +196,8 @@ def logit(page: Page) -> str:
     return found[0]
 
 
-def test_a_failing_seed_of_compare_is_opened_explained_moved_and_broken(
-    browser: Browser, shipped: str
-) -> None:
-    page = open_page(browser, f"{shipped}/?config=2&seed=2")
-    # What can be hit of a line are its points; the tooltip tells whose they are.
-    points = page.get_by_test_id("stVegaLiteChart").nth(1).locator(POINT)
-    expect(points).to_have_count(20)
-    points.nth(14).hover()
-    expect(page.locator("#vg-tooltip-element")).to_contain_text("Model seed")
-    points.nth(14).click()
-    page.wait_for_url("**/model?**run=5**")
-    # The filters hold.
-    page.wait_for_url("**seed=2**")
+def test_a_failing_seed_is_explained_moved_and_broken(browser: Browser, shipped: str) -> None:
+    page = open_page(browser, f"{shipped}/model?run=5&seed=2")
     expect(page.get_by_text("wrong on 697 of 9,984 test strings")).to_be_visible()
     page.get_by_role("button", name=re.compile("^Explain b")).click()
     expect(page.get_by_text("Value interference: head 0 takes")).to_be_visible()
@@ -177,34 +220,3 @@ def test_a_failing_seed_of_compare_is_opened_explained_moved_and_broken(
     expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("n = ")
     no_traceback(page)
     page.close()
-
-
-def test_the_link_that_is_copied_opens_what_is_shown_and_a_report_is_downloaded(
-    browser: Browser, shipped: str
-) -> None:
-    page = open_page(browser, f"{shipped}/failing?sweep=all_initializations&seed=0&seed=2")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.wait_for_function(AT_REST)
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == page.url
-    assert "sweep=all_initializations" in copied
-    assert "seed=0" in copied
-    page.goto(f"{shipped}/?sweep=all_initializations&seed=0&seed=2")
-    name, text = reported(page)
-    assert name == "configurations.html"
-    assert "2 of 2 models that match the filters fail" in text
-    assert [f'id="run-{run}"' in text for run in (3, 4, 5)] == [True, False, True]
-    page.close()
-
-
-def reported(page: Page) -> tuple[str, str]:
-    """The name and the content of the report that a page gives."""
-    # Until then the page may still put other buttons in place of its own.
-    page.wait_for_function(AT_REST)
-    # A first report loads all that draws and explains.
-    with page.expect_download(timeout=200_000) as given:
-        page.get_by_role("button", name="Report", exact=True).click()
-    no_traceback(page)
-    return given.value.suggested_filename, given.value.path().read_text()
