@@ -199,7 +199,11 @@ def test_what_is_computed_for_a_visitor_ends_when_they_leave(
                 visits.left.add(_Visit.session_id)
         return "nobody waits for it"
 
-    for ask in (lambda: visitors.ask("long", make), visitors.later(make)):
+    asks: tuple[Callable[[], object], ...] = (
+        lambda: visitors.ask("long", make),
+        visitors.later(make),
+    )
+    for ask in asks:
         with pytest.raises(VisitorError):
             ask()
         assert pieces == [0, 1, 2, 3]

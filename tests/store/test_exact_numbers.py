@@ -155,7 +155,9 @@ OF_CELLS = {
 }  # fmt: skip
 
 
-def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(tmp_path: Path) -> None:
+def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Four runs, some trained on border pairs, are all tested on the same strings."""
     store = open_reader(str(copy_of("trained", "pairs.db", tmp_path)))
     path = file_of(store)
