@@ -34,7 +34,7 @@ MAKERS = {
 }
 """The function that fills the folder of a name, which it is given."""
 
-KEPT = 60
+KEPT = 6
 """Digests whose stock is kept: other checkouts may use the same environment."""
 
 COMPLETE = ".complete"
