@@ -23,7 +23,8 @@ from dashboard.words import columns
 Links = Callable[[str, Any], str]
 """Where a value of what a section opens leads, such as `("run", 5)`; nowhere where it is empty."""
 
-VEGA = "https://vega.github.io/vega-datasets/"
+HERE = "https://here.invalid/"
+"""What addresses of a picture begin with while it is drawn: Vega would put its own before them."""
 
 WIDTH, SMALL = 760, 300
 """Pixels of a picture that stands alone, and of one of several."""
@@ -130,8 +131,7 @@ def _variables() -> str:
 def _picture(panel: Panel, section: Section, links: Links) -> Markup:
     width = SMALL if len(section.panels) > 1 else WIDTH
     spec = with_links(panel.spec, section.opens, links) if section.opens else panel.spec
-    # Vega takes an address within the page for one among its own examples.
-    drawn = svg(spec, width).replace(f'href="{VEGA}', 'href="')
+    drawn = svg(spec, width).replace(HERE, "")
     for name, color in style.LIGHT.items():
         drawn = drawn.replace(f'"{color}"', f'"var({_variable(name)})"')
     # What reads it aloud names each mark, and so does the pointer.
@@ -144,7 +144,8 @@ def with_links(spec: Spec, opens: str, links: Links) -> Spec:
     for rows in spec.get("datasets", {}).values():
         for row in rows:
             if opens in row:
-                row["href"] = links(opens, row[opens])
+                address = links(opens, row[opens])
+                row["href"] = f"{HERE}{address}" if address else None
     _link_marks(spec, opens)
     return spec
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from sweeps.api import open_store
+from sweeps.api import log_results, open_store
 from sweeps.store.reads import misclassified
 from tests.browser.server import new_page
 from tests.commands import run_main
@@ -70,7 +70,8 @@ def test_a_seed_of_the_index_leads_to_its_strings(browser: Browser, site: Path) 
     with hosted(site) as base, watched(browser) as (page, asked):
         page.goto(f"{base}/index.html")
         ready(page)
-        page.locator('svg a[*|href$="#run-7"]').first.click()
+        # Its marks lie beneath those of others.
+        page.locator('svg a[*|href$="#run-7"]').first.dispatch_event("click")
         page.wait_for_url("**#run-7")
         ready(page)
         model = page.locator("#run-7")
@@ -110,3 +111,26 @@ def spelled(text: str) -> str:
         own = (found[1] or found[2]) * int(found[3])
         text = text[: found.start()] + own + text[found.end() :]
     return text
+
+
+VISIBLE = 'svg path[aria-roledescription="point"]:not([opacity="0"])'
+
+
+def test_seeds_are_drawn_where_all_test_strings_have_one_length(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """A line of one point is nothing that anybody sees."""
+    data, db, out = (tmp_path / name for name in ("data.csv", "x.db", "report.html"))
+    rows = [f"{first}{second},{int(first == second)}" for first in "ab" for second in "ab"]
+    data.write_text("\n".join(["tokens,label", *rows]))
+    with log_results(db, sweep="lab", dataset=data) as log:
+        right = log.strings["label"].tolist()
+        for seed in range(3):
+            said = [not x if row < seed else x for row, x in enumerate(right)]
+            predictions = {"tokens": log.strings["tokens"], "prediction": said}
+            log.run(model="theirs", seed=seed, predictions=predictions)
+    assert run_main("report", "lab", "--db", str(db), "--out", str(out)).returncode == 0
+    with watched(browser) as (page, _):
+        page.goto(out.as_uri())
+        ready(page)
+        expect(page.locator(VISIBLE)).to_have_count(3)
