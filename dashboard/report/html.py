@@ -6,6 +6,7 @@ It runs no program but its own, which pages through strings. Pictures are on eit
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ Links = Callable[[str, Any], str]
 """Where a value of what a section opens leads, such as `("run", 5)`; nowhere where it is empty."""
 
 HERE = "https://here.invalid/"
+NO_LINK = re.compile(rf'<a [^>]*"{HERE}"[^>]*>(.*?)</a>', re.DOTALL)
 """What addresses of a picture begin with while it is drawn: Vega would put its own before them."""
 
 WIDTH, SMALL = 760, 300
@@ -131,7 +133,7 @@ def _variables() -> str:
 def _picture(panel: Panel, section: Section, links: Links) -> Markup:
     width = SMALL if len(section.panels) > 1 else WIDTH
     spec = with_links(panel.spec, section.opens, links) if section.opens else panel.spec
-    drawn = svg(spec, width).replace(HERE, "")
+    drawn = NO_LINK.sub(r"\1", svg(spec, width)).replace(HERE, "")
     for name, color in style.LIGHT.items():
         drawn = drawn.replace(f'"{color}"', f'"var({_variable(name)})"')
     # What reads it aloud names each mark, and so does the pointer.
@@ -144,8 +146,7 @@ def with_links(spec: Spec, opens: str, links: Links) -> Spec:
     for rows in spec.get("datasets", {}).values():
         for row in rows:
             if opens in row:
-                address = links(opens, row[opens])
-                row["href"] = f"{HERE}{address}" if address else None
+                row["href"] = f"{HERE}{links(opens, row[opens])}"
     _link_marks(spec, opens)
     return spec
 
