@@ -25,8 +25,9 @@ Links = Callable[[str, Any], str]
 """Where a value of what a section opens leads, such as `("run", 5)`; nowhere where it is empty."""
 
 HERE = "https://here.invalid/"
-NO_LINK = re.compile(rf'<a [^>]*"{HERE}"[^>]*>(.*?)</a>', re.DOTALL)
 """What addresses of a picture begin with while it is drawn: Vega would put its own before them."""
+
+NO_LINK = re.compile(rf'<a [^>]*"{HERE}"[^>]*>(.*?)</a>', re.DOTALL)
 
 WIDTH, SMALL = 760, 300
 """Pixels of a picture that stands alone, and of one of several."""
