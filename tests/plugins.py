@@ -13,7 +13,7 @@ from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.plugin_checks import check_architecture
 from seqcls.tasks import TASKS
-from sweeps.store.reads import shortcuts
+from sweeps.store.reads import shortcuts, stored
 from tests.conftest import ASSETS, ROOT, SHORT
 
 PYTHONPATH = os.pathsep.join([str(ASSETS / "plugin_package"), str(ROOT)])
@@ -38,7 +38,7 @@ def forget_parts(*, registries: bool = True) -> None:
         vars(registry)["_loaded"].clear()
     cached = (
         *(problem._resolve, fields.fields_unread, fields._read_by_some),
-        *(check_architecture, shortcuts._training),
+        *(check_architecture, shortcuts._training, stored._resolve_text),
     )
     for function in cached:
         function.cache_clear()

@@ -25,7 +25,7 @@ def printed_rows(text: str) -> list[dict[str, str]]:
     blank = [all(line.ljust(width)[x] == " " for line in [head, *body]) for x in range(width)]
     gaps = "".join(" " if empty else "x" for empty in blank)
     spans = [found.span() for found in re.finditer(r"x+( x+)*", gaps)]
-    names = [head.ljust(width)[a:b].strip() for a, b in spans]
+    names = [head.ljust(width)[a:b].strip().lower().replace(" ", "_") for a, b in spans]
     return [
         {name: line.ljust(width)[a:b].strip() for name, (a, b) in zip(names, spans, strict=True)}
         for line in body

@@ -68,7 +68,7 @@ def answer(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> An
             title = section.title or task
             parts += [sentence.replace("`", "") for sentence in section.says]
             if section.table is not None and len(section.table):
-                parts.append(Table(as_text(section.table), title))
+                parts.append(Table(as_text(section.table, section.shown), title))
     return Answer(records, parts)
 
 

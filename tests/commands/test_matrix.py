@@ -45,7 +45,9 @@ ALWAYS = {
 }  # fmt: skip
 """Options that are always given: they keep a command short, or say what it is about."""
 
-INSTEAD = {"more until": "budget", "report site": "out"}
+INSTEAD = {
+    "more until": "budget", "report site": "out", "report as_json": "out", "report failing": "out",
+}  # fmt: skip
 """Options that stand instead of one that is always given."""
 
 NOT_ALONE = {
@@ -285,15 +287,14 @@ def check_file(compared: Compared, path: Path) -> None:
         check_answers(compared, [json.loads(line) for line in path.read_text().splitlines()])
     elif path.suffix == ".html":
         text = path.read_text()
-        compared.rows([row for row in Tables(text).rows if "sweep" in row], path.name)
+        compared.rows(Tables(text).rows, path.name)
+        compared.headline(text, path.name)
         for name, content in kept_in(text).items():
-            if run_id := re.fullmatch(r"strings-(\d+)", name):
-                at = content["columns"].index("Occurrences")
-                wrong = sum(row[at] for row in content["rows"])
-                true = compared.facts.runs[int(run_id[1])]["wrong"]
-                compared.equal(f"{path.name}: wrong of run {run_id[1]}", wrong, true)
-            else:
-                compared.rows(records(content), f"{path.name}, {name}")
+            (run_id,) = re.findall(r"\d+", name)
+            at = content["columns"].index("Occurrences")
+            wrong = sum(row[at] for row in content["rows"])
+            true = compared.facts.runs[int(run_id)]["wrong"]
+            compared.equal(f"{path.name}: wrong of run {run_id}", wrong, true)
 
 
 def check_answers(compared: Compared, answers: list[dict[str, Any]]) -> None:
@@ -332,12 +333,17 @@ def test_commands(
         compared.below = float(str(cell.value(command, "below")))
     if "learned_at" in variant:
         compared.learned_at = float(str(cell.value(command, "learned_at")))
+    if "outcome" in variant:
+        compared.outcome = str(cell.value(command, "outcome"))
     if command == "errors":
         compared.run_id = cell.run_id
     if "as_json" in variant:
         compared.rows(records(json.loads(said.stdout, parse_constant=refuse)), command)
     elif kind.name in compared.facts.sweeps:
-        compared.rows(printed_rows(said.stdout), command)
+        # A report has several tables, each with a title and a blank line before it.
+        for part in re.split(r"\n\s*\n", said.stdout):
+            compared.rows(printed_rows(part), command)
+        compared.headline(said.stdout, command)
     for path in sorted(set(tmp_path.iterdir()) - before):
         for file in [path] if path.is_file() else sorted(path.iterdir()):
             check_file(compared, file)

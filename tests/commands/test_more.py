@@ -21,7 +21,7 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import Run
-from tests.app import open_app, rerun, said
+from tests.app import open_app, said
 from tests.commands import printed
 from tests.conftest import SHORT
 
@@ -70,6 +70,8 @@ def test_what_an_epoch_did_not_teach_twenty_do(further: Path) -> None:
     assert set(api.runs(store, sweep="tiny")["outcome"]) == {"not learned"}
     assert by_budget(store) == [(1, 0, 6), (20, 6, 6)], "all seeds of both configurations"
     assert not list(api.verify(store).damages), "a sweep's runs are those that it asks for"
+    spec = json.loads(sweep_queries.specifications(store)["tiny-20x"])
+    assert spec["checkpoints"] == "every_epoch", "as in the sweep before"
 
 
 def test_again_nothing_is_left_to_train(further: Path) -> None:
@@ -199,25 +201,6 @@ def test_pages_count_a_seed_once_and_sum_up_by_budget(
     # With one of both in scope, that is what is told.
     text = said(open_app(monkeypatch, further, sweep="tiny"))
     assert "0 of 6 models learned" in text
-
-
-def test_the_page_of_a_sweep_trains_what_has_not_learned(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    db = Path(shutil.copy(trained, tmp_path / "own.db"))
-    started: list[Any] = []
-    monkeypatch.setattr(
-        "sweeps.work.background_worker.start_worker", lambda *x, **_: started.append(x)
-    )
-    app = open_app(monkeypatch, db, "sweeps", shown="tiny")
-    (button,) = [x for x in app.button if x.label == "4 times the epochs for 6"]
-    button.click()
-    rerun(app)
-    assert len(started) == 1
-    (queued,) = [x for x in api.status(open_reader(str(db))) if x.name == "tiny-4x"]
-    assert (queued.queued, queued.done) == (6, 0)
-    spec = json.loads(sweep_queries.specifications(open_reader(str(db)))["tiny-4x"])
-    assert spec["checkpoints"] == "every_epoch", "as in the sweep before"
 
 
 def test_what_has_not_learned_is_compared_by_no_accuracy_on_longer_strings(further: Path) -> None:

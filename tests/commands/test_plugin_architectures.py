@@ -20,6 +20,7 @@ from sweeps.work.machine import parameter_bytes
 from tests.commands import printed, refused, run_main, told
 from tests.conftest import ASSETS, SHORT
 from tests.plugins import forget_parts
+from tests.shown import kept_in
 
 MODULE = """
 import torch as t
@@ -190,7 +191,11 @@ def test_without_the_package_stored_results_are_whole(
 ) -> None:
     out, files = tmp_path / "report.html", tmp_path / "files"
     printed("report", "sound", "--out", str(out), "--db", trained)
-    assert "No remedy can be trained here" in out.read_text(encoding="utf-8")
+    text, of_each = out.read_text(encoding="utf-8"), runs(open_store(trained))
+    assert "install many-means==1.0" in text
+    assert "Of 4 failing models 4 fail by not having learned." in text, "stored causes"
+    failing = of_each.loc[of_each["errors"] > 0, "id"]
+    assert set(kept_in(text)) == {f"run-{run}-strings" for run in failing} != set()
     printed("export", str(files), "--db", trained)
     assert len((files / "shortcuts.csv").read_text().splitlines()) > 100
     asked = ("seeds", "sound", "--until", "learned ± 10 %", "--db", trained)

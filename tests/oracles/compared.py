@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.oracles.facts import Facts, configuration, done
+from seqcls.interpretability.wording import EMPTY
+from tests.oracles.facts import Facts, configuration, done, outcome
 
 COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
 OF_RUNS = {
@@ -61,6 +62,8 @@ class Compared:
     """The accuracy on longer strings below which a model that has learned fails beyond."""
     learned_at: float = 0.99
     """The accuracy on trained lengths from which on a model has learned."""
+    outcome: str | None = None
+    """The only outcome of the models that are looked at; None where there is any."""
 
     def equal(self, what: str, shown: Any, true: Any) -> None:
         """Holds one number against the truth; one that is missing has to be missing there too."""
@@ -83,6 +86,8 @@ class Compared:
         for row in rows:
             if {"questions", "pairing"} <= set(row):
                 self._pair(row, what)
+            elif "string" in row and " of " in str(row.get("breaks", row.get("models"))):
+                self._breaking(row, what)
             else:
                 self._row(row, what)
         self._wrong_strings(rows, what)
@@ -94,8 +99,6 @@ class Compared:
                 self._configuration(row, what)
             elif {"sweep", "models", "result"} <= set(row):
                 self._sweep_of_page(row, what)
-            elif {"models", "of", "string"} <= set(row):
-                self._breaking(row, what)
             elif {"name", "state"} <= set(row):
                 self._sweep(row, what)
             elif self.run_id is not None and {"first_length", "strings", "tested"} <= set(row):
@@ -169,11 +172,27 @@ class Compared:
                 self.equal(f"{what}: {name} of {found['string']!r}", found[name], models)
 
     def _breaking(self, row: Mapping[str, Any], what: str) -> None:
-        finished = done(self._runs(self.sweep))
-        wrong = [map(spelled_out, self.facts.wrong_strings(run["run_id"])) for run in finished]
-        models = sum(spelled_out(row["string"]) in strings for strings in wrong)
-        self.equal(f"{what}: models wrong on {row['string']!r}", row["models"], models)
-        self.equal(f"{what}: models asked", row["of"], len(finished))
+        """How many of the models that fail get a string wrong, of those that were tested on it."""
+        string, told = spelled_out(row["string"]), row.get("breaks", row.get("models"))
+        failing = [run["run_id"] for run in done(self._runs(self.sweep)) if self._fails(run)]
+        asked = (self.facts.wrong_strings, self.facts.test_strings)
+        for number, strings in zip(str(told).split(" of "), asked, strict=True):
+            true = sum(string in map(spelled_out, strings(run_id)) for run_id in failing)
+            self.equal(f"{what}: models with {string!r}", number, true)
+
+    def _fails(self, run: Mapping[str, Any]) -> bool:
+        came_to = outcome(dict(run), self.learned_at, self.below)
+        errs = came_to == "not known" and run["wrong"] > 0
+        return self.outcome in (None, came_to) and (
+            came_to in ("not learned", "fails beyond") or errs
+        )
+
+    def headline(self, text: str, what: str) -> None:
+        """How many models of the sweep learned, as a sentence says it."""
+        for told in re.findall(r"(\d+) of (\d+) models learned", text):
+            true = configuration(self._runs(self.sweep), self.below, self.learned_at)
+            for name, number in zip(("learned", "judged"), told, strict=True):
+                self.equal(f"{what}: models {name}", number, true[name])
 
     def _sweep(self, row: Mapping[str, Any], what: str) -> None:
         runs = self._runs(row["name"])
@@ -217,7 +236,7 @@ def spelled_out(string: str) -> str:
     """A string without repetitions, which pages may write otherwise than they are stored, and
     without spaces between its words.
     """
-    written = "" if string == '""' else string
+    written = "" if string in ('""', EMPTY) else string
     token = r"(\S+)" if " " in written else "(.)"
     for repeated in (r"<([^<>]*)>", token):
         written = re.sub(repeated + r"\{(\d+)\}", lambda x: x[1] * int(x[2]), written)
