@@ -10,6 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import LONG_SCORE, percent, score_text
 from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve, tokenizer_of
+from seqcls.text import count
 from sweeps.api import Store, configs, names_of
 from sweeps.api.old_pages.reading import ErrorSearch, string_errors
 from sweeps.api.presentation import display_strings
@@ -45,7 +46,8 @@ def _model(
     model: Mapping[Hashable, Any], name: str, config: RunConfig, errors: pd.DataFrame, most: int
 ) -> Details:
     run_id, accuracy = int(model["run_id"]), percent(model["accuracy"])
-    note = f"run {run_id}: {model['outcome']}, accuracy {accuracy}, {len(errors):,} wrong strings"
+    wrong = count(len(errors), "wrong string")
+    note = f"run {run_id}: {model['outcome']}, accuracy {accuracy}, {wrong}"
     shortest = ", ".join(
         f"`{string}`" if string else "the empty string"
         for string in errors["string"].head(SHORTEST)

@@ -131,6 +131,7 @@ def _in_words(table: pd.DataFrame) -> pd.DataFrame:
         generalize_of=[generalize_of(x) for x in rows],
         share=table["generalize"] / table["judged_beyond"].where(table["judged_beyond"] > 0),
         fails=[_span(x["fails_from"], x["fails_to"]) for x in rows],
+        every_length=pd.Series([_proofs(x) for x in rows], table.index, dtype=object),
     )
 
 
@@ -146,6 +147,12 @@ def _span(first: Any, last: Any) -> str:
     if pd.isna(first):
         return ""
     return f"{first}" if first == last else f"{first} to {last}"
+
+
+def _proofs(row: Any) -> str | None:
+    """What stored proofs found of how many seeds, as `1 proved, 2 refuted`; none of no proof."""
+    told = {"proved": "proved", "refuted": "refuted", "undecided": "not decided"}
+    return ", ".join(f"{row[x]:,} {word}" for x, word in told.items() if row[x]) or None
 
 
 def _of(found: pd.DataFrame, question: str) -> pd.DataFrame:
@@ -204,7 +211,7 @@ def _by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
 
 def _columns_that_fit(table: pd.DataFrame) -> list[str]:
     """The columns that differ, as many as fit."""
-    known = [x for x in DEFAULT if x in table and table[x].notna().any()]
+    known = [x for x in DEFAULT if x in table and table[x].replace("", None).notna().any()]
     always = ("configuration", "generalize_of") if len(table) > 1 else known
     shown = [x for x in known if x in always or table[x].nunique(dropna=False) > 1]
     for name in SACRIFICED:

@@ -24,7 +24,7 @@ _TITLES = {"learned": "Learned", "generalizes": "Generalize", "beyond": "Beyond"
 DEFAULT = (
     *("configuration", "learned_of", "generalize_of", "share", "accuracy_beyond", "fails"),
     *("difference learned", "difference generalizes", "difference beyond", "p_of"),
-    *("shortcut_beyond", "theory"),
+    *("every_length", "shortcut_beyond", "theory"),
 )
 """Columns that are shown where they differ, in order."""
 
@@ -102,8 +102,12 @@ OTHERS = add_columns(
         "false_negatives": Column(
             "False negatives", "whole", "Positive strings predicted negative; all seeds.", 105
         ),
-        "proved": Column("Proved", "whole", "Seeds proved right on every string.", 65),
-        "refuted": Column("Refuted", "whole", "Seeds of which a wrong string is proved.", 68),
+        "every_length": Column(
+            "Every length",
+            help="Seeds that stored proofs found right on every string (proved), or wrong on one "
+            "(refuted), which need not be among the tested; not decided is neither.",
+            width=110,
+        ),
         "unfinished": Column("Unfinished", "whole", "Queued or in training.", 85),
         "failed": Column("Training failed", "whole", "In no average.", 105),
         "shortcut_within": Column(

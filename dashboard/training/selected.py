@@ -194,6 +194,7 @@ def _made_of(sweep: SweepProgress, record: Any) -> None:
         st.code(toml, language=None, wrap_lines=True, height=min(420, 40 + 24 * toml.count("\n")))
     words = st.expander(
         "How its models are trained and tested, in words",
+        key="in_words",
         on_change="rerun",
         icon=":material/notes:",
     )

@@ -89,10 +89,6 @@ BORDER = (
     "models those that learned. The strings of a pair are at edit distance 1, one in the language "
     "and one outside."
 )
-EVERY_LENGTH = (
-    "What stored proofs found: whether a recurrent model is right on every string. One that is "
-    "refuted may be right on all that was tested."
-)
 OCCURRENCES = "How often the string is in the test set."
 NOT_KNOWN = "not known"
 """What is right of a string that is not in the file, or too long to be read token by token."""

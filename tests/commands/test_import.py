@@ -132,19 +132,24 @@ def test_what_needs_weights_says_why_it_is_absent_and_all_else_works(
     for line in NEED_NONE:
         assert "nan" not in printed(*line.split(), "--db", str(both.path)).split()
     theirs = Path("report.html").read_text()
-    assert "No causes can be found: it was trained elsewhere" in theirs
+    assert "Of 4 models no cause can be found: it was trained elsewhere" in theirs
     assert "seqcls causes" not in theirs
-    assert "generalize, of those" not in theirs, "no column without content"
+    assert "<th>Generalize</th>" not in theirs, "no column without content"
     assert ">None<" not in re.sub(r"\s", "", theirs)
 
 
 def test_pages_on_imported_results_offer_no_training_and_say_what_is_reached(
     both: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = [sweep.name for sweep in api.status(both)]
-    page = open_app(monkeypatch, str(both.path), "sweeps", sweep_id=str(names.index("theirs") + 1))
-    assert "Imported" in [x.value for x in page.caption]
-    assert not any(x.key.startswith(("more ", "edit_as_new")) for x in page.button if x.key)
+    pages = {
+        x: open_app(monkeypatch, str(both.path), "sweeps", shown=x) for x in ("theirs", "ours")
+    }
+    assert "Results of models trained elsewhere" in said(pages["theirs"])
+    offered = {x: [*page.button, *page.expander] for x, page in pages.items()}
+    told = {x: {element.label for element in own} for x, own in offered.items()}
+    training = {"Train 8 more of each", "Train until then", "Specification"}
+    assert told["theirs"] & training == set()
+    assert told["ours"] >= training
     shown = said(open_app(monkeypatch, str(both.path), "failures", sweep="theirs")).replace(
         "\\", ""
     )

@@ -193,7 +193,7 @@ def test_patching_everything_carries_the_whole_answer_over(db: Path, run: str) -
 MARKED = "![x](http://outside.example/w) **w**"
 
 
-@pytest.mark.parametrize("page", ["compare", "map", "failing", "compare_two", "model"])
+@pytest.mark.parametrize("page", ["results", "sweeps", "model"])
 def test_words_of_a_kind_are_shown_as_they_are(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, page: str
 ) -> None:
@@ -209,9 +209,16 @@ def test_words_of_a_kind_are_shown_as_they_are(
     runs = facts.sweeps[SWEEPS[1]]
     links: dict[str, dict[str, str | list[str]]] = {
         "model": {"run": str(runs[0]["run_id"])},
-        "compare_two": {"config": [str(runs[place]["config_id"]) for place in (0, -1)]},
+        "results": {
+            "sweep": SWEEPS[1],
+            "rows": [str(runs[place]["config_id"]) for place in (0, -1)],
+        },
+        "sweeps": {"shown": SWEEPS[1]},
     }
-    app = open_app(monkeypatch, db, page, **links.get(page, {"sweep": SWEEPS[1]}))
+    app = open_app(monkeypatch, db, page, **links[page])
+    if page == "sweeps":
+        app.session_state["in_words"] = True
+        rerun(app)
     for view in [tab.label for tab in app.tabs] if page == "model" else ("",):
         if view:
             app.session_state["view"] = view

@@ -423,7 +423,7 @@ def test_a_repetition_that_refutes_a_model_is_told_with_the_causes(
     export(open_reader(str(both)), tmp_path / "out", "csv")
     assert "10{12}" in (tmp_path / "out" / "runs.csv").read_text()
     report = write(open_reader(str(both)), "hand", "soft")
-    for part in ("<th>every length</th>", "1 proved", "1 refuted"):
+    for part in ("<th>Every length</th>", "1 proved", "1 refuted"):
         assert part in report
 
 
