@@ -97,7 +97,7 @@ class Compared:
         if run_id is None:
             if {"config_id", *OF_CONFIGURATIONS} <= set(row):
                 self._configuration(row, what)
-            elif {"sweep", "models", "result"} <= set(row):
+            elif {"sweep", "models"} < set(row) and {"result", "what_came_of_it"} & set(row):
                 self._sweep_of_page(row, what)
             elif {"name", "state"} <= set(row):
                 self._sweep(row, what)
@@ -206,7 +206,8 @@ class Compared:
     def _sweep_of_page(self, row: Mapping[str, Any], what: str) -> None:
         runs = self.facts.sweeps[row["sweep"]]
         self.equal(f"{what}: models of {row['sweep']}", row["models"], len(runs))
-        if told := re.search(r"(\d+) of (\d+) learned", row["result"]):
+        result = row["result"] if "result" in row else row["what_came_of_it"]
+        if told := re.search(r"(\d+) of (\d+) learned", result):
             true = configuration(runs)
             self.equal(f"{what}: {row['sweep']}, learned", told[1], true["learned"])
             self.equal(f"{what}: {row['sweep']}, judged", told[2], true["judged"])
