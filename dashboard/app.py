@@ -64,7 +64,7 @@ def draw() -> None:
         with st.sidebar:
             _show_sidebar(shown.title)
         for sentence in unknown:
-            st.warning(page.markdown(sentence))
+            st.warning(page.plain(sentence))
         shown.run()
         layout.add_keyboard()
 

@@ -37,6 +37,11 @@ def markdown(sentence: str) -> str:
     )
 
 
+def plain(text: str) -> str:
+    """What others wrote, or an error that names it, as Markdown that shows it unchanged."""
+    return verbatim(text)
+
+
 def say(sentences: Sequence[str], *, answer: bool = True) -> None:
     """Sentences, the first of which is the answer."""
     first, *others = sentences or ("",)

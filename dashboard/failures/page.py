@@ -29,7 +29,7 @@ def show() -> None:
         return
     for number, (task, selection) in enumerate(chosen.items()):
         if len(chosen) > 1:
-            st.header(page.markdown(filters.task_name(task)), anchor=False)
+            st.header(page.plain(filters.task_name(task)), anchor=False)
         _show_task(selection, number)
 
 

@@ -14,6 +14,7 @@ from dashboard.results import sections as results
 from dashboard.section import Section
 from dashboard.training import sections as training
 from dashboard.words.columns import Column, add_columns
+from dashboard.words.sentences import LOOKS_ALIKE
 from dashboard.words.tasks import task_names
 from seqcls import __version__
 from seqcls.errors import SeqclsError
@@ -164,7 +165,9 @@ def _in_words(store: Store, models: pd.DataFrame) -> Iterator[Details]:
             sentences = protocols(store, config_id, runs[config_id])
         except SeqclsError as error:  # Of a package that is not here nothing is known.
             sentences = [str(error)]
-        yield Details(name, "how it was trained and tested", says=sentences)
+        # A backquote of a file's name begins no string of letters.
+        plain = [sentence.replace("`", LOOKS_ALIKE) for sentence in sentences]
+        yield Details(name, "how it was trained and tested", says=plain)
 
 
 def _links(

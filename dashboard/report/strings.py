@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard.report.html import Details
+from dashboard.words.sentences import LOOKS_ALIKE
 from seqcls.config import RunConfig
 from seqcls.interpretability.wording import LONG_SCORE, percent, score_text
 from seqcls.kinds import Kind
@@ -49,7 +50,7 @@ def _model(
     wrong = count(len(errors), "wrong string")
     note = f"run {run_id}: {model['outcome']}, accuracy {accuracy}, {wrong}"
     shortest = ", ".join(
-        f"`{string}`" if string else "the empty string"
+        f"`{string.replace('`', LOOKS_ALIKE)}`" if string else "the empty string"
         for string in errors["string"].head(SHORTEST)
     )
     kind = resolve(config).kind if obstacle_of(config) is None else None

@@ -67,7 +67,7 @@ def _say_unknown_rows(counts: Mapping[str, pd.DataFrame]) -> None:
     for asked in st.query_params.get_all("rows"):
         if asked not in known:
             told = f"The link asks for rows {asked[:60]}, which is not among these configurations."
-            st.warning(page.markdown(told))
+            st.warning(page.plain(told))
 
 
 def _say_not_offered(key: str, options: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ def _say_not_offered(key: str, options: Sequence[str]) -> None:
     asked = st.query_params.get(key)
     if asked and asked not in options:
         told = f"The link asks for {key} {asked[:60]}, which is not offered here."
-        st.warning(page.markdown(told))
+        st.warning(page.plain(told))
         st.session_state.pop(key, None)
         del st.query_params[key]
 

@@ -96,9 +96,9 @@ def show(key: offer.Submitted) -> None:
             asked = ("overlap of", key)
             overlap = visitors.ask(asked, partial(_overlap, key), "Drawing strings")
             said = overlap or "Nothing is known of what a test shares with training."
-            st.markdown(page.markdown(said))
+            st.markdown(page.plain(said))
     except SeqclsError as error:
-        st.error(page.markdown(error_text(error)))
+        st.error(page.plain(error_text(error)))
 
 
 @lru_cache(maxsize=64)

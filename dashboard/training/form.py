@@ -83,7 +83,7 @@ def _list(
     try:
         entries = read(text or "")
     except SeqclsError as error:
-        st.error(page.markdown(error_text(error)))
+        st.error(page.plain(error_text(error)))
         return None
     is_short = between != "  \n"
     said = (

@@ -31,7 +31,7 @@ def show() -> None:
         typed = form.read(*form.lists(), form.numbers(with_name=True))
         _other_settings()
         if typed.problem:
-            st.error(page.markdown(typed.problem))
+            st.error(page.plain(typed.problem))
     with right:
         tables = _tables(typed, start)
     specs: list[SweepSpec] = []
@@ -39,10 +39,10 @@ def show() -> None:
         try:
             specs = offer.specs_of(tables)
         except SeqclsError as error:
-            (right if start else left).error(page.markdown(error_text(error)))
+            (right if start else left).error(page.plain(error_text(error)))
     if specs:
         for sentence in offer.warnings(specs):
-            st.warning(page.markdown(sentence))
+            st.warning(page.plain(sentence))
         before.show(offer.as_submitted(specs))
     with st.bottom:
         offer.show(specs, "page")
@@ -111,7 +111,7 @@ def _tables(typed: form.Typed, start: str | None) -> list[str]:
             st.code("\n".join(texts), language="toml", height=HEIGHT)
         return [spec_as_written(parse_toml(text)).submitted for text in texts]
     except (SeqclsError, ValueError, RecursionError) as error:
-        st.error(page.markdown(error_text(error)))
+        st.error(page.plain(error_text(error)))
         return []
 
 

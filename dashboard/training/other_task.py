@@ -44,10 +44,10 @@ def show() -> None:
     summary: Summary | None = st.session_state.get(SUMMARY)
     if summary is not None:
         for problem in summary.refused:
-            st.error(page.markdown(f"{summary.path}: {problem}"))
+            st.error(page.plain(f"{summary.path}: {problem}"))
         if not summary.refused:
             said = "; ".join([summary.heading, *summary.sentences])
-            st.caption(page.markdown(f"{summary.path}: {said}."))
+            st.caption(page.plain(f"{summary.path}: {said}."))
 
 
 def _choose() -> None:

@@ -67,7 +67,7 @@ def _tell(name: str) -> None:
     with data.explaining(lambda _: None):
         counts = OutcomeCounts.of(data.configurations(Selection(sweeps=(name,))))
         said = f"{name} is done: {describe_counts(counts)}."
-        st.toast(page.markdown(said), icon=":material/check:")
+        st.toast(page.plain(said), icon=":material/check:")
 
 
 def line(store: Store, sweep: SweepProgress) -> None:
@@ -77,8 +77,8 @@ def line(store: Store, sweep: SweepProgress) -> None:
     if left is None and attended and sweep.state != SweepState.STOPPED:
         # Until the first epoch has ended, its cost tells.
         left = offer.guess(watching.specifications(store)[sweep.name])
-    told = page.markdown(describe(sweep, attended, doing, left))
-    st.progress(sweep.share, f"**{page.markdown(sweep.name)}** · {told}")
+    told = page.plain(describe(sweep, attended, doing, left))
+    st.progress(sweep.share, f"**{page.plain(sweep.name)}** · {told}")
 
 
 def line_with_buttons(store: Store, sweep: SweepProgress) -> None:

@@ -35,7 +35,7 @@ def show(name: str) -> None:
         return
     record, note = _record(sweep.id), data.sweep_notes().get(sweep.id, watching.Note())
     counts = data.configurations(Selection(sweeps=(name,)))
-    st.header(page.markdown(note.title or name), anchor=False)
+    st.header(page.plain(note.title or name), anchor=False)
     _say(sweep, record, note, OutcomeCounts.of(counts))
     is_own = watching.is_trained_here(record.spec)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -82,7 +82,7 @@ def _say(sweep: SweepProgress, record: Any, note: watching.Note, counts: Outcome
     if note.tags:
         times.append(f"tags: {', '.join(note.tags)}")
     delete = f"`seqcls delete {as_argument(sweep.name)}` deletes it for good, and asks first"
-    st.caption(page.markdown(f"{'; '.join(times)}. {delete}."))
+    st.caption(page.plain(f"{'; '.join(times)}. {delete}."))
 
 
 def _grow(sweep: SweepProgress, not_learned: int) -> None:
@@ -222,4 +222,4 @@ def _say_protocol(name: str) -> None:
             )
         page.say(section.says, answer=False)
     except SeqclsError as error:
-        st.caption(page.markdown(error_text(error)))
+        st.caption(page.plain(error_text(error)))

@@ -42,11 +42,11 @@ def _short_form() -> None:
     read = form.read(*form.lists(in_short=True), form.numbers(with_name=False))
     more = _more()
     if problem := read.problem or more:
-        st.caption(page.markdown(problem))
+        st.caption(page.plain(problem))
     try:
         specs = offer.specs_of([form.as_json(read.table)]) if read.table is not None else []
     except SeqclsError as error:
-        st.error(page.markdown(str(error)))
+        st.error(page.plain(str(error)))
         specs = []
     offer.show(specs, "short")
     st.page_link(page.NEW_SWEEP, label="All settings", icon=":material/tune:")
