@@ -31,8 +31,8 @@ CSS = """<style>
   padding: 0; min-height: 0; background: none; }
 [data-testid=stCaptionContainer] p { line-height: 1.45; }
 .legend { margin: 0; font-size: .875rem; line-height: 1.45; opacity: .75; }
-.legend span { margin-right: 1rem; } .legend i { font-style: normal; }
-.legend span:not(:last-child) { white-space: nowrap; }
+.legend i { font-style: normal; }
+.legend span:not(:last-child) { margin-right: 1rem; white-space: nowrap; }
 [data-testid=stBottomBlockContainer] {
   max-width: 1240px; padding: .75rem 2rem 1rem;
   border-top: 1px solid rgba(128, 128, 128, .25); }
