@@ -30,9 +30,11 @@ CSS = """<style>
 [class*=st-key-panel] [data-testid=stPageLink-NavLink] {
   padding: 0; min-height: 0; background: none; }
 [data-testid=stCaptionContainer] p { line-height: 1.45; }
-.legend { margin: 0; font-size: .875rem; line-height: 1.45; opacity: .75; }
+.legend { margin: 0; font-size: .875rem; line-height: 1.45; opacity: .75;
+  display: flex; flex-wrap: wrap; gap: 0 1rem; }
+.legend span { min-width: 0; overflow-wrap: anywhere; }
 .legend i { font-style: normal; }
-.legend span:not(:last-child) { margin-right: 1rem; white-space: nowrap; }
+.legend span:not(:last-child) { white-space: nowrap; }
 [data-testid=stBottomBlockContainer] {
   max-width: 1240px; padding: .75rem 2rem 1rem;
   border-top: 1px solid rgba(128, 128, 128, .25); }

@@ -48,5 +48,5 @@ def test_every_line_of_a_command_goes_through_one_place() -> None:
     own = {str(x.relative_to(ROOT)) for x in sources if prints.search(x.read_text())}
     # A report's JavaScript is handed from one process to another; a program that is given away
     # prints itself.
-    others = {"dashboard/report/document.py", "sweeps/api/giving.py"}
+    others = {"sweeps/api/giving.py"}
     assert own == {"sweeps/terminal.py"} | others
