@@ -133,8 +133,6 @@ EVERY = {"failures": 3, "results": 3, "sweeps": 24}
         for page, every in EVERY.items()
         for place, kind in enumerate(KINDS)
         if LONG or place % every == 0
-        # The oracle reads strings of named letters in another notation than Failures shows.
-        if page != "failures" or not kind.name.endswith("of_names")
     ],
     ids=str,
 )
