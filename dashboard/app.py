@@ -17,7 +17,7 @@ from dashboard import data, filters, layout, old_addresses, page, style
 from dashboard.live import route
 from dashboard.server import serving
 from dashboard.training import sidebar
-from seqcls.errors import SeqclsError
+from seqcls.errors import SeqclsError, StoreLostError
 from sweeps.api.old_pages.reading import limit_reads
 
 FILTERED = ("Results", "Failures")
@@ -66,6 +66,7 @@ def draw() -> None:
         for sentence in unknown:
             st.warning(page.plain(sentence))
         shown.run()
+        st.session_state.pop(data.LOST, None)
         layout.add_keyboard()
 
 
@@ -76,6 +77,8 @@ def _show_sidebar(title: str) -> None:
         folded = "Thresholds, and filters of other pages" if title == "Model" else FOLDED
         with st.container() if title in FILTERED else st.expander(folded):
             filters.show()
+    except StoreLostError:
+        raise
     except SeqclsError:
         # The page says what is the case.
         return

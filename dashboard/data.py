@@ -14,10 +14,20 @@ from seqcls.errors import (
     PluginError,
     PluginMissingError,
     SeqclsError,
+    StoreDamagedError,
+    StoreLostError,
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import Store, failing, failures, open_reader, outcomes, overlaps
+from sweeps.api import (
+    Store,
+    damage_of_last_opened,
+    failing,
+    failures,
+    open_reader,
+    outcomes,
+    overlaps,
+)
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.old_pages import reading
@@ -247,10 +257,28 @@ def say(error: SeqclsError) -> None:
     st.code(error_text(error), language=None, wrap_lines=True)
 
 
+LOST = "connection was lost"
+"""Where the session keeps that its page is drawn anew since the server ended the connection."""
+
+
 @contextmanager
 def explaining(says: Callable[[SeqclsError], None] = say) -> Iterator[None]:
-    """A block, or as a decorator a function, in place of which the page says why it failed."""
+    """A block, or as a decorator a function, in place of which the page says why it failed.
+
+    A page whose connection a server ended is drawn anew, once.
+    """
     try:
         yield
+    except StoreLostError as error:
+        if st.session_state.pop(LOST, False):
+            says(error)
+            return
+        st.session_state[LOST] = True
+        st.rerun()
     except SeqclsError as error:
         says(error)
+    except Exception:
+        # What a page breaks on may be what somebody wrote into the file.
+        if (damage := damage_of_last_opened()) is None:
+            raise
+        says(StoreDamagedError(damage))

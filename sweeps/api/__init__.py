@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from sweeps.store.reads.selection import Selection as Selection
     from sweeps.store.reads.shortcuts import deciding as deciding
     from sweeps.store.tables import RunState as RunState
+    from sweeps.store.verification import damage_of_last_opened as damage_of_last_opened
 
 
 __all__ = [
@@ -132,6 +133,7 @@ _NAMES = {
     "sweeps.store.reads.shortcuts": "deciding",
     "sweeps.store.reads.queries": "configs find_run names_of run_config",
     "sweeps.store.tables": "RunState",
+    "sweeps.store.verification": "damage_of_last_opened",
 }
 """What each module hands out here, once one of its names is asked for: commands begin sooner."""
 

@@ -90,7 +90,7 @@ class Root(TyperGroup):
         except Exception as error:
             if "sweeps.store.opening" not in sys.modules:
                 raise
-            from sweeps.store.verification import damage_of_last_opened
+            from sweeps.api import damage_of_last_opened
 
             # What fails so may have read what is damaged.
             if (damage := damage_of_last_opened()) is None:

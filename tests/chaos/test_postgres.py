@@ -1,6 +1,7 @@
 """PostgreSQL whose connections are cut while runs are claimed and results are committed."""
 
 import logging
+import random
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -11,16 +12,18 @@ from sqlalchemy import Connection, make_url
 
 import sweeps.work.worker
 from seqcls.errors import StoreBusyError
+from sweeps import api
 from sweeps.store import database, writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
+from tests.app import open_app, said
 from tests.chaos import swept
 from tests.chaos.cutting import Cutting
 from tests.chaos.moments import COMMIT, Moments, end_backend
 from tests.commands import run_main
-from tests.conftest import LONG, SHORT
+from tests.conftest import LONG, ROOT, SHORT
 from tests.databases import rows, spec
 
 
@@ -134,6 +137,24 @@ def test_what_may_have_been_kept_is_not_done_twice(
     assert ended.returncode == 3
     assert ended.stderr.count("\n") == 1
     assert "see whether it is, before you repeat it" in ended.stderr
+
+
+@pytest.mark.cases(20)
+def test_a_page_whose_backend_is_terminated_is_drawn_anew(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    store = open_writer(postgres_url)
+    api.merge(store, ROOT / "runs.db")
+    moments = Moments(end_backend(postgres_url))
+    generator, shown = random.Random(seed), ""
+    for fatal in (0, 1, 2):
+        with store.write():
+            pass  # Nothing that was read before is remembered.
+        with moments.at(fatal and generator.randint(1, moments.seen)):
+            app = open_app(monkeypatch, postgres_url)
+        assert not app.error
+        shown = shown or said(app)
+        assert said(app) == shown
 
 
 def test_who_waits_for_a_lock_is_told_so(
