@@ -90,19 +90,31 @@ def choose_model(run_id: int, parameter: str = EPOCH) -> Named:
     return Named(name, open_any(run_id, epoch))
 
 
-def second_model(first: Named) -> Named | None:
-    """The model to show beside, as typed or linked; None where none is named or can be opened."""
+def type_second(meaning: str) -> str:
+    """A box for a second model, which the link names; empty where there is none.
+
+    Args:
+        meaning: what it is compared by.
+    """
     from_link(BESIDE, "")
-    left, right = st.columns(2)
-    typed = left.text_input(
+    return st.text_input(
         "Compare with a second model",
         key=BESIDE,
         on_change=into_link,
         args=(BESIDE,),
         placeholder="a run's number, or SWEEP/SEED",
-        help="Shows the same string in both models, side by side, on the same axes. The same "
-        "model's number compares two of its epochs.",
+        help=meaning,
     )
+
+
+def second_model(first: Named) -> Named | None:
+    """The model to show beside, as typed or linked; None where none is named or can be opened."""
+    left, right = st.columns(2)
+    with left:
+        typed = type_second(
+            "Shows the same string in both models, side by side, on the same axes. The same "
+            "model's number compares two of its epochs."
+        )
     if not typed:
         return None
     try:

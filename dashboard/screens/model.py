@@ -9,17 +9,15 @@ from dashboard import data, filters, layout, links, page
 from dashboard.choosing.opened import open_any, open_model, say
 from dashboard.choosing.run import choose_run, show_missing
 from dashboard.choosing.strings import (
-    BESIDE,
     Chosen,
     Named,
     choose_model,
     choose_string,
     choose_view,
-    from_link,
-    into_link,
     look_at,
     second_model,
     string_of_link,
+    type_second,
 )
 from dashboard.data import explaining
 from dashboard.live import section
@@ -107,14 +105,7 @@ two_models = data.cached(models.two_models)
 @st.fragment
 def _beside(run_id: int) -> None:
     """Another model on the same test strings."""
-    from_link(BESIDE, "")
-    typed = st.text_input(
-        "Compare with a second model",
-        key=BESIDE,
-        on_change=into_link,
-        args=(BESIDE,),
-        placeholder="a run's number, or SWEEP/SEED",
-    )
+    typed = type_second("Says which test strings only one of the two gets wrong.")
     with data.at_one_moment(), explaining(say):
         if typed:
             compared = two_models(run_id, reading.find_run(open_reader(), typed))
