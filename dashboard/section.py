@@ -74,15 +74,6 @@ class Section:
         return {"title": self.title, "says": list(self.says), "table": rows}
 
 
-def text(section: Section) -> str:
-    """What a terminal shows of it: the sentences and the table."""
-    lines = [section.title, *(f"  {sentence.replace('`', '')}" for sentence in section.says)]
-    if section.table is not None and len(section.table):
-        shown = columns.as_text(section.table, section.shown)
-        lines += ["", shown.to_string(index=False)]
-    return "\n".join(line for line in lines if line or len(lines) == 1)
-
-
 def svg(spec: Spec, width: int = 660) -> str:
     """A picture on white, as it is printed.
 

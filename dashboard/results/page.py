@@ -31,9 +31,7 @@ heat_map = data.cached(sections.heat_map)
 settings = data.cached(sections.settings)
 pair = data.cached(sections.pair)
 counts_of = data.cached(outcomes.counts_of)
-proposed_baseline = data.cached(
-    lambda store, seeds: baselines.proposed_baseline(store, dict(seeds))
-)
+proposed_baseline = data.cached(baselines.proposed_baseline)
 networks_of = data.cached(baselines.networks_of)
 axes_of = data.cached(by_settings.axes_of)
 from_outside = data.cached(outside.sections)
@@ -109,9 +107,7 @@ def _choose_baselines(
     has the same network; else the proposed one.
     """
     usual = {
-        task: proposed_baseline(
-            tuple(table[["config_id", "seeds"]].itertuples(index=False, name=None))
-        )
+        task: proposed_baseline(dict(zip(table["config_id"], table["seeds"], strict=True)))
         for task, table in counts.items()
     }
     names = {x: name for table in counts.values() for x, name in _names(table).items()}

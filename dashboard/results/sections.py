@@ -68,6 +68,7 @@ def configurations(
             table = _against(
                 table, found, measure if measure in told else usual, int(baseline or 0)
             )
+        says.append(_left_out(table, found, int(baseline or 0)))
     says += [decided or reached, _lengths(store, ids), _theory(table)]
     table = table.merge(_by_drawn(store, selection), on="config_id", how="left")
     read = outcomes.settings_read(store, ids)
@@ -77,6 +78,16 @@ def configurations(
     return Section(
         "Configurations", told_first, table, opens="config_id", shown=tuple(dict.fromkeys(shown))
     )
+
+
+def _left_out(table: pd.DataFrame, found: pd.DataFrame, baseline: int) -> str:
+    """That rows are not compared, of so many models that it would take too long."""
+    if table["seeds"].sum() <= baselines.MOST_READ:
+        return ""
+    able = set(table.loc[table["judged_beyond"] > 1, "config_id"])
+    asked = set(found.loc[found["question"] == "beyond", "config_id"])
+    left = able - asked - {baseline}
+    return say("not_all", n=len(left)) if left and baseline in able else ""
 
 
 def _begins(store: Store, table: pd.DataFrame) -> list[str]:

@@ -70,10 +70,6 @@ def kinds_of(config_ids: tuple[int, ...]) -> list[Kind]:
 TESTED = "Models that are trained and tested, of all configurations that match the filters."
 SEEDS = "Trained and tested models with the same settings but different initial values."
 FALSE_POSITIVES = "Negative test strings that are predicted positive"
-PREDICTED = (
-    "Whether theory says that some weights of this network recognize the language at every length, "
-    "under conditions that `seqcls theory` names; it does not say what training finds."
-)
 DRAWN = (
     "How the string was drawn. Uniform: of all negative strings of its length. Edited: a positive "
     "string with a few tokens changed. Near: a positive string with one or two tokens replaced or "

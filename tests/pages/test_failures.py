@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 from dashboard import background
 from dashboard.failures import sections
 from dashboard.failures.words import CAUSES
-from dashboard.section import text
 from seqcls.config import RunConfig
 from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED
 from seqcls.interpretability.remedies import named_fields
@@ -35,6 +34,7 @@ from sweeps.store.reads.selection import Selection
 from tests.app import open_app, rerun, said
 from tests.commands import run_main
 from tests.conftest import ROOT
+from tests.databases import rows
 from tests.oracles.chosen import Chosen
 from tests.oracles.compared import spelled_out
 from tests.oracles.facts import Facts, Row, outcome
@@ -142,12 +142,12 @@ def test_numbers_are_those_of_sql(
 
 
 def test_every_section_is_said_in_a_terminal_too(trained: Path) -> None:
-    store = open_reader(str(trained / "mended.db"))
-    told = [text(x(store, Selection())) for x in (sections.causes, sections.remedies)]
-    assert "7 fail by diluted attention" in told[0]
-    assert (
-        "Of 5 seeds that fail by diluted attention, attention_scale=log_length mends 5." in told[1]
-    )
+    db = trained / "mended.db"
+    names = [name for (name,) in rows(db, "SELECT name FROM sweep")]
+    printed = run_main("report", *names, "--db", str(db)).stdout
+    told = " ".join(printed.split())
+    assert "7 fail by diluted attention" in told
+    assert "Of 5 seeds that fail by diluted attention, attention_scale=log_length mends 5." in told
 
 
 def test_a_cause_that_no_table_names_is_called_by_its_own_name(looked_at: Store) -> None:

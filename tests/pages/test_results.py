@@ -13,7 +13,8 @@ from scipy import stats
 from streamlit.testing.v1 import AppTest
 
 from dashboard.results import sections
-from dashboard.section import figure, svg, text
+from dashboard.section import figure, svg
+from dashboard.words.columns import as_text
 from sweeps.api import baselines, by_settings
 from sweeps.api.comparisons import compare
 from sweeps.results import Outcome
@@ -393,7 +394,8 @@ def test_too_few_seeds_give_a_difference_without_an_interval() -> None:
 def test_a_section_is_a_text_a_figure_and_a_record() -> None:
     store: Store = open_reader(str(SHIPPED))
     table = sections.configurations(store, Selection(), BASE)
-    printed = text(table)
+    assert table.table is not None
+    printed = as_text(table.table, table.shown).to_string()
     assert "Generalize ± baseline" in printed
     assert "8 of 8 (68% to 100%)" in printed
     assert "hidden_size" not in printed, "settings stand in the file"
