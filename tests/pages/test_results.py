@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -195,13 +196,15 @@ def test_lines_and_cells_are_those_of_sql(shipped: str) -> None:
             drawn += 1
     assert drawn == 20 * 18
     fields = ("hidden_size", "num_attention_heads")
-    for measure in ("learned", "generalize", "median", "best", "worst"):
-        table = sections.heat_map(store, Selection(), range(2, 8), *fields, measure).table
+    # Among the first five, one that has not learned would be the worst of its cell.
+    chosen = (range(2, 8), range(2, 7))
+    for ids, measure in product(chosen, ("learned", "generalize", "median", "best", "worst")):
+        table = sections.heat_map(store, Selection(), ids, *fields, measure).table
         assert table is not None
         for row in table.to_dict("records"):
             own = [
                 run for run in facts.runs.values()
-                if run["config_id"] > 1
+                if run["config_id"] in ids
                 and all(facts.configs[run["config_id"]].get(x, 2) == row[x] for x in fields)
             ]  # fmt: skip
             learned = [x["accuracy_beyond"] for x in own if outcome(x) != "not learned"]
