@@ -19,6 +19,7 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
+from sweeps.access import is_read_only
 from sweeps.api import (
     Store,
     damage_of_last_opened,
@@ -238,9 +239,13 @@ def progress() -> list[SweepProgress]:
 def say(error: SeqclsError) -> None:
     """Says on the page what is the case with the database, and nothing else."""
     if isinstance(error, StoreMissingError):
+        none = "There are no models to show yet."
+        if is_read_only():
+            st.info(none)
+            return
         st.info(
-            "There are no models to show yet. New sweep, in the sidebar, trains a question of your "
-            "own; this trains the report's models, in about a minute:"
+            f"{none} New sweep, in the sidebar, trains a question of your own; this trains the "
+            "report's models, in about a minute:"
         )
         # It names the database, too.
         st.code(without_folder(error.command), language="bash", wrap_lines=True)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.text import verbatim
-from dashboard.words.sentences import say
+from dashboard.words.sentences import no_sweep, say
 from dashboard.words.tasks import task_name as task_name
 from dashboard.words.tasks import task_names
 from seqcls.config import default_fields
@@ -75,7 +75,7 @@ def why_empty() -> str:
     """
     if data.count_tested(Selection()):
         return say("no_models")
-    return say("none_trained" if data.sweep_names() else "no_sweep")
+    return say("none_trained") if data.sweep_names() else no_sweep()
 
 
 def of_every_task() -> Selection:

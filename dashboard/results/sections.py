@@ -223,7 +223,9 @@ def _by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
 def _columns_that_fit(table: pd.DataFrame) -> list[str]:
     """The columns that differ, as many as fit."""
     known = [x for x in DEFAULT if x in table and table[x].replace("", None).notna().any()]
-    always = ("configuration", "generalize_of") if len(table) > 1 else known
+    # Where none learned, that none did is the answer.
+    answer = "generalize_of" if "generalize_of" in known else "learned_of"
+    always = ("configuration", answer) if len(table) > 1 else known
     shown = [x for x in known if x in always or table[x].nunique(dropna=False) > 1]
     for name in SACRIFICED:
         wide = sum(column_of(x).width or 0 for x in shown) > WIDEST

@@ -7,7 +7,7 @@ from dashboard import marks
 from dashboard.section import Panel, Section
 from dashboard.style import SMALL
 from dashboard.words.columns import Column, add_columns
-from dashboard.words.sentences import add_sentences, say
+from dashboard.words.sentences import add_sentences, no_sweep, say
 from sweeps.api import Store, watching
 from sweeps.api.watching import SweepState
 
@@ -58,7 +58,7 @@ def sweeps(store: Store, archived: bool = False) -> Section:
     """
     table = watching.sweeps(store).rename(columns={"failed": "training_failed"})
     if table.empty:
-        return Section("", (say("no_sweep"),))
+        return Section("", (no_sweep(),))
     if not archived:
         table = table[~table["archived"]].reset_index(drop=True)
     if table.empty:

@@ -3,10 +3,13 @@
 import string
 from typing import Any
 
+from sweeps.access import is_read_only
+
 SENTENCES = {
     "no_models": "No trained model matches the filters.",
     "none_trained": "No model is trained yet. The page Sweeps says how far training is.",
     "no_sweep": "No sweep yet. New sweep, in the sidebar, trains the first.",
+    "no_sweep_to_read": "No sweep yet.",
 }
 """By key; `{n:model|models}` chooses by the number. `add_sentences` adds a subject's own."""
 
@@ -37,3 +40,8 @@ def say(key: str, **values: Any) -> str:
     """A sentence, its values filled in; strings of letters stand between its backquotes."""
     sentence = _Sentence().format(SENTENCES[key], **values)
     return sentence[0].upper() + sentence[1:]
+
+
+def no_sweep() -> str:
+    """That there is no sweep; and how the first is trained, where that may be done."""
+    return say("no_sweep_to_read" if is_read_only() else "no_sweep")

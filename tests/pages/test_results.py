@@ -380,6 +380,15 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(languages
     assert found == pytest.approx(sorted(map(abs, (answer.interval.low, answer.interval.high))))
 
 
+def test_where_no_seed_learned_the_table_says_so() -> None:
+    unlearned = [run for run in Facts(SHIPPED).runs.values() if outcome(run) == "not learned"]
+    assert len({run["config_id"] for run in unlearned}) == 2
+    chosen = Selection(run_ids=tuple(run["run_id"] for run in unlearned))
+    section = sections.configurations(open_reader(str(SHIPPED)), chosen)
+    assert "learned_of" in section.shown
+    assert "generalize_of" not in section.shown
+
+
 def test_too_few_seeds_give_a_difference_without_an_interval() -> None:
     frame = pd.DataFrame(
         {"config_id": [1, 1, 2, 2], "model_seed": [0, 1] * 2, "value": [0.5, 0.5, 0.7, 0.7]}

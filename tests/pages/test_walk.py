@@ -83,6 +83,21 @@ def test_without_models_it_says_what_to_do(
 
 
 @pytest.mark.parametrize(
+    ("state", "page"),
+    [*product(("missing", "new"), ("results", "failures", "model", "sweeps"))],
+)
+def test_visitors_are_not_told_to_train(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
+) -> None:
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    db = stock("states") / f"{state}.db" if state == "new" else tmp_path / "none.db"
+    found = opened(monkeypatch, db, page)
+    assert WAITING[state].split(".")[0] in found.said
+    assert "New sweep" not in found.said
+    assert "seqcls sweep" not in found.said
+
+
+@pytest.mark.parametrize(
     ("state", "page"), [*product(EXPLAINED, ["results"]), *product(["torn"], ALL[1:])]
 )
 def test_a_file_that_cannot_be_shown_is_explained(
