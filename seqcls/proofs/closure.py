@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.cancellation import check
-from seqcls.proofs.arithmetic import Forms, MayOverflowError
-from seqcls.proofs.cells import Cells
+from seqcls.proofs.cells import Cells, boxes, rows_of
+from seqcls.proofs.checker import Forms, RejectedError
 from seqcls.proofs.regions import BEGINNING, SATURATED, Regions, widths_of
 
 DIGITS = 6
@@ -90,9 +90,9 @@ class Growth:
     def grow(self) -> Ended:
         """Grows the regions until they are closed, or cannot be."""
         try:
-            self.cells.bound_tokens()
+            self.cells.network.bound_tokens()
             return self._grow()
-        except MayOverflowError as error:
+        except RejectedError as error:
             return Ended(False, str(error), np.zeros(0, dtype=np.int64), overflows=True)
 
     def _grow(self) -> Ended:
@@ -199,14 +199,14 @@ class Growth:
             and a region to which was joined what followed from it.
         """
         regions, units = self.regions, self.cells.units
-        boxes = Forms.boxes(regions.low[numbers], regions.high[numbers])
+        forms = boxes(regions.low[numbers], regions.high[numbers])
         reached, joined = [numbers[:0]], [np.zeros((0, 2), dtype=np.int64)]
-        right = self._right(numbers, boxes)
+        right = self._right(numbers, forms)
         wrong = [numbers[~right]]
         # Where letters lead from, the region there, the box where it began, and over how many.
         some = numbers[right]
         self._carried[some] = 0
-        pending = [(some, some, some, 0, boxes.rows(right))]
+        pending = [(some, some, some, 0, rows_of(forms, right))]
         while pending:
             check()
             nodes, at, begun, letters, forms = pending.pop()
@@ -214,7 +214,8 @@ class Growth:
             if len(at) > rows:
                 halves = slice(rows), slice(rows, None)
                 pending += [
-                    (nodes[x], at[x], begun[x], letters, forms.rows(x)) for x in reversed(halves)
+                    (nodes[x], at[x], begun[x], letters, rows_of(forms, x))
+                    for x in reversed(halves)
                 ]
                 continue
             if self._too_many or time.thread_time() > self.deadline:
@@ -233,7 +234,7 @@ class Growth:
                     target[out] = len(self._at) + np.arange(len(out))
                     self._at += to[out].tolist()
                     self._next += [[0] * regions.next.shape[1] for _ in out]
-                    further = after.rows(out)
+                    further = rows_of(after, out)
                     right = self._right(to[out], further)
                     wrong.append(begun[out[~right]])
                     out = out[right]
@@ -241,7 +242,7 @@ class Growth:
                     # Where answers are open already, what is at hand is looked at and no more.
                     if not any(map(len, wrong)):
                         pending.append(
-                            (target[out], to[out], begun[out], letters + 1, further.rows(right))
+                            (target[out], to[out], begun[out], letters + 1, rows_of(further, right))
                         )
                     reached.append(to[inside])
                 else:

@@ -18,7 +18,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
-from seqcls.tasks.automaton import Automaton, OfAutomaton, explore, minimize
+from seqcls.tasks.automaton import Automaton, RegularLanguage, explore, minimize
 from seqcls.tasks.base import Language, LetterRow
 from seqcls.tasks.transductions import TargetRow, Transduction, numbered_tokens
 
@@ -33,7 +33,7 @@ NOISE = "_"
 
 
 @dataclass(frozen=True)
-class FlipFlop(OfAutomaton):
+class FlipFlop(RegularLanguage):
     """Instructions to write (`w`), read (`r`) or ignore (`i`), a bit after each: the first writes,
     and every bit that is read is the one that was written last.
 
