@@ -138,8 +138,10 @@ def _describe_balance(problem: Problem, part: str) -> str:
     if negatives == "near" and isinstance(sampler, BalancedStrings) and sampler.near_obstacle:
         negatives = "mixed, as the language has no near ones"
     lengths = "drawn again length and all while positive"
-    if config.negative_lengths == "uniform":
+    if config.negative_lengths != "redrawn":
         lengths = "of uniform lengths"
+    if config.negative_lengths == "nearest" and negatives == "near":
+        lengths += ", near ones of the nearest that have positive strings"
     return f"half of them positive; negatives {negatives}, {lengths}"
 
 
