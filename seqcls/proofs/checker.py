@@ -11,6 +11,7 @@ too; what a certificate is worth is up to `check` alone.
 import hashlib
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,10 +93,6 @@ class Forms(NamedTuple):
     def units(self, start: int, end: int) -> "Forms":
         return Forms(*(x[..., start:end] for x in self))
 
-    def widen(self, most: int) -> "Forms":
-        shape = (*self.center.shape[:-1], most - self.generators.shape[-2], self.center.shape[-1])
-        return self._replace(generators=np.concatenate([self.generators, np.zeros(shape)], axis=-2))
-
 
 def limit(size: Any) -> Any:
     why = f"a sum or a product in the network may be larger than {LARGEST:.1e}, and so overflow"
@@ -103,9 +100,11 @@ def limit(size: Any) -> Any:
     return size
 
 
-def align(x: Forms, y: Forms) -> tuple[Forms, Forms]:
+def align(x: Forms, y: Forms) -> Iterator[Forms]:
     most = max(x.generators.shape[-2], y.generators.shape[-2])
-    return x.widen(most), y.widen(most)
+    for c, g, r in (x, y):
+        none = np.zeros((*c.shape[:-1], most - g.shape[-2], c.shape[-1]))
+        yield Forms(c, np.concatenate([g, none], axis=-2), r)
 
 
 def share(x: Forms) -> Forms:
@@ -186,10 +185,8 @@ class Network:
         h, x = self.hidden, share(x)
         given, after = self.read(token, *x.center.shape[:-1]), x.units(0, 0)
         for number, (weight, biases) in enumerate(self.layers):
-            state, kept = (
-                x.units(number * self.kept + start, number * self.kept + end)
-                for start, end in ((0, h), (h, self.kept))
-            )
+            own = x.units(number * self.kept, (number + 1) * self.kept)
+            state, kept = own.units(0, h), own.units(h, 2 * h)
             read = join(given, state)
             if self.kind == "rnn":
                 made = squash(affine(read, weight, biases), False)

@@ -43,9 +43,8 @@ MOST_ROUNDS = 60
 class Ended:
     """How growing ended."""
 
-    closed: bool
-    """Whether every letter leads into boxes, and the answer is right everywhere."""
     why: str
+    """Empty where every letter leads into boxes, and the answer is right everywhere."""
     growing: Int64[np.ndarray, " region"]
     """Regions from which the answer is open, or that grew in the last round."""
     overflows: bool = False
@@ -93,7 +92,7 @@ class Growth:
             self.cells.network.bound_tokens()
             return self._grow()
         except RejectedError as error:
-            return Ended(False, str(error), np.zeros(0, dtype=np.int64), overflows=True)
+            return Ended(str(error), np.zeros(0, dtype=np.int64), overflows=True)
 
     def _grow(self) -> Ended:
         regions, pending = self.regions, np.zeros(1, dtype=np.int64)
@@ -103,12 +102,12 @@ class Growth:
             low, high = regions.low.copy(), regions.high.copy()
             reached, wrong, joined = self._carry(pending, low, high)
             if len(wrong):
-                return Ended(False, "the answer is open", wrong)
+                return Ended("the answer is open", wrong)
             if self._too_many:
                 often = np.flatnonzero(self._carried > self.most_carried)
-                return Ended(False, "too many forms are carried", often)
+                return Ended("too many forms are carried", often)
             if time.thread_time() > self.deadline:
-                return Ended(False, "the seconds are over", pending)
+                return Ended("the seconds are over", pending)
             done[pending] = True
             grown = np.flatnonzero(((low < regions.low) | (high > regions.high)).any(axis=1))
             done[grown] = False
@@ -117,14 +116,14 @@ class Growth:
             beyond = grown[((self._widths() > given_up) | endless)[grown].any(axis=1)]
             if len(beyond):
                 leads = joined[np.isin(joined[:, 1], beyond), 0]
-                return Ended(False, "they grow without end", np.union1d(beyond, leads))
+                return Ended("they grow without end", np.union1d(beyond, leads))
             # What was reached before and has not grown since is done.
             again = np.zeros(len(regions), dtype=bool)
             again[grown] = again[reached] = True
             pending = np.flatnonzero(again & ~done)
             if not len(pending):
-                return Ended(True, "", pending)
-        return Ended(False, f"they still grow after {MOST_ROUNDS} rounds", pending)
+                return Ended("", pending)
+        return Ended(f"they still grow after {MOST_ROUNDS} rounds", pending)
 
     def closed_regions(self) -> Regions:
         """The regions that letters lead to, with those between them that have no box."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
+from seqcls.monoids import shortest_words
 from seqcls.tasks.automaton import Automaton
 
 BEGINNING = -1
@@ -224,28 +225,20 @@ class Regions:
                 row.append(known[key])
             table.append(row)
         keys, numbers = tree.leaves(samples)
-        low, high = hulls(samples.values, numbers, len(keys))
+        # The last box is that of leaves in which no sample is.
+        low, high = hulls(samples.values, numbers, len(keys) + 1)
         place = {key: number for number, key in enumerate(keys)}
         rows = np.array([place.get(key, -1) for key in order])
-        missing = rows < 0
-        lows, highs = low[rows], high[rows]
-        lows[missing], highs[missing] = np.inf, -np.inf
         return cls(
             np.array([state for state, _ in order]),
             [suffix for _, suffix in order],
             np.array(table),
-            lows,
-            highs,
+            low[rows],
+            high[rows],
             np.ones(len(order), dtype=bool),
         )
 
     def access(self) -> list[tuple[int, ...]]:
         """A shortest string to each region."""
-        reached: dict[int, tuple[int, ...]] = {0: ()}
-        order = [0]
-        for region in order:
-            for letter, after in enumerate(self.next[region].tolist()):
-                if after not in reached:
-                    reached[after] = (*reached[region], letter)
-                    order.append(after)
-        return [reached.get(region, ()) for region in range(len(self))]
+        words = shortest_words(self.next)
+        return [words.get(region, ()) for region in range(len(self))]

@@ -38,7 +38,7 @@ from seqcls.problem import Problem, configuration, resolve
 from seqcls.proofs import checker
 from seqcls.proofs.cells import BLOCK, Cells, boxes, rows_of
 from seqcls.proofs.certificate import FORMAT, check_file, to_text
-from seqcls.proofs.prover import Proof, ProofBudget, proof_text, prove
+from seqcls.proofs.prover import Proof, ProofBudget, prove
 from seqcls.proofs.search import flat
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -68,14 +68,14 @@ def test_a_model_that_is_right_by_construction_is_proved() -> None:
     proof = proved()
     assert proof.outcome == "proved"
     assert proof.regions < 30
-    (said,) = proof_text(by_hand(8.0), proof)
+    (said,) = proof.describe(by_hand(8.0))
     assert "automaton, of 2 states" in said
     rng = np.random.default_rng(0)
     rows = rng.integers(2, size=(20, 2_000)).tolist()
     rows += [[1] + [0] * n for n in range(0, 2_000, 97)]
     rows += [([1, 0, 0] * 700)[:n] for n in range(1_900, 2_000, 7)]
     assert not by_hand(8.0).ask(TokenStrings.of_lists(2, rows)).wrong.any()
-    assert "that was learned" in proof_text(by_hand(8.0), replace(proof, of_language=False))[0]
+    assert "that was learned" in replace(proof, of_language=False).describe(by_hand(8.0))[0]
     gates = by_hand(12.0, "gru")
     proof = prove(gates)
     assert proof.outcome == "proved"
@@ -118,7 +118,7 @@ def test_a_model_that_forgets_is_refuted_by_a_letter_that_repeats() -> None:
     letters = list(model.letters(proof.string))
     shorter = [letters[:n] + letters[n + 1 :] for n in range(len(letters))]
     assert not model.ask_all([x for x in shorter if x]).wrong.any()
-    assert model.text(letters) in proof_text(model, proof)[0]
+    assert model.text(letters) in proof.describe(model)[0]
     other = prove(by_hand(8.0), minimal_automaton("0*(10*10*)*", "01"))
     assert (other.outcome, other.of_language) == ("refuted", False)
 
