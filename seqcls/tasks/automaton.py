@@ -139,6 +139,13 @@ class Automaton:
         (last,) = deque(self.walk(strings), maxlen=1)
         return last
 
+    def path(self, letters: Sequence[int]) -> Int64[np.ndarray, " prefix"]:
+        """The states after each prefix of one string, the empty one first."""
+        states = [self.start]
+        for letter in letters:
+            states.append(int(self.table[states[-1], letter]))
+        return np.array(states, dtype=np.int64)
+
     def sound_lengths(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
         """Tokens of each string's longest prefix with which an accepted string begins."""
         sound = np.zeros(len(strings), dtype=np.int64)
