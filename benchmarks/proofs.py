@@ -194,7 +194,7 @@ class Cell:
         if self.end is not None:
             states = self.step(states, torch.full((len(states),), self.end))
         last = states.split(self.hidden, dim=1)[-self.parts]
-        return (last @ self.head[0] + self.head[1]).numpy()
+        return np.asarray(last @ self.head[0] + self.head[1])
 
     def starts(self, count: int) -> torch.Tensor:
         """The state before the first letter, so many times."""

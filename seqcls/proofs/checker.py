@@ -266,8 +266,8 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
 
     for n in (n for n, each in enumerate(regions) if "low" in each):
         need(((low[n] <= high[n]) & np.isfinite([low[n], high[n]])).all(), f"region {n}: no box")
-        center, none = (low[n] + high[n]) / 2, np.zeros((0, net.units))
-        enter(n, Forms(center, none, np.maximum(high[n] - center, center - low[n])), 0)
+        center, generators = (low[n] + high[n]) / 2, np.zeros((0, net.units))
+        enter(n, Forms(center, generators, np.maximum(high[n] - center, center - low[n])), 0)
     while pending:
         number, x, carried = pending.pop()
         for token, to in zip(ids, regions[number]["next"], strict=True):

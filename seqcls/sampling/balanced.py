@@ -332,7 +332,9 @@ class BalancedStrings(DrawnByLength):
         """Fills rows with negative strings, each of a length that is drawn once and kept."""
         lengths = rng.choice(self._lengths[False], size=len(rows))
         if wanted == _NEAR and self.negative_lengths == "nearest":
-            lengths = _nearest(rng, lengths, np.intersect1d(*self._lengths.values()))
+            lengths = _nearest(
+                rng, lengths, np.intersect1d(self._lengths[False], self._lengths[True])
+            )
         for way in _TRIED[wanted]:
             for _ in range(MAX_DRAWS):
                 if not len(rows):
