@@ -73,11 +73,6 @@ class Samples:
     cells: Bool[np.ndarray, " unit"]
     """Which numbers of a state are an LSTM's cells."""
 
-    @property
-    def most_letters(self) -> int:
-        """Letters of a suffix that is told apart at most."""
-        return int(self.last.shape[1])
-
 
 class SuffixTree:
     """Which suffixes are split, of each state of an automaton."""
@@ -119,7 +114,7 @@ class SuffixTree:
         table = self._refined.automaton.table
         keys: list[tuple[int, Suffix]] = [(state, ()) for state in range(len(table))]
         numbers, done = samples.states.copy(), np.zeros(len(samples.states), dtype=bool)
-        for back in range(samples.most_letters):
+        for back in range(samples.last.shape[1]):
             splits = np.array([key in self._split for key in keys])
             rows = np.flatnonzero(~done & splits[numbers])
             if not len(rows):
@@ -144,7 +139,7 @@ class SuffixTree:
             Whether there are no more than `most` leaves; else it ended before.
         """
         seen: dict[tuple[int, Suffix], float] = {}
-        for _ in range(samples.most_letters - 1):
+        for _ in range(samples.last.shape[1] - 1):
             keys, numbers = self.leaves(samples)
             low, high = hulls(samples.values, numbers, len(keys))
             widths = widths_of(low, high, samples.cells).max(axis=1)
@@ -159,7 +154,7 @@ class SuffixTree:
                 before = (
                     seen.get((state, suffix[:-PATIENCE]), np.inf) if suffix[PATIENCE:] else np.inf
                 )
-                if len(suffix) < samples.most_letters - 1 and width < 0.9 * before:
+                if len(suffix) < samples.last.shape[1] - 1 and width < 0.9 * before:
                     wide.append(number)
             if not wide:
                 return True
