@@ -64,14 +64,15 @@ def growth(
     cells: Cells, states: Float64[np.ndarray, "state unit"], word: Int64[np.ndarray, " letter"]
 ) -> tuple[float, float]:
     """How much a small change grows a letter while a word repeats: least and most of all states."""
-    (layer,) = cells.layers
-    given = cells.embedding @ layer.input_weight.T + layer.input_bias + layer.state_bias
+    ((weight, biases),) = cells.network.layers
+    input_weight, state_weight = np.hsplit(weight, 2)
+    given = cells.network.embedding @ input_weight.T + sum(biases)
     changes, grown = np.tile(np.eye(states.shape[1]), (len(states), 1, 1)), np.zeros(len(states))
     for place in range(BEFORE + OVER):
         token = word[place % len(word)] + FIRST_LETTER
-        states = np.tanh(states @ layer.state_weight.T + given[token])
+        states = np.tanh(states @ state_weight.T + given[token])
         if place >= BEFORE:
-            changes = (1 - states**2)[:, :, None] * (layer.state_weight @ changes)
+            changes = (1 - states**2)[:, :, None] * (state_weight @ changes)
             size = np.linalg.norm(changes, axis=(1, 2))
             changes, grown = changes / size[:, None, None], grown + np.log(size)
     ends = np.exp(grown / OVER) - 1

@@ -403,11 +403,12 @@ class RunConfig(_NetworkFields):
     ] = "random"
     """Which strings `balanced_strings` tests on; `random_and_border`: uniform ones, and as many in
     pairs at edit distance 1, one in the language and one outside."""
-    negative_lengths: Annotated[Literal["redrawn", "uniform"], About("Strings", 4, *_SAMPLERS)] = (
-        "redrawn"
-    )
+    negative_lengths: Annotated[
+        Literal["redrawn", "uniform", "nearest"], About("Strings", 4, *_SAMPLERS)
+    ] = "redrawn"
     """Whether a candidate that is positive is drawn again length and all, or a negative string's
-    length is uniform among those that have one, and kept."""
+    length is uniform among those that have one, and kept; `nearest`: near ones of a length without
+    positive strings have the nearest length with some."""
     disjoint: Annotated[bool, About("Strings", 6, "test_sampler")] = False
     """Whether strings that were trained on are kept out of a test set of `balanced_strings` or
     `uniform_inputs`."""

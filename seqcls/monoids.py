@@ -256,6 +256,19 @@ def distances_to(
     return distances
 
 
+def shortest_words(
+    following: Int64[np.ndarray, "state letter"], start: int = 0
+) -> dict[int, tuple[int, ...]]:
+    """A shortest string from one state to each that it leads to, the nearest first."""
+    words: dict[int, tuple[int, ...]] = {start: ()}
+    for state in (queue := [start]):
+        for letter, after in enumerate(following[state].tolist()):
+            if after not in words:
+                words[after] = (*words[state], letter)
+                queue.append(after)
+    return words
+
+
 def period(element: UInt16[np.ndarray, " state"]) -> int:
     """The least k with x^(n+k) = x^n for a large n."""
     power = element

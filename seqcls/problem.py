@@ -51,7 +51,7 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
-from seqcls.tasks.files import OfRows
+from seqcls.tasks.files import RowsTask
 from seqcls.tasks.letter_counts import ContainsAll
 from seqcls.tasks.places import AtEveryPlace, at_every_place, samplers_of
 from seqcls.text import canonical_json
@@ -145,7 +145,7 @@ def check(config: RunConfig) -> None:
         with MODELS.wrap_errors(config.architecture):
             check_architecture(problem.network)
     # Strings of a file are known; to draw others takes longer than to refuse what cannot be.
-    problem.check_can_be_right(drawn=isinstance(problem.task, OfRows))
+    problem.check_can_be_right(drawn=isinstance(problem.task, RowsTask))
 
 
 def obstacle_of(fields: RunConfig | Mapping[str, Any]) -> str | None:
@@ -416,7 +416,7 @@ class Problem:
     @property
     def unknown_labels(self) -> str | None:
         """Why nobody knows what is right of every string; None where the task says it."""
-        if not isinstance(self.task, OfRows):
+        if not isinstance(self.task, RowsTask):
             return None
         return (
             f"task={self.config.task!r}: of strings that are not in the file nobody knows what is "
@@ -471,7 +471,7 @@ def _resolve(config: RunConfig) -> Problem:
     read = language(config.task, dict(config))
     task = at_every_place(read, config.answers, config.task)
     kind = _kind(task)
-    if not config.knows_trained_lengths and (config.is_loaded or isinstance(task, OfRows)):
+    if not config.knows_trained_lengths and (config.is_loaded or isinstance(task, RowsTask)):
         # What a model was trained on need not be in the file, nor known at all.
         train = validation = test = _sampler(config, task, "test", None)
     else:

@@ -365,7 +365,7 @@ class RunModel(TrainedModel):
         return learn(self, within(LearningBudget(), **bounds, seconds=seconds), on_round)
 
     def automaton_inside(self, learned: LearnedAutomaton) -> "Inside":
-        """Finds the states of a learned automaton inside the model: linear probes and clusters.
+        """Finds the states of a learned automaton inside the model: linear probes.
 
         Args:
             learned: what `automaton` has found; its `main_hypothesis` is looked for.

@@ -12,14 +12,13 @@ from dashboard.charts.colors import INK, OKABE_ITO
 from dashboard.charts.scales import SIDE, Drawing, reserve_height, share_axis, title_params
 from dashboard.choosing.opened import key_of, open_any, say
 from dashboard.data import explaining
-from dashboard.placement import ground, place, stretch
+from dashboard.placement import ground, stretch
 from dashboard.server.visitors import ask
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.interpretability.automaton import (
     LearnedAutomaton,
     Round,
-    count_of,
     dot,
     learned_text,
     name_string,
@@ -109,49 +108,6 @@ def probe_by_position(frame: pd.DataFrame, trained: int, commonest: float) -> Dr
     )
     return alt.layer(lines, *rules).properties(
         width=2 * SIDE, height=HEIGHT, title=title, **reserve_height(HEIGHT, legend=True)
-    )
-
-
-def clustered_states(frame: pd.DataFrame) -> Drawing:
-    """What a recurrent layer keeps after prefixes, in the plane in which it varies most.
-
-    Args:
-        frame: x, y, state (of the automaton, as text), cluster (its number).
-    """
-    names = sorted(frame["state"].unique(), key=lambda name: int(name.split()[1]))
-    points = (
-        alt.Chart(frame)
-        .mark_circle(size=30, opacity=0.6)
-        .encode(
-            x=alt.X("x:Q", title="First principal component"),
-            y=alt.Y("y:Q", title="Second"),
-            color=alt.Color(
-                "state:N",
-                title="Automaton in",
-                sort=names,
-                scale=alt.Scale(domain=names, range=OKABE_ITO),
-                legend=alt.Legend(orient="top") if len(names) <= FEW_STATES else None,
-            ),
-            tooltip=[
-                alt.Tooltip("state:N", title="Automaton in"),
-                alt.Tooltip("cluster:Q", title="Cluster"),
-            ],
-        )
-    )
-    centers = frame.groupby("cluster", as_index=False).agg(
-        x=("x", "mean"), y=("y", "mean"), state=("state", lambda of: of.mode().iloc[0])
-    )
-    centers["label"] = centers["state"].str.removeprefix("state ")
-    labels = (
-        alt.Chart(centers)
-        .mark_text(fontSize=15, fontWeight="bold")
-        .encode(x="x:Q", y="y:Q", text="label:N")
-    )
-    title = title_params(
-        "States of the last layer", "A number a cluster: its state of the automaton."
-    )
-    return alt.layer(points, labels).properties(
-        width=SIDE, height=SIDE, title=title, **reserve_height(SIDE, legend=True)
     )
 
 
@@ -274,29 +230,21 @@ def _inside(run_id: int, config: RunConfig, learned: LearnedAutomaton, chosen: R
     if not st.toggle(
         "Look for the automaton's states in the model", key="automaton_inside", bind="query-params"
     ):
-        st.caption(
-            "By a linear probe of every block or layer and, of recurrent models, by clusters of "
-            "what they keep. It takes some seconds."
-        )
+        st.caption("By a linear probe of every block or layer. It takes some seconds.")
         return
     if chosen is not learned.main_hypothesis:
         number = states(learned.main_hypothesis.states)
         st.caption(f"Looking for the states of the hypothesis with {number}.")
     within = _looked_for(run_id, learned)
-    left, right = st.columns([3, 2]) if within.clusters is not None else (st.container(), None)
-    with left:
-        frame = pd.concat(
-            pd.DataFrame(
-                {"layer": probe.layer, "position": probe.positions, "share": probe.by_position}
-            )
-            for probe in within.probes
+    frame = pd.concat(
+        pd.DataFrame(
+            {"layer": probe.layer, "position": probe.positions, "share": probe.by_position}
         )
-        trained = resolve(config).train.lengths[-1]
-        stretch(probe_by_position(frame, trained, within.commonest), "automaton probe")
-        st.dataframe(_probes(within), hide_index=True)
-    if right is not None:
-        with right:
-            _clusters(within)
+        for probe in within.probes
+    )
+    trained = resolve(config).train.lengths[-1]
+    stretch(probe_by_position(frame, trained, within.commonest), "automaton probe")
+    st.dataframe(_probes(within), hide_index=True)
 
 
 def _looked_for(run_id: int, learned: LearnedAutomaton) -> "Inside":
@@ -315,20 +263,6 @@ def _probes(within: "Inside") -> pd.DataFrame:
             ],
             "most frequent state": percent(within.commonest, 1),
         }
-    )
-
-
-def _clusters(within: "Inside") -> None:
-    clusters = within.clusters
-    assert clusters is not None
-    frame = pd.DataFrame(clusters.points, columns=["x", "y"])
-    frame["state"] = [f"state {state}" for state in clusters.states.tolist()]
-    frame["cluster"] = clusters.numbers
-    place(clustered_states(frame), "automaton clusters")
-    st.caption(
-        f"{count_of(clusters.count, 'cluster', 'clusters')}, where the automaton has "
-        f"{states(within.states)}: the fewest, up to 40, that tell its state of 99 % of prefixes; "
-        f"these tell it of {percent(clusters.purity, 1)}."
     )
 
 

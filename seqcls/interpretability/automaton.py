@@ -17,7 +17,7 @@ from seqcls.text import count
 if TYPE_CHECKING:
     from automata.fa.dfa import DFA
 
-    from seqcls.interpretability.automaton_inside import Clusters, Inside
+    from seqcls.interpretability.automaton_inside import Inside
 
 
 # How much may be asked of a model while its automaton is learned.
@@ -400,23 +400,7 @@ def inside_text(inside: "Inside") -> list[str]:
             f"  {probe.layer} is right after {percent(probe.trained, 1)} in strings of the "
             f"training's lengths{beyond}"
         )
-    if inside.clusters is not None:
-        clusters = inside.clusters
-        said.append(
-            f"What the last layer keeps after prefixes falls into {clusters.count} clusters, which "
-            f"tell the automaton's state of {percent(clusters.purity, 1)} of them: "
-            f"{_split(clusters)}."
-        )
     return said
-
-
-def _split(clusters: "Clusters") -> str:
-    """How many clusters stand for each state."""
-    numbers = sorted(set(clusters.of_state))
-    return ", ".join(
-        f"state {state} is {count_of(clusters.of_state.count(state), 'cluster', 'clusters')}"
-        for state in numbers
-    )
 
 
 def name_string(learned: LearnedAutomaton, string: str) -> str:

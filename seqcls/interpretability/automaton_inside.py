@@ -1,4 +1,4 @@
-"""Where an automaton's state is inside a model: by a linear probe, and by clusters of states.
+"""Where an automaton's state is inside a model, by linear probes.
 
 The probe is fitted by least squares on the tokens of strings of the training's lengths: its rows
 are the states of the model, its targets one number a state of the automaton, 1 for the one that
@@ -7,16 +7,15 @@ does not say that the model uses it.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64, Integer
+from jaxtyping import Bool, Float, Int64
 
 from seqcls.cancellation import check_each
 from seqcls.errors import ConfigError
 from seqcls.interpretability.readable_model import ids_of, plain_model
-from seqcls.interpretability.states_by_strings import principal_path
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.strings.tokenizer import FIRST_LETTER
@@ -120,18 +119,10 @@ def _positions(model: TrainedModel, automaton: Automaton, strings: list[Letters]
     trained = model.problem.train.lengths[-1]
     return PrefixPlaces(
         {name: np.concatenate(rows) for name, rows in parts.items()},
-        np.concatenate([_path(automaton, string) for string in strings]),
+        np.concatenate([automaton.path(string)[1:] for string in strings]),
         np.concatenate([np.arange(1, length + 1) for length in lengths]),
         np.repeat(np.array(lengths) > trained, lengths),
     )
-
-
-def _path(automaton: Automaton, letters: Letters) -> Int64[np.ndarray, " position"]:
-    state, states = automaton.start, []
-    for letter in letters:
-        state = int(automaton.table[state, letter])
-        states.append(state)
-    return np.array(states, dtype=np.int64)
 
 
 RIDGE = 1e-6
@@ -140,15 +131,8 @@ RIDGE = 1e-6
 FEWEST = 10
 """Held-out strings that reach a position of which a share is given."""
 
-MOST_CLUSTERED = 1_200
-"""Ward's linkage takes memory and time by the square of the states."""
-MOST_CLUSTERS = 40
-PURE = 0.99
-"""The share of prefixes that must be in their cluster's most frequent state."""
 
-
-@dataclass(frozen=True, eq=False)
-class Probe:
+class Probe(NamedTuple):
     """How well the automaton's state is read from one layer, on held-out strings."""
 
     layer: str
@@ -161,32 +145,7 @@ class Probe:
     """The share of strings of which it is read, at each position that `FEWEST` of them reach."""
 
 
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """Groups of the states of a recurrent model's last layer after prefixes.
-
-    The fewest in which nearly all prefixes are in the same state of the automaton as most of their
-    group; where there are none, the purest of those that were tried.
-    """
-
-    points: Float[np.ndarray, "prefix 2"]
-    """In the plane in which they vary most."""
-    numbers: Integer[np.ndarray, " prefix"]
-    """Each one's cluster."""
-    states: Int64[np.ndarray, " prefix"]
-    """The automaton's state there."""
-    of_state: tuple[int, ...]
-    """Each cluster's most frequent state of the automaton."""
-    purity: float
-    """The share of prefixes that are in their cluster's most frequent state."""
-
-    @property
-    def count(self) -> int:
-        return len(self.of_state)
-
-
-@dataclass(frozen=True, eq=False)
-class Inside:
+class Inside(NamedTuple):
     """An automaton's states inside a model."""
 
     states: int
@@ -195,29 +154,6 @@ class Inside:
     """The share of held-out tokens after which it is in its most frequent state: what a probe
     that reads nothing gets."""
     probes: tuple[Probe, ...]
-    clusters: Clusters | None
-    """Clusters of the states of recurrent models."""
-
-    def record(self) -> dict[str, Any]:
-        """Probes and clusters, as JSON has them."""
-        record: dict[str, Any] = {
-            "states": self.states,
-            "commonest": self.commonest,
-            "probes": [
-                {
-                    "layer": probe.layer,
-                    "trained": probe.trained,
-                    "beyond": probe.beyond,
-                    "positions": probe.positions.tolist(),
-                    "by_position": probe.by_position.tolist(),
-                }
-                for probe in self.probes
-            ],
-        }
-        if self.clusters is not None:
-            clusters = self.clusters
-            record["clusters"] = {"of_state": clusters.of_state, "purity": clusters.purity}
-        return record
 
 
 def look_inside(model: TrainedModel, automaton: Automaton) -> Inside:
@@ -228,15 +164,12 @@ def look_inside(model: TrainedModel, automaton: Automaton) -> Inside:
     """
     fitted, held_out = draw_positions(model, automaton)
     count = len(automaton.table)
-    probes = tuple(
+    probes = (
         _probe(name, fitted.layers[name], fitted.states, held_out, count)
         for name in held_out.layers
     )
-    clusters = None
-    if plain_model(model).units():
-        clusters = _clusters(held_out.layers[probes[-1].layer], held_out.states)
     frequent = np.bincount(held_out.states).max() / len(held_out.states)
-    return Inside(count, float(frequent), probes, clusters)
+    return Inside(count, float(frequent), tuple(probes))
 
 
 def _probe(
@@ -266,27 +199,3 @@ def _probe(
         positions,
         shares,
     )
-
-
-def _clusters(
-    rows: Float[np.ndarray, "prefix hidden"], states: Int64[np.ndarray, " prefix"]
-) -> Clusters:
-    """The fewest of Ward's clusters that are `PURE`; where none are, the purest."""
-    from scipy.cluster.hierarchy import fcluster, linkage
-
-    picked = np.linspace(0, len(rows) - 1, min(len(rows), MOST_CLUSTERED)).astype(int)
-    rows, states = rows[picked], states[picked]
-    tree, points = linkage(rows, "ward"), principal_path(rows).points
-    best: Clusters | None = None
-    for count in range(1, MOST_CLUSTERS + 1):
-        numbers = fcluster(tree, count, "maxclust") - 1
-        table = np.zeros((numbers.max() + 1, states.max() + 1), dtype=np.int64)
-        np.add.at(table, (numbers, states), 1)
-        purity = float(table.max(axis=1).sum() / len(states))
-        if best is None or purity > best.purity:
-            of_state = tuple(table.argmax(axis=1).tolist())
-            best = Clusters(points, numbers, states, of_state, purity)
-        if best.purity >= PURE:
-            break
-    assert best is not None
-    return best

@@ -6,7 +6,7 @@ which it and the language differ, and random walks that take each of its transit
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -16,10 +16,11 @@ from seqcls.cancellation import check
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget, Round, refuse
-from seqcls.interpretability.automaton_answers import EndedError, ModelAnswers
+from seqcls.interpretability.automaton_answers import Bits, EndedError, ModelAnswers
 from seqcls.interpretability.domains import strings_of_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.monoids import shortest_words
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton, language_automaton, minimize
 from seqcls.tasks.places import AtEveryPlace
 
@@ -43,7 +44,7 @@ def walks(automaton: Automaton, answers: ModelAnswers) -> TokenStrings:
     shortest = answers.tried_length + 1
     strings: list[Letters] = []
     times = max(WALKS // automaton.table.size, 1)
-    for access in _access(automaton):
+    for access in shortest_words(automaton.table, automaton.start).values():
         least = max(len(access) + 1, shortest)
         for letter in range(letters) if least <= longest else ():
             for length in rng.integers(least, longest + 1, size=times).tolist():
@@ -80,19 +81,11 @@ def _draw(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -
     return strings
 
 
-def _access(automaton: Automaton) -> list[Letters]:
-    """A shortest string to each state."""
-    reached: dict[int, Letters] = {automaton.start: ()}
-    queue = [automaton.start]
-    for state in queue:
-        for letter, after in enumerate(automaton.table[state].tolist()):
-            if after not in reached:
-                reached[after] = (*reached[state], letter)
-                queue.append(after)
-    return list(reached.values())
-
-
 # Where two automata, or a model and its language, first differ.
+
+
+Differ = Callable[[TokenStrings, Bits], Bits]
+"""On which strings an answer to them is not what it should be."""
 
 
 def shortest_difference(one: Automaton, other: Automaton, *, empty: bool = True) -> Letters | None:
@@ -119,23 +112,31 @@ def shortest_difference(one: Automaton, other: Automaton, *, empty: bool = True)
     return None
 
 
+def differences(answers: ModelAnswers, differ: Differ, shortest: int = 0) -> Iterator[Letters]:
+    """Strings whose answers differ, the shortest of each part: of the short ones of each length
+    from `shortest`, then of each of the longer ones that were asked.
+    """
+    for length in range(shortest, len(answers.levels)):
+        start = 0
+        for strings in strings_of_length(answers.model.num_letters, length):
+            said = answers.levels[length][start : start + len(strings)]
+            yield from _shortest_of(strings, differ(strings, said))
+            start += len(strings)
+    for strings, said in chain(answers.batches, [answers.singles]):
+        yield from _shortest_of(strings, differ(strings, said))
+
+
+def _shortest_of(strings: TokenStrings, chosen: Bits) -> Iterator[Letters]:
+    """The first of the shortest of some strings, if there are any."""
+    rows = np.flatnonzero(chosen)
+    if len(rows):
+        row = rows[int(strings.lengths[rows].argmin())]
+        yield tuple(strings.letters[row, : strings.lengths[row]].tolist())
+
+
 def first_error(answers: ModelAnswers) -> Letters | None:
     """The shortest string that the model is wrong on, of all that it was asked."""
-    letters = answers.model.num_letters
-    for length in range(int(answers.empty_given), len(answers.levels)):
-        start = 0
-        for strings in strings_of_length(letters, length):
-            said = answers.levels[length][start : start + len(strings)]
-            wrong = np.flatnonzero(answers.wrong(strings, said))
-            if len(wrong):
-                return tuple(strings.letters[wrong[0]].tolist())
-            start += len(strings)
-    errors: list[Letters] = []
-    for strings, said in chain(answers.batches, [answers.singles]):
-        wrong = np.flatnonzero(answers.wrong(strings, said))
-        if len(wrong):
-            row = wrong[int(strings.lengths[wrong].argmin())]
-            errors.append(tuple(x for x in strings.letters[row].tolist() if x != NO_LETTER))
+    errors = differences(answers, answers.wrong, int(answers.empty_given))
     return min(errors, key=len, default=None)
 
 
@@ -245,33 +246,32 @@ class _Oracle:
 
     def _difference(self, automaton: Automaton) -> Letters | None:
         check()
-        if (difference := _short_difference(automaton, self.answers)) is not None:
-            return difference
-        for strings, said in chain(self.answers.batches, [self.answers.singles]):
-            if (difference := _long_difference(automaton, strings, said)) is not None:
-                return self._shorten(automaton, difference)
-        if self.language is not None:
+
+        def differ(strings: TokenStrings, said: Bits) -> Bits:
+            return np.asarray(automaton.says[automaton.states(strings)] != said)
+
+        difference = next(differences(self.answers, differ), None)
+        if difference is None and self.language is not None:
             # Where it agrees with the language instead, the hypothesis is wrong there.
-            differs = _shortest(automaton, self.language, self.answers)
-            if differs is not None and self._is_otherwise(automaton, differs):
-                return self._shorten(automaton, differs)
-        longer = walks(automaton, self.answers)
-        if not len(longer):
-            return None
-        difference = _long_difference(automaton, longer, self.answers.ask(longer))
+            difference = _shortest(automaton, self.language, self.answers)
+            if difference is not None and not self._is_otherwise(automaton, difference):
+                difference = None
+        if difference is None and len(longer := walks(automaton, self.answers)):
+            differing = differ(longer, self.answers.ask(longer))
+            difference = next(_shortest_of(longer, differing), None)
         return None if difference is None else self._shorten(automaton, difference)
 
     def _is_otherwise(self, automaton: Automaton, letters: Letters) -> bool:
         """Whether the model, where it can be asked, says otherwise of a string."""
         if len(letters) > self.answers.longest:
             return False
-        return self.answers.of(letters) != int(automaton.says[_path(automaton, letters)[-1]])
+        return self.answers.of(letters) != int(automaton.says[automaton.path(letters)[-1]])
 
     def _shorten(self, automaton: Automaton, letters: Letters) -> Letters:
         """The shortest prefix on which they differ."""
         said = self.answers.prefixes(letters)
-        states = np.array(_path(automaton, letters))
-        return letters[: int((said != automaton.says[states]).argmax())]
+        differs = said != automaton.says[automaton.path(letters)]
+        return letters[: int(differs.argmax())]
 
 
 def _automaton(hypothesis: Any, model: TrainedModel) -> Automaton:
@@ -291,39 +291,6 @@ def _automaton(hypothesis: Any, model: TrainedModel) -> Automaton:
 
 def _shortest(automaton: Automaton, language: Automaton, answers: ModelAnswers) -> Letters | None:
     return shortest_difference(automaton, language, empty=not answers.empty_given)
-
-
-def _path(automaton: Automaton, letters: Letters) -> list[int]:
-    states = [automaton.start]
-    for letter in letters:
-        states.append(int(automaton.table[states[-1], letter]))
-    return states
-
-
-def _short_difference(automaton: Automaton, answers: ModelAnswers) -> Letters | None:
-    """The shortest of all short strings on which an automaton says otherwise."""
-    letters = answers.model.num_letters
-    states = np.array([automaton.start])
-    for length, said in enumerate(answers.levels):
-        differ = np.flatnonzero(automaton.says[states] != said)
-        if len(differ):
-            number = int(differ[0])
-            powers = (letters**place for place in range(length - 1, -1, -1))
-            return tuple(number // power % letters for power in powers)
-        # A string's number is that of its prefix times the letters, plus its last one.
-        states = automaton.table[states].ravel()
-    return None
-
-
-def _long_difference(
-    automaton: Automaton, strings: TokenStrings, said: np.ndarray
-) -> Letters | None:
-    """The shortest of some strings on which an automaton says otherwise."""
-    differ = np.flatnonzero(automaton.says[automaton.states(strings)] != said)
-    if not len(differ):
-        return None
-    row = differ[int(strings.lengths[differ].argmin())]
-    return tuple(x for x in strings.letters[row].tolist() if x != NO_LETTER)
 
 
 def _result(oracle: _Oracle, ended: str | None) -> LearnedAutomaton:

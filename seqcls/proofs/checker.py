@@ -4,15 +4,16 @@
 Regions stand for states of the automaton, say to which region every letter leads, and have a box of
 network states, or none. What is checked: the empty string's state is in the first box; from every
 box letters lead into the boxes that they should, and on the way and there the answer is right. By
-induction it is on every string (docs/proofs.md). A set of vectors is rows c, r, G: all c + e G + d
-with e in [-1, 1]^k and |d| <= r; of two sets the first generators are the same.
+induction it is on every string (docs/proofs.md). What finds certificates steps by these functions
+too; what a certificate is worth is up to `check` alone.
 """
 
 import hashlib
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,71 +68,93 @@ def fits(x: Any, form: Any) -> bool:
     return type(x) is form
 
 
+class Forms(NamedTuple):
+    """Sets of vectors: all center + e generators + d with e in [-1, 1]^k and |d| <= rest. Of two
+    the first generators are the same. Axes before the last ones are of many sets.
+    """
+
+    center: np.ndarray
+    generators: np.ndarray
+    rest: np.ndarray
+
+    @property
+    def radius(self) -> Any:
+        return np.abs(self.generators).sum(axis=-2) + self.rest
+
+    @property
+    def size(self) -> Any:
+        return np.abs(self.center) + self.radius
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        radius = self.radius
+        return self.center - radius, self.center + radius
+
+    def units(self, start: int, end: int) -> "Forms":
+        return Forms(*(x[..., start:end] for x in self))
+
+
 def limit(size: Any) -> Any:
-    need((size < LARGEST).all(), "a sum or a product may be larger than float32 holds")
+    why = f"a sum or a product in the network may be larger than {LARGEST:.1e}, and so overflow"
+    need((size < LARGEST).all(), f"{why} in float32")
     return size
 
 
-def size(x: np.ndarray, center: int = 1) -> Any:
-    return center * np.abs(x[0]) + np.abs(x[1:]).sum(axis=0)
+def align(x: Forms, y: Forms) -> Iterator[Forms]:
+    most = max(x.generators.shape[-2], y.generators.shape[-2])
+    for c, g, r in (x, y):
+        none = np.zeros((*c.shape[:-1], most - g.shape[-2], c.shape[-1]))
+        yield Forms(c, np.concatenate([g, none], axis=-2), r)
 
 
-def align(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
-    return [np.pad(z, ((0, max(len(x), len(y)) - len(z)), (0, 0))) for z in (x, y)]
+def share(x: Forms) -> Forms:
+    own = x.rest[..., None] * np.eye(x.rest.shape[-1])
+    return Forms(x.center, np.concatenate([x.generators, own], axis=-2), 0 * x.rest)
 
 
-def share(x: np.ndarray) -> np.ndarray:
-    return np.vstack([x[0], 0 * x[1], x[2:], np.diag(x[1])])
+def join(x: Forms, y: Forms) -> Forms:
+    return Forms(*(np.concatenate(sides, axis=-1) for sides in zip(*align(x, y), strict=True)))
 
 
-def join(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.hstack(align(x, y))
-
-
-def add(x: np.ndarray, y: np.ndarray, sign: int = 1) -> Any:
+def add(x: Forms, y: Forms, sign: int = 1) -> Forms:
     x, y = align(x, y)
-    made = x + sign * y
-    made[1] = x[1] + y[1] + SPARE * UNIT * limit(size(x) + size(y)) + LEAST
-    return made
+    rest = x.rest + y.rest + SPARE * UNIT * limit(x.size + y.size) + LEAST
+    return Forms(x.center + sign * y.center, x.generators + sign * y.generators, rest)
 
 
-def multiply(x: np.ndarray, y: np.ndarray) -> Any:
+def multiply(x: Forms, y: Forms) -> Forms:
     x, y = align(x, y)
-    made = x[0] * y + y[0] * x
-    made[0] = x[0] * y[0]
-    made[1] = np.abs(x[0]) * y[1] + np.abs(y[0]) * x[1] + size(x, 0) * size(y, 0)
-    ends = [(x[0] + i * size(x, 0)) * (y[0] + j * size(y, 0)) for i in (-1, 1) for j in (-1, 1)]
+    ends = [end * other for end in x.ends for other in y.ends]
     low, high = np.min(ends, axis=0), np.max(ends, axis=0)
-    wide = size(y, 0) > 1  # the box of the product is less than what is left of a linear one
-    made[:, wide] = 0
-    made[:2, wide] = ((low + high) / 2)[wide], ((high - low) / 2)[wide]
-    made[1] += SPARE * UNIT * limit(size(x) * size(y)) + LEAST
-    return made
+    wide = y.radius > 1  # the box of the product is less than what is left of a linear one
+    rest = np.abs(x.center) * y.rest + np.abs(y.center) * x.rest + x.radius * y.radius
+    rest = np.where(wide, (high - low) / 2, rest) + SPARE * UNIT * limit(x.size * y.size) + LEAST
+    made = x.center[..., None, :] * y.generators + y.center[..., None, :] * x.generators
+    center = np.where(wide, (low + high) / 2, x.center * y.center)
+    return Forms(center, np.where(wide[..., None, :], 0, made), rest)
 
 
-def affine(x: np.ndarray, weight: np.ndarray, biases: list[np.ndarray]) -> Any:
-    n, sizes = weight.shape[1] + len(biases) + SPARE, np.abs(weight)
-    summed = limit(size(x) @ sizes.T + sum(np.abs(b) for b in biases))
-    made = x @ weight.T
-    made[0] += sum(biases)
-    made[1] = x[1] @ sizes.T + n * UNIT / (1 - n * UNIT) * summed
-    made[1] += LEAST * (1 + size(x).sum() + sizes.sum(axis=1))
-    return made
+def affine(x: Forms, weight: np.ndarray, biases: list[np.ndarray]) -> Forms:
+    n, sizes, size = weight.shape[1] + len(biases) + SPARE, np.abs(weight), x.size
+    summed = limit(size @ sizes.T + sum(np.abs(b) for b in biases))
+    rest = x.rest @ sizes.T + n * UNIT / (1 - n * UNIT) * summed
+    rest = rest + LEAST * (1 + size.sum(axis=-1, keepdims=True) + sizes.sum(axis=1))
+    made = np.tensordot(x.generators, weight, (-1, -1))
+    return Forms(x.center @ weight.T + sum(biases), made, rest)
 
 
-def squash(x: np.ndarray, logistic: bool) -> Any:
-    low, high = x[0] - size(x, 0), x[0] + size(x, 0)
+def squash(x: Forms, logistic: bool) -> Forms:
+    low, high = x.ends
     a, b = (np.tanh(v / 2) / 2 + 0.5 if logistic else np.tanh(v) for v in (low, high))
     slope = np.minimum(*(v * (1 - v) if logistic else 1 - v * v for v in (a, b)))
-    least, most, made = a - slope * low, b - slope * high, slope * x
-    made[:2] += (least + most) / 2, (most - least) / 2 + FUNCTION
-    return made
+    least, most = a - slope * low, b - slope * high
+    rest = slope * x.rest + (most - least) / 2 + FUNCTION
+    return Forms(slope * x.center + (least + most) / 2, slope[..., None, :] * x.generators, rest)
 
 
 class Network:
     def __init__(self, kind: str, weights: dict[str, np.ndarray]) -> None:
         w = {name: np.asarray(x, dtype=np.float64) for name, x in weights.items()}
-        need(all(np.isfinite(x).all() for x in w.values()), "a weight is not finite")
         self.embedding, self.head = w.pop("embedding.weight"), w.pop("classifier.weight")
         self.offset = [w.pop("classifier.bias")] if "classifier.bias" in w else []
         self.kind, self.hidden, self.layers = kind, self.embedding.shape[1], list[Any]()
@@ -146,15 +169,24 @@ class Network:
         flat = self.embedding.ndim == 2 and self.head.shape == (1, self.hidden)
         need(flat and self.layers and not w, "other weights")
         self.units = len(self.layers) * self.kept
-        # Programs may look up what the first layer makes of each token, of those not read too.
-        for x in self.embedding:
-            affine(np.array([x, 0 * x]), self.layers[0][0][:, : self.hidden], self.layers[0][1])
+        self.finite = all(np.isfinite(x).all() for x in weights.values())
 
-    def step(self, x: np.ndarray, token: int) -> np.ndarray:
-        h, x, after = self.hidden, share(x), np.zeros((2, 0))
-        given = np.vstack([self.embedding[token], np.zeros(h)])
+    def bound_tokens(self) -> None:
+        """Programs may look up what the first layer makes of each token, of those not read too."""
+        need(self.finite, "a weight is not finite")
+        weight, biases = self.layers[0]
+        affine(self.read(slice(None), len(self.embedding)), weight[:, : self.hidden], biases)
+
+    def read(self, token: Any, *rows: int) -> Forms:
+        given = np.broadcast_to(self.embedding[token], (*rows, self.hidden))
+        return Forms(given, np.zeros((*rows, 0, self.hidden)), np.zeros_like(given))
+
+    def step(self, x: Forms, token: int) -> Forms:
+        h, x = self.hidden, share(x)
+        given, after = self.read(token, *x.center.shape[:-1]), x.units(0, 0)
         for number, (weight, biases) in enumerate(self.layers):
-            state, kept = np.hsplit(x[:, number * self.kept : (number + 1) * self.kept], [h])
+            own = x.units(number * self.kept, (number + 1) * self.kept)
+            state, kept = own.units(0, h), own.units(h, 2 * h)
             read = join(given, state)
             if self.kind == "rnn":
                 made = squash(affine(read, weight, biases), False)
@@ -162,21 +194,21 @@ class Network:
                 gates = squash(affine(read, weight[: 2 * h], [b[: 2 * h] for b in biases]), True)
                 own = affine(state, weight[2 * h :, h:], [b[2 * h :] for b in biases[1:]])
                 told = affine(given, weight[2 * h :, :h], [b[2 * h :] for b in biases[:1]])
-                new = share(squash(add(told, multiply(gates[:, :h], own)), False))
-                made = add(new, multiply(gates[:, h:], add(state, new, -1)))
+                new = share(squash(add(told, multiply(gates.units(0, h), own)), False))
+                made = add(new, multiply(gates.units(h, 2 * h), add(state, new, -1)))
             else:
-                i, f, g, o = np.hsplit(affine(read, weight, biases), 4)
+                gates = affine(read, weight, biases)
+                i, f, g, o = (gates.units(n * h, (n + 1) * h) for n in range(4))
                 cell = multiply(squash(f, True), kept)
                 cell = add(cell, multiply(squash(i, True), squash(g, False)))
                 made = join(multiply(squash(o, True), squash(cell, False)), cell)
-            after, given = join(after, made), made[:, :h]
+            after, given = join(after, made), made.units(0, h)
         return after
 
-    def answer(self, x: np.ndarray, end: int | None) -> tuple[Any, Any]:
+    def answer(self, x: Forms, end: int | None) -> tuple[Any, Any]:
         x = x if end is None else self.step(x, end)
         start = (len(self.layers) - 1) * self.kept
-        logit = affine(x[:, start : start + self.hidden], self.head, self.offset)
-        return logit[0] - size(logit, 0), logit[0] + size(logit, 0)
+        return affine(x.units(start, start + self.hidden), self.head, self.offset).ends
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -205,6 +237,7 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
     claim = claim_digest(certificate) == certificate["claim_sha256"]
     need(claim, "its letters or the rest of its claim are not those of its digest")
     net, ids = Network(certificate["cell"], own), certificate["letter_ids"]
+    net.bound_tokens()
     end, letters = certificate["end_id"], certificate["letters"]
     need(len({*letters} - {""}) == len(letters) == len(ids), "its letters are not one a token")
     tokens = ids + ([] if end is None else [end])
@@ -222,9 +255,9 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
     need(low.shape == high.shape == (len(regions), net.units), "a box is not of this size")
     need(((low[0] <= 0) & (high[0] >= 0)).all(), "the empty string is not in the first box")
     asked = certificate["empty"] or any(0 in x["next"] for x in regions)
-    pending = list[tuple[int, np.ndarray, int]]()
+    pending = list[tuple[int, Forms, int]]()
 
-    def enter(number: int, x: np.ndarray, carried: int) -> None:
+    def enter(number: int, x: Forms, carried: int) -> None:
         (least,), (most,) = net.answer(x, end)
         right = least > 0 if regions[number]["state"] in machine["accepting"] else most < 0
         need(right or (number == 0 and not asked), f"region {number}: the answer is open")
@@ -233,14 +266,16 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
 
     for n in (n for n, each in enumerate(regions) if "low" in each):
         need(((low[n] <= high[n]) & np.isfinite([low[n], high[n]])).all(), f"region {n}: no box")
-        enter(n, np.array([(low[n] + high[n]) / 2, (high[n] - low[n]) / 2]), 0)
+        center, generators = (low[n] + high[n]) / 2, np.zeros((0, net.units))
+        enter(n, Forms(center, generators, np.maximum(high[n] - center, center - low[n])), 0)
     while pending:
         number, x, carried = pending.pop()
         for token, to in zip(ids, regions[number]["next"], strict=True):
             y = net.step(x, token)
             if "low" not in regions[to]:
                 enter(to, y, carried + 1)
-            inside = (y[0] - size(y, 0) >= low[to]) & (y[0] + size(y, 0) <= high[to])
+            least, most = y.ends
+            inside = (least >= low[to]) & (most <= high[to])
             need("low" not in regions[to] or inside.all(), f"region {number} leads out of {to}")
     return len(regions)
 

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.cancellation import check
-from seqcls.proofs.arithmetic import Forms, MayOverflowError
-from seqcls.proofs.cells import Cells
+from seqcls.proofs.cells import Cells, boxes, rows_of
+from seqcls.proofs.checker import Forms, RejectedError
 from seqcls.proofs.regions import BEGINNING, SATURATED, Regions, widths_of
 
 DIGITS = 6
@@ -43,9 +43,8 @@ MOST_ROUNDS = 60
 class Ended:
     """How growing ended."""
 
-    closed: bool
-    """Whether every letter leads into boxes, and the answer is right everywhere."""
     why: str
+    """Empty where every letter leads into boxes, and the answer is right everywhere."""
     growing: Int64[np.ndarray, " region"]
     """Regions from which the answer is open, or that grew in the last round."""
     overflows: bool = False
@@ -90,10 +89,10 @@ class Growth:
     def grow(self) -> Ended:
         """Grows the regions until they are closed, or cannot be."""
         try:
-            self.cells.bound_tokens()
+            self.cells.network.bound_tokens()
             return self._grow()
-        except MayOverflowError as error:
-            return Ended(False, str(error), np.zeros(0, dtype=np.int64), overflows=True)
+        except RejectedError as error:
+            return Ended(str(error), np.zeros(0, dtype=np.int64), overflows=True)
 
     def _grow(self) -> Ended:
         regions, pending = self.regions, np.zeros(1, dtype=np.int64)
@@ -103,12 +102,12 @@ class Growth:
             low, high = regions.low.copy(), regions.high.copy()
             reached, wrong, joined = self._carry(pending, low, high)
             if len(wrong):
-                return Ended(False, "the answer is open", wrong)
+                return Ended("the answer is open", wrong)
             if self._too_many:
                 often = np.flatnonzero(self._carried > self.most_carried)
-                return Ended(False, "too many forms are carried", often)
+                return Ended("too many forms are carried", often)
             if time.thread_time() > self.deadline:
-                return Ended(False, "the seconds are over", pending)
+                return Ended("the seconds are over", pending)
             done[pending] = True
             grown = np.flatnonzero(((low < regions.low) | (high > regions.high)).any(axis=1))
             done[grown] = False
@@ -117,14 +116,14 @@ class Growth:
             beyond = grown[((self._widths() > given_up) | endless)[grown].any(axis=1)]
             if len(beyond):
                 leads = joined[np.isin(joined[:, 1], beyond), 0]
-                return Ended(False, "they grow without end", np.union1d(beyond, leads))
+                return Ended("they grow without end", np.union1d(beyond, leads))
             # What was reached before and has not grown since is done.
             again = np.zeros(len(regions), dtype=bool)
             again[grown] = again[reached] = True
             pending = np.flatnonzero(again & ~done)
             if not len(pending):
-                return Ended(True, "", pending)
-        return Ended(False, f"they still grow after {MOST_ROUNDS} rounds", pending)
+                return Ended("", pending)
+        return Ended(f"they still grow after {MOST_ROUNDS} rounds", pending)
 
     def closed_regions(self) -> Regions:
         """The regions that letters lead to, with those between them that have no box."""
@@ -199,14 +198,14 @@ class Growth:
             and a region to which was joined what followed from it.
         """
         regions, units = self.regions, self.cells.units
-        boxes = Forms.boxes(regions.low[numbers], regions.high[numbers])
+        forms = boxes(regions.low[numbers], regions.high[numbers])
         reached, joined = [numbers[:0]], [np.zeros((0, 2), dtype=np.int64)]
-        right = self._right(numbers, boxes)
+        right = self._right(numbers, forms)
         wrong = [numbers[~right]]
         # Where letters lead from, the region there, the box where it began, and over how many.
         some = numbers[right]
         self._carried[some] = 0
-        pending = [(some, some, some, 0, boxes.rows(right))]
+        pending = [(some, some, some, 0, rows_of(forms, right))]
         while pending:
             check()
             nodes, at, begun, letters, forms = pending.pop()
@@ -214,7 +213,8 @@ class Growth:
             if len(at) > rows:
                 halves = slice(rows), slice(rows, None)
                 pending += [
-                    (nodes[x], at[x], begun[x], letters, forms.rows(x)) for x in reversed(halves)
+                    (nodes[x], at[x], begun[x], letters, rows_of(forms, x))
+                    for x in reversed(halves)
                 ]
                 continue
             if self._too_many or time.thread_time() > self.deadline:
@@ -233,7 +233,7 @@ class Growth:
                     target[out] = len(self._at) + np.arange(len(out))
                     self._at += to[out].tolist()
                     self._next += [[0] * regions.next.shape[1] for _ in out]
-                    further = after.rows(out)
+                    further = rows_of(after, out)
                     right = self._right(to[out], further)
                     wrong.append(begun[out[~right]])
                     out = out[right]
@@ -241,7 +241,7 @@ class Growth:
                     # Where answers are open already, what is at hand is looked at and no more.
                     if not any(map(len, wrong)):
                         pending.append(
-                            (target[out], to[out], begun[out], letters + 1, further.rows(right))
+                            (target[out], to[out], begun[out], letters + 1, rows_of(further, right))
                         )
                     reached.append(to[inside])
                 else:

@@ -3,6 +3,7 @@
 A string that refutes it says which word repeats; the model itself says the rest.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -69,22 +70,16 @@ class Forgetting:
 
 def repeated_word(letters: Letters) -> tuple[int, int, int] | None:
     """Where a word begins that repeats, its length and how often: what covers most of a string."""
-    found = []
-    for length in range(1, LONGEST_WORD + 1):
-        same = [x == y for x, y in zip(letters, letters[length:], strict=False)]
-        start = 0
-        while start < len(same):
-            end = start
-            while end < len(same) and same[end]:
-                end += 1
-            times = (end - start) // length + 1
-            if times >= FEWEST:
-                found.append((times * length, -length, -start, times))
-            start = end + 1
+    text = bytes(letters).decode("latin-1")
+    found = [
+        (len(repeated[1]), -length, -repeated.start())
+        for length in range(1, LONGEST_WORD + 1)
+        for repeated in re.finditer(rf"(?s)(?=((.{{{length}}})\2{{{FEWEST - 1},}}))", text)
+    ]
     if not found:
         return None
-    _, length, start, times = max(found)
-    return -start, -length, times
+    covered, length, start = max(found)
+    return -start, -length, covered // -length
 
 
 def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> Forgetting | None:

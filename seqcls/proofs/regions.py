@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
+from seqcls.monoids import shortest_words
 from seqcls.tasks.automaton import Automaton
 
 BEGINNING = -1
@@ -72,11 +73,6 @@ class Samples:
     cells: Bool[np.ndarray, " unit"]
     """Which numbers of a state are an LSTM's cells."""
 
-    @property
-    def most_letters(self) -> int:
-        """Letters of a suffix that is told apart at most."""
-        return int(self.last.shape[1])
-
 
 class SuffixTree:
     """Which suffixes are split, of each state of an automaton."""
@@ -118,7 +114,7 @@ class SuffixTree:
         table = self._refined.automaton.table
         keys: list[tuple[int, Suffix]] = [(state, ()) for state in range(len(table))]
         numbers, done = samples.states.copy(), np.zeros(len(samples.states), dtype=bool)
-        for back in range(samples.most_letters):
+        for back in range(samples.last.shape[1]):
             splits = np.array([key in self._split for key in keys])
             rows = np.flatnonzero(~done & splits[numbers])
             if not len(rows):
@@ -143,7 +139,7 @@ class SuffixTree:
             Whether there are no more than `most` leaves; else it ended before.
         """
         seen: dict[tuple[int, Suffix], float] = {}
-        for _ in range(samples.most_letters - 1):
+        for _ in range(samples.last.shape[1] - 1):
             keys, numbers = self.leaves(samples)
             low, high = hulls(samples.values, numbers, len(keys))
             widths = widths_of(low, high, samples.cells).max(axis=1)
@@ -158,7 +154,7 @@ class SuffixTree:
                 before = (
                     seen.get((state, suffix[:-PATIENCE]), np.inf) if suffix[PATIENCE:] else np.inf
                 )
-                if len(suffix) < samples.most_letters - 1 and width < 0.9 * before:
+                if len(suffix) < samples.last.shape[1] - 1 and width < 0.9 * before:
                     wide.append(number)
             if not wide:
                 return True
@@ -224,28 +220,20 @@ class Regions:
                 row.append(known[key])
             table.append(row)
         keys, numbers = tree.leaves(samples)
-        low, high = hulls(samples.values, numbers, len(keys))
+        # The last box is that of leaves in which no sample is.
+        low, high = hulls(samples.values, numbers, len(keys) + 1)
         place = {key: number for number, key in enumerate(keys)}
         rows = np.array([place.get(key, -1) for key in order])
-        missing = rows < 0
-        lows, highs = low[rows], high[rows]
-        lows[missing], highs[missing] = np.inf, -np.inf
         return cls(
             np.array([state for state, _ in order]),
             [suffix for _, suffix in order],
             np.array(table),
-            lows,
-            highs,
+            low[rows],
+            high[rows],
             np.ones(len(order), dtype=bool),
         )
 
     def access(self) -> list[tuple[int, ...]]:
         """A shortest string to each region."""
-        reached: dict[int, tuple[int, ...]] = {0: ()}
-        order = [0]
-        for region in order:
-            for letter, after in enumerate(self.next[region].tolist()):
-                if after not in reached:
-                    reached[after] = (*reached[region], letter)
-                    order.append(after)
-        return [reached.get(region, ()) for region in range(len(self))]
+        words = shortest_words(self.next)
+        return [words.get(region, ()) for region in range(len(self))]

@@ -106,7 +106,8 @@ class BalancedStrings(DrawnByLength):
     that is uniform among those that have one.
     Each is drawn again until it is negative, by `negative_lengths`: `redrawn`, length and all, so
     that most have lengths at which most strings are negative; `uniform`, of a length that is
-    uniform among those that have a negative string, and kept.
+    uniform among those that have a negative string, and kept; `nearest`, the same, but a near one
+    takes the nearest length that has positive strings too, of two by a fair coin.
 
     Where `test_strings` asks for border pairs, a quarter of the strings are positive and a quarter
     negative ones, uniform, and half are border pairs, as many of each length as of any other. A
@@ -115,7 +116,7 @@ class BalancedStrings(DrawnByLength):
 
     task: LanguageTask
     negatives: Literal["uniform", "edits", "mixed", "near", "border"]
-    negative_lengths: Literal["redrawn", "uniform"] = "redrawn"
+    negative_lengths: Literal["redrawn", "uniform", "nearest"] = "redrawn"
     train_set: Literal["fresh", "fixed"] = "fresh"
     test_strings: Literal["random", "random_and_border"] = "random"
     trained: Training | None = None
@@ -286,10 +287,10 @@ class BalancedStrings(DrawnByLength):
         wanted = self._ways_of_negatives(rng, len(negative))
         for way in _TRIED:
             rows = negative[wanted == way]
-            if self.negative_lengths == "uniform":
-                self._put_of_lengths(rng, letters, drawn, rows, way)
-            else:
+            if self.negative_lengths == "redrawn":
                 self._put_negative(rng, letters, drawn, rows, way)
+            else:
+                self._put_of_lengths(rng, letters, drawn, rows, way)
         return letters, drawn
 
     def _ways_of_negatives(self, rng: np.random.Generator, size: int) -> Ways:
@@ -330,6 +331,10 @@ class BalancedStrings(DrawnByLength):
     ) -> None:
         """Fills rows with negative strings, each of a length that is drawn once and kept."""
         lengths = rng.choice(self._lengths[False], size=len(rows))
+        if wanted == _NEAR and self.negative_lengths == "nearest":
+            lengths = _nearest(
+                rng, lengths, np.intersect1d(self._lengths[False], self._lengths[True])
+            )
         for way in _TRIED[wanted]:
             for _ in range(MAX_DRAWS):
                 if not len(rows):
@@ -397,6 +402,15 @@ _CANDIDATES_OF = {
     _NEAR: BalancedStrings._near_of,
     _BORDER: BalancedStrings._border_of,
 }
+
+
+def _nearest(rng: np.random.Generator, lengths: Lengths, others: Lengths) -> Lengths:
+    """The nearest of other lengths to each, of two by a fair coin."""
+    place = np.searchsorted(others, lengths)
+    above, below = others[np.minimum(place, len(others) - 1)], others[np.maximum(place - 1, 0)]
+    farther = np.abs(above - lengths) - np.abs(below - lengths)
+    is_above = (farther < 0) | ((farther == 0) & (rng.integers(2, size=len(lengths)) > 0))
+    return np.where(is_above, above, below)
 
 
 def _numbers_of_edits(rng: np.random.Generator, size: int) -> Int64[np.ndarray, " string"]:

@@ -15,7 +15,7 @@ from seqcls.kinds import Examples
 from seqcls.results import DRAWN
 from seqcls.strings.datasets import Dataset
 from seqcls.tasks.base import Task
-from seqcls.tasks.files import OfRows, rows_in
+from seqcls.tasks.files import RowsTask, rows_in
 
 Rows = Int64[np.ndarray, " row"]
 
@@ -65,7 +65,7 @@ class DatasetRows:
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
         """It has no strings but those of a file."""
-        if isinstance(task, OfRows):
+        if isinstance(task, RowsTask):
             return None
         return "it takes strings of files only (task = 'file' or 'pairs')"
 

@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.monoids import components
+from seqcls.monoids import components, shortest_words
 from seqcls.subregular.classes import ALIKE, Letters, Witness
 from seqcls.subregular.decisions import Subregular
 
@@ -233,14 +233,9 @@ class _Strings:
         self, following: Int64[np.ndarray, "vertex letter"], start: int
     ) -> dict[int, Letters]:
         """The letters of a shortest walk to each vertex."""
-        words: dict[int, Letters] = {start: ()}
-        queue = [start]
-        for vertex in queue:
-            for letter, after in zip(self._decided.letters, following[vertex], strict=True):
-                if int(after) not in words:
-                    words[int(after)] = (*words[vertex], int(letter))
-                    queue.append(int(after))
-        return words
+        letters = self._decided.letters.tolist()
+        words = shortest_words(following, start)
+        return {vertex: tuple(letters[x] for x in word) for vertex, word in words.items()}
 
     def _run(self, state: int, word: Letters) -> int:
         for letter in word:

@@ -1,7 +1,7 @@
 """Deterministic automata: running them, counting what they accept, drawing uniformly from it.
 
 `explore` makes one from its first state and what each token makes of a state, `minimize` the
-smallest one of a language; `OfAutomaton` is what languages have in common that one decides.
+smallest one of a language; `RegularLanguage` is what languages have in common that one decides.
 """
 
 from abc import abstractmethod
@@ -138,6 +138,13 @@ class Automaton:
         """The state after each string."""
         (last,) = deque(self.walk(strings), maxlen=1)
         return last
+
+    def path(self, letters: Sequence[int]) -> Int64[np.ndarray, " prefix"]:
+        """The states after each prefix of one string, the empty one first."""
+        states = [self.start]
+        for letter in letters:
+            states.append(int(self.table[states[-1], letter]))
+        return np.array(states, dtype=np.int64)
 
     def sound_lengths(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
         """Tokens of each string's longest prefix with which an accepted string begins."""
@@ -300,7 +307,6 @@ def determinize(
     accepting: int,
     num_letters: int,
     steps: int,
-    most: int = MAX_STATES,
 ) -> tuple[Int64[np.ndarray, "state letter"], Bool[np.ndarray, " state"]]:
     """The table of a complete automaton whose states, from the first, 0, are sets of others.
 
@@ -325,8 +331,8 @@ def determinize(
             if reached not in numbers:
                 numbers[reached] = len(numbers)
                 queue.append(reached)
-        if len(numbers) > most:
-            raise ConfigError(f"its automaton has more than {most:,} states")
+        if len(numbers) > MAX_STATES:
+            raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
         if steps < 0:
             raise ConfigError("its automaton is too large to be made deterministic")
         rows.append([numbers[reached] for reached in row])
@@ -394,7 +400,7 @@ def _mix(hashes: UInt64[np.ndarray, "*any"]) -> UInt64[np.ndarray, "*any"]:
     return np.asarray(hashes ^ (hashes >> np.uint64(29)))
 
 
-class OfAutomaton(DrawnInBulk):
+class RegularLanguage(DrawnInBulk):
     """What languages have in common that their minimal automaton decides."""
 
     order_sensitive: ClassVar[bool] = True

@@ -170,7 +170,7 @@ def letter_counts(
 LetterRow = UInt8[np.ndarray, " position"]
 
 
-class OfCounts(ABC):
+class CountLanguage(ABC):
     """What languages have in common in which only letter counts decide."""
 
     order_sensitive: ClassVar[bool] = False

@@ -13,7 +13,7 @@ from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import Tokenizer
-from seqcls.tasks.base import DrawnInBulk, OfCounts
+from seqcls.tasks.base import CountLanguage, DrawnInBulk
 from seqcls.tasks.formulas import (
     MAX_VECTORS,
     Formula,
@@ -41,7 +41,7 @@ MOST_LEFT_OUT = 4
 
 
 @dataclass(frozen=True)
-class Counting(OfCounts, DrawnInBulk):
+class Counting(CountLanguage, DrawnInBulk):
     """Strings whose letter counts satisfy a formula are positive.
 
     With the formula `a == b and c <= 3`: `abc`, `ba` and the empty string are positive; `a` and

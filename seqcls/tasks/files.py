@@ -17,7 +17,7 @@ from seqcls.strings.automata import StoredAutomaton
 from seqcls.strings.datasets import MAX_TOKENS, Content, Dataset, dataset_of
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
-from seqcls.tasks.automaton import Automaton, OfAutomaton, minimize
+from seqcls.tasks.automaton import Automaton, RegularLanguage, minimize
 from seqcls.tasks.base import LetterRow, Task, letter_counts
 from seqcls.tasks.transductions import TargetRow, Transduction
 
@@ -78,7 +78,7 @@ def _by_letters(digest: str) -> dict[int, int]:
 
 
 @dataclass(frozen=True)
-class OfRows:
+class RowsTask:
     """A task whose answers are known for the strings of a file, and of no others.
 
     Where rows of a string contradict each other, what most of them say is right; where there is no
@@ -122,13 +122,13 @@ class OfRows:
 
 def rows_only(task: Task) -> str | None:
     """Why only one sampler draws the strings of a task; None where others do."""
-    if isinstance(task, OfRows):
+    if isinstance(task, RowsTask):
         return f"its strings are those of a file; use {task.sampler}"
     return None
 
 
 @dataclass(frozen=True)
-class File(OfRows):
+class File(RowsTask):
     """Strings of a file with their labels; of other strings no label is known.
 
     Whether the order of tokens matters is not known either, so it may.
@@ -182,7 +182,7 @@ def refuse_unknown(content: Dataset, strings: TokenStrings, rows: np.ndarray, an
 
 
 @dataclass(frozen=True)
-class Pairs(OfRows, Transduction):
+class Pairs(RowsTask, Transduction):
     """Inputs of a file with their targets; of other inputs no target is known."""
 
     name: ClassVar[str] = "pairs"
@@ -225,7 +225,7 @@ class Pairs(OfRows, Transduction):
 
 
 @dataclass(frozen=True)
-class FromAutomaton(OfAutomaton):
+class FromAutomaton(RegularLanguage):
     """Strings that the automaton of a file accepts are positive."""
 
     dataset: str

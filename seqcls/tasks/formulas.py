@@ -9,10 +9,12 @@ letter counts.
 import ast
 import keyword
 import math
+import operator
 import re
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial, reduce
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64, UInt8
@@ -46,6 +48,37 @@ _COMPARISONS: dict[type, Any] = {
 }
 
 
+class _Read(NamedTuple):
+    """What is read of a part of a formula, as functions."""
+
+    value: Callable[[Sequence[np.ndarray]], Any]
+    """What it is, of the counts of each letter."""
+    most: Callable[[int], int]
+    """No number on the way is larger, of either sign, where counts are at most so large."""
+
+
+def _read(
+    parts: Sequence[_Read],
+    value: Callable[..., Any],
+    most: Callable[..., int] = lambda *bounds: max(bounds),
+) -> _Read:
+    """What is made of the values of parts, and of the most that they are."""
+    return _Read(
+        lambda counts: value(*(part.value(counts) for part in parts)),
+        lambda counted: most(*(part.most(counted) for part in parts)),
+    )
+
+
+def _compare(signs: Sequence[Callable[..., Any]], *values: Any) -> Any:
+    """Whether each value and the next compare as the signs say."""
+    compared = (sign(*pair) for sign, pair in zip(signs, pairwise(values), strict=True))
+    return reduce(np.logical_and, (np.asarray(each).astype(bool) for each in compared))
+
+
+def _most_of_product(one: int, other: int) -> int:
+    return max(one, other, one * other)
+
+
 class Formula:
     """A formula over the counts of an alphabet's letters.
 
@@ -63,8 +96,7 @@ class Formula:
         """The numbers of the letters that it names."""
         longest_first = "|".join(map(re.escape, sorted(alphabet, key=len, reverse=True)))
         self._source = re.sub(f"#(?:{longest_first})|{_NAME}", self._code, text).strip()
-        self._tree = self._parse()
-        self._check_condition(self._tree, 0)
+        self._formula = self._condition(self._parse(), 0)
 
     def holds(self, counts: Sequence[np.ndarray]) -> np.ndarray:
         """Where it holds, of one array of counts for each letter of the alphabet."""
@@ -72,7 +104,7 @@ class Formula:
             # Numbers that a machine word cannot hold: Python's, slower and exact.
             counts = [column.astype(object) for column in counts]
         shape = counts[0].shape
-        return np.broadcast_to(np.asarray(self._truth(self._tree, counts), dtype=bool), shape)
+        return np.broadcast_to(np.asarray(self._formula.value(counts), dtype=bool), shape)
 
     def _code(self, match: re.Match[str]) -> str:
         """A name of the tree's own: Python would take `ª` and `a` for the same."""
@@ -94,46 +126,51 @@ class Formula:
             reasons = [reason for sign, reason in _OTHER_SIGNS if re.search(sign, written)]
             raise self._refusal(next(iter(reasons), "it cannot be read")) from None
 
-    def _check_condition(self, node: ast.expr, depth: int) -> None:
+    def _condition(self, node: ast.expr, depth: int) -> _Read:
         self._check_depth(depth)
         match node:
-            case ast.BoolOp(values=values):
-                for value in values:
-                    self._check_condition(value, depth + 1)
+            case ast.BoolOp(op=op, values=values):
+                together = np.logical_and if isinstance(op, ast.And) else np.logical_or
+                parts = [self._condition(value, depth + 1) for value in values]
+                return _read(parts, lambda *held: reduce(together, held))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                self._check_condition(operand, depth + 1)
+                return _read([self._condition(operand, depth + 1)], np.logical_not)
             case ast.Compare(left=left, ops=ops, comparators=others):
                 if not all(type(op) in _COMPARISONS for op in ops):
                     raise self._refusal("numbers are compared by < <= > >= == !=")
-                for value in (left, *others):
-                    self._check_number(value, depth + 1)
-            case _:
-                raise self._refusal(f"{self._source_of(node)} is no comparison")
+                signs = [_COMPARISONS[type(op)] for op in ops]
+                parts = [self._number(value, depth + 1) for value in (left, *others)]
+                return _read(parts, partial(_compare, signs))
+        raise self._refusal(f"{self._source_of(node)} is no comparison")
 
-    def _check_number(self, node: ast.expr, depth: int) -> None:
+    def _number(self, node: ast.expr, depth: int) -> _Read:
         self._check_depth(depth)
         match node:
             case ast.Constant(value=int(value)) if not isinstance(value, bool):
                 if value > MAX_NUMBER:
                     raise self._refusal(f"a number is more than {MAX_NUMBER:,}")
+                return _Read(lambda _: value, lambda _: value)
             case ast.Name(id=name):
-                self.letters.add(self._letter(name))
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-                self._check_number(operand, depth + 1)
-            case ast.BinOp(left=left, op=ast.Mod(), right=ast.Constant(value=int(value))):
-                if isinstance(value, bool) or not 1 <= value <= MAX_NUMBER:
+                letter = self._letter(name)
+                self.letters.add(letter)
+                return _Read(lambda counts: counts[letter], lambda most: most)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() as op, operand=operand):
+                own = operator.neg if isinstance(op, ast.USub) else operator.pos
+                return _read([self._number(operand, depth + 1)], own)
+            case ast.BinOp(left=left, op=ast.Mod(), right=right):
+                known = right.value if isinstance(right, ast.Constant) else None
+                if type(known) is not int or not 1 <= known <= MAX_NUMBER:
                     raise self._refusal("what follows % is a whole number of at least 1")
-                self._check_number(left, depth + 1)
-            case ast.BinOp(op=ast.Mod()):
-                raise self._refusal("what follows % is a whole number of at least 1")
-            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
-                self._check_number(left, depth + 1)
-                self._check_number(right, depth + 1)
-            case _:
-                raise self._refusal(
-                    f"{self._source_of(node)} is no whole number, letter, or sum, difference, "
-                    "product or remainder of such"
-                )
+                part = self._number(left, depth + 1)
+                return _read([part], lambda value: value % known, lambda most: most + known)
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
+                parts = [self._number(side, depth + 1) for side in (left, right)]
+                bound = _most_of_product if isinstance(op, ast.Mult) else operator.add
+                return _read(parts, _ARITHMETIC[type(op)], bound)
+        raise self._refusal(
+            f"{self._source_of(node)} is no whole number, letter, or sum, difference, product or "
+            "remainder of such"
+        )
 
     def _check_depth(self, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -145,61 +182,11 @@ class Formula:
             raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
         return self._alphabet.index(token)
 
-    def _truth(self, node: ast.expr, counts: Sequence[np.ndarray]) -> Any:
-        match node:
-            case ast.BoolOp(op=op, values=values):
-                parts = [self._truth(value, counts) for value in values]
-                together = np.logical_and if isinstance(op, ast.And) else np.logical_or
-                result = parts[0]
-                for part in parts[1:]:
-                    result = together(result, part)
-                return result
-            case ast.UnaryOp(operand=operand):
-                return np.logical_not(self._truth(operand, counts))
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                values = [self._value(value, counts) for value in (left, *others)]
-                result = True
-                for sign, one, other in zip(ops, values, values[1:], strict=False):
-                    compared = _COMPARISONS[type(sign)](one, other)
-                    result = np.logical_and(result, np.asarray(compared).astype(bool))
-                return result
-        raise AssertionError(node)
-
-    def _value(self, node: ast.expr, counts: Sequence[np.ndarray]) -> Any:
-        match node:
-            case ast.Constant(value=value):
-                return value
-            case ast.Name(id=name):
-                return counts[self._letter(name)]
-            case ast.UnaryOp(op=op, operand=operand):
-                value = self._value(operand, counts)
-                return -value if isinstance(op, ast.USub) else value
-            case ast.BinOp(left=left, op=ast.Mod(), right=right):
-                return self._value(left, counts) % self._value(right, counts)
-            case ast.BinOp(left=left, op=op, right=right):
-                operate = _ARITHMETIC[type(op)]
-                return operate(self._value(left, counts), self._value(right, counts))
-        raise AssertionError(node)
-
     def _is_large(self, bits: int) -> bool:
         """Whether a number on the way may be too large where counts have so many bits."""
         if bits not in self._large:
-            self._large[bits] = self._check_bound(self._tree, 2**bits) >= 2**62
+            self._large[bits] = self._formula.most(2**bits) >= 2**62
         return self._large[bits]
-
-    def _check_bound(self, node: ast.AST, most: int) -> int:
-        """No number on the way is larger than this, of either sign."""
-        match node:
-            case ast.Constant(value=int(value)):
-                return value
-            case ast.Name():
-                return most
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                one, other = self._check_bound(left, most), self._check_bound(right, most)
-                return max(one, other, one * other)
-            case ast.BinOp(left=left, right=right):
-                return self._check_bound(left, most) + self._check_bound(right, most)
-        return max((self._check_bound(x, most) for x in ast.iter_child_nodes(node)), default=0)
 
     def _source_of(self, node: ast.expr) -> str:
         # As it is written: to write a tree anew takes a stack as deep as the tree.

@@ -13,17 +13,17 @@ from seqcls.strings.tokenizer import LETTERS
 from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.base import (
     FLARE,
+    CountLanguage,
     DrawnInBulk,
     Language,
     LetterRow,
     NotRegular,
-    OfCounts,
     random_bits,
 )
 
 
 @dataclass(frozen=True)
-class ContainsAll(OfCounts, DrawnInBulk):
+class ContainsAll(CountLanguage, DrawnInBulk):
     """Strings with every required letter are positive.
 
     With the letters `a` and `b` required: `baac` is positive; `aac`, `c{9}` and the empty string
@@ -93,7 +93,7 @@ def _automaton(num_letters: int, required: tuple[int, ...]) -> Automaton:
 
 
 @dataclass(frozen=True)
-class Majority(OfCounts, Language):
+class Majority(CountLanguage, Language):
     """Strings with strictly more 1s than 0s are positive.
 
     `1` and `110` are positive; `10`, `0` and the empty string are negative.
@@ -125,7 +125,7 @@ class Majority(OfCounts, Language):
 
 
 @dataclass(frozen=True)
-class Parity(OfCounts, Language):
+class Parity(CountLanguage, Language):
     """Strings with an odd number of 1s are positive.
 
     `1` and `0111` are positive; `11`, `0` and the empty string are negative.

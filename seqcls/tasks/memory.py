@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, UInt8
+from jaxtyping import Float64, Int64, UInt8
 
 from seqcls.cache import remembered
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.automata import MAX_STATES
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
-from seqcls.tasks.automaton import Automaton, OfAutomaton, explore, minimize
+from seqcls.tasks.automaton import Automaton, RegularLanguage, explore, minimize
 from seqcls.tasks.base import Language, LetterRow
 from seqcls.tasks.transductions import TargetRow, Transduction, numbered_tokens
 
@@ -29,11 +27,14 @@ BITS = 3
 MOST_KEYS = 125
 """Keys, and as many values, that an alphabet has room for."""
 
+LETTERS = 10
+"""Keys at most that are letters, with digits as values; of more, tokens have names."""
+
 NOISE = "_"
 
 
 @dataclass(frozen=True)
-class FlipFlop(OfAutomaton):
+class FlipFlop(RegularLanguage):
     """Instructions to write (`w`), read (`r`) or ignore (`i`), a bit after each: the first writes,
     and every bit that is read is the one that was written last.
 
@@ -100,8 +101,8 @@ def _flip_flop() -> Automaton:
     return explore(5, start, step, lambda state: state is not None and state[1] < 0)
 
 
-class _OfMany(Transduction):
-    """What is right of many inputs at once; one is drawn, and answered, as many are."""
+class MemoryTransduction(Transduction):
+    """What is right of an input, as a function of its letters; many inputs are drawn at once."""
 
     @property
     @abstractmethod
@@ -109,8 +110,8 @@ class _OfMany(Transduction):
         """What an input is, for the message about a string that is none."""
 
     @abstractmethod
-    def answers(self, strings: TokenStrings) -> Int64[np.ndarray, "string target_position"]:
-        """What is right of each string; -1 where nothing is."""
+    def answer(self, letters: list[int]) -> list[int] | None:
+        """What is right of a string that is not empty; None where it is no input."""
 
     @abstractmethod
     def draw_inputs(
@@ -119,22 +120,13 @@ class _OfMany(Transduction):
         """An input of each length; what follows its end means nothing."""
 
     def target(self, letters: LetterRow) -> TargetRow:
-        (answer,) = self.answers(TokenStrings.of_letters(len(self.alphabet), letters[None]))
-        if (answer < 0).any():
+        answer = self.answer(letters.tolist()) if len(letters) else None
+        if answer is None:
             raise InvalidStringError(f"expected {self.expected}")
-        return np.asarray(answer, dtype=np.uint8)
-
-    def targets(self, strings: TokenStrings) -> UInt8[np.ndarray, "string target_position"]:
-        answers = self.answers(strings)
-        # One after another, the first that is no input is named.
-        return super().targets(strings) if (answers < 0).any() else answers.astype(np.uint8)
+        return np.array(answer, dtype=np.uint8)
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         return self.draw_inputs(rng, np.array([length]))[0, :length]
-
-
-class _OfOneToken(_OfMany):
-    """Inputs of at least three tokens, the last of which asks for one."""
 
     def has_input(self, length: int) -> bool:
         return length >= 3
@@ -144,7 +136,7 @@ class _OfOneToken(_OfMany):
 
 
 @dataclass(frozen=True)
-class WriteFlipFlop(_OfOneToken):
+class WriteFlipFlop(MemoryTransduction):
     """`w1i0r` becomes `1`: the last instruction reads, and the bit is missing."""
 
     ignore_share: float = 0.8
@@ -159,11 +151,17 @@ class WriteFlipFlop(_OfOneToken):
             "r at the end"
         )
 
-    def answers(self, strings: TokenStrings) -> Int64[np.ndarray, "string target_position"]:
-        automaton = _flip_flop()
-        accepted = automaton.accepting[automaton.table[automaton.states(strings), BITS:]]
-        bits = np.where(accepted.sum(axis=1) == 1, BITS + accepted.argmax(axis=1), -1)
-        return bits[:, None]
+    def answer(self, letters: list[int]) -> list[int] | None:
+        if len(letters) % 2 == 0 or letters[-1] != READ:
+            return None
+        written = None
+        for instruction, bit in zip(letters[:-1:2], letters[1::2], strict=True):
+            if instruction == WRITE:
+                written = bit
+            is_wrong = written is None or (instruction == READ and bit != written)
+            if is_wrong or instruction > IGNORE or bit < BITS:
+                return None
+        return None if written is None else [written]
 
     def has_input(self, length: int) -> bool:
         return length >= 3 and length % 2 == 1
@@ -190,7 +188,7 @@ def _refuse_keys(num_tokens: int) -> None:
 
 def keys_and_values(num_keys: int) -> Sequence[str]:
     """So many keys, and then as many values: letters and digits, or names above 10."""
-    if num_keys <= 10:
+    if num_keys <= LETTERS:
         return "abcdefghij"[:num_keys] + "0123456789"[:num_keys]
     return tuple(f"{kind}{number}" for kind in "kv" for number in range(num_keys))
 
@@ -223,23 +221,13 @@ class ConsistentPairs(Language):
         return _pairs(self.num_tokens)
 
     def accepts(self, text: str) -> bool:
-        ids = Tokenizer(self.alphabet).encode(text)[1:]
-        letters = [token - FIRST_LETTER for token in ids]
-        return bool(self.labels(TokenStrings.of_lists(len(self.alphabet), [letters]))[0])
-
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        rows, number = np.arange(len(strings)), self.num_tokens
-        right = strings.lengths % 2 == 0
-        known = np.full((len(strings), number), -1)
-        for place in range(0, strings.letters.shape[1] - 1, 2):
-            key, value = strings.letters[:, place].astype(np.int64), strings.letters[:, place + 1]
-            there = strings.lengths > place + 1
-            right &= ~there | ((key < number) & (value >= number))
-            key = np.where(there & right, key, 0)
-            before = known[rows, key]
-            right &= ~there | (before < 0) | (before == value)
-            known[rows, key] = np.where(there & (before < 0), value, before)
-        return np.asarray(right)
+        tokens = text.split() if self.num_tokens > LETTERS else list(text)
+        keys, values = self.alphabet[: self.num_tokens], self.alphabet[self.num_tokens :]
+        known: dict[str, str] = {}
+        return len(tokens) % 2 == 0 and all(
+            key in keys and value in values and known.setdefault(key, value) == value
+            for key, value in zip(tokens[::2], tokens[1::2], strict=True)
+        )
 
     def has_positive(self, length: int) -> bool:
         return length % 2 == 0
@@ -311,7 +299,7 @@ Occurrence = Literal["last", "first", "unique"]
 
 
 @dataclass(frozen=True)
-class AssociativeRecall(_OfOneToken):
+class AssociativeRecall(MemoryTransduction):
     """`a1b0a` becomes `1`: of pairs of a key and a value, the value that the key at the end had
     last.
     """
@@ -333,21 +321,16 @@ class AssociativeRecall(_OfOneToken):
         only = ", no key twice" if self.distinct else ""
         return f"pairs of a key and a value{only}, and then one of the keys"
 
-    def answers(self, strings: TokenStrings) -> Int64[np.ndarray, "string target_position"]:
-        if not len(strings) or strings.letters.shape[1] < 3:
-            return np.full((len(strings), 1), -1)
-        rows, pairs = np.arange(len(strings)), strings.lengths // 2
-        there = np.arange(pairs.max()) < pairs[:, None]
-        keys, values = (strings.letters[:, x : 2 * pairs.max() : 2] for x in (0, 1))
-        found = there & (keys == strings.letters[rows, strings.lengths - 1][:, None])
-        right = (strings.lengths % 2 == 1) & found.any(axis=1)
-        right &= (~there | ((keys < self.num_tokens) & (values >= self.num_tokens))).all(axis=1)
-        if self.distinct:
-            ordered = np.sort(np.where(there, keys, NO_LETTER), axis=1)
-            twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_LETTER)
-            right &= ~twice.any(axis=1)
-        latest = found.shape[1] - 1 - found[:, ::-1].argmax(axis=1)
-        return np.where(right, values[rows, latest].astype(np.int64), -1)[:, None]
+    def answer(self, letters: list[int]) -> list[int] | None:
+        *pairs, key = letters
+        keys, values = pairs[::2], pairs[1::2]
+        if len(keys) != len(values) or key not in keys:
+            return None
+        if max(keys) >= self.num_tokens or min(values) < self.num_tokens:
+            return None
+        if self.distinct and len(set(keys)) < len(keys):
+            return None
+        return [dict(zip(keys, values, strict=True))[key]]
 
     def has_input(self, length: int) -> bool:
         pairs = length // 2
@@ -382,7 +365,7 @@ class AssociativeRecall(_OfOneToken):
 
 
 @dataclass(frozen=True)
-class SelectiveCopy(_OfMany):
+class SelectiveCopy(MemoryTransduction):
     """`a_ba__b` becomes `abab`: what is no noise, in its order."""
 
     num_tokens: int = 2
@@ -399,12 +382,9 @@ class SelectiveCopy(_OfMany):
     def expected(self) -> str:
         return f"{self.data_tokens} tokens and any number of {NOISE} among them"
 
-    def answers(self, strings: TokenStrings) -> Int64[np.ndarray, "string target_position"]:
-        is_data = strings.letters < self.num_tokens
-        right = is_data.sum(axis=1) == self.data_tokens
-        answers = np.full((len(strings), self.data_tokens), -1)
-        answers[right] = strings.letters[right][is_data[right]].reshape(-1, self.data_tokens)
-        return answers
+    def answer(self, letters: list[int]) -> list[int] | None:
+        data = [letter for letter in letters if letter < self.num_tokens]
+        return data if len(data) == self.data_tokens else None
 
     def has_input(self, length: int) -> bool:
         return length >= self.data_tokens
@@ -433,7 +413,7 @@ class SelectiveCopy(_OfMany):
 
 
 @dataclass(frozen=True)
-class Retrieval(_OfOneToken):
+class Retrieval(MemoryTransduction):
     """`abaab` becomes `a`: what stands beside the token at the end, where it occurred before."""
 
     num_tokens: int = 2
@@ -461,20 +441,13 @@ class Retrieval(_OfOneToken):
             f"{self.neighbor} neighbor in the string"
         )
 
-    def answers(self, strings: TokenStrings) -> Int64[np.ndarray, "string target_position"]:
-        if not len(strings) or strings.letters.shape[1] < 3:
-            return np.full((len(strings), 1), -1)
-        rows, ends = np.arange(len(strings)), strings.lengths - 1
-        there = np.arange(strings.letters.shape[1]) < ends[:, None]
-        found = there & (strings.letters == strings.letters[rows, ends][:, None])
-        last = found.shape[1] - 1 - found[:, ::-1].argmax(axis=1)
-        place = (found.argmax(axis=1) if self.occurrence == "first" else last) + self._step
-        number = found.sum(axis=1)
-        right = (number == 1) if self.occurrence == "unique" else (number > 0)
-        right &= (place >= 0) & (place < ends)
-        return np.where(right, strings.letters[rows, place % ends.max()].astype(np.int64), -1)[
-            :, None
-        ]
+    def answer(self, letters: list[int]) -> list[int] | None:
+        *string, token = letters
+        places = [place for place, letter in enumerate(string) if letter == token]
+        if not places or (self.occurrence == "unique" and len(places) > 1):
+            return None
+        place = places[0 if self.occurrence == "first" else -1] + self._step
+        return [string[place]] if 0 <= place < len(string) else None
 
     def draw_inputs(
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
@@ -491,8 +464,9 @@ class Retrieval(_OfOneToken):
         letters = np.zeros(shape, dtype=np.uint8)
         while len(rows):
             letters[rows] = rng.integers(self.num_tokens, size=(len(rows), shape[1]))
-            drawn = TokenStrings.of_letters(self.num_tokens, letters[rows], lengths[rows])
-            rows = rows[self.answers(drawn)[:, 0] < 0]
+            ends = lengths[rows].tolist()
+            drawn = [row[:end] for row, end in zip(letters[rows].tolist(), ends, strict=True)]
+            rows = rows[[self.answer(each) is None for each in drawn]]
         return letters
 
     def describe(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from seqcls.tasks.automaton import Automaton, explore
 from seqcls.tasks.base import Language, LetterRow
-from seqcls.tasks.transductions import OfText, OneToken
+from seqcls.tasks.transductions import OneToken, TextTransduction
 
 MOVES = "+-="
 OPERATORS = "+-*"
@@ -147,7 +147,7 @@ class ModularArithmetic(Language):
 
 
 @dataclass(frozen=True)
-class WritePlace(OneToken, OfText):
+class WritePlace(OneToken, TextTransduction):
     """`++=` becomes `2`."""
 
     order_sensitive: ClassVar[bool] = False
@@ -168,7 +168,7 @@ class WritePlace(OneToken, OfText):
 
 
 @dataclass(frozen=True)
-class WriteValue(OneToken, OfText):
+class WriteValue(OneToken, TextTransduction):
     """`2+3*2` becomes `0`."""
 
     alphabet = OPERATORS + "01234"

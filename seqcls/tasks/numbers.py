@@ -13,7 +13,7 @@ import numpy as np
 
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LetterRow, texts
-from seqcls.tasks.transductions import OfText, OneToken, Places, TargetPlaces, TargetRow
+from seqcls.tasks.transductions import OneToken, Places, TargetPlaces, TargetRow, TextTransduction
 
 
 def between(text: str, marks: str, digits: str) -> list[str] | None:
@@ -59,7 +59,7 @@ LONGEST = 4_000
 
 
 @dataclass(frozen=True)
-class OfNumbers(OfText):
+class NumberTransduction(TextTransduction):
     """Inputs are numbers with a mark after each; all numbers are written in one order."""
 
     base: int = 2
@@ -135,12 +135,12 @@ class OfNumbers(OfText):
 
 
 @dataclass(frozen=True)
-class OfOperands(OfNumbers):
+class Calculation(NumberTransduction):
     """Two numbers: of lengths that are free, or padded with zeros to one length."""
 
     operand_lengths: Literal["free", "equal"] = "free"
 
-    reads: ClassVar[frozenset[str]] = OfNumbers.reads | {"operand_lengths"}
+    reads: ClassVar[frozenset[str]] = NumberTransduction.reads | {"operand_lengths"}
 
     @property
     def _is_equal(self) -> bool:
@@ -183,7 +183,7 @@ class OfOperands(OfNumbers):
 
 
 @dataclass(frozen=True)
-class Addition(OfOperands):
+class Addition(Calculation):
     """`110+11=` becomes `1001`."""
 
     marks: ClassVar[str] = "+="
@@ -227,7 +227,7 @@ class Addition(OfOperands):
 
 
 @dataclass(frozen=True)
-class Multiplication(OfOperands):
+class Multiplication(Calculation):
     """`11*10=` becomes `110`."""
 
     marks: ClassVar[str] = "*="
@@ -249,7 +249,7 @@ class Multiplication(OfOperands):
 
 
 @dataclass(frozen=True)
-class SquareRoot(OfNumbers):
+class SquareRoot(NumberTransduction):
     """`1010=` becomes `11`: roots are rounded down."""
 
     def result(self, numbers: list[int]) -> int:
@@ -269,7 +269,7 @@ class SquareRoot(OfNumbers):
 
 
 @dataclass(frozen=True)
-class ModularSum(OneToken, OfText):
+class ModularSum(OneToken, TextTransduction):
     """`0111` becomes `1`: the sum of the digits modulo the base."""
 
     base: int = 2

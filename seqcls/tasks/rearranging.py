@@ -189,7 +189,7 @@ class MissingDuplicate(Language):
 
 
 @dataclass(frozen=True)
-class OfTokens(Transduction):
+class TokenTransduction(Transduction):
     """Inputs are uniform strings of `num_tokens` tokens, or those that hold no token twice."""
 
     num_tokens: int = 2
@@ -231,7 +231,7 @@ class OfTokens(Transduction):
         return f"Strings over an alphabet of {self.num_tokens}{distinct}: the output {self.output}."
 
 
-class Moved(OfTokens):
+class Moved(TokenTransduction):
     """Where a token of the input goes does not depend on what it is, so it shares its place."""
 
     def coupling_obstacle(self) -> None:
@@ -279,7 +279,7 @@ class WriteOddsFirst(Moved):
     output = "holds its tokens at odd places, then the others"
 
 
-class Sort(OfTokens):
+class Sort(TokenTransduction):
     """`baab` becomes `aabb`."""
 
     order_sensitive: ClassVar[bool] = False

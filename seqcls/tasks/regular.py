@@ -1,50 +1,140 @@
-"""The language of a regular expression, and its minimal automaton, within bounds.
+"""The language of a regular expression, and its minimal automaton, by derivatives.
 
-An expression means what `re.fullmatch` makes of it: it is read by Python's own parser, and what no
-automaton has, such as a look around or a memory of groups, is refused by name. One sign is added:
-`&`, for strings that match both sides. `|` and `&` bind alike, from the left.
+What is left of an expression after a letter, its derivative, is an expression again, and there are
+finitely many of them: they are the states (Brzozowski 1964; Antimirov 1996). So `&`, for strings
+that match both sides, costs no more than `|`; the two bind alike, from the left. Everything else
+means what `re.fullmatch` makes of it: it is read by Python's own parser, and what no automaton has,
+such as a look around or a memory of groups, is refused by name.
 """
 
 import re
-from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
+
+import numpy as np
 
 from seqcls.cache import remembered
 from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet
-from seqcls.strings.automata import MAX_STATES
-from seqcls.tasks.automaton import Automaton, OfAutomaton, determinize, follow_silent, minimize
+from seqcls.tasks.automaton import Automaton, RegularLanguage, explore, minimize
 from seqcls.tasks.patterns import CLASS, MAXREPEAT, class_members, obstacle, parse_pattern
 
-MAX_PIECES = 3_000
-"""States of the nondeterministic automaton, with repetitions written out."""
-
-MAX_MOVES = 100_000
-"""States of the deterministic automaton, before it is made minimal, times letters."""
-
-MAX_STEPS = 4_000_000
-"""Steps of making it deterministic: about a second."""
-
-MAX_RANGE = 256
-"""Characters of a range such as `[a-z]` that are looked at: of more, some are no letters."""
+MAX_STEPS = 1_000_000
+"""Parts of expressions that are looked at: about two seconds."""
 
 MAX_DEPTH = 60
 """Groups within groups."""
 
-_OPERATORS = re.compile(rf"\\.|{CLASS}|[&|]", re.DOTALL)
-
-_BOTH, _EITHER = "AT_BEGINNING_STRING", "AT_END_STRING"
-"""What stands for `&`, and for `|` beside it, in what is parsed: signs that are refused else."""
+NOTHING, EMPTY = 0, 1
+"""The numbers of the expressions that no string matches, and the empty string alone."""
 
 
-class _State(NamedTuple):
-    """A state of a nondeterministic automaton: by some letters, or by none, to others."""
+class Expressions:
+    """Expressions by number, of which equal ones, whatever the order of sides, have one."""
 
-    letters: frozenset[str] | None
-    """None where it leads on without a letter."""
-    following: tuple[int, ...]
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._nodes: list[tuple[Any, ...]] = []
+        self._matches_empty: list[bool] = []
+        self._derivatives: dict[tuple[int, int], int] = {}
+        self._steps = 0
+        self._number(False, "or")
+        self._number(True, "empty")
+
+    def matches_empty(self, x: int) -> bool:
+        """Whether the empty string matches."""
+        return self._matches_empty[x]
+
+    def letters(self, letters: frozenset[int]) -> int:
+        """One of some letters."""
+        return self._number(False, "letters", letters) if letters else NOTHING
+
+    def either(self, sides: Iterable[int]) -> int:
+        """What matches one of the sides."""
+        members = {x for side in sides for x in self._sides(side, "or")}
+        if len(members) == 1:
+            return members.pop()
+        return self._number(any(map(self.matches_empty, members)), "or", *sorted(members))
+
+    def both(self, sides: Iterable[int]) -> int:
+        """What matches all sides."""
+        members = {x for side in sides for x in self._sides(side, "and")}
+        if NOTHING in members or len(members) == 1:
+            return min(members)
+        return self._number(all(map(self.matches_empty, members)), "and", *sorted(members))
+
+    def then(self, first: int, second: int) -> int:
+        """One after the other: a chain from the left, however it was bracketed."""
+        if NOTHING in (first, second):
+            return NOTHING
+        parts = []
+        while self._nodes[first][0] == "then":
+            _, part, first = self._nodes[first]
+            parts.append(part)
+        for part in reversed([*parts, first]):
+            if second == EMPTY:
+                second = part
+            elif part != EMPTY:
+                empty = self.matches_empty(part) and self.matches_empty(second)
+                second = self._number(empty, "then", part, second)
+        return second
+
+    def repeat(self, inner: int, least: int, most: int | None) -> int:
+        """So many times; None without end."""
+        if self.matches_empty(inner):
+            least = 0
+        if inner in (NOTHING, EMPTY) or most == 0:
+            return NOTHING if least else EMPTY
+        if (least, most) == (1, 1):
+            return inner
+        return self._number(not least, "repeat", inner, least, most)
+
+    def after(self, x: int, letter: int) -> int:
+        """What is left after a letter.
+
+        Raises:
+            ConfigError: too much has been looked at.
+        """
+        if (x, letter) not in self._derivatives:
+            kind, *parts = self._nodes[x]
+            self._steps += 1 + len(parts)
+            if self._steps > MAX_STEPS:
+                raise ConfigError("its automaton is too large to be made deterministic")
+            self._derivatives[x, letter] = self._derivative(x, kind, parts, letter)
+        return self._derivatives[x, letter]
+
+    def _derivative(self, x: int, kind: str, parts: list[Any], letter: int) -> int:
+        if kind == "letters":
+            return EMPTY if letter in parts[0] else NOTHING
+        if kind in ("or", "and"):
+            made = [self.after(part, letter) for part in parts]
+            return self.either(made) if kind == "or" else self.both(made)
+        if kind == "repeat":
+            inner, least, most = parts
+            rest = self.repeat(inner, max(least - 1, 0), None if most is None else most - 1)
+            return self._each_then(self.after(inner, letter), rest)
+        sides = []
+        while self._nodes[x][0] == "then":
+            _, first, rest = self._nodes[x]
+            sides.append(self._each_then(self.after(first, letter), rest))
+            self._steps += 1
+            x = rest if self.matches_empty(first) else EMPTY
+        return self.either(sides if x == EMPTY else [*sides, self.after(x, letter)])
+
+    def _each_then(self, first: int, second: int) -> int:
+        """Either side of the first, and then the second: so that there are finitely many."""
+        return self.either(self.then(side, second) for side in self._sides(first, "or"))
+
+    def _sides(self, x: int, kind: str) -> Iterable[int]:
+        return self._nodes[x][1:] if self._nodes[x][0] == kind else (x,)
+
+    def _number(self, matches_empty: bool, *node: Any) -> int:
+        if node not in self._numbers:
+            self._numbers[node] = len(self._nodes)
+            self._nodes.append(node)
+            self._matches_empty.append(matches_empty)
+        return self._numbers[node]
 
 
 def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
@@ -53,196 +143,129 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
     Raises:
         ConfigError: the pattern cannot be read, has tokens outside the alphabet, or is too large.
     """
-    expression = _Expression(pattern, alphabet)
-    moves, closures = _bits(expression.states, alphabet)
-    most = min(MAX_STATES, MAX_MOVES // len(alphabet))
-    start, letters = closures[expression.first], len(alphabet)
+    reader = _Reader(pattern, alphabet)
+    start, made = reader.read(), reader.made
+    # Letters that the pattern does not tell apart are one.
+    told = np.array([[x in named for named in reader.named] for x in range(len(alphabet))])
+    _, firsts, kinds = np.unique(told, axis=0, return_index=True, return_inverse=True)
+
+    def step(x: int, kind: int) -> int:
+        return made.after(x, int(firsts[kind]))
+
     try:
-        return minimize(*determinize(moves, start, 1, letters, MAX_STEPS, most))
+        found = explore(len(firsts), start, step, made.matches_empty)
     except ConfigError as error:
-        raise _refusal(pattern, str(error)) from None
+        raise reader.refuse(str(error)) from None
+    return minimize(found.table[:, kinds.ravel()], found.accepting)
 
 
-class _Expression:
-    """The nondeterministic automaton of a pattern; the last state to be reached is 0."""
+_OPERATORS = re.compile(rf"\\.|{CLASS}|[&|]", re.DOTALL)
+
+_SIGNS = {"&": r"\A", "|": r"\Z"}
+"""What stands for `&`, and for `|` beside it, in what is parsed: signs that are refused else, and
+that Python does not rearrange."""
+
+
+class _Reader:
+    """A pattern as expressions."""
 
     def __init__(self, pattern: str, alphabet: str) -> None:
-        self._pattern = pattern
-        self._alphabet = alphabet
-        self._letters = frozenset(alphabet)
-        self.states = [_State(None, ())]
-        if not pattern:
-            raise self._refuse("it is empty (the empty string alone is ())")
-        tree = parse_pattern(self._with_operators(), self._refuse)
-        try:
-            self.first = self._before(tree, 0, 0)
-        except RecursionError:
-            raise self._refuse("its groups are nested too deep") from None
+        self.made = Expressions()
+        self.named = {frozenset[int]()}
+        """Letters that may stand somewhere."""
+        self._pattern, self._alphabet = pattern, alphabet
+        self._has_both = "&" in self._operators()
 
-    def _refuse(self, reason: str) -> ConfigError:
-        return _refusal(self._pattern, reason)
+    def refuse(self, reason: str) -> ConfigError:
+        shown = self._pattern if len(self._pattern) <= 60 else self._pattern[:60] + "…"
+        return ConfigError(
+            f"pattern={shown!r}: {reason}; expected a regular expression over the alphabet, "
+            "such as '(ab)*'"
+        )
 
-    def _with_operators(self) -> str:
-        """The pattern, with signs that Python does not rearrange for `&`, and for `|` beside it."""
-        signs = [found[0] for found in _OPERATORS.finditer(self._pattern)]
-        self._has_both = "&" in signs
-        if not self._has_both:
-            return self._pattern
-        if "&" in self._letters:
-            raise self._refuse(r"a token & is written \&: & alone asks both of its sides to match")
-        if edge := next((sign for sign in signs if sign in (r"\A", r"\Z")), None):
-            raise self._refuse(f"leave out {edge}: the whole string is matched")
-        parsed = {"&": r"\A", "|": r"\Z"}
-        return _OPERATORS.sub(lambda found: parsed.get(found[0], found[0]), self._pattern)
+    def read(self) -> int:
+        """The number of the expression."""
+        if not self._pattern:
+            raise self.refuse("it is empty (the empty string alone is ())")
+        parsed = self._pattern
+        if self._has_both:
+            if "&" in self._alphabet:
+                reason = r"a token & is written \&: & alone asks both of its sides to match"
+                raise self.refuse(reason)
+            if edge := next((x for x in self._operators() if x in _SIGNS.values()), None):
+                raise self.refuse(f"leave out {edge}: the whole string is matched")
+            parsed = _OPERATORS.sub(lambda found: _SIGNS.get(found[0], found[0]), parsed)
+        return self._group(parse_pattern(parsed, self.refuse), 0)
 
-    def _add(self, letters: frozenset[str] | None, *following: int) -> int:
-        if len(self.states) > MAX_PIECES:
-            raise self._refuse(
-                f"with its repetitions written out it has more than {MAX_PIECES:,} pieces"
-            )
-        self.states.append(_State(letters, following))
-        return len(self.states) - 1
+    def _operators(self) -> list[str]:
+        return [found[0] for found in _OPERATORS.finditer(self._pattern)]
 
-    def _before(self, tree: Any, following: int, depth: int) -> int:
-        """The first state of what is parsed; its last one leads on to the one that follows."""
+    def _group(self, tree: Any, depth: int) -> int:
+        """What is parsed of a group: sides of `&`, and of `|` beside it, from the left."""
         if depth > MAX_DEPTH:
-            raise self._refuse(f"its groups are nested more than {MAX_DEPTH} deep")
-        pieces = [(operator.name, value) for operator, value in tree]
-        operators = [
-            place
-            for place, (name, value) in enumerate(pieces)
-            if name == "AT" and value.name in (_BOTH, _EITHER)
-        ]
-        if not operators or not self._has_both:
-            return self._sequence(pieces, following, depth)
-        sides = [
-            pieces[start + 1 : end]
-            for start, end in zip([-1, *operators], [*operators, len(pieces)], strict=True)
-        ]
-        # What is on the left of an operator ends in a state of its own until the last one is met.
-        last = self._add(None)
-        first = self._sequence(sides[0], last, depth)
-        for number, (place, right) in enumerate(zip(operators, sides[1:], strict=True)):
-            if pieces[place][1].name == _EITHER:
-                first = self._add(None, first, self._sequence(right, last, depth))
-                continue
-            if not right or not sides[number]:
-                raise self._refuse("nothing stands on one side of an &")
-            end = self._add(None)
-            first, last = self._both((first, last), (self._sequence(right, end, depth), end))
-        self.states[last] = _State(None, (following,))
-        return first
-
-    def _both(self, one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-        """The first and the last state of what two parts both match, each from first to last."""
-        numbers = {(one[0], other[0]): self._add(None)}
-        queue = deque(numbers)
-        while queue:
-            pair = left, right = queue.popleft()
-            (read, after), (also_read, also_after) = self.states[left], self.states[right]
-            if read is None and left != one[1]:
-                letters, pairs = None, [(state, right) for state in after]
-            elif also_read is None and right != other[1]:
-                letters, pairs = None, [(left, state) for state in also_after]
-            elif read is None or also_read is None:
-                continue
+            raise self.refuse(f"its groups are nested more than {MAX_DEPTH} deep")
+        sides: list[list[tuple[str, Any]]] = [[]]
+        operators = list[str]()
+        for operator, value in tree:
+            if self._has_both and operator.name == "AT" and value.name.endswith("_STRING"):
+                operators.append(value.name)
+                sides.append([])
             else:
-                letters, pairs = read & also_read, [(x, y) for x in after for y in also_after]
-            for reached in pairs:
-                if reached not in numbers:
-                    numbers[reached] = self._add(None)
-                    queue.append(reached)
-            self.states[numbers[pair]] = _State(letters, tuple(numbers[x] for x in pairs))
-        last = numbers.get((one[1], other[1]))
-        return numbers[one[0], other[0]], self._add(None) if last is None else last
+                sides[-1].append((operator.name, value))
+        left = self._sequence(sides[0], depth)
+        for number, name in enumerate(operators):
+            right = self._sequence(sides[number + 1], depth)
+            if name == "AT_END_STRING":
+                left = self.made.either([left, right])
+            elif not sides[number] or not sides[number + 1]:
+                raise self.refuse("nothing stands on one side of an &")
+            else:
+                left = self.made.both([left, right])
+        return left
 
-    def _sequence(self, pieces: list[tuple[str, Any]], following: int, depth: int) -> int:
+    def _sequence(self, pieces: list[tuple[str, Any]], depth: int) -> int:
         if any(name == "LITERAL" and chr(value) in "{}" for name, value in pieces):
-            raise self._refuse("a { begins bounds such as {2,5}, and no token")
+            raise self.refuse("a { begins bounds such as {2,5}, and no token")
+        read = EMPTY
         for name, value in reversed(pieces):
-            following = self._piece(name, value, following, depth)
-        return following
+            read = self.made.then(self._piece(name, value, depth), read)
+        return read
 
-    def _piece(self, name: str, value: Any, following: int, depth: int) -> int:
+    def _piece(self, name: str, value: Any, depth: int) -> int:
         if name in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
-            return self._add(self._members(name, value), following)
+            letters = self._letters(name, value)
+            self.named.add(letters)
+            return self.made.letters(letters)
         if name == "BRANCH":
-            # Of many that are empty, one says it all.
-            firsts = [self._before(side, following, depth + 1) for side in value[1]]
-            return self._add(None, *dict.fromkeys(firsts))
+            return self.made.either([self._group(side, depth + 1) for side in value[1]])
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
             # How many a repetition prefers does not matter where the whole string is matched.
             least, most, inner = value
+            if most == 0:
+                raise self.refuse("{0} repeats nothing: leave it out")
             grouped = len(inner) == 1 and inner[0][0].name == "SUBPATTERN"
-            return self._repeat(least, most, inner, following, depth + (not grouped))
+            repeated = self._group(inner, depth + (not grouped))
+            return self.made.repeat(repeated, least, None if most == MAXREPEAT else most)
         if name == "SUBPATTERN" and not value[1] and not value[2]:
-            return self._before(value[3], following, depth + 1)
+            return self._group(value[3], depth + 1)
         whole = ": the whole string is matched" if name == "AT" else ""
-        raise self._refuse(obstacle(name, value) + whole)
+        raise self.refuse(obstacle(name, value) + whole)
 
-    def _repeat(self, least: int, most: Any, inner: Any, following: int, depth: int) -> int:
-        if most == 0:
-            raise self._refuse("{0} repeats nothing: leave it out")
-        if inner.getwidth()[1] == 0:
-            # Nothing, however often.
-            return self._before(inner, following, depth)
-        if most == MAXREPEAT:
-            again = self._add(None)
-            body = self._before(inner, again, depth)
-            self.states[again] = _State(None, (body, following))
-            start = again if least == 0 else body
-            least -= 1
-        else:
-            start = following
-            for _ in range(most - least):
-                start = self._add(None, self._before(inner, start, depth), following)
-        for _ in range(least):
-            start = self._before(inner, start, depth)
-        return start
-
-    def _members(self, name: str, value: Any) -> frozenset[str]:
+    def _letters(self, name: str, value: Any) -> frozenset[int]:
         """The letters that may stand there."""
         members, named = class_members(name, value, self._alphabet)
-        outside = set(named) - self._letters
-        for operator, each in value if name == "IN" else ():
+        outside = set(named) - set(self._alphabet)
+        for operator, ends in value if name == "IN" else ():
             if operator.name == "RANGE":
-                span = map(chr, range(each[0], each[1] + 1))
-                outside |= {x for x in islice(span, MAX_RANGE) if x not in self._letters}
+                span = map(chr, range(ends[0], ends[1] + 1))
+                outside.update(next(([x] for x in span if x not in self._alphabet), []))
         if outside:
-            raise self._refuse(f"{min(outside)!r} is outside the alphabet {self._alphabet!r}")
-        return members
-
-
-def _bits(states: list[_State], alphabet: str) -> tuple[list[dict[int, int]], list[int]]:
-    """Where each state leads by each letter, and what follows it by no letter, itself included.
-
-    A set of states is a whole number, one bit each. Of those that read no letter it has the last.
-    """
-    reads = [bool(state.letters) or number == 0 for number, state in enumerate(states)]
-    silent = {
-        number: state.following for number, state in enumerate(states) if state.letters is None
-    }
-    closures = follow_silent([each << number for number, each in enumerate(reads)], silent)
-    numbers = {letter: number for number, letter in enumerate(alphabet)}
-    moves: list[dict[int, int]] = []
-    for letters, after in states:
-        reached = 0
-        for following in after:
-            reached |= closures[following]
-        moves.append({numbers[letter]: reached for letter in letters or ()})
-    return moves, closures
-
-
-def _refusal(pattern: str, reason: str) -> ConfigError:
-    shown = pattern if len(pattern) <= 60 else pattern[:60] + "…"
-    return ConfigError(
-        f"pattern={shown!r}: {reason}; expected a regular expression over the alphabet, "
-        "such as '(ab)*'"
-    )
+            raise self.refuse(f"{min(outside)!r} is outside the alphabet {self._alphabet!r}")
+        return frozenset(map(self._alphabet.index, members))
 
 
 @dataclass(frozen=True)
-class Regular(OfAutomaton):
+class Regular(RegularLanguage):
     """Strings that a regular expression matches as a whole are positive.
 
     With the pattern `(ab)*`: `abab` and the empty string are positive; `aba` and `ba` are negative.

@@ -3,15 +3,14 @@
 Patterns are those of Python's `re`, matched as `re.sub` does, as far as they need no look around
 and no memory of what a group held: tokens, `.`, `[ab]`, `[^ab]`, `(...)`, `(?:...)`, `|`, `*`, `+`,
 `?`, `{2,5}`, the lazy `*?`, `^` and `$`. Python's own matcher tries some of them for longer than
-anybody waits. This one tries each step of the pattern once at each place: without memory, what has
-failed there before fails again, however it was reached.
+anybody waits, so what its parser reads is spelled anew for RE2, which never does.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,9 +20,6 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LetterRow
 from seqcls.tasks.patterns import MAXREPEAT, class_members, obstacle, parse_pattern
 from seqcls.tasks.transductions import INPUT, NEIGHBORS, TargetRow, Transduction
-
-MAX_STEPS = 500
-"""Steps of a pattern, with repetitions written out."""
 
 MOST_GROWTH = 4
 """Tokens that a match may become at most, for each of its own."""
@@ -36,17 +32,11 @@ _KEPT = r"\{[\d,]*\}|\\g<\w*>|\(\?P<\w*>|\\."
 
 _REFERENCE = re.compile(r"\\(\d{1,2})|\\g<(\w+)>|\\(\W)", re.DOTALL)
 
-_EDGES = {"AT_BEGINNING": "start", "AT_END": "end"}
+_EDGES = {"AT_BEGINNING": r"\A", "AT_END": r"\z"}
+"""Edges of a string as RE2 spells them."""
 
-
-class _Step(NamedTuple):
-    """What has to be there, and which steps may follow it, the preferred one first."""
-
-    kind: str
-    """`token`, `choice`, `mark`, `start`, `end` or `match`."""
-    value: Any
-    """The characters of a `token`; the number of the end of a group that a `mark` marks."""
-    following: tuple[int, ...]
+_NO_TOKEN = r"[^\x00-\x{10FFFF}]"
+"""What matches nothing."""
 
 
 class Rewriter:
@@ -70,11 +60,7 @@ class Rewriter:
         if self._least == 0:
             raise self._refuse("it matches the empty string, which is at every place")
         self._widths = {0: int(tree.getwidth()[1])}
-        self._steps: list[_Step] = []
-        try:
-            self._first = self._before(tree, self._add("match", None))
-        except RecursionError:
-            raise self._refuse("its groups are nested too deep") from None
+        self._regex = self._compile(tree)
         self._pieces = self._template(tree.state.groupdict)
         self._check_growth()
 
@@ -83,19 +69,17 @@ class Rewriter:
         text = "".join([self._characters[token] for token in tokens])
         parts: list[str] = []
         done = 0
-        for marks in self._matches(text):
-            parts.append(text[done : marks[0]])
-            for piece in self._pieces:
-                if isinstance(piece, str):
-                    parts.append(piece)
-                elif (start := marks[2 * piece]) >= 0:
-                    parts.append(text[start : marks[2 * piece + 1]])
-            done = marks[1]
+        for match in self._regex.finditer(text):
+            start, end = match.span()
+            filled = (x if isinstance(x, str) else match[x] or "" for x in self._pieces)
+            parts += [text[done:start], *filled]
+            done = end
         return [self._tokens[character] for character in "".join([*parts, text[done:]])]
 
     def num_matches(self, tokens: Sequence[str]) -> int:
         """How many matches are replaced."""
-        return len(self._matches("".join([self._characters[token] for token in tokens])))
+        text = "".join([self._characters[token] for token in tokens])
+        return sum(1 for _ in self._regex.finditer(text))
 
     def longest(self, length: int) -> int:
         """Tokens at most of what so many become; exact where a match has only one length."""
@@ -124,45 +108,6 @@ class Rewriter:
                 f"{self._least}; expected at most {MOST_GROWTH} for each token of a match"
             )
 
-    def _matches(self, text: str) -> list[tuple[int, ...]]:
-        """Where each match and its groups begin and end; -1 of groups that have no part in it."""
-        matches: list[tuple[int, ...]] = []
-        tried: list[set[int]] = [set() for _ in range(len(text) + 1)]
-        place = 0
-        while place < len(text):
-            marks = self._match(text, place, tried)
-            if marks is None:
-                place += 1
-            else:
-                matches.append(marks)
-                place = marks[1]
-                # All steps that were tried further on have failed; of those here one has not.
-                tried[place].clear()
-        return matches
-
-    def _match(self, text: str, start: int, tried: list[set[int]]) -> tuple[int, ...] | None:
-        """Where the preferred match that starts there and its groups begin and end."""
-        marks = (start, -1) + (-1,) * (2 * len(self._widths) - 2)
-        waiting = [(self._first, start, marks)]
-        while waiting:
-            number, place, marks = waiting.pop()
-            if number in tried[place]:
-                continue
-            tried[place].add(number)
-            kind, value, following = self._steps[number]
-            if kind == "token":
-                if place < len(text) and text[place] in value:
-                    waiting.append((following[0], place + 1, marks))
-            elif kind == "choice":
-                waiting += [(each, place, marks) for each in reversed(following)]
-            elif kind == "mark":
-                waiting.append((following[0], place, _with(marks, value, place)))
-            elif kind == "match":
-                return _with(marks, 1, place)
-            elif place == (0 if kind == "start" else len(text)):
-                waiting.append((following[0], place, marks))
-        return None
-
     def _encode(self, text: str) -> str:
         """A pattern or a replacement with a character for each token that has a name."""
         names = sorted((name for name in self._characters if len(name) > 1), key=len, reverse=True)
@@ -181,57 +126,46 @@ class Rewriter:
             self._encode(self._pattern), lambda reason: self._refuse(self._spell(reason))
         )
 
-    def _add(self, kind: str, value: Any, *following: int) -> int:
-        if len(self._steps) >= MAX_STEPS:
-            raise self._refuse(
-                f"with its repetitions written out it has more than {MAX_STEPS} pieces"
-            )
-        self._steps.append(_Step(kind, value, following))
-        return len(self._steps) - 1
+    def _compile(self, tree: Any) -> Any:
+        """What RE2 makes of a pattern."""
+        # Imported where it is used: help is fast.
+        import re2
 
-    def _before(self, tree: Any, following: int) -> int:
-        """The first step of what is parsed; its last step leads on to the one that follows."""
-        for operator, value in reversed(list(tree)):
-            following = self._piece(operator.name, value, following)
-        return following
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            return re2.compile(self._respell(tree), options)
+        except RecursionError:
+            raise self._refuse("its groups are nested too deep") from None
+        except re2.error:
+            raise self._refuse("with its repetitions written out it is too large") from None
 
-    def _piece(self, name: str, value: Any, following: int) -> int:
+    def _respell(self, tree: Any) -> str:
+        """What is parsed, as RE2 reads it."""
+        return "".join([self._piece(operator.name, value) for operator, value in tree])
+
+    def _piece(self, name: str, value: Any) -> str:
         if name in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
-            return self._add("token", self._of_class(name, value), following)
+            members = sorted(map(ord, self._of_class(name, value)))
+            return "[" + "".join(rf"\x{{{x:x}}}" for x in members) + "]" if members else _NO_TOKEN
         if name == "BRANCH":
-            return self._add("choice", None, *(self._before(x, following) for x in value[1]))
+            return f"(?:{'|'.join(map(self._respell, value[1]))})"
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
             least, most, inner = value
-            return self._repeat(least, most, inner, following, lazy=name == "MIN_REPEAT")
+            if most > 1 and inner.getwidth()[0] == 0:
+                raise self._refuse("it repeats what may be empty")
+            bounds = f"{least}," if most == MAXREPEAT else f"{least},{most}"
+            lazy = "?" if name == "MIN_REPEAT" else ""
+            return f"(?:{self._respell(inner)}){{{bounds}}}{lazy}"
         if name == "SUBPATTERN" and not value[1] and not value[2]:
             group, inner = value[0], value[3]
             if group is None:
-                return self._before(inner, following)
+                return f"(?:{self._respell(inner)})"
             self._widths[group] = int(inner.getwidth()[1])
-            end = self._add("mark", 2 * group + 1, following)
-            return self._add("mark", 2 * group, self._before(inner, end))
+            return f"({self._respell(inner)})"
         if name == "AT" and value.name in _EDGES:
-            return self._add(_EDGES[value.name], None, following)
+            return _EDGES[value.name]
         raise self._refuse(obstacle(name, value))
-
-    def _repeat(self, least: int, most: Any, inner: Any, following: int, *, lazy: bool) -> int:
-        if most > 1 and inner.getwidth()[0] == 0:
-            raise self._refuse("it repeats what may be empty")
-
-        def choice(body: int, beyond: int) -> tuple[int, ...]:
-            return (beyond, body) if lazy else (body, beyond)
-
-        if most == MAXREPEAT:
-            start = self._add("choice", None)
-            body = self._before(inner, start)
-            self._steps[start] = _Step("choice", None, choice(body, following))
-        else:
-            start = following
-            for _ in range(most - least):
-                start = self._add("choice", None, *choice(self._before(inner, start), following))
-        for _ in range(least):
-            start = self._before(inner, start)
-        return start
 
     def _of_class(self, name: str, value: Any) -> frozenset[str]:
         """The characters that may stand there."""
@@ -278,10 +212,6 @@ class Rewriter:
             "alphabet "
             "and groups such as \\1"
         )
-
-
-def _with(marks: tuple[int, ...], number: int, place: int) -> tuple[int, ...]:
-    return (*marks[:number], place, *marks[number + 1 :])
 
 
 def _truncate(text: str) -> str:

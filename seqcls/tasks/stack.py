@@ -10,7 +10,7 @@ import numpy as np
 from seqcls.cache import remembered
 from seqcls.tasks.base import FLARE, Language, LetterRow, NotRegular, random_bits
 from seqcls.tasks.drawing import below, choose, first_passage
-from seqcls.tasks.transductions import OfText
+from seqcls.tasks.transductions import TextTransduction
 
 PUSH, POP = 2, 3
 """The letters `+` and `-`, after those of the two bits."""
@@ -107,7 +107,7 @@ def _strings_by_pushes(length: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class WriteStack(OfText):
+class WriteStack(TextTransduction):
     """`01-+0` becomes `00`: a stack of bits, pushes and pops; the stack is read from its top."""
 
     alphabet = "01+-"

@@ -17,7 +17,7 @@ import numpy as np
 from seqcls.errors import ConfigError
 from seqcls.subregular.classes import CLASSES
 from seqcls.subregular.decisions import Subregular
-from seqcls.tasks.automaton import Automaton, OfAutomaton
+from seqcls.tasks.automaton import Automaton, RegularLanguage
 from seqcls.tasks.conditions import END, START, Condition, Part, Pattern, Sum
 from seqcls.text import canonical_json
 
@@ -48,7 +48,7 @@ Member = TypeVar("Member")
 
 
 @dataclass(frozen=True)
-class RandomSubregular(OfAutomaton):
+class RandomSubregular(RegularLanguage):
     """A random language of a subregular class and of none smaller, the same for ever by its fields.
 
     The first that is strictly local of width 2: `bd` and `abc` are positive; `db` and `adbc` are

@@ -129,7 +129,7 @@ class OneToken(Transduction):
         return min(length, 1)
 
 
-class OfText(Transduction):
+class TextTransduction(Transduction):
     """A transduction of texts whose tokens are one character each."""
 
     @property

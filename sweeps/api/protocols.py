@@ -11,7 +11,7 @@ from seqcls.engines.member import steps_of_epoch
 from seqcls.imported import MODEL, PREFIX, unfold
 from seqcls.problem import Problem, resolve
 from seqcls.sampling.balanced import BalancedStrings
-from seqcls.tasks.files import OfRows
+from seqcls.tasks.files import RowsTask
 from seqcls.text import count
 from sweeps.results import rows_of
 from sweeps.store.database import Store
@@ -138,14 +138,16 @@ def _describe_balance(problem: Problem, part: str) -> str:
     if negatives == "near" and isinstance(sampler, BalancedStrings) and sampler.near_obstacle:
         negatives = "mixed, as the language has no near ones"
     lengths = "drawn again length and all while positive"
-    if config.negative_lengths == "uniform":
+    if config.negative_lengths != "redrawn":
         lengths = "of uniform lengths"
+    if config.negative_lengths == "nearest" and negatives == "near":
+        lengths += ", near ones of the nearest that have positive strings"
     return f"half of them positive; negatives {negatives}, {lengths}"
 
 
 def _describe_file(problem: Problem, part: str, file: str) -> str:
     config, task = problem.config, problem.task
-    content, left_out = task.content if isinstance(task, OfRows) else None, ""
+    content, left_out = task.content if isinstance(task, RowsTask) else None, ""
     if part != "train" and content is not None and content.contradicted.any():
         left_out = "; without rows that contradict others"
     splits = None if content is None else content.splits

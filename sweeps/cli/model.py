@@ -142,6 +142,7 @@ def automaton(
     from rich.console import Console
 
     from seqcls.interpretability.automaton import inside_text
+    from seqcls.interpretability.rows import record as record_of
 
     bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
     with Console(stderr=True).status("asking the model") as status:
@@ -156,7 +157,7 @@ def automaton(
     record, parts = {"run": asked.run, **learned.learning()}, [*learned.describe(asked.model)]
     if within is None:
         return Answer(record, parts)
-    return Answer({**record, "inside": within.record()}, [*parts, *inside_text(within)])
+    return Answer({**record, "inside": record_of(within)}, [*parts, *inside_text(within)])
 
 
 @model.add("model verdict all_initializations/2")

@@ -54,7 +54,7 @@ PATTERNS = {
     "open bounds": ("a{3", "a { begins bounds"),
     "a blank": ("a b", "' ' is outside the alphabet"),
     "one side of an and": ("(a&)b", "nothing stands on one side of an &"),
-    "many pieces": ("((a{100}){100}){100}", "more than 3,000 pieces"),
+    "many times": ("((a{100}){100}){100}", "more than 10,000 states"),
     "a huge number": ("a{" + "9" * 900 + "}", "too large"),
     "deeply nested": ("(" * 499 + "a" + ")" * 499, "nested"),
     "bounds the wrong way": ("a{3,2}", "at least more than at most"),

@@ -378,6 +378,31 @@ def test_a_language_without_near_negatives_is_drawn_as_mixed_and_says_why() -> N
         assert NEAR not in own.drawn
 
 
+LONGER: dict[str, Any] = {"train_max_length": 24}
+NO_ODD: list[dict[str, Any]] = [
+    {"task": "dyck", "bracket_types": 2},
+    {"task": "marked_copy"},
+    {"task": "marked_reversal"},
+    {"task": "modular_arithmetic"},
+    {"task": "regular", "alphabet": "ab", "pattern": "(ab|ba)*"},
+]
+"""Languages whose positive strings all have even lengths, or all odd ones."""
+
+
+@pytest.mark.parametrize("fields", NO_ODD)
+def test_near_negatives_of_the_nearest_lengths_keep_their_third(fields: dict[str, Any]) -> None:
+    shares = {}
+    for lengths in ("uniform", "nearest"):
+        drawn = near_sampler(**fields, **LONGER, negative_lengths=lengths)
+        (epoch,) = epochs(drawn)
+        assert not drawn.task.labels(epoch.strings.take(np.flatnonzero(~epoch.labels))).any()
+        near_ones = epoch.strings.lengths[epoch.drawn == NEAR]
+        shares[lengths] = len(near_ones) / (~epoch.labels).sum()
+        assert {drawn.task.has(length, True) for length in set(near_ones.tolist())} == {True}
+    assert 0.1 < shares["uniform"] < 0.22
+    assert 0.28 < shares["nearest"] < 0.4
+
+
 @pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
 def test_near_negatives_may_be_of_many_tokens(lengths: str) -> None:
     many = AsMany("".join(chr(256 + number) for number in range(200)))

@@ -168,5 +168,4 @@ def test_a_state_that_is_there_is_read() -> None:
         assert probe.trained > 0.9
         assert probe.beyond is not None
         assert len(probe.by_position) == len(probe.positions)
-    assert found.clusters is not None
     assert f"{found.commonest:.1%}".replace(".0%", "%") in inside_text(found)[0]
