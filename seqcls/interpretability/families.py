@@ -226,36 +226,37 @@ class FamilyAnswers(NamedTuple):
         """What programs read: lists; of two counts of a row for each value of the first."""
         family, names = {"family": self.family.text}, self.family.names
         if self.of_outputs:
-            counts = (dict(zip(names, x.values, strict=True)) for x in self.members)
             outputs = [
-                {**own, **x._asdict(), "right": x.is_right}
-                for own, x in zip(counts, self.members, strict=True)
+                dict(zip(names, x.values, strict=True)) | x._asdict() | {"right": x.is_right}
+                for x in self.members
             ]
             left_out = {"no_inputs": self.no_inputs, "no_places": self.no_places}
             return {**family, "outputs": record(outputs), **left_out}
-        tried = {x.values: x for x in self.members}
-        firsts = [()] if len(names) == 1 else [(value,) for value in self.grid]
-        seconds = [x.values[0] for x in self.members] if len(names) == 1 else self.grid
-        cells = [[tried.get((*first, second)) for second in seconds] for first in firsts]
         changes = [
-            [
-                {"n": x.values[-1], "answer": x.output, "logit_before": y.score, "logit": x.score}
-                for y, x in self.changes
-                if x.values[:-1] == first
-            ]
-            for first in firsts
+            (
+                x.values[:-1],
+                {"n": x.values[-1], "answer": x.output, "logit_before": y.score, "logit": x.score},
+            )
+            for y, x in self.changes
         ]
-        columns: dict[str, Any] = {
-            "label": [[x and x.target for x in row] for row in cells],
-            "logit": [[x and x.score for x in row] for row in cells],
-            "changes": changes,
-        }
         if len(names) == 1:
-            first_wrong = self.wrong[0].values[0] if self.wrong else None
-            columns = {name: column[0] for name, column in columns.items()}
-            columns = {"n": seconds, **columns, "first_wrong": first_wrong, "limit": self.limit}
+            columns: dict[str, Any] = {
+                "n": [x.values[0] for x in self.members],
+                "label": [x.target for x in self.members],
+                "logit": [x.score for x in self.members],
+                "changes": [change for _, change in changes],
+                "first_wrong": self.wrong[0].values[0] if self.wrong else None,
+                "limit": self.limit,
+            }
         else:
-            columns = {**dict.fromkeys(names, self.grid), **columns}
+            tried = {x.values: x for x in self.members}
+            rows = [[tried.get((m, n)) for n in self.grid] for m in self.grid]
+            columns = {
+                **dict.fromkeys(names, self.grid),
+                "label": [[x and x.target for x in row] for row in rows],
+                "logit": [[x and x.score for x in row] for row in rows],
+                "changes": [[y for x, y in changes if x == (m,)] for m in self.grid],
+            }
         found: dict[str, Any] = record({**family, **columns})
         return found
 

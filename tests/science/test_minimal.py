@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.domains import affordable_length, all_strings, num_strings
+from seqcls.interpretability.domains import affordable_length, num_strings, strings_of_length
 from seqcls.interpretability.minimal import (
     delta_debug,
     edits_of,
@@ -94,7 +94,8 @@ def test_the_shortest_failing_strings_are_all_of_that_length(name: str) -> None:
 
 
 def test_all_strings_are_there_once_the_shortest_first_and_as_many_are_tried_as_fit() -> None:
-    found = [tuple(row[row < 3]) for own in all_strings(3, 4, empty=True) for row in own.letters]
+    every = itertools.chain.from_iterable(strings_of_length(3, length) for length in range(5))
+    found = [tuple(row) for strings in every for row in strings.letters]
     expected = [own for n in range(5) for own in itertools.product(range(3), repeat=n)]
     assert found == expected
     assert num_strings(3, 4) == len(expected) - 1
