@@ -27,7 +27,7 @@ from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int64
 from scipy.special import ndtr
 
 from seqcls.cancellation import check
@@ -107,7 +107,8 @@ def block_of(model: TrainedModel) -> Block:
     seen = states(model, counted(model, np.ones((1, model.num_letters))), names)
     embedding, scores, values = (seen[name][0].numpy() for name in names)
     size = (config.num_attention_heads, config.attention_head_size, config.hidden_size)
-    units, offsets, norm = weights["blocks.0.feed_forward.input.weight"], 0.0, None
+    units, norm = weights["blocks.0.feed_forward.input.weight"], None
+    offsets = np.zeros(len(units))
     if config.has_norms:
         coordinates, inner = np.eye(config.hidden_size), units
         units = inner * weights["blocks.0.feed_forward_norm.weight"]
@@ -123,7 +124,7 @@ def block_of(model: TrainedModel) -> Block:
         start=embedding[0],
         direct=direct,
         units=units,
-        offsets=np.zeros(len(units)) + offsets,
+        offsets=offsets,
         coefficients=direct @ weights["blocks.0.feed_forward.output.weight"],
         norm=norm,
     )
@@ -206,6 +207,10 @@ MAX_CELLS = 20_000
 """Cells per support, after which what is not proved is left open."""
 
 
+Proved = Int64[np.ndarray, " cell"]
+"""1 where what a model answers is proved right, -1 where wrong, 0 where it is open."""
+
+
 class Cells(NamedTuple):
     """A simplex of proportions in parts; every part a simplex itself."""
 
@@ -217,15 +222,10 @@ class Cells(NamedTuple):
     high: Float[np.ndarray, " cell"]
     """Proved bounds of the logit."""
 
-    def judge(self, label: bool) -> tuple[Bool[np.ndarray, " cell"], Bool[np.ndarray, " cell"]]:
-        """Which cells are proved right, and which wrong, of strings with this label."""
-        positive, negative = self.low > 0, self.high <= 0
-        return (positive, negative) if label else (negative, positive)
-
-    def shares(self, label: bool) -> list[float]:
-        """How much of the simplex is proved right, and wrong, and how much is open."""
-        right, wrong = self.judge(label)
-        return [float(self.volume[x].sum()) for x in (right, wrong, ~right & ~wrong)]
+    def proved(self, label: bool) -> Proved:
+        """What is proved of strings with this label."""
+        positive = np.where(self.low > 0, 1, np.where(self.high <= 0, -1, 0))
+        return positive if label else -positive
 
 
 def divide(block: Block, support: tuple[int, ...], most_cls: float) -> Cells:
@@ -389,47 +389,41 @@ def prove(
     """What is proved of the strings with this support, of which cells and limits are given."""
     counts = np.isin(np.arange(model.num_letters), support).astype(np.int64)
     label = bool(model.problem.count_task.labels_of_counts(counts[None])[0])
-    right, wrong = cells.judge(label)
-    share = None
+    proved, in_the_end = cells.proved(label), limits.proved(label)
+    share = margin = None
+    if (proved == 1).all():
+        margin = float(np.abs(cells.low if label else cells.high).min())
     if label:
         # Each required letter has at most so much in what is not proved right.
         required = [support.index(x) for x in model.problem.required_letters]
-        greatest = cells.corners[~right][:, :, required].max(axis=1).min(axis=1)
+        greatest = cells.corners[proved < 1][:, :, required].max(axis=1).min(axis=1)
         share = float(greatest.max(initial=0))
         share = share if share * len(required) < 1 else None
+    right, wrong, unproved = (float(cells.volume[proved == x].sum()) for x in (1, -1, 0))
+    last = [float(limits.volume[in_the_end == x].sum()) for x in (1, -1)]
+    intervals = _intervals(cells, proved) if len(support) == 2 else ()
+    shares = right, wrong, unproved, last[0], last[1]
+    letters = model.tokenizer.spell(support)
     return SupportProof(
-        model.tokenizer.spell(support),
-        label,
-        _claim(cells, limits, label),
-        *cells.shares(label),
-        *limits.shares(label)[:2],
-        float(np.abs(cells.low if label else cells.high).min()) if right.all() else None,
-        share,
-        _intervals(cells, right, wrong) if len(support) == 2 else (),
+        letters, label, _claim(proved, in_the_end), *shares, margin, share, intervals
     )
 
 
-def _claim(cells: Cells, limits: Cells, label: bool) -> Claim:
-    (right, wrong), (right_at_last, wrong_at_last) = (x.judge(label) for x in (cells, limits))
-    claims: dict[Claim, bool] = {
-        "certified right": right.all(),
-        "certified wrong": wrong.all(),
-        "right in the end": right_at_last.all(),
-        "wrong in the end": wrong_at_last.all(),
-        "depends on the proportions": (right.any() or right_at_last.any())
-        and (wrong.any() or wrong_at_last.any()),
-    }
-    return next((claim for claim, holds in claims.items() if holds), "not proved")
+def _claim(proved: Proved, in_the_end: Proved) -> Claim:
+    if abs(proved.sum()) == len(proved):
+        return "certified right" if proved[0] > 0 else "certified wrong"
+    if abs(in_the_end.sum()) == len(in_the_end):
+        return "right in the end" if in_the_end[0] > 0 else "wrong in the end"
+    both = {1, -1} <= {*proved.tolist(), *in_the_end.tolist()}
+    return "depends on the proportions" if both else "not proved"
 
 
-def _intervals(
-    cells: Cells, right: Bool[np.ndarray, " cell"], wrong: Bool[np.ndarray, " cell"]
-) -> tuple[ShareInterval, ...]:
+def _intervals(cells: Cells, proved: Proved) -> tuple[ShareInterval, ...]:
     """All shares of the first of two letters, neighbors with the same claim as one."""
     shares = np.sort(cells.corners[:, :, 0], axis=1)
     intervals = list[ShareInterval]()
-    for row in np.argsort(shares[:, 0]):
-        claim = True if right[row] else False if wrong[row] else None
+    for row in np.argsort(shares[:, 0]).tolist():
+        claim = {1: True, -1: False}.get(int(proved[row]))
         low, high = shares[row].tolist()
         if intervals and intervals[-1].right == claim:
             low = intervals.pop().low

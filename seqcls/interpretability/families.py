@@ -346,13 +346,15 @@ def _ask(model: TrainedModel, found: FamilyAnswers, values: Sequence[Values]) ->
             lengths = answers.target_lengths.tolist()
     members = list(found.members)
     for row in np.flatnonzero(asked & is_input).tolist():
-        text, target, output = family.member(values[row]), targets[row], outputs[row]
-        kind, *tokens = wrong.get(row, (None, *lengths[row : row + 1]))
-        if not tokens and target != output:
+        target, output, kind = targets[row], outputs[row], None
+        right, length = None, None
+        if lengths:
+            length = lengths[row]
+            kind, right = wrong.get(row, (None, length))
+        elif target != output:
             kind = "false negative" if target else "false positive"
-        of_output = *tokens, *lengths[row : row + 1]
-        score = float(scores[row])
-        members.append(Member(values[row], text, target, output, score, kind, *of_output))
+        text, score = family.member(values[row]), float(scores[row])
+        members.append(Member(values[row], text, target, output, score, kind, right, length))
     return found._replace(
         members=tuple(sorted(members)),
         no_inputs=found.no_inputs + int((~is_input).sum()),

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.domains import affordable_length, num_strings, strings_of_length
+from seqcls.interpretability.domains import (
+    affordable_length,
+    num_strings,
+    obstacle,
+    strings_of_length,
+)
 from seqcls.interpretability.minimal import (
     delta_debug,
     edits_of,
@@ -17,7 +22,6 @@ from seqcls.interpretability.minimal import (
     nearest_right,
     shortest_failing,
 )
-from seqcls.interpretability.network import obstacle
 from seqcls.interpretability.states_by_strings import check_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds.transduction import edits
