@@ -54,6 +54,11 @@ class OutputVerdict(NamedTuple):
     wrong: int
     """Inputs whose output is wrong."""
 
+    @property
+    def error_kinds(self) -> dict[str, int]:
+        """Inputs with a wrong output, by kind of error."""
+        return dict(sum((Counter(each.wrong) for each in self.by_length), Counter[str]()))
+
     def describe(self, model: TrainedModel) -> Iterator[str]:
         """What was tried and what came out, of a model by its name."""
         return (f"{model.name}: {sentence}" for sentence in output_verdict_text(self))
@@ -67,7 +72,7 @@ def output_verdict_text(verdict: OutputVerdict) -> Iterator[str]:
         yield f"The task has no input of {up_to}; there are too many longer strings to try."
         return
     if verdict.wrong:
-        kinds = sum((Counter(each.wrong) for each in verdict.by_length), Counter[str]())
+        kinds = verdict.error_kinds
         by_kind = ", ".join(f"{x}: {kinds[x]:,}" for x in get_args(ErrorKind) if x in kinds)
         yield f"{every} {verdict.wrong:,} get a wrong output ({by_kind})."
     else:
