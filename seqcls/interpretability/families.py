@@ -146,7 +146,7 @@ class Range(NamedTuple):
     longest: int
     """The greatest value of a free count."""
     tokens: int
-    """Of the longest string."""
+    """Tokens of the longest string."""
     points: tuple[int, int]
     """Values of each free count, where there is one, and where there are two."""
 
@@ -171,7 +171,7 @@ class Member(NamedTuple):
     error_kind: str | None
     """How the answer is wrong; None where it is right."""
     right_tokens: int | None = None
-    """Of an output, before the first in which it and the target differ."""
+    """Tokens of an output before the first in which it and the target differ."""
     target_tokens: int | None = None
 
     @property
@@ -286,7 +286,7 @@ def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
     """
     family, problem = parse_family(model.tokenizer, text), model.problem
     by_counts = obstacle(problem, "labels") is None
-    of_outputs = problem.writes or problem.at_places
+    of_outputs = problem.lacks("labels") is not None
     far = BY_COUNTS if by_counts else OF_OUTPUTS if of_outputs else BY_STRINGS
     tokens = far.tokens
     if of_outputs:
