@@ -29,7 +29,8 @@ from dashboard.views.ablation import pruned
 from dashboard.views.families import answers_of
 from dashboard.views.why import draw_figures, explained
 from seqcls.errors import SeqclsError, StoreMissingError
-from seqcls.interpretability.sentences import explanation_text, family_text
+from seqcls.interpretability.families import family_text
+from seqcls.interpretability.sentences import explanation_text
 from sweeps.access import is_read_only
 from sweeps.api import find_run, open_reader
 
@@ -116,9 +117,9 @@ def _states(sweep: str, seed: int, strings: tuple[str, ...], *own: int, number: 
 
 def _family(seed: int, number: int) -> None:
     curve: Any = answers_of(_open(DEFAULT, seed), "ab{n}")
-    points = pd.DataFrame({"n": curve.n, "logit": curve.logits})
-    points["right"] = (curve.logits > 0) == curve.labels
-    changes = [change.n for change in curve.changes[:3]]
+    rows = [{"n": x.values[0], "logit": x.score, "right": x.is_right} for x in curve.members]
+    points = pd.DataFrame(rows)
+    changes = [after.values[0] for _, after in curve.changes[:3]]
     says = f"Figure {number}. Seed {seed}. {' '.join(family_text(curve))}"
     page.render(sections.family(points, changes, says), f"guide family {seed}", heading=False)
 

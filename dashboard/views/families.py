@@ -27,69 +27,63 @@ from dashboard.placement import place, stretch
 from dashboard.text import verbatim
 from dashboard.words.languages import family_example
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.families import answers, output_family
-from seqcls.interpretability.family import Curve, FamilyMap, OutputFamily, output_family_text
-from seqcls.interpretability.sentences import family_text
+from seqcls.interpretability.families import FamilyAnswers, answers_along, family_text
+from seqcls.interpretability.network import sigmoid
 from sweeps.api.presentation import display_strings
 
 SURE = 5.0
 """A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""
 
 
-def curve_frame(curve: Curve) -> pd.DataFrame:
+def curve_frame(found: FamilyAnswers) -> pd.DataFrame:
     """n, logit, probability, outcome."""
-    return pd.DataFrame(
-        {
-            "n": curve.n,
-            "logit": curve.logits,
-            "probability": curve.probability,
-            "outcome": _outcomes(curve),
-        }
-    )
-
-
-def flips_frame(curve: Curve) -> pd.DataFrame:
-    """n, logit, label: where the answer changes."""
     rows = [
-        {"n": change.n, "logit": change.logit, "label": f"{curve.family.names[0]} = {change.n:,}"}
-        for change in curve.changes
+        {
+            "n": x.values[0],
+            "logit": x.score,
+            "probability": float(sigmoid(np.array(x.score))),
+            "outcome": outcome(bool(x.target), bool(x.output)),
+        }
+        for x in found.members
+    ]
+    return pd.DataFrame(rows)
+
+
+def flips_frame(found: FamilyAnswers) -> pd.DataFrame:
+    """n, logit, label: where the answer changes."""
+    name = found.family.names[0]
+    rows = [
+        {"n": x.values[0], "logit": x.score, "label": f"{name} = {x.values[0]:,}"}
+        for _, x in found.changes
     ]
     return pd.DataFrame(rows, columns=["n", "logit", "label"])
 
 
-def cells_frame(grid: FamilyMap) -> pd.DataFrame:
+def cells_frame(found: FamilyAnswers) -> pd.DataFrame:
     """x, x2, y, y2 (the edges of a cell), first, second, logit, outcome."""
-    columns, rows = np.meshgrid(np.arange(len(grid.second)), np.arange(len(grid.first)))
-    x, y = _edges(grid.first), _edges(grid.second)
-    logit = grid.logits.ravel()
-    return pd.DataFrame(
-        {
-            "x": x[rows.ravel()],
-            "x2": x[rows.ravel() + 1],
-            "y": y[columns.ravel()],
-            "y2": y[columns.ravel() + 1],
-            "first": grid.first[rows.ravel()],
-            "second": grid.second[columns.ravel()],
-            "logit": logit,
-            "outcome": _outcomes(grid),
-            "strength": 0.25 + 0.65 * np.minimum(np.abs(logit), SURE) / SURE,
-        }
-    )
-
-
-def boundary_frame(grid: FamilyMap) -> pd.DataFrame:
-    """first, second: for each value of the first count where over the second the answer changes."""
+    place, edges = {value: x for x, value in enumerate(found.grid)}, _edges(np.array(found.grid))
     rows = [
-        {"first": int(value), "second": change.n}
-        for value, changes in zip(grid.first, grid.changes, strict=True)
-        for change in changes
+        {
+            "x": edges[place[x.values[0]]],
+            "x2": edges[place[x.values[0]] + 1],
+            "y": edges[place[x.values[1]]],
+            "y2": edges[place[x.values[1]] + 1],
+            "first": x.values[0],
+            "second": x.values[1],
+            "logit": x.score,
+            "outcome": outcome(bool(x.target), bool(x.output)),
+            "strength": 0.25 + 0.65 * min(abs(x.score), SURE) / SURE,
+        }
+        for x in found.members
+        if x.values[1] in place
     ]
+    return pd.DataFrame(rows)
+
+
+def boundary_frame(found: FamilyAnswers) -> pd.DataFrame:
+    """first, second: for each value of the first count where over the second the answer changes."""
+    rows = [{"first": x.values[0], "second": x.values[1]} for _, x in found.changes]
     return pd.DataFrame(rows, columns=["first", "second"])
-
-
-def _outcomes(answers: Curve | FamilyMap) -> list[str]:
-    pairs = zip(answers.labels.ravel().tolist(), answers.logits.ravel().tolist(), strict=True)
-    return [outcome(label, logit > 0) for label, logit in pairs]
 
 
 def _edges(values: np.ndarray) -> np.ndarray:
@@ -246,7 +240,7 @@ def _flip_marks(flips: pd.DataFrame) -> list[alt.Chart]:
     ]
 
 
-answers_of = remembered(answers)
+answers_of = remembered(answers_along)
 
 
 def show(chosen: Chosen) -> None:
@@ -265,7 +259,7 @@ def show(chosen: Chosen) -> None:
         st.error(verbatim(str(error)))
         return
     said, *rows = family_text(family)
-    if isinstance(family, Curve):
+    if len(family.family.names) == 1:
         st.markdown(verbatim(" ".join([said, *rows])))
         _curve(family)
     else:
@@ -275,20 +269,20 @@ def show(chosen: Chosen) -> None:
             st.markdown(f"- {verbatim(row)}")
 
 
-def _curve(curve: Curve) -> None:
+def _curve(curve: FamilyAnswers) -> None:
     frame, name = curve_frame(curve), curve.family.names[0]
     chart = family_curve(frame, flips_frame(curve), curve.limit, name, curve.family.text)
     stretch(chart, "family_logit")
     stretch(probability_curve(frame, name), "family_probability")
 
 
-def _map(grid: FamilyMap) -> None:
+def _map(grid: FamilyAnswers) -> None:
     first, second = grid.family.names
     chart = family_map(cells_frame(grid), boundary_frame(grid), (first, second))
     place(chart, "family_map")
     st.caption(
         "Colored where the model is wrong; the fainter, the nearer its logit is to 0. Dots are the "
-        f"{'exact boundary' if grid.exact else 'changes that show'}: for each {first} the "
+        f"changes that show: for each {first} the "
         f"{second} at which the answer changes."
     )
 
@@ -298,7 +292,7 @@ def _map(grid: FamilyMap) -> None:
 RIGHT = "right"
 
 
-def outputs_frame(answers: OutputFamily) -> pd.DataFrame:
+def outputs_frame(answers: FamilyAnswers) -> pd.DataFrame:
     """A row an input: its counts by their names, outcome, right_tokens, target_tokens, …
 
     And share (of the target's tokens that are right before the first wrong one, in [0, 1]), input,
@@ -310,12 +304,12 @@ def outputs_frame(answers: OutputFamily) -> pd.DataFrame:
             "outcome": each.error_kind or RIGHT,
             "right_tokens": each.right_tokens,
             "target_tokens": each.target_tokens,
-            "share": each.right_tokens / max(each.target_tokens, 1),
+            "share": (each.right_tokens or 0) / max(each.target_tokens or 0, 1),
             "input": each.input,
             "target": each.target,
             "output": each.output,
         }
-        for each in answers.outputs
+        for each in answers.members
     ]
     return pd.DataFrame(rows)
 
@@ -393,7 +387,7 @@ def _tooltip(names: list[str]) -> list[alt.Tooltip]:
     ]
 
 
-outputs_of = remembered(output_family, "Writing outputs")
+outputs_of = remembered(answers_along, "Writing outputs")
 
 
 @explaining(say_of_input)
@@ -407,7 +401,7 @@ def show_outputs(opened: AnyModel) -> None:
         help="One or two counts are left free, as n or m: a{n}, ab{n}, <ab>{n}, a{m}b{n}.",
     )
     answers = outputs_of(opened, text.strip())
-    first, *others = output_family_text(answers)
+    first, *others = family_text(answers)
     st.markdown(verbatim(first))
     for said in others:
         st.markdown(f"- {verbatim(said)}")
@@ -420,7 +414,7 @@ def show_outputs(opened: AnyModel) -> None:
     _table(answers, display_strings(frame, opened.model.config))
 
 
-def _table(answers: OutputFamily, frame: pd.DataFrame) -> None:
+def _table(answers: FamilyAnswers, frame: pd.DataFrame) -> None:
     names = list(answers.family.names)
     st.dataframe(
         frame[[*names, "outcome", "right_tokens", "target_tokens", "target", "output"]],

@@ -27,19 +27,19 @@ from dashboard.text import verbatim
 from dashboard.words.languages import errors_by_kind
 from seqcls.interpretability.certification import (
     Certification,
-    Errors,
     SupportProof,
+    certification_text,
     certify,
-    errors_up_to,
 )
 from seqcls.interpretability.domains import MAX_STRINGS, multisets_of
 from seqcls.interpretability.mechanisms import forgetting_text
 from seqcls.interpretability.network import Network, obstacle
-from seqcls.interpretability.sentences import certification_text
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import (
     MAX_INPUTS,
+    Errors,
     OutputVerdict,
+    errors_up_to,
     output_verdict,
     output_verdict_text,
     unaffordable,
@@ -227,10 +227,10 @@ def _exhaustive(model: OpenedModel) -> None:
         return
     _picture(model, errors)
     stretch(errors_by_length(lengths_frame(errors), errors.max_length), "errors_by_length")
-    shortest = errors.page(0, SHORTEST)
-    kinds = ["false negative" if label else "false positive" for label in shortest.label]
+    kinds = ["false negative" if label else "false positive" for label in errors.label[:SHORTEST]]
     st.markdown(f"**The shortest {min(SHORTEST, len(errors.texts))}**")
-    listed = pd.DataFrame({"string": shortest.texts, "kind": kinds, "logit": shortest.logits})
+    texts, logits = errors.texts[:SHORTEST], errors.logits[:SHORTEST]
+    listed = pd.DataFrame({"string": texts, "kind": kinds, "logit": logits})
     st.dataframe(
         display_strings(listed, model.config),
         hide_index=True,

@@ -1,38 +1,44 @@
-"""Proved bounds of a logit, and where its sign changes."""
+"""Proved bounds of the logit of the report's model of one block over whole regions of attention.
+
+Softmax maps proportions of letters to attention weights projectively, p_k e^{s_k} / sum_j p_j
+e^{s_j}, so over a simplex of proportions (a *cell*) what each head adds to the stream lies in the
+convex hull of what it adds at the corners, in each head its own. Every linear functional of the
+state is then bounded by its values at the corners, summed over the heads; from these follow two
+enclosures of the logit, of which the tighter counts:
+
+- interval arithmetic: the direct part plus each feed-forward unit's coefficient times the range
+  of the GELU over the range of its input;
+- the mean value theorem (without a norm): the logit at the center plus the range of the gradient
+  times that of the displacement, where GELU's slope is bounded over the range of its input.
+
+See Moore, Kearfott and Cloud, *Introduction to Interval Analysis* (2009), chapters 5 and 6.
+"""
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from scipy.special import ndtr
 
-from seqcls.interpretability.network import Network, gelu
-
-# Proved bounds on the logit over whole regions of attention, instead of single strings.
-#
-# A *cell* is a set of strings such that what each head adds to the stream lies in the convex hull
-# of what it adds at the cell's corners. Softmax maps proportions of letters to attention weights
-# projectively, so a simplex of proportions is such a cell: p_k e^{s_k} / sum_j p_j e^{s_j} takes
-# simplices to simplices, in each head its own. So is a family of strings from one count to another.
-#
-# Every linear functional of the state is then bounded by its values at the corners, summed over the
-# heads; from these follow two enclosures of the logit, of which the tighter counts:
-#
-# - interval arithmetic: the direct part plus each feed-forward unit's coefficient times the range
-#   of the GELU over the range of its input;
-# - the mean value theorem (without a norm): the logit at the centre plus the range of the gradient
-#   times that of the displacement, where GELU's slope is bounded over the range of its input.
-#
-# See Moore, Kearfott and Cloud, *Introduction to Interval Analysis* (2009), chapters 5 and 6.
-# Rounding is allowed for by a margin of `ROUNDING` times the numbers' magnitude.
+from seqcls.interpretability.domains import refuse
+from seqcls.interpretability.inside import counted, states
+from seqcls.interpretability.trained_model import TrainedModel
 
 ROUNDING = 1e-11
+"""Bounds are widened by so much of the magnitude of the numbers that they are made of."""
+
 LEAST_GELU = -0.7517915246935645
 """Where GELU has its minimum; it falls before and rises after."""
+
 STEEPEST = math.sqrt(2)
 """GELU's slope is least at -STEEPEST and greatest at STEEPEST."""
+
+Corners = Float[np.ndarray, "cell corner head hidden"]
+"""What each head adds to the stream of `CLS` at the corners of cells."""
+
+
+Vectors = Float[np.ndarray, "vector hidden"]
 
 
 class Bounds(NamedTuple):
@@ -41,226 +47,138 @@ class Bounds(NamedTuple):
     low: Float[np.ndarray, "*shape"]
     high: Float[np.ndarray, "*shape"]
 
-    def plus(self, number: Float[np.ndarray, "*shape"] | float) -> "Bounds":
-        return Bounds(self.low + number, self.high + number)
 
-    def dot(self, factors: Float[np.ndarray, " n"]) -> "Bounds":
-        """The range of a linear combination over the last axis."""
-        up, down = np.maximum(factors, 0), np.minimum(factors, 0)
-        return Bounds(self.low @ up + self.high @ down, self.high @ up + self.low @ down)
+class Block(NamedTuple):
+    """The logit of the report's model as a function of what its heads add to the stream of `CLS`.
 
+    It is direct . x + coefficients . GELU(units . x / norm(x) + offsets), with x the stream.
+    """
 
-@dataclass(frozen=True, eq=False)
-class _Readers:
-    """The linear functionals of the state of `CLS` that the logit is made of."""
-
+    scores: Float[np.ndarray, "head token_type"]
+    """How strongly `CLS` attends to one token of each type, itself first."""
+    outputs: Float[np.ndarray, "head token_type hidden"]
+    """What a head adds where all its attention is on one token type."""
+    start: Float[np.ndarray, " hidden"]
+    """The stream before attention."""
     direct: Float[np.ndarray, " hidden"]
     units: Float[np.ndarray, "ff hidden"]
-    """Inputs of the feed-forward units, before they are divided by the norm's scale."""
     offsets: Float[np.ndarray, " ff"]
     coefficients: Float[np.ndarray, " ff"]
-    """What a unit's activation adds to the logit."""
+    norm: tuple[Float[np.ndarray, "hidden hidden"], float] | None
+    """The coordinates whose root mean square a norm divides by, and its epsilon."""
+
+    def attend(
+        self, occurrences: Float[np.ndarray, "*string token_type"]
+    ) -> Float[np.ndarray, "*string head hidden"]:
+        """What each head adds where each token type that is attended to occurs so often."""
+        with np.errstate(divide="ignore"):
+            scores = self.scores + np.log(occurrences)[..., None, :]
+        highest = scores.max(axis=-1, keepdims=True)
+        weights = np.exp(scores - np.where(np.isfinite(highest), highest, 0))
+        total = weights.sum(axis=-1, keepdims=True)
+        weights /= np.where(total == 0, 1, total)
+        return np.asarray((weights[..., None, :] @ self.outputs)[..., 0, :])
 
 
-def logit_bounds(network: Network, corners: Float[np.ndarray, "cell corner head hidden"]) -> Bounds:
-    """Bounds of the logit over cells, given what each head adds to the stream at their corners."""
-    readers = _readers(network)
-    base = network.embedding[0]
-    direct = _range(corners, readers.direct[None], base)
-    units = _range(corners, readers.units, base)
-    if network.config.has_norms:
-        units = _divide(units, _scale(network, corners))
-    units = units.plus(readers.offsets)
-    plain = _gelu_range(units).dot(readers.coefficients)
-    low, high = direct.low[:, 0] + plain.low, direct.high[:, 0] + plain.high
-    if not network.config.has_norms:
-        mean_value = _mean_value(network, readers, corners, units)
-        low, high = np.maximum(low, mean_value.low), np.minimum(high, mean_value.high)
+def block_of(model: TrainedModel) -> Block:
+    """The numbers of a model of one block by letter counts, in double precision.
+
+    Raises:
+        ConfigError: of this model or task the proofs would not be true.
+    """
+    refuse(model.problem)
+    config = model.config
+    weights = {name: value.astype(np.float64) for name, value in model.weights.items()}
+    names = ["embedding", *(f"blocks.0.attention.{x}" for x in ("scores", "value"))]
+    seen = states(model, counted(model, np.ones((1, model.num_letters))), names)
+    embedding, scores, values = (seen[name][0].numpy() for name in names)
+    size = (config.num_attention_heads, config.attention_head_size, config.hidden_size)
+    units, norm = weights["blocks.0.feed_forward.input.weight"], None
+    offsets = np.zeros(len(units))
+    if config.has_norms:
+        coordinates, inner = np.eye(config.hidden_size), units
+        units = inner * weights["blocks.0.feed_forward_norm.weight"]
+        if config.layer_norm == "nn":
+            coordinates = coordinates - 1 / config.hidden_size
+            units = units - units.mean(axis=1, keepdims=True)
+            offsets = inner @ weights["blocks.0.feed_forward_norm.bias"]
+        norm = coordinates, config.layer_norm_eps
+    direct = weights["classifier.weight"][0]
+    return Block(
+        scores=scores[:, 0],
+        outputs=values @ weights["blocks.0.attention.output.weight"].T.reshape(size),
+        start=embedding[0],
+        direct=direct,
+        units=units,
+        offsets=offsets,
+        coefficients=direct @ weights["blocks.0.feed_forward.output.weight"],
+        norm=norm,
+    )
+
+
+def logit_bounds(block: Block, corners: Corners) -> Bounds:
+    """Bounds of the logit over cells."""
+    direct, units = (_range(corners, x, block.start) for x in (block.direct[None], block.units))
+    if block.norm is not None:
+        x = _range(corners, block.norm[0], block.start)
+        nearest, furthest = np.maximum(np.maximum(x.low, -x.high), 0), np.maximum(-x.low, x.high)
+        # What the norm divides by, at least and at most.
+        low, high = (
+            np.sqrt((y**2).mean(axis=1, keepdims=True) + block.norm[1]) for y in (nearest, furthest)
+        )
+        units = Bounds(
+            units.low / np.where(units.low < 0, low, high),
+            units.high / np.where(units.high < 0, high, low),
+        )
+    units = Bounds(units.low + block.offsets, units.high + block.offsets)
+    least = gelu(np.clip(LEAST_GELU, units.low, units.high))
+    most = np.maximum(gelu(units.low), gelu(units.high))
+    up, down = np.maximum(block.coefficients, 0), np.minimum(block.coefficients, 0)
+    low = direct.low[:, 0] + least @ up + most @ down
+    high = direct.high[:, 0] + most @ up + least @ down
+    if block.norm is None:
+        tighter = _mean_value(block, corners, units)
+        low, high = np.maximum(low, tighter.low), np.minimum(high, tighter.high)
     magnitude = 1 + np.abs(direct.low[:, 0]) + np.abs(direct.high[:, 0])
-    magnitude += (np.abs(units.low) + np.abs(units.high)) @ np.abs(readers.coefficients)
+    magnitude += (np.abs(units.low) + np.abs(units.high)) @ np.abs(block.coefficients)
     return Bounds(low - ROUNDING * magnitude, high + ROUNDING * magnitude)
 
 
-def _readers(network: Network) -> _Readers:
-    config, weights = network.config, network.weights
-    inner = weights["blocks.0.feed_forward.input.weight"]
-    output = weights["blocks.0.feed_forward.output.weight"]
-    units, offsets = inner, np.zeros(len(inner))
-    if config.has_norms:
-        units = inner * weights["blocks.0.feed_forward_norm.weight"]
-        if config.layer_norm == "nn":
-            units = units - units.mean(axis=1, keepdims=True)
-            offsets = inner @ weights["blocks.0.feed_forward_norm.bias"]
-    return _Readers(network.classifier, units, offsets, network.classifier @ output)
-
-
-def _range(
-    corners: Float[np.ndarray, "cell corner head hidden"],
-    functionals: Float[np.ndarray, "functional hidden"],
-    base: Float[np.ndarray, " hidden"],
-) -> Bounds:
-    """The range of linear functionals of base + what the heads add."""
-    values = corners @ functionals.T
-    fixed = functionals @ base
+def _range(corners: Corners, functionals: Vectors, start: Float[np.ndarray, " hidden"]) -> Bounds:
+    """The range of linear functionals of the stream: of its start and what the heads add."""
+    values, fixed = corners @ functionals.T, functionals @ start
     return Bounds(values.min(axis=1).sum(axis=1) + fixed, values.max(axis=1).sum(axis=1) + fixed)
 
 
-def _scale(network: Network, corners: Float[np.ndarray, "cell corner head hidden"]) -> Bounds:
-    """The range of what a norm divides by."""
-    size = network.config.hidden_size
-    coordinates = np.eye(size)
-    if network.config.layer_norm == "nn":
-        coordinates -= 1 / size
-    x = _range(corners, coordinates, network.embedding[0])
-    greatest = np.maximum(np.abs(x.low), np.abs(x.high))
-    least = np.where((x.low <= 0) & (x.high >= 0), 0, np.minimum(np.abs(x.low), np.abs(x.high)))
-    eps = network.config.layer_norm_eps
-    return Bounds(
-        np.sqrt((least**2).mean(axis=1, keepdims=True) + eps),
-        np.sqrt((greatest**2).mean(axis=1, keepdims=True) + eps),
-    )
-
-
-def _divide(numbers: Bounds, scale: Bounds) -> Bounds:
-    return Bounds(
-        numbers.low / np.where(numbers.low < 0, scale.low, scale.high),
-        numbers.high / np.where(numbers.high < 0, scale.high, scale.low),
-    )
-
-
-def _gelu_range(x: Bounds) -> Bounds:
-    lowest = np.clip(LEAST_GELU, x.low, x.high)
-    return Bounds(gelu(lowest), np.maximum(gelu(x.low), gelu(x.high)))
-
-
-def _slope_range(x: Bounds) -> Bounds:
-    low, high = gelu_slope(x.low), gelu_slope(x.high)
-    dips = (x.low < -STEEPEST) & (x.high > -STEEPEST)
-    peaks = (x.low < STEEPEST) & (x.high > STEEPEST)
+def _mean_value(block: Block, corners: Corners, units: Bounds) -> Bounds:
+    """Bounds by the logit at the center and the range of its gradient; without a norm."""
+    center = corners.mean(axis=1, keepdims=True)
+    state = block.start + center[:, 0].sum(axis=1)
+    away = corners - center
+    low, high = gelu_slope(units.low), gelu_slope(units.high)
     extreme = gelu_slope(np.array(STEEPEST))
-    return Bounds(
-        np.where(dips, 1 - extreme, np.minimum(low, high)),
-        np.where(peaks, extreme, np.maximum(low, high)),
-    )
-
-
-def _mean_value(
-    network: Network,
-    readers: _Readers,
-    corners: Float[np.ndarray, "cell corner head hidden"],
-    units: Bounds,
-) -> Bounds:
-    centre = corners.mean(axis=1, keepdims=True)
-    state = network.embedding[0] + centre[:, 0].sum(axis=1)
-    displacement = corners - centre
-    slopes = _slope_range(units)
-    middle, radius = (slopes.low + slopes.high) / 2, (slopes.high - slopes.low) / 2
-    gradient = readers.direct + (middle * readers.coefficients) @ readers.units
-    change = (displacement * gradient[:, None, None]).sum(axis=-1)
-    moved = _range(displacement, readers.units, np.zeros(len(readers.direct)))
+    dips = (units.low < -STEEPEST) & (units.high > -STEEPEST)
+    peaks = (units.low < STEEPEST) & (units.high > STEEPEST)
+    least = np.where(dips, 1 - extreme, np.minimum(low, high))
+    greatest = np.where(peaks, extreme, np.maximum(low, high))
+    middle, radius = (least + greatest) / 2, (greatest - least) / 2
+    gradient = block.direct + (middle * block.coefficients) @ block.units
+    change = (away * gradient[:, None, None]).sum(axis=-1)
+    moved = _range(away, block.units, np.zeros(len(block.direct)))
     furthest = np.maximum(np.abs(moved.low), np.abs(moved.high))
-    spread = (radius * furthest) @ np.abs(readers.coefficients)
-    logit = network.logits_after_attention(state)
+    spread = (radius * furthest) @ np.abs(block.coefficients)
+    logit = state @ block.direct + gelu(state @ block.units.T) @ block.coefficients
     return Bounds(
         logit + change.min(axis=1).sum(axis=1) - spread,
         logit + change.max(axis=1).sum(axis=1) + spread,
     )
 
 
+def gelu(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
+    """The exact GELU: x times the probability that a standard normal variable is below x."""
+    return np.asarray(x * ndtr(x))
+
+
 def gelu_slope(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
     """The derivative of GELU: P(Z < x) + x times the normal density at x."""
-    density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    return np.asarray(ndtr(x) + x * density)
-
-
-# The logit along a line of letter counts, and every place where its sign changes, exactly.
-#
-# The line is `start + n * step` for whole numbers n. In every head the attention weights along it
-# are Moebius functions of n, hence monotonic: what lies between two counts is a cell of
-# `seqcls.interpretability.bounds`. Intervals without a proved sign are halved (geometrically) until
-# they are short enough to try every n.
-
-LARGEST = 2.0**63 - 1024
-"""The largest float that is a whole number of 64 bits."""
-
-FLAT = 1e-10
-"""A logit that varies less than that, and is no further from zero, has no sign but by rounding."""
-
-SHORT = 16
-"""An interval of so many whole numbers is tried one by one."""
-
-
-def head_outputs(
-    network: Network, counts: Int64[np.ndarray, "string letter"]
-) -> Float[np.ndarray, "string head hidden"]:
-    """What each head adds to the stream of `CLS`."""
-    occurrences = network.occurrences(counts)
-    heads = range(network.config.num_attention_heads)
-    outputs = [network.head_output(head, occurrences) for head in heads]
-    shape = (len(heads), len(counts), network.config.hidden_size)
-    return np.array(outputs).reshape(shape).swapaxes(0, 1)
-
-
-def sign_changes(
-    network: Network,
-    start: Int64[np.ndarray, " letter"],
-    step: Int64[np.ndarray, " letter"],
-    first: int,
-    last: int,
-) -> Int64[np.ndarray, " change"]:
-    """Every n in (first, last] where the answer differs from that of n - 1, ascending."""
-    low, high = _geometric(first, last)
-    pairs: list[np.ndarray] = []
-    while len(low):
-        short = high - low <= SHORT
-        pairs.append(_try_changes(network, start, step, low[short], high[short]))
-        low, high = low[~short], high[~short]
-        ends = head_outputs(network, _counts(start, step, np.concatenate([low, high])))
-        bounds = logit_bounds(network, np.stack(np.split(ends, 2), axis=1))
-        open_ = (bounds.low <= 0) & (bounds.high > 0)
-        # Of a model whose logit is nothing, with weights of zero say, no halving proves a sign.
-        flat = bounds.high - bounds.low <= FLAT
-        answers = [network.logits(_counts(start, step, x)) > 0 for x in (low, high)]
-        open_ &= ~(flat & (answers[0] == answers[1]))
-        low, high = low[open_], high[open_]
-        middle = np.clip(_whole(np.sqrt((low + 1.0) * (high + 1.0))), low + 1, high - 1)
-        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-    return np.sort(np.concatenate([*pairs, np.zeros(0, np.int64)]))
-
-
-def _counts(
-    start: Int64[np.ndarray, " letter"],
-    step: Int64[np.ndarray, " letter"],
-    n: Int64[np.ndarray, " string"],
-) -> Int64[np.ndarray, "string letter"]:
-    return np.asarray(start + n[:, None] * step)
-
-
-def _geometric(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals that share their ends, from first to last."""
-    if last <= first:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    ends = np.unique(_whole(np.geomspace(first + 1, last + 1, 33).round()) - 1)
-    ends[0], ends[-1] = first, last
-    return ends[:-1], ends[1:]
-
-
-def _whole(values: Float[np.ndarray, " value"]) -> Int64[np.ndarray, " value"]:
-    # Next to the largest whole number, the nearest float is one too large.
-    return np.asarray(np.minimum(values, LARGEST), dtype=np.int64)
-
-
-def _try_changes(
-    network: Network,
-    start: Int64[np.ndarray, " letter"],
-    step: Int64[np.ndarray, " letter"],
-    low: Int64[np.ndarray, " interval"],
-    high: Int64[np.ndarray, " interval"],
-) -> Int64[np.ndarray, " change"]:
-    if not len(low):
-        return np.zeros(0, np.int64)
-    n = np.unique(np.minimum(low[:, None] + np.arange(SHORT + 1), high[:, None]))
-    answers = network.logits(_counts(start, step, n)) > 0
-    changed = (answers[1:] != answers[:-1]) & (np.diff(n) == 1)
-    # Neighbours in n may belong to intervals that do not touch; those are no interval's concern.
-    return np.asarray(n[1:][changed])
+    return np.asarray(ndtr(x) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))

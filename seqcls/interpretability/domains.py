@@ -4,19 +4,22 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.cancellation import check_each
+from seqcls.config import REPORT_TASK
 from seqcls.counts import counts_suffice
+from seqcls.errors import ConfigError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.problem import Problem
 from seqcls.sampling.streams import stream
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings, join_strings
 from seqcls.tasks import CountTask
-from seqcls.tasks.base import PartlyKnown
 from seqcls.tasks.places import AtEveryPlace
 
 # All strings over an alphabet, the shortest first.
@@ -52,12 +55,6 @@ def strings_of_length(num_letters: int, length: int) -> Iterator[TokenStrings]:
         yield TokenStrings.of_letters(num_letters, letters)
 
 
-def all_strings(num_letters: int, max_length: int, *, empty: bool) -> Iterator[TokenStrings]:
-    """All strings up to a length, the shortest first, those of one length at a time."""
-    for length in range(0 if empty else 1, max_length + 1):
-        yield from strings_of_length(num_letters, length)
-
-
 def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
     """Those of some strings of which the task says what is right."""
     if problem.kind.every_string and problem.known_strings is None:
@@ -65,61 +62,101 @@ def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
     return strings.take(np.flatnonzero(problem.questions(strings).has_target))
 
 
-def inputs_up_to(
-    problem: Problem, longest: int, max_strings: int, max_inputs: int
-) -> tuple[int, list[TokenStrings]]:
+def inputs_by_length(
+    problem: Problem, longest: int, max_strings: int = MAX_STRINGS, max_inputs: int = MAX_STRINGS
+) -> Iterator[tuple[int, list[TokenStrings]]]:
     """All inputs of a task up to the greatest length at which there are not too many.
+
+    Of a file they are those in it, of whatever length.
 
     Args:
         max_strings: strings that are held against the task at most, inputs or not.
         max_inputs: inputs at most; those of a length all or not at all.
 
-    Returns:
-        The length, and the inputs of each length in the order of the alphabet; maybe none.
-    """
-    letters = len(problem.task.alphabet)
-    reached, parts = 0, list[TokenStrings]()
-    task, last = problem.task, longest
-    apart = isinstance(task, AtEveryPlace) and not problem.kind.every_string
-    if not apart:
-        last = affordable_length(letters, max_strings, longest)
-    for length in range(0 if problem.tries_empty else 1, last + 1):
-        if isinstance(task, AtEveryPlace) and apart:
-            parts.append(task.inputs_of_length(length, max_inputs - sum(map(len, parts))))
-        else:
-            strings = strings_of_length(letters, length)
-            inputs = [inputs_among(problem, each).letters for each in strings]
-            parts.append(TokenStrings.of_letters(letters, np.concatenate(inputs)))
-        if sum(map(len, parts)) > max_inputs:
-            return reached, parts[:-1]
-        reached = length
-    return reached, parts
-
-
-def all_inputs(problem: Problem, limit: int = MAX_STRINGS) -> tuple[int, Iterator[TokenStrings]]:
-    """All inputs of a task of which it is known what is right; of a file those in it.
-
-    Args:
-        limit: strings that are held against the task at most; lengths are tried as a whole.
-
-    Returns:
-        The length up to which they are all, and the inputs, the shortest first, in parts of one
-        length, of which some may be empty.
+    Yields:
+        Each length, the shortest first, with its inputs in the order of the alphabet, some
+        thousands at a time; maybe none.
     """
     if (known := problem.known_strings) is not None:
-        return int(known.lengths.max(initial=0)), _by_length(known)
-    letters = len(problem.task.alphabet)
-    length = affordable_length(letters, limit)
-    strings = all_strings(letters, length, empty=problem.tries_empty)
-    return length, (inputs_among(problem, each) for each in strings)
+        for length in np.unique(known.lengths).tolist():
+            rows = np.flatnonzero(known.lengths == length)
+            starts = range(0, len(rows), CHUNK)
+            yield length, [known.take(rows[start : start + CHUNK]) for start in starts]
+        return
+    letters, task, total = len(problem.task.alphabet), problem.task, 0
+    apart = isinstance(task, AtEveryPlace) and not problem.kind.every_string
+    if not apart:
+        longest = affordable_length(letters, max_strings, longest)
+    for length in range(0 if problem.tries_empty else 1, longest + 1):
+        if isinstance(task, AtEveryPlace) and apart:
+            parts = [task.inputs_of_length(length, max_inputs - total)]
+        else:
+            parts = [inputs_among(problem, each) for each in strings_of_length(letters, length)]
+        total += sum(map(len, parts))
+        if total > max_inputs:
+            return
+        yield length, parts
 
 
-def _by_length(strings: TokenStrings) -> Iterator[TokenStrings]:
-    """Strings in parts of one length, the shortest first."""
-    for length in np.unique(strings.lengths):
-        rows = np.flatnonzero(strings.lengths == length)
-        for start in range(0, len(rows), CHUNK):
-            yield strings.take(rows[start : start + CHUNK])
+# Which models analyses by letter counts are true of: asked by them, by commands and by pages.
+
+Needs = Literal["states", "labels", "required letters", "one block"]
+"""What an analysis rests on, each on all before it.
+
+`states`: the order of tokens has no part in what the model computes. `labels`: nor in what is
+right. `required letters`: what is right is that each of some letters occurs. `one block`: the model
+is the report's, of whose one block bounds are proved.
+"""
+
+_REPORT_BLOCK: tuple[tuple[str, object, str], ...] = (
+    ("num_blocks", 1, "one block"),
+    ("readout", "first", "a readout at CLS"),
+    ("attention_scale", "sqrt", "scores that do not depend on the length"),
+    ("norm_placement", "pre", "norms before attention and feed-forward"),
+    ("activation", "gelu", "GELU"),
+    ("biases", False, "no biases"),
+    ("final_norm", False, "no norm after the last block"),
+)
+
+
+def obstacle(problem: Problem, needs: Needs = "one block") -> str | None:
+    """Why an analysis by letter counts would say what is not so of a model; None where it holds.
+
+    Args:
+        needs: what the analysis rests on.
+    """
+    network, task = problem.network, problem.config.task
+    reason = problem.lacks("labels") or counts_suffice(network, training=False)
+    if reason is None and network.attention_scale == "learned_log_length":
+        reason = "attention_scale='learned_log_length': strings of such models are read one by one"
+    if reason is None and needs == "one block":
+        others = (x for x in _REPORT_BLOCK if getattr(network, x[0]) != x[1])
+        reason = next(
+            (
+                f"{field}={getattr(network, field)!r}: this analysis is of models with {words}"
+                for field, _, words in others
+            ),
+            None,
+        )
+    if reason is not None or needs == "states":
+        return reason
+    if problem.unknown_labels is not None:
+        return problem.unknown_labels
+    if not isinstance(problem.task, CountTask):
+        return f"in task={task!r} the order of tokens decides, not letter counts"
+    if needs != "labels" and task != REPORT_TASK:
+        return f"the analysis is of required letters, and task={task!r} requires none"
+    return None
+
+
+def refuse(problem: Problem, needs: Needs = "one block") -> None:
+    """Refuses a model that the analysis does not hold for.
+
+    Raises:
+        ConfigError: with the reason of `obstacle`.
+    """
+    if (reason := obstacle(problem, needs)) is not None:
+        raise ConfigError(f"this analysis does not hold here: {reason}")
 
 
 # All multisets of letters, each of which stands for all strings with its letter counts.
@@ -263,24 +300,9 @@ def _ask(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
 
 def _all_short(model: TrainedModel) -> TokenStrings:
     problem, letters = model.problem, model.num_letters
-    longest = problem.train.lengths[-1]
-    if isinstance(problem.task, PartlyKnown):
-        strings = problem.task.known_strings()
-        shortest = np.argsort(strings.lengths, kind="stable")[:MAX_SHORT]
-        return strings.take(shortest[strings.lengths[shortest] <= longest])
+    longest = max(problem.train.lengths[-1], 1)
     if multisets_differ(problem) is None and num_multisets(letters, longest) < MAX_SHORT:
         return TokenStrings.of_counts(letters, multisets_of(problem, longest))
-    # One string is tried in any case: no model is asked about none.
-    length = max(affordable_length(letters, MAX_SHORT, longest), 1)
-    return _spelled_out(letters, length, problem.tries_empty)
-
-
-@lru_cache(maxsize=4)
-def _spelled_out(num_letters: int, length: int, has_empty: bool) -> TokenStrings:
-    parts = list(all_strings(num_letters, length, empty=has_empty))
-    letters = [
-        np.pad(x.letters, ((0, 0), (0, length - x.letters.shape[1])), constant_values=NO_LETTER)
-        for x in parts
-    ]
-    lengths = np.concatenate([part.lengths for part in parts])
-    return TokenStrings.of_letters(num_letters, np.concatenate(letters), lengths)
+    lengths = takewhile(lambda x: x[0] <= longest, inputs_by_length(problem, longest, MAX_SHORT))
+    parts = [part for _, parts in lengths for part in parts if len(part)]
+    return join_strings(parts).take(slice(MAX_SHORT))

@@ -4,7 +4,7 @@ Each is a question of `seqcls.questions`, which knows how its answer is told.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -104,12 +104,12 @@ def ablate(
     sample: Annotated[int | None, typer.Option(min=1, max=1000000)] = None,
     prune: bool = False,
 ) -> Answer:
-    """Test a model without some of its heads, feed-forwards or units.
+    """Test a model without some of its heads, feed-forwards, units or dimensions.
 
     Args:
-        part: a head, feed-forward or unit; repeatable; by default, heads and feed-forwards; of a
-            recurrent network, units.
-        how: with zero, the part adds nothing; with mean, its mean.
+        part: a head, feed-forward, unit or dimension (of a residual stream); repeatable; by
+            default, heads and feed-forwards; of a recurrent network, units.
+        how: with zero, the part adds nothing; with mean, its mean over all tokens.
         sample: distinct test strings to run and evaluate on; by default, all, by letter counts,
             where these decide; else 400.
         prune: remove one part after another, the least useful first.
@@ -178,7 +178,7 @@ def verdict(store: "Store", run: str, beyond: bool = False, every_length: bool =
     checked = api.verdict(store, asked.run)
     told = asked.tell(checked)
     # Of a language it is the row of a table, as it is stored.
-    return told if hasattr(checked, "record") else replace(told, record=[asdict(checked)])
+    return replace(told, record=[asdict(checked)]) if is_dataclass(checked) else told
 
 
 @model.add("model prove 1 --certificate proof.json")

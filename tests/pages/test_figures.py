@@ -11,12 +11,11 @@ from dashboard.views import ablation, families, verdict
 from seqcls.engines.member import draw_initial
 from seqcls.interpretability.ablation import Ablated, ablate, prune
 from seqcls.interpretability.backends import Counts
-from seqcls.interpretability.certification import errors_up_to
-from seqcls.interpretability.families import counted_curve, counted_map
-from seqcls.interpretability.family import parse_family
+from seqcls.interpretability.families import answers_along
 from seqcls.interpretability.interventions import causes
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.states_by_counts import activations
+from seqcls.interpretability.verdicts import errors_up_to
 from seqcls.problem import resolve
 from tests.histories import shipped
 
@@ -111,16 +110,16 @@ def network() -> Network:
 def test_a_family_has_its_flip_and_its_errors_and_a_map_a_cell_for_each_pair(
     network: Network,
 ) -> None:
-    curve = counted_curve(network, parse_family(network.tokenizer, "ab{n}"))
+    curve = answers_along(network, "ab{n}")
     frame, flips = families.curve_frame(curve), families.flips_frame(curve)
     assert flips["label"].tolist() == ["n = 66"]
     assert frame.loc[frame["outcome"] == "false negative", "n"].min() == 66
     assert (frame.loc[frame["n"] < 66, "outcome"] == "true positive").all()
-    found = counted_map(network, parse_family(network.tokenizer, "a{m}b{n}"), points=9)
+    found = answers_along(network, "a{m}b{n}")
     cells, flips = families.cells_frame(found), families.boundary_frame(found)
-    assert len(cells) == len(found.first) * len(found.second)
-    cell = cells[(cells["first"] == 1) & (cells["second"] == found.second[-1])].iloc[0]
-    assert cell["logit"] == pytest.approx(found.logits[0, -1])
+    assert len(cells) == len(found.grid) ** 2
+    cell = cells[(cells["first"] == 1) & (cells["second"] == found.grid[-1])].iloc[0]
+    assert cell["logit"] == pytest.approx(found.rows[0][-1].score)
     assert cell["outcome"] == "false negative"
     assert flips[flips["first"] == 1]["second"].tolist() == [66]
 

@@ -19,8 +19,9 @@ from dashboard.views import ablation, answers
 from seqcls import cancellation
 from seqcls.errors import ConfigError, VisitorError
 from seqcls.interpretability.ablation import ablate, backend_of
-from seqcls.interpretability.certification import certify, errors_up_to
+from seqcls.interpretability.certification import certify
 from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.verdicts import errors_up_to
 from sweeps.grid.spec import parse_spec
 from sweeps.store.database import limit_reads
 from sweeps.store.opening import open_reader, open_writer
