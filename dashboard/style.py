@@ -7,6 +7,7 @@ LIGHT = {
     "not learned": "#8A8F98", "not known": "#B9BDC4",
     "right": "#00865F", "wrong": "#D55E00", "ink": "#1F2328", "muted": "#6B7280", "line": "#D9DCE1",
     "band": "#8A94A6", "accent": "#3B4BA8", "accent soft": "#9AA5E0", "ground": "#FFFFFF",
+    "up": "#2F8C7C", "down": "#CC6677", "empty": "#F4F5F7",
 }  # fmt: skip
 """Color is outcome: these names stand in charts as `~wrong`, and mean the same on every page."""
 
@@ -15,6 +16,7 @@ DARK = {
     "not learned": "#8E949E", "not known": "#5B616B",
     "right": "#2FBF8F", "wrong": "#FF8A3D", "ink": "#F1F3F5", "muted": "#A2A8B2", "line": "#3A3F47",
     "accent": "#9DB0FF", "accent soft": "#5A68B8", "ground": "#0E1117",
+    "up": "#44AA99", "down": "#D9788A", "empty": "#1B1F27",
 }  # fmt: skip
 
 HEIGHT, SMALL = 240, 120
