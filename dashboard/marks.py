@@ -1,16 +1,59 @@
 """Parts that charts share, as functions of frames. Colors are names; `style` has them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import altair as alt
 import pandas as pd
+
+from seqcls.results import ErrorKind
+from seqcls.strings.alphabets import CLS_NAME, has_names
 
 OUTCOMES = ("at every length", "generalizes", "fails beyond", "not learned", "not known")
 """What a run came to, as names of colors."""
 
 RIGHT = ("right", "wrong")
 """What an answer is, as names of colors."""
+
+
+ANSWERS = ("true negative", "true positive", "false positive", "false negative")
+"""What an answer is of a language's strings, as names of colors."""
+
+OUTPUT_ERRORS: tuple[str, ...] = get_args(ErrorKind)
+"""What is wrong of an output, or of answers at positions, as names of colors."""
+
+_LETTERS = 8
+"""Colors of letters, which begin again after the last: charts name each letter besides."""
+
+# Between powers of ten, lines and ticks of a logarithmic axis are too many to be read.
+_AT_POWERS = {"expr": "substring(format(datum.value, '.0e'), 0, 2) == '1e' ? 1 : 0"}
+LOG_AXIS: dict[str, Any] = {
+    "gridOpacity": _AT_POWERS,
+    "tickOpacity": _AT_POWERS,
+    "labelExpr": "indexof('13', format(datum.value, '.0e')[0]) < 0 ? '' : datum.label",
+    "labelOverlap": "greedy",
+}
+"""A line and a tick at 1, 10, 100, and so on, and numbers there and at 3, 30, 300."""
+
+
+def answer_color(label: bool, answer: bool) -> str:
+    """What an answer is called, and its color, given whether the string is in the language."""
+    if label:
+        return "true positive" if answer else "false negative"
+    return "false positive" if answer else "true negative"
+
+
+def letter_colors(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Names of colors: `CLS` is gray, every letter has its own by its place in the alphabet.
+
+    Args:
+        tokens: all of an alphabet in its order, `CLS` among them or not.
+    """
+    letters = [token for token in tokens if token != CLS_NAME]
+    places = {letter: place for place, letter in enumerate(letters)}
+    if not has_names(letters):
+        places = {letter: ord(letter) - ord("a") for letter in letters}
+    return tuple(f"letter {places[x] % _LETTERS}" if x in places else "muted" for x in tokens)
 
 
 def color(field: str, names: Sequence[str], **more: Any) -> alt.Color:

@@ -20,8 +20,8 @@ from seqcls.problem import resolve
 from seqcls.text import with_nulls
 from sweeps.api import Store
 from sweeps.api.models import trained_model
-from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import StoredModel, stored_model
+from sweeps.api import reading
+from sweeps.api.reading import StoredModel, stored_model
 from sweeps.files import refuse_taken, whole_files
 from sweeps.terminal import say
 

@@ -15,7 +15,7 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.states_by_counts import Activations, activations
 from seqcls.problem import resolve
-from sweeps.api.old_pages.reading import StoredModel, of_run
+from sweeps.api.reading import StoredModel, of_run
 
 PARTS = {"training": OKABE_ITO[0], "validation": OKABE_ITO[1]}
 HEIGHT = 300

@@ -41,6 +41,7 @@ LEGEND = {
     "fails beyond": "fails beyond", "not learned": "not learned", "not known": "not known",
     "right": "right", "wrong": "wrong", "ink": "median", "muted": "best shortcut",
     "up": "toward positive", "down": "toward negative",
+    "false positive": "false positive", "false negative": "false negative",
 }  # fmt: skip
 """What colors mean, by their names."""
 

@@ -1,6 +1,7 @@
 """What pages show of runs, configurations and sweeps, made of the frame of runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pandas as pd
@@ -187,3 +188,22 @@ def sweeps_of_run(store: Store, run_id: int) -> list[str]:
     )
     with store.read() as connection:
         return list(connection.scalars(query))
+
+
+@contextmanager
+def one_moment(store: Store) -> Iterator[None]:
+    """A block in which a database is seen as it was at its beginning; it holds up no writer.
+
+    Of a file that is not in write-ahead mode each block of `Store.read` is a moment of its own: a
+    reader would hold up its writers.
+    """
+    held = ExitStack()
+    db = held.enter_context(store.read())
+    is_file = db.dialect.name == "sqlite"
+    if is_file and db.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+        held.close()
+    try:
+        yield
+    finally:
+        # Not as an error of the database: it is one of whatever the page does.
+        held.close()

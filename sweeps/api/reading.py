@@ -3,8 +3,7 @@
 What belongs together stands in a file of its own in `sweeps.store.reads`.
 """
 
-from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
-from sweeps.api.old_pages.overview import (
+from sweeps.api.overview import (
     configs_revision,
     configurations,
     count_runs,
@@ -13,18 +12,12 @@ from sweeps.api.old_pages.overview import (
     model,
     model_seeds,
     models,
+    one_moment,
     scores_by_length,
     stored_epochs,
     sweeps_of_run,
     worst_models,
 )
-from sweeps.api.old_pages.searching import (
-    EVERY_ERROR,
-    ErrorSearch,
-    string_errors,
-    strings_by_drawn,
-)
-from sweeps.api.old_pages.store_shortcuts import best_shortcuts
 from sweeps.api.watching import Note, notes
 from sweeps.store.database import limit_reads
 from sweeps.store.reads.checkpoints import StoredModel, of_run, stored_model
@@ -33,6 +26,7 @@ from sweeps.store.reads.misclassified import (
     NO_ANSWER,
     accuracy_by_drawn,
     border_accuracies,
+    string_errors,
 )
 from sweeps.store.reads.overview import (
     language_names,
@@ -56,6 +50,7 @@ from sweeps.store.reads.queries import (
 from sweeps.store.reads.selection import KINDS, Selection, WrittenValue
 from sweeps.store.reads.shortcuts import (
     best_shortcut,
+    best_shortcuts,
     deciding,
     shortcut_scores,
     shortcut_shares,
@@ -73,11 +68,9 @@ from sweeps.store.reads.test_sets import stored_datasets
 from sweeps.store.tables import SweepState
 
 __all__ = [
-    "EVERY_ERROR",
     "KINDS",
     "NO_ANSWER",
     "NO_WEIGHTS",
-    "ErrorSearch",
     "Note",
     "Selection",
     "StoredModel",
@@ -96,10 +89,8 @@ __all__ = [
     "count_runs",
     "deciding",
     "epochs",
-    "error_kinds_by_length",
     "failures",
     "find_run",
-    "first_wrong_positions",
     "forgettings",
     "language_names",
     "last_lengths",
@@ -114,6 +105,7 @@ __all__ = [
     "not_learned",
     "notes",
     "of_run",
+    "one_moment",
     "revision",
     "run_config",
     "run_status",
@@ -129,7 +121,6 @@ __all__ = [
     "stored_epochs",
     "stored_model",
     "string_errors",
-    "strings_by_drawn",
     "sweep_names",
     "sweep_outcomes",
     "sweep_record",
