@@ -27,11 +27,11 @@ from sweeps.api import (
     open_reader,
     outcomes,
     overlaps,
+    reading,
 )
 from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
-from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.database import one_moment
+from sweeps.api.reading import one_moment
 from sweeps.work import progress as progressing
 from sweeps.work.progress import SweepProgress
 
@@ -168,8 +168,6 @@ causes = cached(reading.causes)
 configurations = cached(reading.configurations)
 count_tested = cached(failing.count_tested)
 deciding = cached(reading.deciding, reading.configs_revision)
-error_kinds_by_length = cached(reading.error_kinds_by_length)
-first_wrong_places = cached(reading.first_wrong_positions)
 forgettings = cached(reading.forgettings)
 languages = cached(reading.language_names, reading.configs_revision)
 memberships = cached(reading.memberships, reading.members_revision)
@@ -187,7 +185,6 @@ settings = cached(reading.settings, reading.configs_revision)
 shortcut_scores = cached(reading.shortcut_scores)
 some_configs = cached(reading.configs, reading.configs_revision)
 string_errors = cached(reading.string_errors)
-strings_by_drawn = cached(reading.strings_by_drawn)
 sweep_record = cached(reading.sweep_record)
 sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
 trials = cached(remedy_trials.trials)
@@ -222,11 +219,10 @@ def trained_model(run_id: int, epoch: int | None) -> "RunModel":
     """
     # Imported where it is used: PyTorch takes a second or two to load.
     from sweeps.api import models as opened_models
-    from sweeps.api.old_pages.models import untrained_model
 
     opened_models.ask_on_one_thread()
     if epoch == 0:
-        return untrained_model(open_reader(), run_id)
+        return opened_models.untrained_model(open_reader(), run_id)
     return opened_models.trained_model(open_reader(), run_id, epoch)
 
 

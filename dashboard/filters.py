@@ -14,7 +14,7 @@ from dashboard.words.tasks import task_name as task_name
 from dashboard.words.tasks import task_names
 from seqcls.config import default_fields
 from seqcls.imported import PREFIX
-from sweeps.api.old_pages.reading import Note, Selection
+from sweeps.api.reading import Note, Selection
 from sweeps.results import LEARNED_AT, Outcome
 from sweeps.statistics.populations import CLASS
 

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import elements, layout
 from dashboard.text import verbatim
-from sweeps.api.old_pages.reading import Selection
+from sweeps.api.reading import Selection
 from sweeps.results import LEARNED_AT
 
 MODEL_PAGE = "screens/model.py"

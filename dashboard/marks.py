@@ -101,3 +101,32 @@ def single_points(lines: Any, *groups: str) -> Any:
     """
     counted = lines.transform_joinaggregate(points="count()", groupby=list(groups))
     return counted.transform_filter("datum.points == 1").mark_point(filled=True, size=36, opacity=1)
+
+
+def bars(frame: pd.DataFrame, name: str, value: str, form: str = "~g") -> Any:
+    """A horizontal bar for each row, in its order, with its label at the end.
+
+    Args:
+        frame: the names, the values, and label (text).
+        name: the column of the names.
+        value: the column of the values.
+        form: of the axis, as D3 writes it.
+    """
+    low, high = min(0.0, float(frame[value].min())), max(0.0, float(frame[value].max()))
+    room = 0.12 * max(high - low, 1e-9)
+    scale = alt.Scale(domain=[low - room * (low < 0), high + room], nice=False)
+    axis = alt.Axis(grid=False, tickCount=5, format=form)
+    names = alt.Axis(domain=False, ticks=False, labelLimit=260, labelOverlap=False)
+    base = alt.Chart(frame).encode(
+        alt.Y(f"{name}:N", sort=None, title=None, axis=names),
+        alt.X(f"{value}:Q", title=None, axis=axis, scale=scale),
+        tooltip=[f"{name}:N", alt.Tooltip(f"{value}:Q", format=",.4~g")],
+    )
+    text: dict[str, Any] = {"fontSize": 12, "color": "~ink"}
+    right = base.transform_filter(f"datum['{value}'] >= 0").mark_text(align="left", dx=5, **text)
+    left = base.transform_filter(f"datum['{value}'] < 0").mark_text(align="right", dx=-5, **text)
+    return alt.layer(
+        base.mark_bar(color="~accent soft", height=14),
+        right.encode(text="label:N"),
+        left.encode(text="label:N"),
+    ).properties(height=22 * len(frame), width="container")

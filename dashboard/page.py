@@ -15,7 +15,7 @@ from dashboard.words.columns import Column
 
 RESULTS = "results/page.py"
 FAILURES = "failures/page.py"
-MODEL = "screens/model.py"
+MODEL = "model/page.py"
 SWEEPS = "training/page.py"
 NEW_SWEEP = "training/launch.py"
 GUIDE = "guide/page.py"

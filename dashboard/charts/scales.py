@@ -20,7 +20,7 @@ from dashboard.charts.colors import (
     WRONG_TOKEN,
     colors_of,
 )
-from sweeps.api.old_pages.reading import NO_ANSWER
+from sweeps.api.reading import NO_ANSWER
 
 KIND_COLORS = {"false positive": FALSE_POSITIVE, "false negative": FALSE_NEGATIVE}
 

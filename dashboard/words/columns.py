@@ -40,6 +40,8 @@ LEGEND = {
     "at every length": "right at every length", "generalizes": "generalizes",
     "fails beyond": "fails beyond", "not learned": "not learned", "not known": "not known",
     "right": "right", "wrong": "wrong", "ink": "median", "muted": "best shortcut",
+    "up": "toward positive", "down": "toward negative",
+    "false positive": "false positive", "false negative": "false negative",
 }  # fmt: skip
 """What colors mean, by their names."""
 

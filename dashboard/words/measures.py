@@ -15,7 +15,7 @@ from seqcls import kinds
 from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.kinds import ACCURACY, KINDS, MISCLASSIFIED, Kind, Measure, Words
 from seqcls.problem import obstacle_of, resolve
-from sweeps.api.old_pages import reading
+from sweeps.api import reading
 from sweeps.api.presentation import ANY_WORDS
 
 ANY_ACCURACY = Measure(

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.charts.colors import OKABE_ITO
-from sweeps.api.old_pages import reading
+from sweeps.api import reading
 
 COLORS = "colors of configurations"
 """Those that the session has seen."""

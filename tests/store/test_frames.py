@@ -13,7 +13,7 @@ from dashboard import links
 from seqcls.strings.tokenizer import Tokenizer
 from sweeps import api
 from sweeps.api import failing
-from sweeps.api.old_pages import overview as pages
+from sweeps.api import overview as pages
 from sweeps.api.old_pages import searching
 from sweeps.api.old_pages.searching import ErrorSearch
 from sweeps.results import Outcome

@@ -12,7 +12,7 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
 from sweeps.api.exports import export
-from sweeps.api.old_pages import overview as pages
+from sweeps.api import overview as pages
 from sweeps.api.old_pages import searching
 from sweeps.api.old_pages.searching import ErrorSearch
 from sweeps.processes import environment_of

@@ -1,0 +1,7 @@
+"""Tab *Automaton*."""
+
+from dashboard.model.opened import Opened
+
+
+def show(opened: Opened) -> None:
+    """Draws the tab."""

@@ -1,0 +1,32 @@
+"""Tab *Errors*: how many test strings are wrong, of what kinds, which, and which beside another."""
+
+import streamlit as st
+
+from dashboard import data, page
+from dashboard.model import errors_sections as sections
+from dashboard.model.opened import Opened
+from dashboard.results import models
+
+_counts, _drawn = data.cached(sections.counts), data.cached(sections.drawn)
+_shortcuts, _strings = data.cached(sections.shortcuts), data.cached(sections.strings)
+_two_models = data.cached(models.two_models)
+
+
+def show(opened: Opened) -> None:
+    """Draws the tab."""
+    run = opened.run
+    page.render(_counts(run), f"errors {run}", across=2)
+    if (found := _strings(run)) is not None:
+        string = page.render(found, f"wrong strings {run}")
+        if string is not None and string != opened.display(opened.string):
+            rows = found.table
+            assert rows is not None
+            stored = rows.loc[rows["string"] == string, "stored"].iloc[0]
+            page.to_model(run, string=stored, view="Why")
+    if opened.second is not None:
+        st.header("Strings that only one of them gets wrong", anchor=False)
+        compared = _two_models(run, opened.second.run)
+        page.render(compared, f"beside {run} {opened.second.run}", select="")
+    for found in (_drawn(run), _shortcuts(run, int(opened.row["config_id"]))):
+        if found is not None:
+            page.render(found, f"{found.title} {run}")

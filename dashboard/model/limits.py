@@ -1,0 +1,7 @@
+"""Tab *Limits*."""
+
+from dashboard.model.opened import Opened
+
+
+def show(opened: Opened) -> None:
+    """Draws the tab."""

@@ -1,0 +1,96 @@
+"""How a model was trained: its losses, the epoch that was kept, and whether rounding decides it."""
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from dashboard import marks
+from dashboard.section import Panel, Section
+from dashboard.words.sentences import add_sentences, say
+from seqcls.problem import obstacle_of, resolve
+from sweeps.api import Store, reading, run_config
+
+add_sentences(
+    {
+        "trained": "Trained for {epochs:,} {epochs:epoch|epochs} of at most {most:,}; epoch "
+        "{kept:,} has the lowest validation loss and was kept.",
+        "trained_right": "Training ended after {epochs:,} {epochs:epoch|epochs} of at most "
+        "{most:,}, since every validation string was right.",
+        "trained_elsewhere": "It was trained elsewhere; its losses are not known.",
+        "rounding_decides": "Its outcome hangs on rounding: trained again {times:,} times with "
+        "other rounding (initial values moved by one unit in the last place, or double precision), "
+        "it gets {least:,} to {most:,} test strings wrong.",
+        "rounding_does_not": "Trained again {times:,} times with other rounding (initial values "
+        "moved by one unit in the last place, or double precision), it has the same confusion "
+        "matrix each time.",
+    }
+)
+
+
+def losses(store: Store, run_id: int) -> Section:
+    """Its losses by epoch, and why training ended."""
+    config, stored = run_config(store, run_id), reading.epochs(store, run_id)
+    if stored.empty:
+        return Section("", (say("trained_elsewhere"), *_rounding(store, run_id)))
+    kept = reading.run_status(store, run_id).best_epoch
+    values = {"epochs": len(stored), "most": config.max_num_epochs}
+    early = config.stop_when_right and len(stored) < config.max_num_epochs
+    says = [say("trained_right" if early else "trained", kept=kept or 0, **values)]
+    parts = []
+    for part, name, sampler in (
+        ("training", "train_loss", "train"),
+        ("validation", "validation_loss", "validation"),
+    ):
+        size = resolve(config).sampler(sampler).epoch_size if obstacle_of(config) is None else 1
+        loss = stored[name] / size
+        parts.append(pd.DataFrame({"epoch": stored["epoch"], "part": part, "loss": loss}))
+    frame = pd.concat(parts).dropna()
+    caption = "Loss per string after each epoch, in nats; the epoch that was kept is marked."
+    panel = Panel.of(_losses(frame, kept))
+    return Section("", (*says, *_rounding(store, run_id)), None, (panel,), caption)
+
+
+def _rounding(store: Store, run_id: int) -> list[str]:
+    """Whether the model's outcome hangs on rounding, where it was trained again."""
+    again = reading.sensitivity(store, [run_id])
+    if again.empty:
+        return []
+    row = again.astype(object).iloc[0]
+    key = "rounding_decides" if row["sensitive"] else "rounding_does_not"
+    return [say(key, times=int(row["times"]), least=int(row["least"]), most=int(row["most"]))]
+
+
+def _losses(frame: pd.DataFrame, kept: int | None) -> Any:
+    """A line a part, labeled at its end; the kept epoch as a rule.
+
+    Args:
+        frame: epoch, part, loss.
+    """
+    names = list(dict.fromkeys(frame["part"]))
+    colors = ["~accent", "~wrong"][: len(names)]
+    color = alt.Color("part:N", legend=None, scale=alt.Scale(domain=names, range=colors))
+    base = alt.Chart(frame).encode(
+        marks.x_axis("epoch:Q", "Epoch"),
+        marks.y_axis("loss:Q", "Loss", zero=True),
+        color,
+        tooltip=[
+            alt.Tooltip("part:N", title="Part"),
+            alt.Tooltip("epoch:Q", title="Epoch"),
+            alt.Tooltip("loss:Q", title="Loss per string", format=".4~g"),
+        ],
+    )
+    last = frame.sort_values("epoch").groupby("part").tail(1)
+    name = {"align": "left", "dx": 6, "fontSize": 12}
+    layers = [
+        base.mark_line(),
+        base.mark_point(filled=True, size=30, opacity=1),
+        base.mark_text(**name).encode(text="part:N").properties(data=last),
+    ]
+    if kept is not None:
+        rule = alt.Chart(pd.DataFrame([{"epoch": kept}])).mark_rule(
+            color="~muted", strokeDash=[4, 4]
+        )
+        layers.insert(0, rule.encode(alt.X("epoch:Q")))
+    padding = {"right": 70, "left": 5, "top": 5, "bottom": 5}
+    return alt.layer(*layers).properties(height=240, padding=padding)
