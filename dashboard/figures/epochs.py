@@ -15,8 +15,15 @@ from jaxtyping import Float, Int64
 from dashboard import marks
 from dashboard.figures.projection import Projection, project
 from seqcls.config import RunConfig
+from seqcls.errors import UnknownRunError
+from seqcls.interpretability.domains import obstacle
 from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.problem import Problem, resolve
+from seqcls.questions import RunModel
 from seqcls.strings.alphabets import CLS_NAME
+from seqcls.weights import weights_of
+from sweeps.api import Store, reading
+from sweeps.api.models import untrained_model
 
 States = Mapping[str, np.ndarray]
 """States of strings by their names: string first, then head, then token type."""
@@ -28,7 +35,7 @@ BLOCK = "blocks.0."
 class Epochs:
     """Strings through a run's model at every stored epoch, 0 being before training."""
 
-    models: Mapping[int, TrainedModel]
+    models: Mapping[int, RunModel]
     """By epoch, in order."""
     kept: int
     """The epoch whose model was kept and tested."""
@@ -39,7 +46,7 @@ class Epochs:
     """epoch, train_loss, validation_loss: sums over an epoch's strings, in nats."""
 
     @property
-    def model(self) -> TrainedModel:
+    def model(self) -> RunModel:
         """The model of the epoch that is shown."""
         return self.models[self.shown]
 
@@ -98,6 +105,48 @@ class Epochs:
     ) -> Projection:
         """How states of each epoch, in order, are drawn at all of them."""
         return project(states, list(self.models).index(self.kept), name, towards)
+
+
+def are_figures_by_counts(problem: Problem) -> bool:
+    """Whether a model is one block that letter counts suffice for, read at `CLS`."""
+    network = problem.network
+    block = (network.num_blocks, network.readout, network.norm_placement)
+    is_plain = not network.biases and not network.final_norm
+    is_drawn = is_plain and block == (1, "first", "pre") and network.attention_scale == "sqrt"
+    return is_drawn and obstacle(problem, "labels") is None
+
+
+def through_epochs(
+    store: Store, run: int, strings: Sequence[str], shown: int | None = None
+) -> Epochs:
+    """Strings through a run's model at every stored epoch, from before its training on.
+
+    Args:
+        store: the database.
+        run: the run's id.
+        strings: in the usual notation.
+        shown: the epoch of which figures are drawn; the kept one if none is named.
+
+    Raises:
+        UnknownRunError: there is no such run, or no weights of that epoch are stored.
+        StoreError: weights are damaged.
+    """
+    stored = reading.stored_model(store, run)
+    problem, models = resolve(stored.config), dict[int, RunModel]()
+    # Nothing is known of a model that was trained elsewhere from before.
+    if not stored.config.is_loaded:
+        models[0] = untrained_model(store, run)
+    for epoch, weights in stored.weights.items():
+        with reading.of_run(run):
+            models[epoch] = RunModel(problem, weights_of(problem, weights), run=run)
+    shown = stored.kept_epoch if shown is None else shown
+    if shown not in models:
+        known = ", ".join(map(str, models))
+        raise UnknownRunError(
+            f"run {run} has no weights of epoch {shown}; there are those of {known}"
+        )
+    strings = tuple(dict.fromkeys(strings))
+    return Epochs(models, stored.kept_epoch, shown, strings, stored.losses)
 
 
 def states_by_counts(

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from dashboard.section import Panel
+from dashboard.section import Panel, Spec
 
 
 class Figure(NamedTuple):
@@ -13,8 +13,13 @@ class Figure(NamedTuple):
     title: str
     part: str
     note: str
-    chart: Any
-    """Of Altair; its colors are names."""
+    spec: Spec
+    """A Vega-Lite dictionary whose colors are names."""
+
+    @classmethod
+    def of(cls, number: int | None, title: str, part: str, note: str, chart: Any) -> "Figure":
+        """A figure of a chart as Altair builds it."""
+        return cls(number, title, part, note, Panel.of(chart).spec)
 
     @property
     def name(self) -> str:
@@ -27,9 +32,3 @@ class Figure(NamedTuple):
         number = "" if self.number is None else f"{self.number:02}"
         words = f"{number} {self.title} {self.part}".lower()
         return "_".join("".join(x if x.isalnum() else " " for x in words).split())
-
-    @property
-    def panel(self) -> Panel:
-        """The figure as a page draws it."""
-        name = self.name if self.number is None else f"{self.number}. {self.name}"
-        return Panel.of(self.chart, name, self.note)

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 
 from dashboard.figures import vectors, whole_model
-from dashboard.figures.epochs import Epochs
+from dashboard.figures.epochs import Epochs, through_epochs
 from dashboard.figures.figure import Figure
+from dashboard.section import Panel, Section
+from sweeps.api import Store
 
 GROUPS: dict[str, tuple[int, ...]] = {
     "Tokens": (2, 3, 4),
@@ -51,3 +54,33 @@ def figures(
             yield from _OF_MODEL[number](epochs)
         for draw in _OF_HEADS.get(number, ()):
             yield from draw(epochs, heads)
+
+
+def sections(
+    store: Store,
+    run: int,
+    strings: Sequence[str],
+    numbers: Collection[int],
+    epoch: int | None = None,
+    heads: Sequence[int] | None = None,
+) -> tuple[Section, ...]:
+    """Figures of a run's model, a section each, whose caption says how to read it.
+
+    Args:
+        store: the database.
+        run: the run's id.
+        strings: to draw.
+        numbers: which figures.
+        epoch: whose model; the kept one's if none is named.
+        heads: as for `figures`.
+
+    Raises:
+        SeqclsError: as of `through_epochs`, or a string that is not of the alphabet.
+    """
+    drawn = figures(through_epochs(store, run, strings, epoch), numbers, heads)
+    found = []
+    for (number, title), some in groupby(drawn, lambda figure: (figure.number, figure.title)):
+        parts = list(some)
+        panels = tuple(Panel(figure.spec, figure.part.capitalize()) for figure in parts)
+        found.append(Section(f"{number}. {title}", (), None, panels, parts[0].note))
+    return tuple(found)

@@ -13,7 +13,7 @@ from dashboard.figures.projection import Limits, Projection
 SIDE, SMALL_SIDE = 330, 210
 """Pixels of a plane's side; of one of several."""
 
-LINE, ROW = 500, 36
+LINE, ROW = 420, 36
 """Pixels of a number line, and of the room that it has above and below."""
 
 CHARACTER, LETTERS, GAP = 6.8, 14, 9

@@ -37,7 +37,7 @@ def vocabulary(number: int, epochs: Epochs) -> Iterator[Figure]:
     now = epochs.now[name][0]
     frame = projection.points(now, token=epochs.tokens, name=epochs.tokens, row="embedding")
     chart = points.of_tokens(frame, projection, epochs.tokens)
-    yield Figure(number, title, "", note + projection.describe_loss(now), chart)
+    yield Figure.of(number, title, "", note + projection.describe_loss(now), chart)
 
 
 OF_STRINGS = {
@@ -73,7 +73,7 @@ def tokens_of_strings(number: int, epochs: Epochs) -> Iterator[Figure]:
         )
     chart = points.of_tokens(pd.concat(panels, ignore_index=True), projection, epochs.tokens)
     loss = projection.describe_loss(epochs.now[name].reshape(-1, hidden))
-    yield Figure(number, title, "", note + loss, chart)
+    yield Figure.of(number, title, "", note + loss, chart)
 
 
 # Vectors of heads.
@@ -155,7 +155,7 @@ def _vectors_of_heads(
         chart = points.of_tokens(pd.concat(rows, ignore_index=True), projection, epochs.tokens)
         part = f"head {some[0]}" if len(together) == len(heads) and together[0] is not heads else ""
         loss = projection.describe_loss(vectors(epochs.now, some[0]))
-        yield Figure(number, title, part, note + loss, chart)
+        yield Figure.of(number, title, part, note + loss, chart)
 
 
 def received_values(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
@@ -182,7 +182,7 @@ def received_values(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
             _points_of_strings(epochs, projection, received), projection, below
         )
         text = note + projection.describe_loss(received)
-        yield Figure(7, "Attention value of CLS", f"head {head}", text, chart)
+        yield Figure.of(7, "Attention value of CLS", f"head {head}", text, chart)
 
 
 def _landmarks(own: pd.DataFrame, projection: Projection, letters: Sequence[str]) -> list[Any]:
@@ -244,7 +244,7 @@ def cls_state(number: int, epochs: Epochs) -> Iterator[Figure]:
     now = epochs.now[name][:, 0]
     below = _boundary(epochs, projection) if number == 13 else []
     chart = points.of_strings(_points_of_strings(epochs, projection, now), projection, below)
-    yield Figure(number, title, "", note + projection.describe_loss(now), chart)
+    yield Figure.of(number, title, "", note + projection.describe_loss(now), chart)
 
 
 def _points_of_strings(

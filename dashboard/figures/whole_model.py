@@ -13,6 +13,7 @@ from dashboard.figures.figure import Figure
 from dashboard.figures.points import OWN_SIZE
 from seqcls.config import RunConfig
 from seqcls.problem import resolve
+from seqcls.strings.tokenizer import PAD
 
 LOSSES = {"training": "~accent", "validation": "~wrong"}
 
@@ -28,7 +29,7 @@ def loss_by_epoch(epochs: Epochs) -> Iterator[Figure]:
         f"{kept_sentence(epochs.config)} Test strings have up to {tested} tokens, validation "
         f"strings up to {validated}: a low loss here promises nothing there."
     )
-    yield Figure(1, "Loss by epoch", "", note, losses(frame, epochs.kept, epochs.shown))
+    yield Figure.of(1, "Loss by epoch", "", note, losses(frame, epochs.kept, epochs.shown))
 
 
 def losses_by_part(config: RunConfig, stored: pd.DataFrame) -> pd.DataFrame:
@@ -119,7 +120,7 @@ def attention_weights(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
         frame = weights_frame(epochs, head)
         if not frame.empty:
             chart = _weights(frame, epochs.tokens)
-            yield Figure(8, "Attention weights of CLS", f"head {head}", note, chart)
+            yield Figure.of(8, "Attention weights of CLS", f"head {head}", note, chart)
 
 
 def weights_frame(epochs: Epochs, head: int) -> pd.DataFrame:
@@ -198,13 +199,14 @@ def parameter_magnitudes(epochs: Epochs) -> Iterator[Figure]:
     ).assign(magnitude=lambda x: x["value"].abs())
     note = "Large queries and keys make sharp attention, large values a loud head."
     title = "Magnitudes of all parameters"
-    yield Figure(14, title, "", note, _magnitudes(frame, (SMALLEST, 1.3 * max(every))))
+    yield Figure.of(14, title, "", note, _magnitudes(frame, (SMALLEST, 1.3 * max(every))))
 
 
 def _weights_in_order(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Parameters as `attention query`, in the order of the computation."""
-    # PAD is never attended to.
-    named = {**weights, "embedding.weight": weights["embedding.weight"][1:]}
+    # What pads strings is never attended to.
+    embedding = np.delete(weights["embedding.weight"], PAD, axis=0)
+    named = {**weights, "embedding.weight": embedding}
     in_order = sorted(named, key=lambda name: [part in name for part in ORDER], reverse=True)
     titles = {name: name.removeprefix("blocks.0.").removesuffix(".weight") for name in in_order}
     return {
@@ -256,7 +258,7 @@ def readouts(epochs: Epochs) -> Iterator[Figure]:
     low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
     margin = 0.12 * (high - low) or 1.0
     chart = _steps(steps_frame(epochs, epochs.shown), (low - margin, high + margin))
-    yield Figure(16, "The stream read out", "", note, chart)
+    yield Figure.of(16, "The stream read out", "", note, chart)
 
 
 def steps_frame(epochs: Epochs, epoch: int) -> pd.DataFrame:
@@ -327,6 +329,9 @@ def _steps(frame: pd.DataFrame, limits: tuple[float, float]) -> Any:
 CELL, CELL_ROW = 52, 30
 """Pixels of a cell of a matrix."""
 
+STRONG = 0.7
+"""The part of the largest value from which on a cell is so dark that its number is light."""
+
 WRITTEN = 8
 """Dimensions of the widest stream that is drawn whole; of wider ones only what reaches the logit
 is."""
@@ -353,7 +358,7 @@ def score_circuits(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
     limit = _largest(x.scores for model in epochs.models.values() for x in model.circuits())
     titles = ("asks (query)", "is asked (key)")
     chart = _matrix(frame, epochs.tokens, titles, "score", limit)
-    yield Figure(17, "Key-query circuit", "", note, chart)
+    yield Figure.of(17, "Key-query circuit", "", note, chart)
 
 
 def write_circuits(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
@@ -381,7 +386,7 @@ def write_circuits(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
         for values in (circuit.output, circuit.direct_logit)
     )
     chart = _matrix(frame, columns, ("attended to", "written"), "added", limit)
-    yield Figure(17, "Value-output circuit", "", note, chart)
+    yield Figure.of(17, "Value-output circuit", "", note, chart)
 
 
 def _largest(arrays: Iterator[Any]) -> float:
@@ -416,7 +421,9 @@ def _matrix(
     )
     legend = alt.Legend(orient="bottom", gradientLength=200)
     color = alt.Color("value:Q", title=name, scale=scale, legend=legend)
-    texts = base.mark_text(fontSize=11, color="~ink").encode(text=alt.Text("value:Q", format=".2f"))
+    is_strong = alt.expr.abs(alt.datum.value) > STRONG * limit
+    ink = alt.when(is_strong).then(alt.value("~ground")).otherwise(alt.value("~ink"))
+    texts = base.mark_text(fontSize=11).encode(text=alt.Text("value:Q", format=".2f"), color=ink)
     grid = alt.layer(base.mark_rect().encode(color), texts, data=frame)
     grid = grid.properties(width=alt.Step(CELL), height=alt.Step(CELL_ROW))
     heads = list(dict.fromkeys(frame["head"]))
