@@ -50,6 +50,9 @@ def choose_run() -> int | None:
         return None
     else:
         run = worst_of(models)
+    if linked is None:
+        # What is worst may change, and a link stays.
+        st.query_params["run"] = str(run)
     if run not in set(models["run_id"]):
         models = pd.concat([data.model(run), models], ignore_index=True)
     with st.sidebar:
