@@ -128,8 +128,13 @@ def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict
             kept[name] = state
         return state
 
+    class Keeping(Changing):
+        def aside(self, name: str, make: Callable[[], Tensor]) -> None:
+            if not names or self._prefix + name in names:
+                self(name, make())
+
     with torch.no_grad():
-        plain.run(batch.ids, _Keeping(_counting(plain, batch, keep)), None)
+        plain.run(batch.ids, Keeping(_counting(plain, batch, keep)), None)
     return kept
 
 
@@ -144,13 +149,6 @@ def logits(
 
 def _same(_name: str, _position: int | None, state: Tensor) -> Tensor:
     return state
-
-
-class _Keeping(Changing):
-    """A recorder that sees besides the states that nothing is computed from."""
-
-    def aside(self, name: str, make: Callable[[], Tensor]) -> None:
-        self(name, make())
 
 
 def _counting(plain: Classifier, batch: Batch, change: Change) -> Change:
