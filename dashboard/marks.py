@@ -103,7 +103,7 @@ def single_points(lines: Any, *groups: str) -> Any:
     return counted.transform_filter("datum.points == 1").mark_point(filled=True, size=36, opacity=1)
 
 
-def bars(frame: pd.DataFrame, name: str, value: str, form: str = "~g") -> Any:
+def bars(frame: pd.DataFrame, name: str, value: str, form: str = ",.4~g") -> Any:
     """A horizontal bar for each row, in its order, with its label at the end.
 
     Args:
@@ -113,7 +113,8 @@ def bars(frame: pd.DataFrame, name: str, value: str, form: str = "~g") -> Any:
         form: of the axis, as D3 writes it.
     """
     low, high = min(0.0, float(frame[value].min())), max(0.0, float(frame[value].max()))
-    room = 0.12 * max(high - low, 1e-9)
+    high += low == high
+    room = 0.12 * (high - low)
     scale = alt.Scale(domain=[low - room * (low < 0), high + room], nice=False)
     axis = alt.Axis(grid=False, tickCount=5, format=form)
     names = alt.Axis(domain=False, ticks=False, labelLimit=260, labelOverlap=False)

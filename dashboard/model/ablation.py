@@ -19,6 +19,9 @@ DRAWN = 24
 NAMED = 4
 """Parts that a sentence names."""
 
+METHODS = {"nothing": "zero", "its mean": "mean"}
+"""What a removed part adds, as `RunModel.ablate` calls it."""
+
 FEW_LENGTHS, BIN = 40, 10
 """Test lengths up to which each has a point of its own; of more, so many share one."""
 
@@ -65,12 +68,14 @@ def _alone(model: "RunModel", found: "Ablations") -> Section:
     names = [x.parts[0].text for x in without]
     table = _table(without, names)
     table["more"] = table["wrong_without"] - whole.errors
-    costs = {"wrong": f"{without[0].errors:,}", "whole": f"{whole.errors:,}"}
-    says = [say("needs", part=names[0], tested=_tested(model, found), **costs)]
-    if needless := table.loc[table["more"] <= 0, "part"].tolist():
-        says.append(say("needless", parts=_listed(needless)))
+    counts = {"whole": f"{whole.errors:,}", "tested": _tested(model, found)}
+    needless = table.loc[table["more"] <= 0, "part"].tolist()
+    if len(needless) == len(names):
+        says = [say("needs_none", number=len(names), **counts)]
     else:
-        says.append(say("needs_all", number=len(names)))
+        says = [say("needs", part=names[0], wrong=f"{without[0].errors:,}", **counts)]
+        key = "needless" if needless else "needs_all"
+        says.append(say(key, number=len(names), parts=_listed(needless)))
     says.append(_how_judged(model, found))
     drawn = table.head(DRAWN).assign(label=[f"{x:+,}" for x in table["more"].head(DRAWN)])
     caption = words.COSTS.format(strings=model.problem.kind.words.plural("test"))
@@ -80,7 +85,7 @@ def _alone(model: "RunModel", found: "Ablations") -> Section:
 
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
+    return f"{'; '.join(names[:NAMED])}{more}"
 
 
 def _removed(model: "RunModel", found: "Ablations") -> Section:
@@ -115,7 +120,7 @@ def by_length(found: "Ablations", part: str) -> Section:
 
 
 def _accuracies(ablated: Any, which: str) -> pd.DataFrame:
-    """length (the middle of a bin), lengths (as text), accuracy, tested, which."""
+    """A row a bin of lengths: length (its middle), lengths (text), accuracy, tested, which."""
     width = 1 if len(ablated.lengths) <= FEW_LENGTHS else BIN
     # The empty string is in the first bin.
     bins = (ablated.lengths - 1).clip(min=0) // width if width > 1 else ablated.lengths

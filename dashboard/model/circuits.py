@@ -15,7 +15,6 @@ from dashboard.words.sentences import say
 from seqcls.errors import ConfigError
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import RunModel
 
 ROUNDING = 1e-9
@@ -41,7 +40,8 @@ def circuits(model: "RunModel") -> tuple[Section, ...]:
 
 
 def _name(head: Any) -> str:
-    return f"Block {head.block}, head {head.head}"
+    text = str(head.name)
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _noted(heads: Any, rank: str) -> Iterator[tuple[Any, str]]:
@@ -50,12 +50,12 @@ def _noted(heads: Any, rank: str) -> Iterator[tuple[Any, str]]:
 
 
 def _scores(head: Any) -> Any:
-    """The key–query circuit: a row a token that attends, a column what it attends to."""
+    """The key-query circuit: a row a token that attends, a column what it attends to."""
     return _matrix(np.asarray(head.scores), head.token_types, head.token_types, "Attends")
 
 
 def _direct(head: Any) -> Any:
-    """The value–output circuit, read out: a bar a token, or a row an output of the head."""
+    """The value-output circuit, read out: a bar a token, or a row an output of the head."""
     direct = np.asarray(head.direct_logit)
     if direct.ndim == 1:
         frame = pd.DataFrame({"token": head.token_types, "adds": direct})
@@ -82,17 +82,16 @@ def _matrix(values: np.ndarray, rows: Any, columns: Any, title: str) -> Any:
     return token_marks.signed(base, "value", len(rows), tooltip, reach)
 
 
-def orders(model: "RunModel", letters: "Letters") -> Section:
+def orders(model: "RunModel", string: str) -> Section:
     """Whether the order of a string's letters matters: its numbers in other orders.
 
     Raises:
         ConfigError: the string cannot be permuted, as the input of a task whose inputs have a form.
         InvalidStringError: it is too long to be read letter by letter.
     """
-    found = model.orders(letters)
-    number = "logit" if model.problem.lacks("labels") is None else "margin"
-    same = found.spread <= ROUNDING
-    key = "order_is_nothing" if same else "order_matters"
+    found = model.orders(string)
+    number = model.problem.kind.score_name
+    key = "order_is_nothing" if found.spread <= ROUNDING else "order_matters"
     shown = [model.tokenizer.display(text) for text in found.strings]
     table = pd.DataFrame({"shuffled": shown, "score": found.logits})
     return Section(words.ORDERS, (say(key, number=number, spread=found.spread),), table)

@@ -34,10 +34,10 @@ WRITES = "What does attending to a token write?"
 ORDERS = "Does the order of the letters matter?"
 SCORES = (
     "The score that a token (row) gives to a token (column), from the embeddings without "
-    "positions: the key–query circuit."
+    "positions: the key-query circuit."
 )
 DIRECT = (
-    "What the value–output circuit adds to the logit where all attention is on one token, past "
+    "What the value-output circuit adds to the logit where all attention is on one token, past "
     "all later parts."
 )
 
@@ -72,19 +72,21 @@ add_sentences(
         "wrong_beginning": "Of its beginnings, the first that is wrong has {tokens} "
         "{tokens:token|tokens}.",
         "no_wrong_beginning": "Every beginning of the string is answered rightly.",
-        "most_adds": "The {part} adds the most, {adds:+.3g}; the logit is {logit:.4g}.",
+        "most_adds": "{part} adds the most, {adds:+.3g}; the logit is {logit:.4g}.",
         "too_long": "Maps are drawn of up to {drawn} tokens; this string has more.",
         "units": "The {state} of {layer} has {units} {units:unit|units}.",
         "ranks": "rank {rank} of {size}",
-        "order_matters": "In other orders the same letters move the {number} by up to {spread:.3g}.",
-        "order_is_nothing": "In any order the same letters give the same {number}; the largest "
+        "order_matters": "In other orders of the same letters the {number} differs by up to "
+        "{spread:.3g}.",
+        "order_is_nothing": "In any order of the letters the {number} is the same; the largest "
         "difference, {spread:.1g}, is rounding.",
         "turns": "{turns} of {states} states of `{source}` turn the answer to `{base}` where they "
         "stand in place of its own.",
         "carries": "Most of the way is carried by {site} at token {place}, `{token}`: {share:.0%}.",
         "side": "{side}: {text}.",
         "needs": "Without {part} it is wrong on {wrong} of {tested}, with all parts on {whole}.",
-        "without_costs": "Without any one part but {kept} it is wrong on no more.",
+        "needs_none": "Without any one of its {number} parts it is wrong on no more than with all: "
+        "{whole} of {tested}.",
         "needless": "It does as well without {parts}.",
         "needs_all": "Without any of its {number} parts it is wrong on more.",
         "prunes": "It does as well without {removed} of its {number} parts: {parts}.",

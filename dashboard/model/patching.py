@@ -12,7 +12,6 @@ from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import RunModel
 
 UNITS = 16
@@ -22,12 +21,12 @@ LISTED = 12
 """States that turn the answer of which the table has no more."""
 
 
-def patching(model: "RunModel", letters: "Letters", source: str = "") -> Section:
+def patching(model: "RunModel", string: str, source: str = "") -> Section:
     """Each state of another string put in the place of a string's own.
 
     Args:
         model: the model.
-        letters: of the string.
+        string: whose states are replaced, in the usual notation.
         source: the other string, of the same length; if empty, the nearest one that is answered
             rightly and otherwise.
 
@@ -35,7 +34,7 @@ def patching(model: "RunModel", letters: "Letters", source: str = "") -> Section
         ConfigError: the states of such a model cannot be carried over.
         InvalidStringError: there is no such other string.
     """
-    found = model.patch(letters, source or None)
+    found = model.patch(string, source or None)
     patched = found.patched
     cells = _cells(patched)
     base, other = found.base, found.source

@@ -16,7 +16,6 @@ from seqcls.pictures import COLUMNS, ROWS, Page
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import RunModel
     from seqcls.tasks import Task
 
@@ -99,12 +98,12 @@ def _spec(colors: Colors, side: int) -> Spec:
     }  # fmt: skip
 
 
-def seen(model: "RunModel", letters: "Letters", head: str = "") -> Section | None:
+def seen(model: "RunModel", string: str, head: str = "") -> Section | None:
     """Where in its picture a model looks as it writes each character; None where it reads none.
 
     Args:
         model: the model.
-        letters: of the input.
+        string: the input, in the usual notation.
         head: as `block 0, head 1`; the mean of all heads where it has none of that name.
 
     Raises:
@@ -114,15 +113,16 @@ def seen(model: "RunModel", letters: "Letters", head: str = "") -> Section | Non
 
     if (page := page_of(model.task)) is None:
         return None
+    letters = model.letters(string)
     ink = _ink(page, letters)
     try:
         weights = picture_attention(model, letters)
     except ConfigError:
         panel = Panel(_spec(_colors(ink), LONG_SIDE))
         return Section(words.LOOKED_AT, (say("picture"),), None, (panel,))
-    named = heads_of(weights.shape[0], weights.shape[1])
+    named = _places(*weights.shape[:2])
     heat = weights[named[head]] if head in named else weights.mean(axis=(0, 1))
-    output = [x.token for x in model.states(letters).output or ()]
+    output = [x.token for x in model.states(string).output or ()]
     panels = tuple(
         Panel(_spec(_colors(ink, at), SMALL_SIDE), token)
         for token, at in list(zip(output, heat, strict=False))[:DRAWN]
@@ -130,7 +130,15 @@ def seen(model: "RunModel", letters: "Letters", head: str = "") -> Section | Non
     return Section(words.LOOKED_AT, (), None, panels, words.HEAT)
 
 
-def heads_of(blocks: int, heads: int) -> dict[str, tuple[int, int]]:
+def heads(model: "RunModel") -> tuple[str, ...] | None:
+    """What the heads that look at a picture are called; None of a model that reads none."""
+    if page_of(model.task) is None:
+        return None
+    network = model.problem.network
+    return tuple(_places(network.num_blocks, network.num_attention_heads))
+
+
+def _places(blocks: int, heads: int) -> dict[str, tuple[int, int]]:
     """The block and the number of each head, by what it is called."""
     pairs = [(block, head) for block in range(blocks) for head in range(heads)]
     return {f"block {block}, head {head}": (block, head) for block, head in pairs}

@@ -17,23 +17,22 @@ from seqcls.counts import counts_suffice
 from seqcls.interpretability.wording import EMPTY
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import ModelStates, RunModel
 
 DRAWN = 64
 """Tokens up to which maps of attention and units are drawn."""
 
 
-def running(model: "RunModel", letters: "Letters") -> Section | None:
+def running(model: "RunModel", string: str) -> Section | None:
     """Where along a string the answer is made; None of a model that writes.
 
     Raises:
         InvalidStringError: the string is too long to be looked at token by token.
     """
-    return running_of(model, letters, model.states(letters))
+    return running_of(model, string, model.states(string))
 
 
-def running_of(model: "RunModel", letters: "Letters", states: "ModelStates") -> Section | None:
+def running_of(model: "RunModel", string: str, states: "ModelStates") -> Section | None:
     """The same from its states."""
     if (prefixes := states.prefixes) is None:
         return None
@@ -43,6 +42,7 @@ def running_of(model: "RunModel", letters: "Letters", states: "ModelStates") -> 
         for label, is_right in zip(prefixes.labels, _are_right(prefixes), strict=True)
     ]
     frame = pd.DataFrame({"place": range(len(right)), "value": prefixes.logits, "answer": right})
+    letters = model.letters(string)
     frame["prefix"] = [model.display(letters[:end]) or EMPTY for end in frame["place"]]
     names = ["CLS" if at_places else EMPTY, *prefixes.tokens[1:]]
     number = "Margin" if isinstance(prefixes.labels[0], str) else "Logit"
@@ -89,25 +89,37 @@ def stream_of(states: "ModelStates") -> Section | None:
     frame = pd.concat([frame, pd.DataFrame([{**total, "label": f"{ends[-1]:+.3f}"}])])
     said = say("most_adds", part=most["part"], adds=most["adds"], logit=ends[-1])
     return Section(
-        words.PARTS, (said,), None, (Panel.of(token_marks.steps(frame)),), words.SUMS, ("up", "down")
+        words.PARTS,
+        (said,),
+        None,
+        (Panel.of(token_marks.steps(frame)),),
+        words.SUMS,
+        ("up", "down"),
     )
 
 
+def reads_several(model: "RunModel", string: str, states: "ModelStates") -> bool:
+    """Whether what more than one token attends to has a part in the answer."""
+    patterns = states.attention
+    if patterns is None or model.problem.lacks("labels"):
+        return False
+    return len(patterns.weights) > 1 or len(_rows_read(patterns, model, string)) > 1
+
+
 def attention_of(
-    model: "RunModel", letters: "Letters", states: "ModelStates", every: bool = False
+    model: "RunModel", string: str, states: "ModelStates", *, every: bool = False
 ) -> Section | None:
     """What is attended to, head by head; None of a model whose tokens do not attend.
 
     Args:
         model: the model.
-        letters: of the string.
+        string: in the usual notation.
         states: of the string.
         every: shows what each token attends to, not only the one that is read.
     """
     patterns = states.attention
     if patterns is None or not patterns.weights.shape[1]:
         return None
-    reads = model.config.readout
     if every or model.problem.lacks("labels"):
         if len(patterns.tokens) > DRAWN + 2:
             return Section(words.ATTENTION, (say("too_long", drawn=DRAWN),))
@@ -116,14 +128,14 @@ def attention_of(
             for name, x in heads(patterns)
         ]
         return Section(words.ATTENTION, (), None, tuple(panels), words.ROWS)
-    read = _row_read(patterns, reads, len(letters))
+    read = _rows_read(patterns, model, string)
     if counts_suffice(model.problem.network, training=False) is None:
         # Equal letters have equal states: one bar for all of a letter.
         names = list(dict.fromkeys(patterns.tokens))
         counts = [patterns.tokens.count(name) for name in names]
         held = np.array(names)[:, None] == np.array(patterns.tokens)
         called = [
-            name if number == 1 else f"{number:,} × {name}"
+            name if number == 1 else f"{name}{{{number}}}"
             for name, number in zip(names, counts, strict=True)
         ]
         panels = [_bars(held @ x[read].mean(axis=0), called, name) for name, x in heads(patterns)]
@@ -131,11 +143,11 @@ def attention_of(
     panels = [
         _bars(x[read].mean(axis=0), list(patterns.tokens), name) for name, x in heads(patterns)
     ]
-    return Section(words.ATTENTION, (), None, tuple(panels), words.READ[reads])
+    return Section(words.ATTENTION, (), None, tuple(panels), words.READ[model.config.readout])
 
 
 def heads(patterns: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """What each head is called, and its weights: row (that attends) × position."""
+    """What each head is called, and its weights, a row a token that attends."""
     blocks, heads = patterns.weights.shape[:2]
     for block in range(blocks):
         for head in range(heads):
@@ -143,13 +155,13 @@ def heads(patterns: Any) -> Iterator[tuple[str, np.ndarray]]:
             yield name if blocks > 1 else f"head {head}", patterns.weights[block, head]
 
 
-def _row_read(patterns: Any, readout: str, letters: int) -> list[int]:
+def _rows_read(patterns: Any, model: "RunModel", string: str) -> list[int]:
     """The rows of the tokens of which the answer is made."""
-    last = len(patterns.rows) - 1
+    last, readout = len(patterns.rows) - 1, model.config.readout
     if readout == "first":
         return [0]
     if readout == "mean":
-        return list(range(last + 1 - letters, last + 1)) or [last]
+        return list(range(last + 1 - len(model.letters(string)), last + 1)) or [last]
     return [last]
 
 

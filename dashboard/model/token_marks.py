@@ -16,8 +16,13 @@ from dashboard import marks, style
 NAMED = 66
 """Tokens up to which an axis names them; of more it counts them."""
 
+ROOM = 60
+"""Characters that fit beside each other below a picture that shares the page with another."""
+
 CELL = 16
 """Pixels of a row of a map at least."""
+
+NUMBERS = ",.4~g"
 
 FLAT: dict[str, Any] = {"domain": False, "ticks": False}
 
@@ -33,7 +38,11 @@ def tokens_axis(names: Sequence[str], title: str | None = None, *, rows: bool = 
         every = next(x for x in (10, 20, 50, 100) if len(names) <= 12 * x or x == 100)
         values = list(range(0, len(names), every))
         return alt.Axis(title=title or "Tokens read", values=values, labelAngle=0, **FLAT)
-    is_upright = not rows and any(len(name) > 4 for name in names)
+    is_upright = (
+        not rows
+        and max(map(len, names)) * len(names) > ROOM
+        and any(len(name) > 4 for name in names)
+    )
     return alt.Axis(
         title=title,
         labelExpr=f"{json.dumps(list(names))}[datum.value]",
@@ -68,7 +77,7 @@ def running(frame: pd.DataFrame, names: Sequence[str], number: str) -> Any:
         names: of the tokens.
         number: what the values are called.
     """
-    y = marks.y_axis("value:Q", number, zero=True)
+    y = marks.y_axis("value:Q", number, form=NUMBERS, zero=True)
     base = alt.Chart(frame).encode(along("place", names), y)
     colors = marks.color("answer", (*marks.RIGHT, "not known"))
     points = base.mark_point(filled=True, opacity=1, size=60 if len(names) <= NAMED else 12)
@@ -153,7 +162,10 @@ def rows_axis(field: str, names: Sequence[str], title: str | None = None) -> alt
 
 
 def _map_size(rows: int) -> dict[str, Any]:
-    return {"height": min(rows * max(CELL, min(26, 240 // max(rows, 1))), 560), "width": "container"}
+    return {
+        "height": min(rows * max(CELL, min(26, 240 // max(rows, 1))), 560),
+        "width": "container",
+    }
 
 
 def shares(base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], dots: str = "") -> Any:
@@ -186,7 +198,7 @@ def signed(base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], rea
         reach: what the strongest color stands for, at least.
     """
     scale = alt.Scale(domainMid=0, range=["~down", "~empty", "~up"], interpolate="rgb")
-    legend = alt.Legend(orient="right", gradientThickness=8, tickCount=3)
+    legend = alt.Legend(type="gradient", gradientThickness=8, tickCount=3)
     color = alt.Color(f"{field}:Q", title=None, scale=scale, legend=legend)
     cells = base.mark_rect().encode(color, tooltip=tooltip)
     reached = _reaching(color=alt.Color("value:Q", title=None, scale=scale, legend=legend))
@@ -197,7 +209,7 @@ def attention(matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], a
     """What each token attends to in one head.
 
     Args:
-        matrix: row (that attends) × column (attended to).
+        matrix: row (that attends) by column (attended to).
         rows: the names of the tokens that attend.
         columns: those of the tokens attended to.
         attends: what the rows are.
@@ -220,7 +232,7 @@ def units(values: np.ndarray, tokens: Sequence[str]) -> Any:
     """The units of a layer after every token.
 
     Args:
-        values: position × unit.
+        values: position by unit.
         tokens: after which they are.
     """
     place, unit = np.indices(values.shape).reshape(2, -1)
@@ -245,7 +257,10 @@ def path(frame: pd.DataFrame, axes: tuple[str, str]) -> Any:
         frame: place, token, first, second.
         axes: what they are called.
     """
-    x, y = marks.x_axis("first:Q", axes[0]), marks.y_axis("second:Q", axes[1], zero=False)
+    x, y = (
+        marks.x_axis("first:Q", axes[0]),
+        marks.y_axis("second:Q", axes[1], form=NUMBERS, zero=False),
+    )
     base = alt.Chart(frame).encode(x, y)
     late = alt.Color(
         "place:Q", legend=None, scale=alt.Scale(range=["~accent soft", "~accent"]), title="Place"

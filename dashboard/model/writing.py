@@ -4,7 +4,6 @@ from math import exp
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from dashboard.model import inside_words as words
@@ -15,7 +14,6 @@ from dashboard.words.sentences import say
 from seqcls.interpretability.wording import EMPTY, percent
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import RunModel
 
 BEAM = 5
@@ -35,17 +33,17 @@ def share(probability: float) -> str:
     return "<0.1%" if probability < 0.001 else percent(probability, 1)
 
 
-def written(model: "RunModel", letters: "Letters") -> Section:
-    """The input, the target and the output with its first wrong token, and each token's probability.
+def written(model: "RunModel", string: str) -> Section:
+    """An input, its target and its output, with the first wrong token, and how sure each is.
 
     Raises:
         ConfigError: the model writes no outputs.
         InvalidStringError: the string is no input of the task, or too long.
     """
-    states = model.states(letters)
+    states = model.states(string)
     tokens, answer = states.output or (), states.answer
     output = [x.token for x in tokens]
-    rows = {"Input": _tokens(model, model.text(letters))}
+    rows = {"Input": _tokens(model, string)}
     wrong, said = None, say("output_unknown")
     if answer.label is not None:
         rows["Target"] = [*_tokens(model, answer.label), "END"]
@@ -74,7 +72,7 @@ def _first_wrong(output: list[str], target: list[str]) -> tuple[int | None, str]
     return place, say("output_wrong", place=place + 1, given=given, right=right)
 
 
-def attention(model: "RunModel", letters: "Letters") -> Section | None:
+def attention(model: "RunModel", string: str) -> Section | None:
     """What each token that is written attends to; None of a model that attends to no tokens.
 
     Raises:
@@ -91,7 +89,8 @@ def attention(model: "RunModel", letters: "Letters") -> Section | None:
     kinds = attention_kinds(model)
     if not kinds and (has_decoder(model) or not has_attention(model)):
         return None
-    output, panels = [x.token for x in model.states(letters).output or ()], []
+    letters = model.letters(string)
+    output, panels = [x.token for x in model.states(string).output or ()], []
     for kind in kinds or (None,):
         patterns = attention_patterns(model, letters, kind=kind or "cross-attention")
         if max(len(patterns.tokens), len(output)) > 2 * DRAWN:
@@ -106,7 +105,7 @@ def attention(model: "RunModel", letters: "Letters") -> Section | None:
     return Section(words.WHILE, said, None, tuple(panels), words.ROWS)
 
 
-def outputs(model: "RunModel", letters: "Letters") -> Section:
+def outputs(model: "RunModel", string: str) -> Section:
     """The likeliest outputs that beam search finds, as a tree.
 
     Raises:
@@ -115,7 +114,7 @@ def outputs(model: "RunModel", letters: "Letters") -> Section:
     """
     from seqcls.interpretability.states_of_outputs import output_tree
 
-    tree = output_tree(model, letters, BEAM)
+    tree = output_tree(model, model.letters(string), BEAM)
     leaves = sorted(tree.leaves, key=lambda leaf: -leaf.log_probability)
     shares = [share(exp(leaf.log_probability)) for leaf in leaves]
     key = "likeliest" if len(leaves) > 1 else "one_output"
@@ -167,7 +166,8 @@ def _tree(tree: Any, places: range) -> Any:
     ]
     ends = [f"{_is(leaf)}, {share(exp(leaf.log_probability))}" for leaf in tree.leaves]
     shown = list(range(places.start, max(places.stop, places.start + token_marks.NARROW)))
-    x = alt.X("place:O", axis=None, scale=alt.Scale(domain=shown, paddingInner=0.1))
+    across = alt.Scale(domain=shown, paddingInner=0.1)
+    x = alt.X("place:O", axis=None, scale=across)
     rows = alt.Scale(domain=list(range(len(ends))), paddingInner=0.35)
     y = alt.Y("row:O", scale=rows, axis=token_marks.tokens_axis(ends, rows=True))
     base = alt.Chart(pd.DataFrame(cells)).encode(x, y)
@@ -182,7 +182,7 @@ def _tree(tree: Any, places: range) -> Any:
         base.mark_text(fontSize=12, color="~ink").encode(text="token:N"),
     ]
     if links:
-        at = alt.X("place:O", axis=None, scale=x.scale, bandPosition=-0.05)
+        at = alt.X("place:O", axis=None, scale=across, bandPosition=-0.05)
         down = alt.Chart(pd.DataFrame(links)).mark_rule(color="~muted")
         layers.append(down.encode(at, alt.Y("parent:O", scale=rows, axis=None), alt.Y2("row:O")))
     return alt.layer(*layers).properties(height=CELL * len(ends), width="container")

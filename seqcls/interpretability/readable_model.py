@@ -123,7 +123,7 @@ class Changing(Recorder):
 
     def within(self, name: str) -> "Changing":
         """A recorder of a part, whose names begin with the part's."""
-        return Changing(self._change, f"{self._prefix}{name}.")
+        return type(self)(self._change, f"{self._prefix}{name}.")
 
 
 def plain_network(model: TrainedModel) -> NetworkConfig:
