@@ -41,9 +41,8 @@ def figures_of_strings(model: "RunModel", strings: Sequence[str]) -> Iterator[Fi
 
 def _panels(model: "RunModel", string: str) -> Iterator[tuple[str, str, str, Panel]]:
     """The title of each figure, its part, how to read it, and its drawing."""
-    letters = model.letters(string)
     states = model.states(string)
-    read = len(letters) + len(states.output or ())
+    read = len(model.letters(string)) + len(states.output or ())
     if read + 1 > LONGEST_READ:
         raise InvalidStringError(
             f"{string[:60]!r} is read as {read + 1} tokens with its output: this model's figures "
@@ -53,13 +52,13 @@ def _panels(model: "RunModel", string: str) -> Iterator[tuple[str, str, str, Pan
     for panel in _of(string_states.stream_of(states)):
         yield "What each part adds to the logit", "", note, panel
     note = "Each prefix is classified as a separate string."
-    for panel in _of(string_states.running_of(model, letters, states)):
+    for panel in _of(string_states.running_of(model, string, states)):
         yield "Logit of every prefix", "", note, panel
     if states.output is None:
-        attention = string_states.attention_of(model, letters, states, every=True)
+        attention = string_states.attention_of(model, string, states, every=True)
         note = "What each token attends to: each row sums to 1."
     else:
-        attention = writing.attention(model, letters)
+        attention = writing.attention(model, string)
         note = "What each token that is written attends to: each row sums to 1."
     block = 0 if states.attention is None else states.attention.number_of(0)
     for panel in _of(attention):

@@ -178,13 +178,9 @@ class TrainedModel:
     def letters(self, string: Given) -> Letters:
         """The letters of a string in the usual notation, or of a list of its tokens.
 
-        Letters themselves, a tuple of their numbers, are given back as they are.
-
         Raises:
             InvalidStringError: it is not of this alphabet, or longer than `MAX_LENGTH`.
         """
-        if isinstance(string, tuple) and string and type(string[0]) is int:
-            return string
         text = self.tokenizer.notation(string)
         length = sum(count for _, count in self.tokenizer.pieces(text))
         if length > MAX_LENGTH:
@@ -262,6 +258,8 @@ class TrainedModel:
 
     def _numbers(self, string: Given) -> Sequence[int]:
         """The letters of text or of its tokens; numbers as they are given, whatever they are."""
+        if isinstance(string, tuple) and string and type(string[0]) is int:
+            return string
         given = unpack_array(string)
         if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
             return self.letters(given)
