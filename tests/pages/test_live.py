@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dashboard.live.route import MOST_TOKENS, look
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.types import Message, Scope
 
 from dashboard.live import route
-from dashboard.live.route import MOST_TOKENS, look
 from dashboard.server import visitors
 from dashboard.server.serving import OwnPages
 from seqcls.interpretability.states_by_strings import attention_patterns
