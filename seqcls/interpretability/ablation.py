@@ -19,10 +19,11 @@ from seqcls.errors import ConfigError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings
 from seqcls.interpretability import inside
 from seqcls.interpretability.domains import obstacle, sampled_strings
-from seqcls.interpretability.readable_model import from_separator, plain_model, plain_network
+from seqcls.interpretability.readable_model import plain_model, plain_network
 from seqcls.interpretability.rows import record
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import Table, percent
+from seqcls.kinds.transduction import separator_id
 from seqcls.models.forms import form
 from seqcls.models.parts import Part, PartKind
 from seqcls.results import Confusion
@@ -203,10 +204,11 @@ class Judge:
 
     def _judged(self, batch: inside.Batch, outputs: Tensor) -> Tensor:
         """What is judged of that which the head gives: of outputs each token, or every place."""
-        problem = self.model.problem
+        problem, judged = self.model.problem, batch.ids != PAD
         if problem.writes:
-            return outputs[from_separator(self.model, batch.ids)]
-        return outputs[batch.ids != PAD] if problem.at_places else outputs
+            separators = batch.ids == separator_id(problem.network)
+            judged = judged & (separators.cumsum(dim=1) > 0)
+        return outputs[judged] if problem.writes or problem.at_places else outputs
 
     @cached_property
     def _states(self) -> Mapping[Part, tuple[str, ...]]:

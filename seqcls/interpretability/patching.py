@@ -60,14 +60,13 @@ class Patched(NamedTuple):
     sites: tuple[Site, ...]
     logits: Float[np.ndarray, "site position"]
     """NaN where the site has no such place."""
-    answers: Bool[np.ndarray, "site position"]
-    """The answer with each patch: whether the logit is positive; of a log-probability, whether
-    every token of the target is the likeliest. The base's where the site has no such place."""
+    flips: Bool[np.ndarray, "site position"]
+    """Which patches give the source's answer, where the base's is another. An answer is whether
+    the logit is positive; of a log-probability, whether every token of the target is the likeliest.
+    """
     is_place: Bool[np.ndarray, "site position"]
     """Which places a site has: of two streams an encoder's are `CLS` and the input, a decoder's
     `SEP`."""
-    base_answer: bool
-    source_answer: bool
     number: str
     """What the logits are."""
 
@@ -82,12 +81,6 @@ class Patched(NamedTuple):
         return "log-probability" if self.of_output else self.number
 
     @property
-    def flips(self) -> Bool[np.ndarray, "site position"]:
-        """Which patches give the source's answer, where the base's is another."""
-        differ = self.base_answer != self.source_answer
-        return np.asarray((self.answers == self.source_answer) & differ)
-
-    @property
     def ranked(self) -> list[tuple[int, int]]:
         """Site and place of the patches that flip the answer, most of the way restored first.
 
@@ -96,20 +89,6 @@ class Patched(NamedTuple):
         restored = np.abs(self.restored)
         flipping = [(int(site), int(place)) for site, place in np.argwhere(self.flips)]
         return sorted(flipping, key=lambda place: (self.sites[place[0]].is_whole, -restored[place]))
-
-    def flip_rows(self) -> list[dict[str, Any]]:
-        """The states that turn the answer, ranked, as a table has them."""
-        return [
-            {
-                "state": self.sites[site].text,
-                "place": place,
-                "base token": self.base_tokens[place],
-                "source token": self.source_tokens[place],
-                self.unit: round(float(self.logits[site, place]), 4),
-                "restored": percent(self.restored[site, place], 0),
-            }
-            for site, place in self.ranked
-        ]
 
     def most_restoring_units(self, most: int) -> list[int]:
         """The sites of so many units at most, those that restore most at any place, in order."""
@@ -153,14 +132,24 @@ class Patches(NamedTuple):
         """Both answers, and the states that flip the prediction."""
         yield f"base: {self.base.text}"
         yield f"source: {self.source.text}"
-        if not (flips := self.patched.flip_rows()):
+        patched, ranked = self.patched, self.patched.ranked
+        if not ranked:
             yield "no single state, patched in, flips the prediction"
             return
-        number, unit = self.patched.number, self.patched.unit
-        more = f"; the first {STATES_LISTED} of {len(flips)}" if len(flips) > STATES_LISTED else ""
-        what = "" if number == unit else f": {number}"
-        title = f"states that flip the prediction when patched{more}{what}"
-        yield Table(title, flips[:STATES_LISTED])
+        rows = [
+            {
+                "state": patched.sites[site].text,
+                "place": place,
+                "base token": patched.base_tokens[place],
+                "source token": patched.source_tokens[place],
+                patched.unit: round(float(patched.logits[site, place]), 4),
+                "restored": percent(patched.restored[site, place], 0),
+            }
+            for site, place in ranked[:STATES_LISTED]
+        ]
+        more = f"; the first {len(rows)} of {len(ranked)}" if len(ranked) > len(rows) else ""
+        what = "" if patched.number == patched.unit else f": {patched.number}"
+        yield Table(f"states that flip the prediction when patched{more}{what}", rows)
 
 
 class _Measure(NamedTuple):
@@ -208,8 +197,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         for letters in (base, source)
     )
     shape = len(sites), len(base_tokens)
-    logits, answers = np.full(shape, np.nan), np.full(shape, base_answer)
-    is_place = np.zeros(shape, dtype=bool)
+    logits, is_place, flips = np.full(shape, np.nan), *np.zeros((2, *shape), dtype=bool)
     for row, (site, names) in enumerate(sites.items()):
         stream = _stream(plain, bases[0].ids, names[0])
         is_place[row, stream] = True
@@ -223,7 +211,8 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
                 if len(places)
             ]
             outputs.append(torch.cat(parts) if parts else inside.run(model, batch)[:0])
-        logits[row, stream], answers[row, stream] = measure.measure(outputs)
+        logits[row, stream], answers = measure.measure(outputs)
+        flips[row, stream] = (answers == source_answer) & (source_answer != base_answer)
     return Patched(
         base_tokens,
         source_tokens,
@@ -231,10 +220,8 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         float(source_logit),
         tuple(sites),
         logits,
-        answers,
+        flips,
         is_place,
-        bool(base_answer),
-        bool(source_answer),
         measure.number,
     )
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability import inside
 from seqcls.interpretability.readable_model import (
@@ -42,22 +41,17 @@ class Patterns(NamedTuple):
 
     tokens: tuple[str, ...]
     """Those attended to, as the model reads them, its own token included."""
+    rows: tuple[str, ...]
+    """The tokens that attend: others where output and input are read apart."""
     weights: Float[np.ndarray, "block head attending position"]
     """Row: the token that attends; column: what it attends to. Rows sum to 1, or to 0 where there
     is nothing to attend to."""
-    apart: tuple[str, ...] | None = None
-    """The tokens that attend, where they are read apart from those attended to."""
-    blocks: tuple[int, ...] = ()
-    """The number of each block, where others do not attend."""
+    blocks: tuple[int, ...]
+    """The number of each block; others may not attend."""
 
     def number_of(self, block: int) -> int:
         """What a block is called."""
-        return self.blocks[block] if self.blocks else block
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """The tokens that attend."""
-        return self.tokens if self.apart is None else self.apart
+        return self.blocks[block]
 
 
 class Prefixes(NamedTuple):
@@ -94,14 +88,8 @@ class Units(NamedTuple):
     states: Float[np.ndarray, "layer position hidden"]
     gates: dict[str, Float[np.ndarray, "layer position _"]]
     """By name; an LSTM's `cell` among them. None for a plain network."""
-    numbers: tuple[int, ...] = ()
-    """What each layer is called, where others have no units."""
-
-    @property
-    def layers(self) -> dict[str, int]:
-        """The layers' places by what they are called."""
-        numbers = self.numbers or tuple(range(len(self.states)))
-        return {str(number): layer for layer, number in enumerate(numbers)}
+    layers: dict[str, int]
+    """The layers' places by what they are called; others may have no units."""
 
     def table(self) -> Table:
         """A row a token: the last layer's units after it."""
@@ -250,11 +238,12 @@ def attention_patterns(
     kept = _states(model, letters, output, blocks)
     weights = np.stack([kept[block] for block in blocks])
     tokens = tuple(token_names(model, letters, output))
+    numbers = blocks_of(config.layers, True) or tuple(range(len(blocks)))
     if not in_two:
-        return Patterns(tokens, weights, blocks=blocks_of(config.layers, True))
+        return Patterns(tokens, tokens, weights, numbers)
     start = len(letters) + 1
     read = tokens[:start] if kind == "cross-attention" else tokens[start:]
-    return Patterns(read, weights, tokens[start:])
+    return Patterns(read, tokens[start:], weights, numbers)
 
 
 def picture_attention(
@@ -322,32 +311,27 @@ def recurrent_units(
         ConfigError: the model is not recurrent.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
-    tokens = tuple(token_names(model, letters, output))
-    if names := plain_model(model).decoder_states():
-        kept = _states(model, letters, output, names)
-        return Units(tokens[len(letters) + 1 :], np.stack([kept[x] for x in names]), {})
-    layers = plain_model(model).units()
-    if not layers:
-        if reason := units_obstacle(model.config):
-            raise ConfigError(reason)
+    plain, config = plain_model(model), model.config
+    start, layers = 0, plain.units()
+    if names := plain.decoder_states():
+        start, layers = len(letters) + 1, tuple({"state": name} for name in names)
+    if not layers and len({*config.layers} - {"a"}) > 1:
         raise ConfigError(
-            f"architecture={model.config.architecture!r} is not recurrent; look at its attention "
-            "and at what its parts add to the logit instead"
+            f"layers={config.layers!r}: its blocks keep memories of several kinds, which cannot "
+            "stand side by side; take its parts away, or carry their states over from another "
+            "string, instead"
+        )
+    if not layers:
+        raise ConfigError(
+            f"architecture={config.architecture!r} is not recurrent; look at its attention and at "
+            "what its parts add to the logit instead"
         )
     kept = _states(model, letters, output, [x for layer in layers for x in layer.values()])
-    by_name = {x: np.stack([kept[layer[x]] for layer in layers]) for x in layers[0]}
-    return Units(tokens, by_name.pop("state"), by_name, blocks_of(model.config.layers, False))
-
-
-def units_obstacle(config: RunConfig) -> str | None:
-    """Why the memories of blocks of several kinds have no states; None where they have, or where
-    there is none.
-    """
-    if len({*config.layers} - {"a"}) < 2:
-        return None
-    return (
-        f"layers={config.layers!r}: its blocks keep memories of several kinds, which cannot stand "
-        "side by side; take its parts away, or carry their states over from another string, instead"
+    gates = {x: np.stack([kept[layer[x]] for layer in layers]) for x in layers[0]}
+    numbers = blocks_of(config.layers, False) or range(len(layers))
+    by_name = {str(number): layer for layer, number in enumerate(numbers)}
+    return Units(
+        tuple(token_names(model, letters, output)[start:]), gates.pop("state"), gates, by_name
     )
 
 
