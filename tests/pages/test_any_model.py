@@ -8,7 +8,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from seqcls.engines.member import draw_initial
-from seqcls.interpretability.family import OutputFamily
 from seqcls.interpretability.states_by_strings import attention_kinds, attention_patterns
 from seqcls.questions import RunModel
 from sweeps import api
@@ -208,8 +207,8 @@ def test_families_and_all_inputs_of_what_writes(
     app = model(monkeypatch, inside, WRITING_LSTM, "Breaking point", string=STRING)
     assert app.text_input[0].value == "a{n}"
     told = api.family(open_reader(str(inside)), WRITING_LSTM, "a{n}")
-    assert isinstance(told, OutputFamily)
-    assert len(shown(app).tables[0]) == len(told.outputs)
+    assert told.of_outputs
+    assert len(shown(app).tables[0]) == len(told.members)
     app.text_input[0].set_value("a{m}b{n}")
     assert len(shown(rerun(app)).charts) == 1
     app.text_input[0].set_value("xyz{n}")
