@@ -54,7 +54,7 @@ def test_figures_show_the_states_of_the_model() -> None:
         embedded[["x", "y"]], model.weights["embedding.weight"][[0, 2, 3, 4]]
     )
     found = rows(of, 13, column="logit").set_index("name").loc[list(STRINGS)]
-    np.testing.assert_allclose(found["logit"], model.logits(STRINGS))
+    np.testing.assert_allclose(found["logit"], model.logits(STRINGS), rtol=1e-5)
     for string in STRINGS:
         # Token by token, each as often as it occurs.
         own = states(model, read(model, [model.letters(string)]))
@@ -76,10 +76,8 @@ def test_figures_show_the_states_of_the_model() -> None:
 
 def test_the_axes_stand_still_from_epoch_to_epoch() -> None:
     def limits(figure: Figure) -> list[Any]:
-        layers = figure.spec["layer"]
-        return [
-            x["encoding"]["x"]["scale"]["domain"] for x in layers if "scale" in x["encoding"]["x"]
-        ]
+        shared = [layer["encoding"].get("x", {}) for layer in figure.spec["layer"]]
+        return [x["scale"]["domain"] for x in shared if "scale" in x]
 
     first, kept = epochs(GOOD, 0), epochs(GOOD)
     for number in (2, 9, 13):
@@ -95,11 +93,8 @@ def test_the_steps_of_the_stream_sum_to_the_logit() -> None:
     ):
         assert own["change"].iloc[:-1].sum() == pytest.approx(logit)
         assert own["end"].iloc[-1] == pytest.approx(logit)
-    parts = dict(zip(steps["step"], steps["change"], strict=False))
-    answered = {x.text: x.adds for x in of.model.states(STRINGS[-1]).steps or ()}
-    last = steps[steps["string"] == STRINGS[-1]].set_index("step")["change"]
-    assert {name: last[name] for name in answered} == pytest.approx(answered)
-    assert len(parts) == len(answered) + 1
+    attributed = [step.adds for step in of.model.states(STRINGS[-1]).steps or ()]
+    assert own["change"].iloc[:-1].tolist() == pytest.approx(attributed)
 
 
 def test_the_initial_weights_are_epoch_0() -> None:
@@ -121,6 +116,6 @@ def test_each_group_of_figures_is_drawn(group: str, monkeypatch: pytest.MonkeyPa
     link = {"run": "5", "view": "Inside", "part": "Figures", "figures_of": group, "epoch": "1"}
     app = open_app(monkeypatch, ROOT / "runs.db", "model", string="ab{100}c{55}", **link)
     page = shown(app)
-    numbers = {int(x.value.partition(".")[0]) for x in app.header if x.value[:1].isdigit()}
+    numbers = {int(x.value.partition("\\")[0]) for x in app.header if x.value[:1].isdigit()}
     assert numbers == set(GROUPS[group]) - {4, 11}, "it has no norms"
     assert not page.errors

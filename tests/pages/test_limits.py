@@ -44,7 +44,8 @@ def test_a_family_has_its_flip_and_its_errors(model: RunModel) -> None:
     frame = rows(found, "score")
     assert (frame["verdict"].eq("wrong") == frame["n"].ge(66)).all()
     tried = [f"ab{{{n}}}" for n in frame["n"].iloc[[0, 20, -1]]]
-    np.testing.assert_allclose(frame["score"].iloc[[0, 20, -1]], model.logits(tried))
+    answers = model.predict(tried)["logit"]
+    np.testing.assert_allclose(frame["score"].iloc[[0, 20, -1]], answers, rtol=1e-5)
     assert found.legend == ("right", "wrong")
 
 
@@ -55,7 +56,7 @@ def test_a_map_has_a_cell_for_each_pair_of_counts(model: RunModel) -> None:
     assert len(cells) == len(grid) ** 2
     cell = cells[(cells["m"] == 1) & (cells["n"] == grid[-1])].iloc[0]
     assert cell["verdict"] == "wrong"
-    assert cell["score"] == pytest.approx(model.logits([f"ab{{{grid[-1]}}}"])[0])
+    assert cell["score"] == pytest.approx(model.predict([f"ab{{{grid[-1]}}}"])["logit"][0])
     assert (cells["x"] < cells["m"]).all()
     assert (cells["m"] < cells["x2"]).all()
     assert len(changes)
@@ -66,7 +67,8 @@ def test_a_map_has_a_cell_for_each_pair_of_counts(model: RunModel) -> None:
 def test_every_error_is_in_one_cell_and_in_one_bar(model: RunModel) -> None:
     found = limits_sections.every_multiset(model)
     every = multisets_of(model.problem, model.problem.longest_tested)
-    logits = model.logits([model.tokenizer.text_of_counts(x) for x in every[:2000].tolist()])
+    texts = [model.tokenizer.text_of_counts(x) for x in every[:2000].tolist()]
+    logits = np.array(model.predict(texts)["logit"])
     wrong = (logits > 0) != model.problem.count_task.labels_of_counts(every[:2000])
     lengths = rows(found, "length", 1)
     whole = every[:2000].sum(axis=1)
@@ -107,7 +109,7 @@ def test_outputs_of_a_family_are_colored_by_what_is_wrong_of_them(inside: Path) 
 def test_the_tab_shows_limits_from_its_link(monkeypatch: pytest.MonkeyPatch) -> None:
     link = {"run": "5", "view": "Limits", "string": "ab{100}c{55}"}
     page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link))
-    assert "Of ab{n} the first wrong string that was tried has n = 66." in page.said
+    assert "the first wrong string that was tried has n = 66." in page.said
     assert "It is wrong on 11,426 of all 1,373,700 multisets of up to 200 letters" in page.said
     assert "Proved for strings of every length" in page.said
     page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link, family="a{m}b{n}"))
