@@ -35,7 +35,7 @@ def circuits(model: "RunModel") -> tuple[Section, ...]:
     )
     return (
         Section(words.LOOKS, (), None, looks, words.SCORES, ("up", "down")),
-        Section(words.WRITES, (), None, writes, words.DIRECT, ("up", "down")),
+        Section(words.WRITES, (), None, writes, words.DIRECT),
     )
 
 

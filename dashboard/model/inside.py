@@ -16,9 +16,6 @@ from seqcls.questions import RunModel
 
 ALL_HEADS = "mean of all"
 
-KINDS = {"heads and feed-forwards": (), "heads": ("head",), "units": ("unit",)}
-"""Parts that may be removed; of a network that has no others, units in any case."""
-
 REMOVED = {"each alone": False, "one after another": True}
 
 
@@ -40,9 +37,19 @@ def _parts(opened: Opened) -> Mapping[str, Callable[[Opened], None]]:
     return parts
 
 
-def _choose(label: str, options: Sequence[str], key: str, *, hidden: bool = False) -> str:
-    """A choice that the link names, the first at first; without a box where there is but one."""
-    first = options[0]
+def _choose(
+    label: str, options: Sequence[str], key: str, *, first: str = "", hidden: bool = False
+) -> str:
+    """A choice that the link names; without a box where there is but one.
+
+    Args:
+        label: above it.
+        options: to choose from.
+        key: the parameter of the link.
+        first: what is chosen at first; the first option if none is named.
+        hidden: leaves the label out.
+    """
+    first = first or options[0]
     if len(options) < 2:
         return first
     # A link may name what another model has.
@@ -55,6 +62,7 @@ def _choose(label: str, options: Sequence[str], key: str, *, hidden: bool = Fals
         required=True,
         key=key,
         bind="query-params",
+        format_func=lambda option: option.replace("_", " "),
         label_visibility="collapsed" if hidden else "visible",
     )
     return chosen or first
@@ -100,10 +108,9 @@ def _show_along(opened: Opened, string: str) -> None:
         return
     gates = dict.fromkeys(["state", *(gate for each in units for gate in each.gates)])
     state = _choose("Of the units", [*gates], "state")
-    # The last layer, of which the answer is made, first.
-    layers = dict.fromkeys(name for each in units for name in reversed(each.layers))
-    layer = _choose("Layer", [*layers], "layer")
-    held = [string_states.units_of(each, state, layer) for each in states]
+    layers = [*dict.fromkeys(name for each in units for name in each.layers)]
+    layer = _choose("Layer", layers, "layer", first=layers[-1])
+    held = [string_states.units_of(x, each, state, layer) for x, _, each in read]
     _draw(opened, f"units {state} {layer}", held)
 
 
@@ -127,12 +134,13 @@ def _patching(opened: Opened) -> None:
 
 
 def _ablation(opened: Opened) -> None:
+    models = _models(opened)
+    kinds_of = ablation.kinds_of(opened.ask(ablation.ablate, (), "zero", False))
     with st.container(horizontal=True, gap="large"):
         order = _choose("Remove parts", tuple(REMOVED), "remove")
         how = _choose("A removed part adds", tuple(ablation.METHODS), "way")
-        kinds = _choose("Parts", tuple(KINDS), "kinds")
-    asked = KINDS[kinds], ablation.METHODS[how], REMOVED[order]
-    models = _models(opened)
+        kinds = _choose("Parts", tuple(kinds_of), "kinds")
+    asked = kinds_of[kinds], ablation.METHODS[how], REMOVED[order]
     found = [each.ask(ablation.ablate, *asked) for each in models]
     name = f"ablation {asked}"
     pairs = list(zip(models, found, strict=True))
@@ -146,11 +154,11 @@ def _ablation(opened: Opened) -> None:
 
 def _writing(opened: Opened) -> None:
     _ask(opened, writing.written, across=1)
-    heads = opened.ask(pictures.heads)
-    if heads is None:
+    if pictures.page_of(opened.problem.task) is None:
         _ask(opened, writing.attention)
     else:
-        head = _choose("Head", (ALL_HEADS, *heads), "head")
+        heads = pictures.heads_of(opened.ask(pictures.weights_over, opened.string))
+        head = _choose("Head", (ALL_HEADS, *heads), "head") if len(heads) > 1 else ALL_HEADS
         _ask(opened, pictures.seen, head, across=4)
     _ask(opened, writing.outputs, across=1)
 

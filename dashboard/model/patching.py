@@ -41,8 +41,8 @@ def patching(model: "RunModel", string: str, source: str = "") -> Section:
     numbers = {"turns": int(patched.flips.sum()), "states": int(patched.is_place.sum())}
     says = [
         say("turns", **numbers, source=other.name, base=base.name),
-        say("side", side="This string", text=base.text),
-        say("side", side="The other", text=other.text),
+        say("side", side="This string", string=base.name, verdict=base.verdict),
+        say("side", side="The other", string=other.name, verdict=other.verdict),
     ]
     if cells["restored"].notna().any():
         most = cells.loc[cells["restored"].abs().idxmax()]

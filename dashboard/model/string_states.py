@@ -19,6 +19,9 @@ from seqcls.interpretability.wording import EMPTY
 if TYPE_CHECKING:
     from seqcls.questions import ModelStates, RunModel
 
+LEAST = 0.005
+"""Weights from which on a number stands above the bar."""
+
 DRAWN = 64
 """Tokens up to which maps of attention and units are drawn."""
 
@@ -52,7 +55,7 @@ def running_of(model: "RunModel", string: str, states: "ModelStates") -> Section
     said = [say(key, tokens=wrong)] if "not known" not in right or wrong is not None else []
     if prefixes.answers:
         rows = {"String": names, "Target": prefixes.labels, "Output": prefixes.answers}
-        panels.append(words.aligned(rows, wrong))
+        panels.append(Panel.of(token_marks.aligned(rows, wrong)))
     caption = words.RUNNING_MARGIN if number == "Margin" else words.RUNNING
     legend = tuple(x for x in ("right", "wrong", "not known") if x in right)
     return Section(words.WHERE, tuple(said), None, tuple(panels), caption, legend)
@@ -151,8 +154,11 @@ def heads(patterns: Any) -> Iterator[tuple[str, np.ndarray]]:
     blocks, heads = patterns.weights.shape[:2]
     for block in range(blocks):
         for head in range(heads):
-            name = f"block {patterns.number_of(block)}, head {head}"
-            yield name if blocks > 1 else f"head {head}", patterns.weights[block, head]
+            number = patterns.number_of(block)
+            yield (
+                f"Block {number}, head {head}" if blocks > 1 else f"Head {head}",
+                patterns.weights[block, head],
+            )
 
 
 def _rows_read(patterns: Any, model: "RunModel", string: str) -> list[int]:
@@ -167,16 +173,19 @@ def _rows_read(patterns: Any, model: "RunModel", string: str) -> list[int]:
 
 def _bars(weights: np.ndarray, names: list[str], title: str) -> Panel:
     frame = pd.DataFrame({"place": range(len(names)), "token": names, "weight": weights})
-    frame["label"] = frame["weight"].map("{:.0%}".format)
+    frame["label"] = [f"{x:.0%}" if x >= LEAST else "" for x in weights]
     label = "label" if len(names) <= 12 else ""
     return Panel.of(token_marks.weights(frame, names, label), title)
 
 
-def units_of(states: "ModelStates", state: str = "", layer: str = "") -> Section | None:
+def units_of(
+    model: "RunModel", states: "ModelStates", state: str = "", layer: str = ""
+) -> Section | None:
     """The units of a recurrent layer after every token; None of a model that has none.
 
     Args:
-        states: of the string.
+        model: the model.
+        states: of a string.
         state: `state`, or one of the gates; the state where it has no such gate.
         layer: as the network calls it; the last where it has no such layer.
     """
@@ -187,11 +196,16 @@ def units_of(states: "ModelStates", state: str = "", layer: str = "") -> Section
     values = (units.states if gate is None else gate)[number]
     if len(units.tokens) > DRAWN + 2:
         return Section(words.UNITS, (say("too_long", drawn=DRAWN),))
-    panels = [Panel.of(token_marks.units(values, units.tokens), "Units")]
+    note = say("strongest", reach=float(np.abs(values).max(initial=0)))
+    panels = [Panel.of(token_marks.units(values, units.tokens), "Units", note)]
     if gate is None:
         panels.append(_path(values, units.tokens))
-    named = (state.replace("_", " ") if gate is not None else "state", [*units.layers][number])
-    said = say("units", state=named[0], layer=named[1], units=values.shape[1])
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.interpretability.states_by_strings import layer_word
+
+    named = "state" if gate is None else state.replace("_", " ")
+    where = f"{layer_word(model)} {[*units.layers][number]}"
+    said = say("units", state=named, layer=where, units=values.shape[1])
     return Section(words.UNITS, (said,), None, tuple(panels), words.UNIT_MAP, ("up", "down"))
 
 
@@ -202,6 +216,7 @@ def _path(states: np.ndarray, tokens: tuple[str, ...]) -> Panel:
 
     found = principal_path(states)
     frame = pd.DataFrame({"place": range(len(tokens)), "token": tokens})
-    frame["first"], frame["second"] = found.points.T
+    # Of states along one line the second component is rounding alone.
+    frame["first"], frame["second"] = found.points.round(9).T
     axes = (f"First component ({found.shares[0]:.0%})", f"Second ({found.shares[1]:.0%})")
     return Panel.of(token_marks.path(frame, axes), "Path of the state")

@@ -100,7 +100,7 @@ def attention(model: "RunModel", string: str) -> Section | None:
         for name, weights in heads(patterns):
             matrix = weights[start : start + len(output)]
             drawn = token_marks.attention(matrix, output, patterns.tokens, "Writes")
-            panels.append(Panel.of(drawn, f"{kind}, {name}" if kind else name))
+            panels.append(Panel.of(drawn, f"{name}, {kind}" if kind else name))
     said = () if panels else (say("no_heads"),)
     return Section(words.WHILE, said, None, tuple(panels), words.ROWS)
 
@@ -169,7 +169,8 @@ def _tree(tree: Any, places: range) -> Any:
     across = alt.Scale(domain=shown, paddingInner=0.1)
     x = alt.X("place:O", axis=None, scale=across)
     rows = alt.Scale(domain=list(range(len(ends))), paddingInner=0.35)
-    y = alt.Y("row:O", scale=rows, axis=token_marks.tokens_axis(ends, rows=True))
+    axis = token_marks.tokens_axis(ends, rows=True)
+    y = alt.Y("row:O", scale=rows, axis=axis)
     base = alt.Chart(pd.DataFrame(cells)).encode(x, y)
     tooltip = [
         alt.Tooltip("token:N", title="Token"),
@@ -184,5 +185,5 @@ def _tree(tree: Any, places: range) -> Any:
     if links:
         at = alt.X("place:O", axis=None, scale=across, bandPosition=-0.05)
         down = alt.Chart(pd.DataFrame(links)).mark_rule(color="~muted")
-        layers.append(down.encode(at, alt.Y("parent:O", scale=rows, axis=None), alt.Y2("row:O")))
+        layers.append(down.encode(at, alt.Y("parent:O", scale=rows, axis=axis), alt.Y2("row:O")))
     return alt.layer(*layers).properties(height=CELL * len(ends), width="container")
