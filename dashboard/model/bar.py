@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data, page
+from dashboard import data, filters, page
 from dashboard.model.opened import Opened
 from dashboard.words.languages import first_strings
 from dashboard.words.sentences import add_sentences, say
@@ -13,6 +13,7 @@ from seqcls.errors import ConfigError, InvalidStringError, SeqclsError
 from seqcls.interpretability.wording import sign
 from seqcls.questions import RunModel
 from sweeps.api import find_run, predict
+from sweeps.api.trials import judging
 
 OFFERED = 200
 """Wrong test strings that the box offers, the shortest first; any other can be typed."""
@@ -43,7 +44,9 @@ def choose(run: int) -> Opened:
     Raises:
         SeqclsError: the run has no results.
     """
-    opened = Opened(run, judged=data_of_thresholds())
+    opened = Opened(run, judged=judging(filters.of_every_task()))
+    # Refuses a run that is not finished, before anything is drawn.
+    assert opened.row
     left, middle, right = st.columns([5, 4, 3])
     with left:
         string = _choose_string(opened)
@@ -54,13 +57,6 @@ def choose(run: int) -> Opened:
     with right:
         second = _choose_second(string)
     return Opened(run, epoch, string, second, opened.judged)
-
-
-def data_of_thresholds() -> Any:
-    """From which accuracies on a model has learned and fails, as the sidebar has them."""
-    from dashboard import links
-
-    return links.thresholds()
 
 
 def _from_link(name: str, otherwise: Any) -> Any:

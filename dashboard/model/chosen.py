@@ -50,6 +50,9 @@ def choose_run() -> int | None:
         return None
     else:
         run = worst_of(models)
+    if linked is None:
+        # What is worst may change, and a link stays.
+        st.query_params["run"] = str(run)
     if run not in set(models["run_id"]):
         models = pd.concat([data.model(run), models], ignore_index=True)
     with st.sidebar:
@@ -70,7 +73,7 @@ def _choose_another(run: int, models: pd.DataFrame) -> None:
         return
     tasks = models["config_id"].map(data.languages())
     names = task_names(tasks.unique())
-    task = _select("Task of the model", [*names], tasks[run], names.__getitem__)
+    task = _select("Task", [*names], tasks[run], names.__getitem__)
     alike = models[tasks == task]
     own = int(models.at[run, "config_id"])
     # The row of the run may stand first: it decides which are offered, not their order.

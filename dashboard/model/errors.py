@@ -15,7 +15,13 @@ _two_models = data.cached(models.two_models)
 def show(opened: Opened) -> None:
     """Draws the tab."""
     run = opened.run
-    page.render(_counts(run), f"errors {run}", across=2)
+    counts = _counts(run)
+    page.say(counts.says)
+    assert counts.table is not None
+    page.table(counts.table, f"counts {run}", shown=counts.shown)
+    if counts.panels:
+        page.say_legend(counts)
+        page.draw(counts, f"errors {run}", across=2)
     if (found := _strings(run)) is not None:
         string = page.render(found, f"wrong strings {run}")
         if string is not None and string != opened.display(opened.string):

@@ -138,6 +138,9 @@ def _errors_by_length(scores: pd.DataFrame, trained: range | None) -> Any:
     ]
     frame = pd.concat(parts).reset_index()
     frame = frame[frame["of"] > 0].assign(share=frame["strings"] / frame["of"].clip(lower=1))
+    # One kind stands on the other.
+    frame["high"] = frame.groupby("first")["share"].cumsum()
+    frame["low"] = frame["high"] - frame["share"]
     frame["start"], frame["end"] = frame["first"] - 0.45, frame["first"] + width - 0.55
     frame["lengths"] = [f"{x}" if width == 1 else f"{x} to {x + width - 1}" for x in frame["first"]]
     bars = (
@@ -146,7 +149,8 @@ def _errors_by_length(scores: pd.DataFrame, trained: range | None) -> Any:
         .encode(
             marks.x_axis("start:Q", "Length", domainMin=0),
             alt.X2("end:Q"),
-            marks.y_axis("share:Q", "Wrong", form="%"),
+            marks.y_axis("low:Q", "Wrong", form="%", domainMin=0),
+            alt.Y2("high:Q"),
             marks.color("kind", KINDS),
             tooltip=[
                 alt.Tooltip("kind:N", title="Error"),
@@ -269,9 +273,10 @@ def strings(store: Store, run_id: int) -> Section | None:
         string=lambda of: of["string"].replace("", "the empty string"),
         model_logit=some["logit"],
     )
-    columns = ["string", "target", "output", "kind", "first_wrong", "drawn", "length"]
+    table = table.rename(columns={"output": "model_output"})
+    columns = ["string", "target", "model_output", "kind", "first_wrong", "drawn", "length"]
     shown = [name for name in [*columns, "model_logit", "occurrences"] if name in table]
-    if "output" not in table and kind is not None and not kind.cells:
+    if "model_output" not in table and kind is not None and not kind.cells:
         shown.remove("kind")
     shown = [name for name in shown if table[name].notna().any()]
     words = words_of(config)

@@ -16,13 +16,13 @@ from seqcls.interpretability.trained_model import Letters
 from seqcls.problem import Problem, resolve
 from seqcls.questions import RunModel
 from sweeps.api import names_of, run_config
-from sweeps.api.reading import Selection, stored_epochs, why_no_weights
+from sweeps.api.reading import Selection, check_done, run_status, stored_epochs, why_no_weights
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 _names, _config = data.cached(names_of), data.cached(run_config)
-_epochs = data.cached(stored_epochs)
+_epochs, _status = data.cached(stored_epochs), data.cached(run_status)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +59,9 @@ class Opened:
         Raises:
             UnknownRunError: it is not finished.
         """
+        status = _status(self.run)
+        check_done(self.run, status.state, status.error, "has no model to look into")
         rows = data.model(self.run, self.judged)
-        if rows.empty:
-            raise UnknownRunError(f"run {self.run} is not finished; Sweeps says how far it is")
         # As objects: in a row of numbers of one type a large seed would be rounded.
         return {str(name): value for name, value in rows.astype(object).iloc[0].items()}
 
@@ -81,10 +81,16 @@ class Opened:
         """Its name, with the epoch where it is not the kept one."""
         return self.name if self.at_epoch is None else f"{self.name}, epoch {self.epoch}"
 
-    @property
+    @cached_property
     def lacks_weights(self) -> str | None:
         """Why nothing can be asked of the model itself; None where it can."""
-        return why_no_weights(self.config)
+        if (reason := why_no_weights(self.config)) is not None:
+            return reason
+        try:
+            _epochs(self.run)
+        except UnknownRunError as error:
+            return str(error)
+        return None
 
     @cached_property
     def epochs(self) -> tuple[int, ...]:
@@ -112,8 +118,8 @@ class Opened:
         Raises:
             UnknownRunError: its weights are not stored.
         """
-        make = lambda: data.trained_model(self.run, self.at_epoch)  # noqa: E731
-        model: RunModel = MODELS.answer(("model", *self._key), make)
+        key = ("model", *self._key)
+        model: RunModel = MODELS.answer(key, lambda: data.trained_model(self.run, self.at_epoch))
         return model
 
     @property

@@ -42,12 +42,7 @@ FORMER = {
 
 def show() -> None:
     """Draws the page."""
-    try:
-        run = choose_run()
-    except UnknownRunError as error:
-        st.error("This run has no model to show.")
-        st.code(error_text(error), language=None, wrap_lines=True)
-        return
+    run = choose_run()
     if run is None:
         st.info(filters.why_empty())
         return
@@ -58,6 +53,15 @@ def show() -> None:
         _show_head(opened)
     bar.show_answers(opened)
     _show_tabs(opened)
+
+
+def _say_missing(error: SeqclsError) -> None:
+    """Says why there is no model to look into."""
+    if isinstance(error, UnknownRunError):
+        st.error("This run has no model to show.")
+        st.code(error_text(error), language=None, wrap_lines=True)
+    else:
+        data.say(error)
 
 
 def follow_former() -> None:
@@ -87,8 +91,7 @@ def _show_tabs(opened: Opened) -> None:
     names = WITHOUT_WEIGHTS if opened.lacks_weights else tuple(TABS)
     if opened.lacks_weights:
         st.info(
-            f"Tabs that look inside this model are left out, since "
-            f"{page.plain(opened.lacks_weights)}.",
+            f"Tabs that look inside this model are left out: {page.plain(opened.lacks_weights)}.",
             icon=":material/info:",
         )
     first = "Why" if opened.fails and "Why" in names else "Errors"
@@ -110,4 +113,5 @@ def _show_tab(show_it: Callable[[Opened], None], opened: Opened) -> None:
         st.info(page.plain(error_text(error)), icon=":material/info:")
 
 
-show()
+with data.explaining(_say_missing):
+    show()

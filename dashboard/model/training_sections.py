@@ -62,14 +62,13 @@ def _rounding(store: Store, run_id: int) -> list[str]:
 
 
 def _losses(frame: pd.DataFrame, kept: int | None) -> Any:
-    """A line a part, labeled at its end; the kept epoch as a rule.
+    """A line a part, and the kept epoch as a rule.
 
     Args:
         frame: epoch, part, loss.
     """
-    names = list(dict.fromkeys(frame["part"]))
-    colors = ["~accent", "~wrong"][: len(names)]
-    color = alt.Color("part:N", legend=None, scale=alt.Scale(domain=names, range=colors))
+    parts = alt.Scale(domain=["training", "validation"], range=["~muted", "~accent"])
+    color = alt.Color("part:N", title=None, legend=alt.Legend(orient="top"), scale=parts)
     base = alt.Chart(frame).encode(
         marks.x_axis("epoch:Q", "Epoch"),
         marks.y_axis("loss:Q", "Loss", zero=True),
@@ -80,17 +79,10 @@ def _losses(frame: pd.DataFrame, kept: int | None) -> Any:
             alt.Tooltip("loss:Q", title="Loss per string", format=".4~g"),
         ],
     )
-    last = frame.sort_values("epoch").groupby("part").tail(1)
-    name = {"align": "left", "dx": 6, "fontSize": 12}
-    layers = [
-        base.mark_line(),
-        base.mark_point(filled=True, size=30, opacity=1),
-        base.mark_text(**name).encode(text="part:N").properties(data=last),
-    ]
+    layers = [base.mark_line(), base.mark_point(filled=True, size=30, opacity=1)]
     if kept is not None:
         rule = alt.Chart(pd.DataFrame([{"epoch": kept}])).mark_rule(
             color="~muted", strokeDash=[4, 4]
         )
         layers.insert(0, rule.encode(alt.X("epoch:Q")))
-    padding = {"right": 70, "left": 5, "top": 5, "bottom": 5}
-    return alt.layer(*layers).properties(height=240, padding=padding)
+    return alt.layer(*layers).properties(height=240)

@@ -1,5 +1,7 @@
 """What page Model calls things: columns of its tables, and its sentences."""
 
+from collections.abc import Sequence
+
 from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences
 
@@ -29,6 +31,8 @@ COLUMNS = add_columns(
         "beyond": Column("Other lengths", "percent", width=120),
         "whole": Column("All test strings", "percent", width=120),
         "target": Column("Target", "string", "What is right.", 200),
+        "model_output": Column("Output", "string", "What the model writes.", 200),
+        "kind": Column("Error", width=130),
         "first_wrong": Column(
             "Right before", "whole", "Tokens that are right before the first wrong one.", 100
         ),
@@ -74,5 +78,84 @@ add_sentences(
         "no_better": "It is no better than {reader}: {accuracy:.2%} against {reached:.2%} of the "
         "test strings.",
         "shortest_listed": "The {listed:,} shortest of {wrong:,}.",
+    }
+)
+
+NAMED = 2
+"""Pairs of a head and its tokens that a sentence names."""
+
+CAUSES = {
+    "dilution": "Its attention is diluted, {about}: the more letters, the less weight is left for "
+    "the one that decides",
+    "order not seen": "It does not see the order of the letters, which decides {about}",
+    "constant answer": "It gives every string the same answer: {about}",
+    "simple rule": "It follows a rule of its own: {about}",
+    "answers by form": "It answers by form, not by the language: {about}",
+    "errors by a feature": "It errs where {about}",
+    "errors beyond a bound": "It errs beyond a bound: {about}",
+    "another language": "It has learned another language: {about}",
+    "one edit away": "It overlooks a single letter: {about}",
+    "longer than in training": "It errs only on strings longer than in training: {about}",
+    "not only longer than in training": "It errs on short strings as well: {about}",
+    "not learned": "It has not learned the trained lengths: {about}",
+}
+"""What a cause means, as a clause; one that is not here is called by its name."""
+
+
+def cause_title(mechanism: str, head: float | None = None) -> str:
+    """What a cause is called in a table."""
+    return mechanism if head is None or head != head else f"{mechanism}, head {head:.0f}"
+
+
+def cause_sentence(mechanism: str, about: Sequence[tuple[str, float | None]]) -> str:
+    """A cause in a clause, with what it is about.
+
+    Args:
+        mechanism: the cause.
+        about: tokens and, where it is of one head, that; those of most errors first.
+    """
+    parts = [x if head is None or head != head else f"head {head:.0f}: {x}" for x, head in about]
+    told = "; ".join([*filter(None, parts)][:NAMED])
+    clause = CAUSES.get(mechanism, f"{mechanism[:1].upper()}{mechanism[1:]}: {{about}}")
+    return clause.format(about=told) if told else clause.partition("{about}")[0].rstrip(" ,:")
+
+
+add_columns(
+    {
+        "about": Column("About", width=420),
+        "remedy_in_words": Column("Remedy", width=520),
+        "came_of_remedy": Column("What came of it", width=520),
+    }
+)
+
+add_sentences(
+    {
+        "no_error": "It gets no test string wrong.",
+        "cause_to_come": "The cause of its errors is being looked for: some ten seconds.",
+        "no_cause": "No cause can be found: {reason}.",
+        "cause_unknown": "The cause of its errors is not known yet; `seqcls causes {run}` finds "
+        "it.",
+        "has_not_learned": "It has not learned the trained lengths: it is {how}.",
+        "instead": "What it does instead is below; nothing follows about longer strings.",
+        "cause_of_most": "{cause} ({strings:,} of {of:,} errors looked at).",
+        "why_string": "Why `{string}`?",
+        "minimal": "What is left of it that still fails: `{minimal}` ({letters:,} {unit}s"
+        "{within}); with any single {unit} less it is right.",
+        "as_in_training": ", as short as in training",
+        "nearest": "The nearest string that is right, {edits} {edits:edit|edits} away: "
+        "`{nearest}`.",
+        "came_of": "{after} of {n} {n:seed|seeds} {lacks} with it, {alone} of {m} without: "
+        "{chance} (p = {p:.2g}).",
+        "came_of_pairs": "{after} of {n} {n:seed|seeds} {lacks} with it, {alone} of {m} without; "
+        "it mends {only_second} and breaks {only_first}: {chance} (p = {p:.2g}).",
+        "left_out": "Left out: {changed} with it, {before} without: {why}.",
+        "training_failed": "Training failed for {seeds:,} {seeds:seed|seeds}.",
+        "mended_here": "In this database it mended {mechanism} in {mended:,} of {seeds:,} "
+        "{seeds:seed|seeds}.",
+        "not_tried": "Not tried yet.",
+        "no_known_remedy": "No known remedy changes a setting of this configuration.",
+        "in_training": "In training: {seeds:,} {seeds:seed|seeds}.",
+        "handout_title": "Why does a small network answer {string} as it does?",
+        "handout_footer": "Made by seqcls of run {run}.",
     }
 )

@@ -14,8 +14,8 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.problem import obstacle_of, resolve
-from sweeps.api.reading import Selection
 from sweeps.api.presentation import describe_proofs
+from sweeps.api.reading import Selection
 from sweeps.results import LEARNED_AT, Outcome, why_not_known
 
 

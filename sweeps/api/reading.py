@@ -36,6 +36,7 @@ from sweeps.store.reads.overview import (
 )
 from sweeps.store.reads.queries import (
     NO_WEIGHTS,
+    check_done,
     configs,
     epochs,
     find_run,
@@ -83,6 +84,7 @@ __all__ = [
     "best_shortcuts",
     "border_accuracies",
     "causes",
+    "check_done",
     "configs",
     "configs_revision",
     "configurations",
