@@ -16,6 +16,7 @@ from seqcls.pictures import COLUMNS, ROWS, Page
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 
 if TYPE_CHECKING:
+    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import RunModel
     from seqcls.tasks import Task
 
@@ -99,7 +100,7 @@ def _spec(colors: Colors, side: int) -> Spec:
     }  # fmt: skip
 
 
-def weights_over(model: "RunModel", string: str) -> Weights | None:
+def weights_over(model: "RunModel", letters: "Letters") -> Weights | None:
     """The weights over the picture of an input at each token that is written.
 
     Returns:
@@ -112,7 +113,7 @@ def weights_over(model: "RunModel", string: str) -> Weights | None:
     from seqcls.interpretability.states_by_strings import picture_attention
 
     try:
-        return picture_attention(model, model.letters(string))
+        return picture_attention(model, letters)
     except ConfigError:
         return None
 
@@ -125,12 +126,12 @@ def heads_of(weights: Weights | None) -> dict[str, tuple[int, int]]:
     return {f"block {block}, head {head}": (block, head) for block, head in pairs}
 
 
-def seen(model: "RunModel", string: str, head: str = "") -> Section | None:
+def seen(model: "RunModel", letters: "Letters", head: str = "") -> Section | None:
     """Where in its picture a model looks as it writes each character; None where it reads none.
 
     Args:
         model: the model.
-        string: the input, in the usual notation.
+        letters: of the input.
         head: as `heads_of` calls it; the mean of all heads where it has none of that name.
 
     Raises:
@@ -138,13 +139,13 @@ def seen(model: "RunModel", string: str, head: str = "") -> Section | None:
     """
     if (page := page_of(model.task)) is None:
         return None
-    ink, weights = _ink(page, model.letters(string)), weights_over(model, string)
+    ink, weights = _ink(page, letters), weights_over(model, letters)
     if weights is None:
         panel = Panel(_spec(_colors(ink), LONG_SIDE))
         return Section(words.LOOKED_AT, (say("picture"),), None, (panel,))
     named = heads_of(weights)
     heat = weights[named[head]] if head in named else weights.mean(axis=(0, 1))
-    output = [x.token for x in model.states(string).output or ()]
+    output = [x.token for x in model.states(model.text(letters)).output or ()]
     panels = tuple(
         Panel(_spec(_colors(ink, at), SMALL_SIDE), token)
         for token, at in list(zip(output, heat, strict=False))[:DRAWN]
