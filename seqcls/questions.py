@@ -14,7 +14,7 @@ import numpy as np
 
 from seqcls import prediction
 from seqcls.errors import ConfigError, InvalidStringError, Parameter
-from seqcls.interpretability.answers import Ablations, ModelStates, Patches, Reduced
+from seqcls.interpretability.answers import Reduced
 from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget
 from seqcls.interpretability.minimal import (
     Shortest,
@@ -36,13 +36,16 @@ from seqcls.notebook import bars
 from seqcls.results import Verdict
 
 if TYPE_CHECKING:
+    from seqcls.interpretability.ablation import AblationMethod, Ablations
     from seqcls.interpretability.automaton import Round
     from seqcls.interpretability.automaton_inside import Inside
-    from seqcls.interpretability.backends import AblationMethod
     from seqcls.interpretability.certification import Certification
+    from seqcls.interpretability.circuits import Circuits, Orders
     from seqcls.interpretability.explanations import Explanation
     from seqcls.interpretability.family import Curve, FamilyMap, OutputFamily
     from seqcls.interpretability.network import Network
+    from seqcls.interpretability.patching import Patches
+    from seqcls.interpretability.states_by_strings import ModelStates
     from seqcls.proofs.prover import Proof
 
 Budget = TypeVar("Budget")
@@ -224,7 +227,7 @@ class RunModel(TrainedModel):
         """Finds the simple rules that predict the answers on the test strings, the best first."""
         return fitting_rules(self)
 
-    def states(self, string: Given) -> ModelStates:
+    def states(self, string: Given) -> "ModelStates":
         """Finds what each part adds to a string's logit, and where along it the answer is made.
 
         Raises:
@@ -241,7 +244,7 @@ class RunModel(TrainedModel):
         units = None
         if states_by_strings.has_units(self):
             units = states_by_strings.recurrent_units(self, letters)
-        return ModelStates(
+        return states_by_strings.ModelStates(
             answer,
             None if writes else states_by_strings.prefix_logits(self, letters),
             output_tokens(self, letters) if writes else None,
@@ -253,7 +256,7 @@ class RunModel(TrainedModel):
             None if units is None else states_by_strings.principal_path(units.states[-1]),
         )
 
-    def patch(self, base: Given, source: Given | None = None) -> Patches:
+    def patch(self, base: Given, source: Given | None = None) -> "Patches":
         """Finds which states, carried over from another string, turn the answer.
 
         Args:
@@ -270,7 +273,7 @@ class RunModel(TrainedModel):
         letters = self.letters(base)
         other = self._nearest(letters) if source is None else self.letters(source)
         patched = patching.patch(self, letters, other)
-        return Patches(patched, self.answer(letters), self.answer(other))
+        return patching.Patches(patched, self.answer(letters), self.answer(other))
 
     def _nearest(self, letters: Letters) -> Letters:
         nearest = nearest_right(self, letters, other_answer=True, same_length=True, known=False)
@@ -290,14 +293,14 @@ class RunModel(TrainedModel):
         *,
         sample: int | None = None,
         prune: bool = False,
-    ) -> Ablations:
+    ) -> "Ablations":
         """Tests the model without each of its parts alone, or without more and more of them.
 
         Args:
-            kinds: `head`, `feed-forward` or `unit`; units only where there are no others, if none
-                is named.
-            how: `zero`: the part adds nothing; `mean`: it adds its mean over the strings that are
-                judged, by letter counts where the answer is read, else at all tokens.
+            kinds: `head`, `feed-forward`, `unit` or `dimension` (of all that is added to a
+                residual stream); heads and feed-forwards, or else units, if none is named.
+            how: `zero`: the part adds nothing; `mean`: it adds its mean over all tokens of all
+                strings that are judged.
             sample: distinct test strings to run and judge by. If no number is named, all test
                 strings where letter counts decide; else 400 of them are run.
             prune: remove more and more, the cheapest part first.
@@ -305,8 +308,7 @@ class RunModel(TrainedModel):
         Raises:
             ConfigError: there is no such kind of part, or the model has none, or too many to prune.
         """
-        from seqcls.interpretability import ablation
-        from seqcls.interpretability.backends import Counts
+        from seqcls.interpretability.ablation import Ablations, Judge
         from seqcls.models.parts import PART_KINDS
 
         kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -316,8 +318,8 @@ class RunModel(TrainedModel):
         methods: dict[str, AblationMethod] = {"zero": "zero", "mean": "mean"}
         if how not in methods:
             raise ConfigError(Parameter("how", how), ": expected zero or mean")
-        backend = ablation.running(self, sample) if sample else ablation.backend_of(self)
-        parts = backend.parts([kind for kind in PART_KINDS if kind in kinds])
+        judge = Judge(self, sample)
+        parts = judge.parts([kind for kind in PART_KINDS if kind in kinds])
         if not parts:
             raise ConfigError(
                 f"{self.name} has no such part; leave ",
@@ -325,11 +327,34 @@ class RunModel(TrainedModel):
                 " out to see those it has",
             )
         if prune:
-            outcomes = tuple(ablation.prune(backend, parts, methods[how]))
+            outcomes = tuple(judge.prune(parts, methods[how]))
         else:
-            outcomes = (ablation.ablate(backend, {}), *ablation.rank(backend, parts, methods[how]))
-        strings = int(backend.tested.occurrences.sum())
-        return Ablations(strings, outcomes, isinstance(backend, Counts), how, prune)
+            outcomes = (judge.ablate({}), *judge.rank(parts, methods[how]))
+        strings = int(judge.tested.occurrences.sum())
+        return Ablations(strings, outcomes, judge.exact, how, prune)
+
+    def circuits(self) -> "tuple[Circuits, ...]":
+        """Finds what each head looks for and what it writes, for every type of token.
+
+        Raises:
+            ConfigError: no head of the model attends to tokens by query and key.
+        """
+        from seqcls.interpretability.circuits import circuits
+
+        return circuits(self)
+
+    def orders(self, string: Given, orders: int = 8, seed: int = 0) -> "Orders":
+        """Answers a string whose letters are put in other orders, drawn at random.
+
+        Raises:
+            InvalidStringError: the string is not of this alphabet, or has too many tokens.
+        """
+        from seqcls.interpretability.circuits import letter_orders
+
+        letters = self.letters(string)
+        # The model has places for it.
+        self.answer(letters)
+        return letter_orders(self, letters, orders, seed)
 
     def automaton(
         self,

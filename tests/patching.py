@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.patching import _open, _patch
-from seqcls.interpretability.readable_model import Output, ids_of
+from seqcls.interpretability import inside
+from seqcls.interpretability.patching import carry_over, sites_of
+from seqcls.interpretability.readable_model import Output
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Site
 
@@ -24,15 +25,11 @@ def outputs_patched_everywhere(
     Both are read with this output, if one is given.
 
     Raises:
-        InvalidStringError: as `patch`.
-        ConfigError: as `patch`, or the model has no such site.
+        ConfigError: the model has no such site.
     """
-    network, sites = _open(model, base, source)
-    if site not in sites:
-        known = ", ".join(each.text for each in sites)
+    if site not in sites_of(model):
+        known = ", ".join(each.text for each in sites_of(model))
         raise ConfigError(f"{site.text!r} is none of the model's sites; expected one of {known}")
-    read = output and [output]
-    ids, others = (ids_of(model, [letters], read) for letters in (base, source))
-    everywhere = torch.ones(1, ids.shape[1], dtype=torch.bool)
-    with torch.no_grad():
-        return _patch(network, ids, site, sites[site], network.activations(others), everywhere)
+    batch, other = (inside.read(model, [x], output and [output]) for x in (base, source))
+    everywhere = torch.ones(1, batch.ids.shape[1], dtype=torch.bool)
+    return carry_over(model, batch, site, inside.states(model, other), everywhere)

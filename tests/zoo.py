@@ -173,6 +173,35 @@ def untrained(seed: int | None = None, **more: Any) -> TrainedModel:
     return TrainedModel(own, draw_initial([(own, seed)])[0])
 
 
+def scattered_model(seed: int = 0, **fields: Any) -> TrainedModel:
+    """A model of the report's task with larger weights than usual, so that its states differ."""
+    own, random = (
+        resolve(configuration({"precision": "float64", **fields})),
+        np.random.default_rng(seed),
+    )
+    shapes = initial_parameters(own.network, 0).items()
+    return TrainedModel(own, {name: random.normal(size=value.shape) for name, value in shapes})
+
+
+COUNTED = st.fixed_dictionaries(
+    {
+        "hidden_size": st.integers(1, 5),
+        "num_attention_heads": st.integers(0, 3),
+        "feed_forward_size": st.integers(0, 4),
+        "layer_norm": st.sampled_from(["rms", "nn"]),
+        "layer_norm_eps": st.sampled_from([1e-5, 1e-2]),
+        "no_attend_cls": st.booleans(),
+        "num_blocks": st.integers(1, 3),
+        "readout": st.sampled_from(["first", "last", "mean"]),
+        "attention_scale": st.sampled_from(["sqrt", "log_length"]),
+        "norm_placement": st.sampled_from(["pre", "post"]),
+        "biases": st.booleans(),
+        "final_norm": st.booleans(),
+    }
+)
+"""Networks in which the order of tokens has no part, of the report's three letters."""
+
+
 # Networks that read pictures.
 
 PICTURES: dict[str, Any] = {

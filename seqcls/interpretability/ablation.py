@@ -1,44 +1,48 @@
 """Ablation: what a model can do without, each part alone, and pruned from the cheapest on.
 
-How a model answers without parts, and which test strings that is judged by, its backend says.
+A part that is ablated by *zero* adds nothing; by *mean*, it has its mean over all tokens of all
+strings that the model is judged by, whatever the string. Models that write are teacher forced.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Int64
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
 
 from seqcls.cancellation import check
 from seqcls.errors import ConfigError
-from seqcls.interpretability.backends import Ablation, AblationMethod, Backend, Counts
-from seqcls.interpretability.network import as_network
+from seqcls.evaluation import DistinctStrings, distinct_test_strings
+from seqcls.interpretability import inside
+from seqcls.interpretability.domains import obstacle, sampled_strings
+from seqcls.interpretability.readable_model import plain_model, plain_network
+from seqcls.interpretability.rows import record
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.models.parts import Part
+from seqcls.interpretability.wording import Table, percent
+from seqcls.kinds.transduction import separator_id
+from seqcls.models.forms import form
+from seqcls.models.parts import Part, PartKind
 from seqcls.results import Confusion
+from seqcls.strings.tokenizer import PAD
+from seqcls.text import count
+
+AblationMethod = Literal["zero", "mean"]
+Ablation = Mapping[Part, AblationMethod]
+"""Which parts are ablated, and how."""
 
 SAMPLE = 400
 """Distinct test strings that are run, unless another number is asked for."""
 
-
-def backend_of(model: TrainedModel, sample: int = SAMPLE) -> Backend:
-    """All test strings where letter counts decide; else a sample of them, which is run."""
-    network = as_network(model, "labels")
-    return running(model, sample) if network is None else Counts(network)
+PARTS_PRUNED = 24
+"""Parts that pruning begins with at most where strings are run: every step tries all that are left.
+"""
 
 
-def running(model: TrainedModel, sample: int = SAMPLE) -> Backend:
-    """The backend of any model, which runs so many of its distinct test strings at most."""
-    # Imported where it is used: PyTorch takes a second or two to load.
-    from seqcls.interpretability.backends_by_strings import Outputs, Strings
-
-    # An output has as many answers as tokens.
-    return Outputs(model, sample) if model.problem.writes else Strings(model, sample)
-
-
-@dataclass(frozen=True, eq=False)
-class Ablated:
+class Ablated(NamedTuple):
     """What is left of a model without some of its parts."""
 
     parts: tuple[Part, ...]
@@ -48,7 +52,7 @@ class Ablated:
     confusion: Confusion | None
     """The confusion, of a language."""
     loss: float
-    """Mean over the strings, in nats."""
+    """Mean over the strings, in nats; no logit is scaled."""
     logit_change: float
     """Mean |change of the logit|; of a model that writes, of the target's log-probability."""
     lengths: Int64[np.ndarray, " length"]
@@ -57,77 +61,251 @@ class Ablated:
     right: Int64[np.ndarray, " length"]
     """How many strings of each length there are, and how many are answered rightly."""
 
+
+class Scores(NamedTuple):
+    """What a changed model makes of the strings that it is judged by."""
+
+    margins: Float[np.ndarray, " string"]
+    """The one number of each string that a change moves: the logit, or the margin."""
+    wrong: Bool[np.ndarray, " string"]
+    loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """A model, and the test strings that it is judged by without some of its parts."""
+
+    model: TrainedModel
+    sample: int | None = None
+    """Distinct strings to run, spread evenly over the lengths. If no number is named, all test
+    strings, each as often as it occurs, where letter counts decide; else `SAMPLE`."""
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether all test strings are judged, by letter counts."""
+        return self.sample is None and obstacle(self.model.problem, "labels") is None
+
+    @cached_property
+    def tested(self) -> DistinctStrings:
+        """The test strings, each as often as it counts: all, or once each the shortest first."""
+        if self.exact:
+            return distinct_test_strings(self.model.problem.test)
+        chosen = sampled_strings(self.model.problem, self.sample or SAMPLE)
+        return replace(chosen, occurrences=np.ones_like(chosen.occurrences))
+
+    def parts(self, kinds: Sequence[PartKind] = ()) -> tuple[Part, ...]:
+        """The parts of these kinds; heads and feed-forwards if none is named, or else all units.
+
+        Raises:
+            ConfigError: an architecture from outside that names none.
+        """
+        if not self._states:
+            raise ConfigError(
+                f"architecture={self.model.config.architecture!r} names no parts that it could do "
+                "without"
+            )
+        main = tuple(x for x in self._states if x.kind in (kinds or ("head", "feed-forward")))
+        return main if kinds or main else tuple(plain_model(self.model).parts())
+
+    def ablate(self, ablation: Ablation) -> Ablated:
+        """What is left of the model without these parts."""
+        check()
+        scores, tested = self.score(ablation), self.tested
+        lengths, rows = np.unique(tested.strings.lengths, return_inverse=True)
+        strings, right = (
+            np.bincount(rows, times, len(lengths)).astype(np.int64)
+            for times in (tested.occurrences, tested.occurrences * ~scores.wrong)
+        )
+        confusion = None
+        if self.model.problem.kind.cells:
+            cell = 2 * tested.targets.astype(np.int64) + (tested.targets ^ scores.wrong)
+            cells = np.bincount(cell, tested.occurrences, 4)
+            confusion = Confusion(*cells.astype(np.int64).tolist())
+        change = np.abs(scores.margins - self.before)
+        return Ablated(
+            parts=tuple(ablation),
+            errors=int((strings - right).sum()),
+            accuracy=float(right.sum() / strings.sum()),
+            confusion=confusion,
+            loss=scores.loss,
+            logit_change=float(np.average(change, weights=tested.occurrences)),
+            lengths=lengths,
+            strings=strings,
+            right=right,
+        )
+
+    def rank(self, parts: Sequence[Part], how: AblationMethod = "zero") -> tuple[Ablated, ...]:
+        """What the model is without each part alone, the dearest first."""
+        outcomes = [self.ablate({part: how}) for part in parts]
+        return tuple(sorted(outcomes, key=lambda left: (-left.errors, -left.logit_change)))
+
+    def prune(self, parts: Sequence[Part], how: AblationMethod = "zero") -> Iterator[Ablated]:
+        """Without more and more parts, each time that one which costs the fewest errors.
+
+        On a tie, the one with the least loss. The first has all parts (Michel, Levy & Neubig 2019,
+        *Are Sixteen Heads Really Better than One?*).
+
+        Raises:
+            ConfigError: more than `PARTS_PRUNED` parts of a model that is run.
+        """
+        if len(parts) > PARTS_PRUNED and not self.exact:
+            others = any(part.kind != "unit" for part in self.parts())
+            raise ConfigError(
+                f"{len(parts)} parts are too many to prune one by one: expected at most "
+                f"{PARTS_PRUNED}; "
+                + ("take heads, or feed-forwards" if others else "ablate each on its own instead")
+            )
+        best = self.ablate({})
+        yield best
+        while len(best.parts) < len(parts):
+            gone = dict.fromkeys(best.parts, how)
+            tried = [self.ablate({**gone, part: how}) for part in parts if part not in gone]
+            best = min(tried, key=lambda left: (left.errors, left.loss))
+            yield best
+
+    def score(self, ablation: Ablation) -> Scores:
+        """The answers without these parts."""
+        kind, tested = self.model.problem.kind, self.tested
+        outputs = self.outputs(ablation)
+        margins = kind.margins(outputs, tested.targets)
+        # An output's margin is the log-probability of all its tokens.
+        losses = -margins
+        if not self.model.problem.writes:
+            config = plain_network(self.model)
+            encoded = torch.from_numpy(kind.encoded(self.model.task, tested.examples, config))
+            losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
+        loss = float(np.average(losses, weights=tested.occurrences))
+        return Scores(margins, kind.are_wrong(outputs, tested.targets), loss)
+
+    @cached_property
+    def before(self) -> Float[np.ndarray, " string"]:
+        """The logits, or margins, of the whole model."""
+        return self.score({}).margins
+
+    def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
+        """What the head gives for the strings, or for each token that is judged, without parts."""
+        changed = dict[str, list[Part]]()
+        for part in ablation:
+            for name in self._states[part]:
+                changed.setdefault(name, []).append(part)
+
+        def change(name: str, _position: int | None, state: Tensor) -> Tensor:
+            gone = changed.get(name, ())
+            state = state.clone() if gone else state
+            for part in gone:
+                value = 0.0 if ablation[part] == "zero" else part.within(self._means[name])
+                part.within(state)[...] = value
+            return state
+
+        batches = self._batches
+        return torch.cat(
+            [self._judged(x, inside.run(self.model, x, change)) for x in batches]
+        ).numpy()
+
+    def _judged(self, batch: inside.Batch, outputs: Tensor) -> Tensor:
+        """What is judged of that which the head gives: of outputs each token, or every place."""
+        problem, judged = self.model.problem, batch.ids != PAD
+        if problem.writes:
+            separators = batch.ids == separator_id(problem.network)
+            judged = judged & (separators.cumsum(dim=1) > 0)
+        return outputs[judged] if problem.writes or problem.at_places else outputs
+
+    @cached_property
+    def _states(self) -> Mapping[Part, tuple[str, ...]]:
+        """The names of the states that each part is in; a hidden dimension is in all of a stream.
+
+        A norm after a sum would put something into a dimension again.
+        """
+        plain = plain_model(self.model)
+        states = {part: (name,) for part, name in plain.parts().items()}
+        if form(plain, "residual_stream") is None or plain.config.norm_placement == "post":
+            return states
+        added = ("embedding", "attention", "feed-forward")
+        stream = tuple(y for x, names in plain.sites().items() if x.name in added for y in names)
+        sizes = range(plain.config.hidden_size)
+        return {**states, **{Part(0, "dimension", number): stream for number in sizes}}
+
+    @cached_property
+    def _batches(self) -> list[inside.Batch]:
+        model = self.model
+        if not self.exact:
+            read = model.problem.kind.reading(model.task, self.tested.examples)
+            return list(inside.spelled(model, read))
+        counts = self.tested.strings.counts
+        starts = range(0, len(counts), inside.COUNTS_AT_ONCE)
+        return [inside.counted(model, counts[x : x + inside.COUNTS_AT_ONCE]) for x in starts]
+
+    @cached_property
+    def _means(self) -> Mapping[str, Tensor]:
+        """The means of states over all tokens of all strings, with one string and one token."""
+        plain = plain_model(self.model)
+        names = tuple({name for states in self._states.values() for name in states})
+        sums, tokens, start = dict[str, Tensor](), dict[str, float](), 0
+        for batch in self._batches:
+            occurrences = self.tested.occurrences[start : start + len(batch.ids)]
+            start += len(batch.ids)
+            for name, state in inside.states(self.model, batch, names).items():
+                times = (
+                    batch.times if batch.counts is not None else plain.tokens_of(batch.ids, name)
+                )
+                times = times * torch.from_numpy(occurrences)[:, None]
+                # A head's states have the head before the position.
+                weights = times[:, None, :, None] if state.dim() == 4 else times[:, :, None]
+                total = (state * weights).sum(dim=(0, -2), keepdim=True)
+                sums[name] = sums.get(name, torch.zeros_like(total)) + total
+                tokens[name] = tokens.get(name, 0.0) + float(times.sum())
+        return {name: total / max(tokens[name], 1) for name, total in sums.items()}
+
+
+class Ablations(NamedTuple):
+    """What is left of a model without its parts, and by which test strings that is judged."""
+
+    strings: int
+    outcomes: tuple[Ablated, ...]
+    """The whole model first."""
+    exact: bool
+    """Whether these are all test strings, each as often as it occurs, by letter counts; else they
+    are a sample of distinct ones, which were run."""
+    how: str
+    pruned: bool
+    """Whether more and more parts are removed, the cheapest first."""
+
     def record(self) -> dict[str, Any]:
         """What programs read of it."""
-        return {
-            "without": [part.text for part in self.parts],
-            "misclassified": self.errors,
-            "accuracy": self.accuracy,
-            "loss": self.loss,
-            "logit_change": self.logit_change,
-            "lengths": self.lengths.tolist(),
-            "strings": self.strings.tolist(),
-            "right": self.right.tolist(),
-        }
+        outcomes = [
+            {
+                "without": [part.text for part in x.parts],
+                "misclassified": x.errors,
+                **{
+                    name: record(getattr(x, name))
+                    for name in Ablated._fields[2:]
+                    if name != "confusion"
+                },
+            }
+            for x in self.outcomes
+        ]
+        steps = {"steps" if self.pruned else "parts": outcomes}
+        return {"how": self.how, "strings": self.strings, "exact": self.exact, **steps}
 
-
-def ablate(backend: Backend, ablation: Ablation) -> Ablated:
-    """What is left of a model without these parts."""
-    check()
-    scores, tested = backend.score(ablation), backend.tested
-    lengths, rows, strings = backend.lengths
-    wrong = np.flatnonzero(scores.wrong)
-    wrong_by_length = np.bincount(rows[wrong], tested.occurrences[wrong], len(lengths))
-    right = strings - wrong_by_length.astype(np.int64)
-    confusion = None
-    if backend.model.problem.kind.cells:
-        cell = 2 * tested.targets.astype(np.int64) + (tested.targets ^ scores.wrong)
-        cells = np.bincount(cell, tested.occurrences, 4)
-        confusion = Confusion(*cells.astype(np.int64).tolist())
-    change = np.abs(scores.margins - backend.before)
-    return Ablated(
-        parts=tuple(ablation),
-        errors=int((strings - right).sum()),
-        accuracy=float(right.sum() / strings.sum()),
-        confusion=confusion,
-        loss=scores.loss,
-        logit_change=float(np.average(change, weights=tested.occurrences)),
-        lengths=lengths,
-        strings=strings,
-        right=right,
-    )
-
-
-def rank(
-    backend: Backend, parts: Sequence[Part], how: AblationMethod = "zero"
-) -> tuple[Ablated, ...]:
-    """What the model is without each part alone, the dearest first."""
-    outcomes = [ablate(backend, {part: how}) for part in parts]
-    return tuple(sorted(outcomes, key=lambda left: (-left.errors, -left.logit_change)))
-
-
-def prune(
-    backend: Backend, parts: Sequence[Part], how: AblationMethod = "zero"
-) -> Iterator[Ablated]:
-    """Without more and more parts, each time that one which costs the fewest errors.
-
-    On a tie, the one with the least loss. The first has all parts (Michel, Levy & Neubig 2019, *Are
-    Sixteen Heads Really Better than One?*).
-
-    Raises:
-        ConfigError: more than the backend's `max_pruned` parts.
-    """
-    if len(parts) > backend.max_pruned:
-        others = any(part.kind != "unit" for part in backend.parts())
-        raise ConfigError(
-            f"{len(parts)} parts are too many to prune one by one: expected at most "
-            f"{backend.max_pruned}; "
-            + ("take heads, or feed-forwards" if others else "ablate each on its own instead")
-        )
-    best = ablate(backend, {})
-    yield best
-    while len(best.parts) < len(parts):
-        gone = dict.fromkeys(best.parts, how)
-        tried = [ablate(backend, {**gone, part: how}) for part in parts if part not in gone]
-        best = min(tried, key=lambda left: (left.errors, left.loss))
-        yield best
+    def describe(self, model: TrainedModel) -> Iterator[str | Table]:
+        """By which strings it is judged, and a row a part."""
+        strings = f"{self.strings:,} distinct test strings"
+        if self.exact:
+            strings = f"all {count(self.strings, 'test string')}, exactly, by letter counts"
+        yield f"{model.name}, by {self.how} ablation, on {strings}"
+        kind = model.problem.kind
+        # Of what it is the log-probability needs no saying in a heading.
+        change = f"change of the {kind.score_name.partition(' of ')[0]}"
+        rows = [
+            {
+                "without": "and " * (self.pruned and len(x.parts) > 1)
+                + (x.parts[-1].text if x.parts else "nothing"),
+                kind.words.missed: x.errors,
+                "accuracy": percent(x.accuracy),
+                "loss": f"{x.loss:.4g}",
+                change: f"{x.logit_change:.4g}",
+            }
+            for x in self.outcomes
+        ]
+        title = "the cheapest part removed first" if self.pruned else "without each part alone"
+        yield Table(title, rows)

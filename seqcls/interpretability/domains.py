@@ -4,12 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.cancellation import check_each
+from seqcls.config import REPORT_TASK
 from seqcls.counts import counts_suffice
+from seqcls.errors import ConfigError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.problem import Problem
@@ -120,6 +123,67 @@ def _by_length(strings: TokenStrings) -> Iterator[TokenStrings]:
         rows = np.flatnonzero(strings.lengths == length)
         for start in range(0, len(rows), CHUNK):
             yield strings.take(rows[start : start + CHUNK])
+
+
+# Which models analyses by letter counts are true of: asked by them, by commands and by pages.
+
+Needs = Literal["states", "labels", "required letters", "one block"]
+"""What an analysis rests on, each on all before it.
+
+`states`: the order of tokens has no part in what the model computes. `labels`: nor in what is
+right. `required letters`: what is right is that each of some letters occurs. `one block`: the model
+is the report's, of whose one block bounds are proved.
+"""
+
+_REPORT_BLOCK: tuple[tuple[str, object, str], ...] = (
+    ("num_blocks", 1, "one block"),
+    ("readout", "first", "a readout at CLS"),
+    ("attention_scale", "sqrt", "scores that do not depend on the length"),
+    ("norm_placement", "pre", "norms before attention and feed-forward"),
+    ("activation", "gelu", "GELU"),
+    ("biases", False, "no biases"),
+    ("final_norm", False, "no norm after the last block"),
+)
+
+
+def obstacle(problem: Problem, needs: Needs = "one block") -> str | None:
+    """Why an analysis by letter counts would say what is not so of a model; None where it holds.
+
+    Args:
+        needs: what the analysis rests on.
+    """
+    network, task = problem.network, problem.config.task
+    reason = problem.lacks("labels") or counts_suffice(network, training=False)
+    if reason is None and network.attention_scale == "learned_log_length":
+        reason = "attention_scale='learned_log_length': strings of such models are read one by one"
+    if reason is None and needs == "one block":
+        others = (x for x in _REPORT_BLOCK if getattr(network, x[0]) != x[1])
+        reason = next(
+            (
+                f"{field}={getattr(network, field)!r}: this analysis is of models with {words}"
+                for field, _, words in others
+            ),
+            None,
+        )
+    if reason is not None or needs == "states":
+        return reason
+    if problem.unknown_labels is not None:
+        return problem.unknown_labels
+    if not isinstance(problem.task, CountTask):
+        return f"in task={task!r} the order of tokens decides, not letter counts"
+    if needs != "labels" and task != REPORT_TASK:
+        return f"the analysis is of required letters, and task={task!r} requires none"
+    return None
+
+
+def refuse(problem: Problem, needs: Needs = "one block") -> None:
+    """Refuses a model that the analysis does not hold for.
+
+    Raises:
+        ConfigError: with the reason of `obstacle`.
+    """
+    if (reason := obstacle(problem, needs)) is not None:
+        raise ConfigError(f"this analysis does not hold here: {reason}")
 
 
 # All multisets of letters, each of which stands for all strings with its letter counts.

@@ -9,8 +9,7 @@ something else for the base, that of the target minus that of what it writes. Bo
 forced, whatever the states.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +18,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.interpretability import inside
+from seqcls.interpretability.inside import Batch
 from seqcls.interpretability.readable_model import (
     PAIRS_AT_ONCE,
-    Changing,
     Output,
-    ids_of,
     log_probabilities,
     plain_model,
     target,
@@ -31,9 +30,10 @@ from seqcls.interpretability.readable_model import (
     token_names,
     write_output,
 )
+from seqcls.interpretability.rows import record
 from seqcls.interpretability.states_by_strings import check_length
-from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.interpretability.wording import percent
+from seqcls.interpretability.trained_model import Answer, TrainedModel
+from seqcls.interpretability.wording import Table, percent
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import make_model
@@ -46,9 +46,11 @@ NUMBERS_AT_ONCE = 2**24
 LOGIT = "logit"
 """What patching moves of a model that answers at once; margins of other kinds are called so too."""
 
+STATES_LISTED = 12
+"""States that turn the answer of which a table shows no more."""
 
-@dataclass(frozen=True, eq=False)
-class Patched:
+
+class Patched(NamedTuple):
     """The base string's logit with each state of the source's in its place."""
 
     base_tokens: tuple[str, ...]
@@ -58,14 +60,13 @@ class Patched:
     sites: tuple[Site, ...]
     logits: Float[np.ndarray, "site position"]
     """NaN where the site has no such place."""
-    answers: Bool[np.ndarray, "site position"]
-    """The answer with each patch: whether the logit is positive; of a log-probability, whether
-    every token of the target is the likeliest. The base's where the site has no such place."""
+    flips: Bool[np.ndarray, "site position"]
+    """Which patches give the source's answer, where the base's is another. An answer is whether
+    the logit is positive; of a log-probability, whether every token of the target is the likeliest.
+    """
     is_place: Bool[np.ndarray, "site position"]
     """Which places a site has: of two streams an encoder's are `CLS` and the input, a decoder's
     `SEP`."""
-    base_answer: bool
-    source_answer: bool
     number: str
     """What the logits are."""
 
@@ -80,12 +81,6 @@ class Patched:
         return "log-probability" if self.of_output else self.number
 
     @property
-    def flips(self) -> np.ndarray:
-        """Which patches give the source's answer, where the base's is another."""
-        differ = self.base_answer != self.source_answer
-        return np.asarray((self.answers == self.source_answer) & differ)
-
-    @property
     def ranked(self) -> list[tuple[int, int]]:
         """Site and place of the patches that flip the answer, most of the way restored first.
 
@@ -94,20 +89,6 @@ class Patched:
         restored = np.abs(self.restored)
         flipping = [(int(site), int(place)) for site, place in np.argwhere(self.flips)]
         return sorted(flipping, key=lambda place: (self.sites[place[0]].is_whole, -restored[place]))
-
-    def flip_rows(self) -> list[dict[str, Any]]:
-        """The states that turn the answer, ranked, as a table has them."""
-        return [
-            {
-                "state": self.sites[site].text,
-                "place": place,
-                "base token": self.base_tokens[place],
-                "source token": self.source_tokens[place],
-                self.unit: round(float(self.logits[site, place]), 4),
-                "restored": percent(self.restored[site, place], 0),
-            }
-            for site, place in self.ranked
-        ]
 
     def most_restoring_units(self, most: int) -> list[int]:
         """The sites of so many units at most, those that restore most at any place, in order."""
@@ -126,6 +107,63 @@ class Patched:
             return np.where(distance == 0, np.nan, (self.logits - self.base_logit) / distance)
 
 
+class Patches(NamedTuple):
+    """States carried over from one string to another, and the answers to both."""
+
+    patched: Patched
+    base: Answer
+    source: Answer
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        patched = self.patched
+        number = {} if patched.number == patched.unit else {"number": patched.number}
+        return {
+            **number,
+            "base": self.base.record(),
+            "source": self.source.record(),
+            "tokens": {"base": patched.base_tokens, "source": patched.source_tokens},
+            "sites": [site.text for site in patched.sites],
+            "logits": record(patched.logits),
+            "flips": record(patched.flips),
+        }
+
+    def describe(self, _: TrainedModel) -> Iterator[str | Table]:
+        """Both answers, and the states that flip the prediction."""
+        yield f"base: {self.base.text}"
+        yield f"source: {self.source.text}"
+        patched, ranked = self.patched, self.patched.ranked
+        if not ranked:
+            yield "no single state, patched in, flips the prediction"
+            return
+        rows = [
+            {
+                "state": patched.sites[site].text,
+                "place": place,
+                "base token": patched.base_tokens[place],
+                "source token": patched.source_tokens[place],
+                patched.unit: round(float(patched.logits[site, place]), 4),
+                "restored": percent(patched.restored[site, place], 0),
+            }
+            for site, place in ranked[:STATES_LISTED]
+        ]
+        more = f"; the first {len(rows)} of {len(ranked)}" if len(ranked) > len(rows) else ""
+        what = "" if patched.number == patched.unit else f": {patched.number}"
+        yield Table(f"states that flip the prediction when patched{more}{what}", rows)
+
+
+class _Measure(NamedTuple):
+    """What patching moves."""
+
+    number: str
+    outputs: Sequence[Output | None]
+    """The outputs that base and source are read with; None of a model that answers at once."""
+    places: int | None
+    """How many places states are carried over at, from the first on; None for all."""
+    measure: Callable[[Sequence[Tensor]], tuple[np.ndarray, np.ndarray]]
+    """The number and the answer of strings, by what the head gives with each of these outputs."""
+
+
 def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Patched:
     """Every state of the source at every place, put into the base's computation one at a time.
 
@@ -138,188 +176,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         InvalidStringError: the strings have different lengths, or are too long.
         ConfigError: an architecture whose states are not known, or one that reads pictures.
     """
-    network, sites = _open(model, base, source)
-    # An output has as many answers as tokens, of which one is measured.
-    measured = (_of_output if model.problem.writes else _of_answer)(model, base)
-    ids, others = (
-        [ids_of(model, [letters], read and [read]) for read in measured.read]
-        for letters in (base, source)
-    )
-    width = max(each.shape[1] for each in ids)
-    at_once = _rows_at_once(network, width)
-    with torch.no_grad():
-        kept = [network.activations(each) for each in others]
-        of_base, of_source = (
-            measured.measure([network(each) for each in both]) for both in (ids, others)
-        )
-        shape = len(sites), len(measured.tokens(model, base))
-        logits, answers = np.full(shape, np.nan), np.full(shape, of_base.answers[0])
-        is_place = np.zeros(shape, dtype=bool)
-        for row, (site, states) in enumerate(sites.items()):
-            stream = _stream(network, ids[0], states[0])
-            is_place[row, stream] = True
-            outputs = []
-            for each, states_of_source in zip(ids, kept, strict=True):
-                every = torch.eye(each.shape[1], dtype=torch.bool)[: measured.places][stream]
-                parts = [
-                    _patch(
-                        network,
-                        each.expand(len(places), -1),
-                        site,
-                        states,
-                        states_of_source,
-                        places,
-                    )
-                    for places in every.split(at_once)
-                ]
-                outputs.append(torch.cat(parts) if parts else network(each)[:0])
-            logits[row, stream], answers[row, stream] = measured.measure(outputs)
-    return Patched(
-        base_tokens=measured.tokens(model, base),
-        source_tokens=measured.tokens(model, source),
-        base_logit=float(of_base.numbers[0]),
-        source_logit=float(of_source.numbers[0]),
-        sites=tuple(sites),
-        logits=logits,
-        answers=answers,
-        is_place=is_place,
-        base_answer=bool(of_base.answers[0]),
-        source_answer=bool(of_source.answers[0]),
-        number=measured.number,
-    )
-
-
-class _Measured(NamedTuple):
-    numbers: Float[np.ndarray, " string"]
-    answers: Bool[np.ndarray, " string"]
-
-
-class _Asked(NamedTuple):
-    """What patching moves."""
-
-    number: str
-    read: Sequence[Output | None]
-    """The outputs that base and source are read with; None of a model that answers at once."""
-    places: int | None
-    """How many places states are carried over at, from the first on; None for all."""
-    measure: Callable[[Sequence[Tensor]], _Measured]
-    """The number and the answer of strings, by what the head gives with each of these outputs."""
-
-    def tokens(self, model: TrainedModel, letters: Sequence[int]) -> tuple[str, ...]:
-        """What the model reads of a string, as far as states are carried over."""
-        return tuple(token_names(model, letters, self.read[0])[: self.places])
-
-
-def _of_answer(model: TrainedModel, base: Sequence[int]) -> _Asked:
-    """The one number of each answer, told by what is right of the base."""
-    kind = model.problem.kind
-    # Where a file does not say what is right, against what is predicted.
-    right = model.ask_all([base]).targets
-
-    def measure(outputs: Sequence[Tensor]) -> _Measured:
-        (given,) = outputs
-        targets = np.repeat(right, len(given), axis=0)
-        # Every place of a string is as that of others, which are as long.
-        given = given.flatten(0, 1) if model.problem.at_places else given
-        margins = kind.margins(given.numpy(), targets)
-        return _Measured(margins, margins > 0)
-
-    return _Asked(LOGIT, [None], None, measure)
-
-
-def _of_output(model: TrainedModel, base: Sequence[int]) -> _Asked:
-    """How likely the base's target is, against what is written for the base."""
-    said = write_output(model, tuple(base))
-    right = target(model, base) if model.is_input(base) else said
-    check_length(model, base, right)
-    start = len(base) + 1
-
-    def alone(outputs: Sequence[Tensor]) -> _Measured:
-        (given,) = outputs
-        ids = torch.tensor(token_ids(model, right))
-        likeliest = writable(given[:, start : start + len(ids)]).argmax(dim=-1)
-        numbers = log_probabilities(model, given, start, right)
-        return _Measured(numbers.numpy(), (likeliest == ids).all(dim=1).numpy())
-
-    def against_said(outputs: Sequence[Tensor]) -> _Measured:
-        ours, theirs = (
-            log_probabilities(model, given, start, output)
-            for given, output in zip(outputs, (right, said), strict=True)
-        )
-        margins = (ours - theirs).numpy()
-        return _Measured(margins, margins > 0)
-
-    if said == right:
-        return _Asked("log-probability of the target", [right], start + 1, alone)
-    number = "log-probability of the target minus that of the output"
-    return _Asked(number, [right, said], start + 1, against_said)
-
-
-def can_be_patched(problem: Problem) -> bool:
-    """Whether its models name states that could be carried over."""
-    return bool(make_model(problem.network).sites())
-
-
-def _open(
-    model: TrainedModel, base: Sequence[int], source: Sequence[int]
-) -> tuple[Classifier, Mapping[Site, tuple[str, ...]]]:
-    """The readable model and its sites, where the strings fit each other."""
-    _check_pair(model, base, source)
-    network = plain_model(model)
-    sites = network.sites()
-    if not sites:
-        with_pictures = " with pictures" if network.config.picture else ""
-        raise ConfigError(
-            f"architecture={model.config.architecture!r}{with_pictures} names no states that could "
-            "be carried over"
-        )
-    return network, sites
-
-
-def _rows_at_once(network: Classifier, width: int) -> int:
-    """How many strings of a width are run at once."""
-    if network.steps_through:
-        return max(min(width, NUMBERS_AT_ONCE // (width * network.config.hidden_size)), 1)
-    return max(PAIRS_AT_ONCE // max(width * width, 1) if network.attention() else width, 1)
-
-
-def _patch(
-    model: Classifier,
-    ids: Tensor,
-    site: Site,
-    states: Sequence[str],
-    kept: dict[str, Tensor],
-    places: Tensor,
-) -> Tensor:
-    """The logits with the source's states at the positions of each row that are named.
-
-    What a recurrent layer keeps is replaced before the next token is read.
-    """
-
-    def change(name: str, position: int | None, state: Tensor) -> Tensor:
-        if name not in states:
-            return state
-        at = slice(None) if position is None else slice(position, position + 1)
-        changed = state.clone()
-        target, other = site.within(changed), site.within(kept[name])[:, at]
-        own = places[:, _stream(model, ids, name)]
-        here = own[:, at] if target.dim() == 2 else own[:, at, None]
-        target[...] = torch.where(here, other, target)
-        return changed
-
-    return model.run(ids, Changing(change), None)
-
-
-def _stream(model: Classifier, ids: Tensor, name: str) -> slice:
-    """The places of a state that is so called: of all that is read, or of one stream.
-
-    `ids` are of strings of one length.
-    """
-    end, width = ids.shape[1], model.tokens_of(ids, name).shape[1]
-    return slice(end - width, end) if name.startswith("decoder.") else slice(width)
-
-
-def _check_pair(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> None:
+    sites, plain = sites_of(model), plain_model(model)
     if len(base) != len(source):
         raise InvalidStringError(
             f"{model.display(base)[:40]!r} has {len(base)} tokens and "
@@ -327,3 +184,148 @@ def _check_pair(model: TrainedModel, base: Sequence[int], source: Sequence[int])
             "by place, so expected as many"
         )
     check_length(model, base)
+    measure = (_of_output if model.problem.writes else _of_answer)(model, base)
+    bases, sources = (
+        [inside.read(model, [letters], output and [output]) for output in measure.outputs]
+        for letters in (base, source)
+    )
+    carried = [inside.states(model, batch) for batch in sources]
+    (base_logit,), (base_answer,) = measure.measure([inside.run(model, x) for x in bases])
+    (source_logit,), (source_answer,) = measure.measure([inside.run(model, x) for x in sources])
+    base_tokens, source_tokens = (
+        tuple(token_names(model, letters, measure.outputs[0])[: measure.places])
+        for letters in (base, source)
+    )
+    shape = len(sites), len(base_tokens)
+    logits, is_place, flips = np.full(shape, np.nan), *np.zeros((2, *shape), dtype=bool)
+    for row, (site, names) in enumerate(sites.items()):
+        stream = _stream(plain, bases[0].ids, names[0])
+        is_place[row, stream] = True
+        outputs = []
+        for batch, states in zip(bases, carried, strict=True):
+            width = batch.ids.shape[1]
+            every = torch.eye(width, dtype=torch.bool)[: measure.places][stream]
+            parts = [
+                carry_over(model, Batch(batch.ids.expand(len(places), -1)), site, states, places)
+                for places in every.split(_rows_at_once(plain, width))
+                if len(places)
+            ]
+            outputs.append(torch.cat(parts) if parts else inside.run(model, batch)[:0])
+        logits[row, stream], answers = measure.measure(outputs)
+        flips[row, stream] = (answers == source_answer) & (source_answer != base_answer)
+    ends = float(base_logit), float(source_logit)
+    found = tuple(sites), logits, flips, is_place
+    return Patched(base_tokens, source_tokens, *ends, *found, measure.number)
+
+
+def carry_over(
+    model: TrainedModel,
+    batch: Batch,
+    site: Site,
+    states: Mapping[str, Tensor],
+    places: Bool[Tensor, "string position"],
+) -> Tensor:
+    """What the head gives with another string's states of one site at the places that are named.
+
+    What a recurrent layer keeps is replaced before the next token is read.
+
+    Args:
+        batch: strings of one length.
+        states: those of a string as long, by their names.
+        places: of each string.
+    """
+    plain, names = plain_model(model), plain_model(model).sites()[site]
+
+    def change(name: str, position: int | None, state: Tensor) -> Tensor:
+        if name not in names:
+            return state
+        at = slice(None) if position is None else slice(position, position + 1)
+        changed = state.clone()
+        own, other = site.within(changed), site.within(states[name])[:, at]
+        here = places[:, _stream(plain, batch.ids, name)][:, at]
+        own[...] = torch.where(here if own.dim() == 2 else here[..., None], other, own)
+        return changed
+
+    return inside.run(model, batch, change)
+
+
+def can_be_patched(problem: Problem) -> bool:
+    """Whether its models name states that could be carried over."""
+    return bool(make_model(problem.network).sites())
+
+
+def sites_of(model: TrainedModel) -> Mapping[Site, tuple[str, ...]]:
+    """The states that can be carried over.
+
+    Raises:
+        ConfigError: there are none.
+    """
+    plain = plain_model(model)
+    if sites := plain.sites():
+        return sites
+    with_pictures = " with pictures" if plain.config.picture else ""
+    raise ConfigError(
+        f"architecture={model.config.architecture!r}{with_pictures} names no states that could "
+        "be carried over"
+    )
+
+
+def _of_answer(model: TrainedModel, base: Sequence[int]) -> _Measure:
+    """The one number of each answer, told by what is right of the base."""
+    kind = model.problem.kind
+    # Where a file does not say what is right, against what is predicted.
+    right = model.ask_all([base]).targets
+
+    def measure(outputs: Sequence[Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        (given,) = outputs
+        targets = np.repeat(right, len(given), axis=0)
+        # Every place of a string is as that of others, which are as long.
+        given = given.flatten(0, 1) if model.problem.at_places else given
+        margins = kind.margins(given.numpy(), targets)
+        return margins, margins > 0
+
+    return _Measure(LOGIT, [None], None, measure)
+
+
+def _of_output(model: TrainedModel, base: Sequence[int]) -> _Measure:
+    """How likely the base's target is, against what is written for the base."""
+    written = write_output(model, tuple(base))
+    right = target(model, base) if model.is_input(base) else written
+    check_length(model, base, right)
+    start = len(base) + 1
+
+    def alone(outputs: Sequence[Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        (given,) = outputs
+        ids = torch.tensor(token_ids(model, right))
+        likeliest = writable(given[:, start : start + len(ids)]).argmax(dim=-1)
+        numbers = log_probabilities(model, given, start, right)
+        return numbers.numpy(), (likeliest == ids).all(dim=1).numpy()
+
+    def against_written(outputs: Sequence[Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        of_right, of_written = (
+            log_probabilities(model, given, start, output).numpy()
+            for given, output in zip(outputs, (right, written), strict=True)
+        )
+        margins = of_right - of_written
+        return margins, margins > 0
+
+    if written == right:
+        return _Measure("log-probability of the target", [right], start + 1, alone)
+    number = "log-probability of the target minus that of the output"
+    return _Measure(number, [right, written], start + 1, against_written)
+
+
+def _rows_at_once(plain: Classifier, width: int) -> int:
+    """How many strings of a width are run at once."""
+    if plain.steps_through:
+        return max(min(width, NUMBERS_AT_ONCE // (width * plain.config.hidden_size)), 1)
+    return max(PAIRS_AT_ONCE // max(width * width, 1) if plain.attention() else width, 1)
+
+
+def _stream(plain: Classifier, ids: Tensor, name: str) -> slice:
+    """The places of a state that is so called: of all that is read, or of one stream.
+
+    `ids` are of strings of one length.
+    """
+    end, width = ids.shape[1], plain.tokens_of(ids, name).shape[1]
+    return slice(end - width, end) if name.startswith("decoder.") else slice(width)

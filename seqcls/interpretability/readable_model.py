@@ -5,14 +5,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.decode import best_written
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds import Examples
-from seqcls.kinds.transduction import end_id, letter_rows, separator_id, target_lengths
+from seqcls.kinds.transduction import end_id, letter_rows, target_lengths
 from seqcls.models.base import Classifier, Recorder
 from seqcls.models.initialization import load_parameters, make_model
 from seqcls.models.positions import read_ids
@@ -59,14 +59,6 @@ def target(model: TrainedModel, letters: Sequence[int]) -> Output:
     return Output(tuple(targets[0, : target_lengths(targets)[0]].tolist()))
 
 
-def with_outputs(
-    model: TrainedModel, strings: TokenStrings, outputs: Sequence[Output]
-) -> TokenStrings:
-    """What a model reads of inputs and their outputs."""
-    examples = Examples(strings, letter_rows([output.read for output in outputs]))
-    return model.problem.kind.reading(model.task, examples)
-
-
 def token_ids(model: TrainedModel, output: Output) -> list[int]:
     """The tokens that are written, `END` among them."""
     ids = [letter + FIRST_LETTER for letter in output.letters]
@@ -85,12 +77,6 @@ def log_probabilities(
     ids = torch.tensor(token_ids(model, of))
     scores = outputs[:, start : start + len(ids)].log_softmax(dim=-1)
     return scores.gather(-1, ids.expand(len(scores), -1).unsqueeze(-1)).sum(dim=(1, 2))
-
-
-def from_separator(model: TrainedModel, ids: Tensor) -> Bool[Tensor, "string position"]:
-    """At which tokens a model says the next one of its output."""
-    separators = ids == separator_id(model.problem.network)
-    return (ids != PAD) & (separators.cumsum(dim=1) > 0)
 
 
 Change = Callable[[str, int | None, Tensor], Tensor]
@@ -123,7 +109,7 @@ class Changing(Recorder):
 
     def within(self, name: str) -> "Changing":
         """A recorder of a part, whose names begin with the part's."""
-        return Changing(self._change, f"{self._prefix}{name}.")
+        return type(self)(self._change, f"{self._prefix}{name}.")
 
 
 def plain_network(model: TrainedModel) -> NetworkConfig:
@@ -149,11 +135,10 @@ def ids_of(
         outputs: of a model that writes, what it reads after each; what it writes if none are given.
     """
     batch = TokenStrings.of_lists(model.num_letters, strings)
-    # What is read after a string is a question for models that answer token by token alone.
-    if outputs is None and model.problem.writes:
-        outputs = [write_output(model, tuple(letters)) for letters in strings]
-    if outputs is not None:
-        batch = with_outputs(model, batch, outputs)
+    if model.problem.writes:
+        outputs = outputs or [write_output(model, tuple(letters)) for letters in strings]
+        examples = Examples(batch, letter_rows([output.read for output in outputs]))
+        batch = model.problem.kind.reading(model.task, examples)
     return torch.from_numpy(read_ids(batch, plain_network(model).readout)).long()
 
 

@@ -1,24 +1,21 @@
 """States of any model along one string, in double precision."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float
-from torch import Tensor
 
-from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.interpretability import inside
 from seqcls.interpretability.readable_model import (
     Output,
-    ids_of,
     plain_model,
     token_names,
     write_output,
 )
-from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.rows import record
+from seqcls.interpretability.trained_model import Answer, TrainedModel
 from seqcls.interpretability.wording import Table
 from seqcls.kinds.places import PlacesKind
 from seqcls.models.base import Classifier
@@ -26,6 +23,10 @@ from seqcls.models.hybrid import blocks_of
 from seqcls.models.pictures import memory_shape
 from seqcls.models.positions import longest_readable
 from seqcls.strings.token_strings import TokenStrings
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.attribution import LogitStep
+    from seqcls.interpretability.states_of_outputs import OutputToken
 
 MAX_TOKENS = 512
 """Tokens of a string whose every state, or every prefix, is looked at."""
@@ -35,32 +36,25 @@ Kind = Literal["cross-attention", "self-attention"]
 far."""
 
 
-@dataclass(frozen=True, eq=False)
-class Patterns:
+class Patterns(NamedTuple):
     """What every token attends to, in every head."""
 
     tokens: tuple[str, ...]
     """Those attended to, as the model reads them, its own token included."""
+    rows: tuple[str, ...]
+    """The tokens that attend: others where output and input are read apart."""
     weights: Float[np.ndarray, "block head attending position"]
     """Row: the token that attends; column: what it attends to. Rows sum to 1, or to 0 where there
     is nothing to attend to."""
-    apart: tuple[str, ...] | None = None
-    """The tokens that attend, where they are read apart from those attended to."""
-    blocks: tuple[int, ...] = ()
-    """The number of each block, where others do not attend."""
+    blocks: tuple[int, ...]
+    """The number of each block; others may not attend."""
 
     def number_of(self, block: int) -> int:
         """What a block is called."""
-        return self.blocks[block] if self.blocks else block
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """The tokens that attend."""
-        return self.tokens if self.apart is None else self.apart
+        return self.blocks[block]
 
 
-@dataclass(frozen=True, eq=False)
-class Prefixes:
+class Prefixes(NamedTuple):
     """A string's prefixes, the empty one first, each asked about as a string of its own, or
     answered at its place where every place is.
     """
@@ -87,22 +81,15 @@ class Prefixes:
         return Table(title, [dict(zip(columns, row, strict=True)) for row in rows])
 
 
-@dataclass(frozen=True, eq=False)
-class Units:
+class Units(NamedTuple):
     """A recurrent network's states, or a decoder's, after every token that it reads."""
 
     tokens: tuple[str, ...]
     states: Float[np.ndarray, "layer position hidden"]
     gates: dict[str, Float[np.ndarray, "layer position _"]]
     """By name; an LSTM's `cell` among them. None for a plain network."""
-    numbers: tuple[int, ...] = ()
-    """What each layer is called, where others have no units."""
-
-    @property
-    def layers(self) -> dict[str, int]:
-        """The layers' places by what they are called."""
-        numbers = self.numbers or tuple(range(len(self.states)))
-        return {str(number): layer for layer, number in enumerate(numbers)}
+    layers: dict[str, int]
+    """The layers' places by what they are called; others may have no units."""
 
     def table(self) -> Table:
         """A row a token: the last layer's units after it."""
@@ -116,13 +103,70 @@ class Units:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Path:
+class Path(NamedTuple):
     """States along a string in the plane in which they vary most."""
 
     points: Float[np.ndarray, "position 2"]
     shares: tuple[float, float]
     """The share of all variance along each axis."""
+
+
+class ModelStates(NamedTuple):
+    """A model's states along a string, as far as its architecture has them."""
+
+    answer: Answer
+    prefixes: Prefixes | None
+    """None of a model that writes."""
+    output: "tuple[OutputToken, ...] | None"
+    """What a model writes, token by token; None of a model that answers at once."""
+    steps: "tuple[LogitStep, ...] | None"
+    """What each part adds to the logit; None without a residual stream."""
+    attention: Patterns | None
+    units: Units | None
+    path: Path | None
+    """The path of the last layer's units, in the plane in which they vary most."""
+
+    def record(self) -> dict[str, Any]:
+        """The answer and the states as programs read them, as far as there are any."""
+        prefixes, attention, units, path = self.prefixes, self.attention, self.units, self.path
+        found = {
+            "prefix_logits": prefixes and prefixes.logits,
+            "prefix_answers": (prefixes and prefixes.answers) or None,
+            "output": self.output,
+            "steps": self.steps,
+            "tokens": (attention and attention.tokens) or (units and units.tokens),
+            "attention": attention and attention.weights,
+            "units": units and units.states,
+            "gates": units and units.gates,
+            "path": path and path.points,
+        }
+        states = {name: record(x) for name, x in found.items() if x is not None}
+        return {**self.answer.record(), **states}
+
+    def describe(self, model: TrainedModel) -> Iterator[str | Table]:
+        """The answer, and a table of each of the states."""
+        yield f"{model.name}: {self.answer.text}"
+        if self.steps is not None:
+            rounded = [
+                {**x._asdict(), "adds": np.round(x.adds, 4), "logit": np.round(x.logit, 4)}
+                for x in self.steps
+            ]
+            yield Table("what each part adds to the logit", rounded)
+        if self.units is not None:
+            yield self.units.table()
+        if self.output is not None:
+            written = [
+                {
+                    "token": x.token,
+                    "probability": np.round(x.probability, 4),
+                    "runner-up": x.runner_up,
+                    "its probability": np.round(x.runner_up_probability, 4),
+                }
+                for x in self.output
+            ]
+            yield Table("the output, token by token", written)
+        if self.prefixes is not None:
+            yield self.prefixes.table()
 
 
 def has_attention(model: TrainedModel) -> bool:
@@ -191,14 +235,15 @@ def attention_patterns(
             f"architecture={config.architecture!r} attends to a picture, not to the input's "
             "tokens; look at the section Writing of the page Model instead"
         )
-    kept = _activations(model, letters, output)
-    weights = torch.stack([kept[block][0] for block in blocks]).numpy()
+    kept = _states(model, letters, output, blocks)
+    weights = np.stack([kept[block] for block in blocks])
     tokens = tuple(token_names(model, letters, output))
+    numbers = blocks_of(config.layers, True) or tuple(range(len(blocks)))
     if not in_two:
-        return Patterns(tokens, weights, blocks=blocks_of(config.layers, True))
+        return Patterns(tokens, tokens, weights, numbers)
     start = len(letters) + 1
     read = tokens[:start] if kind == "cross-attention" else tokens[start:]
-    return Patterns(read, weights, tokens[start:])
+    return Patterns(read, tokens[start:], weights, numbers)
 
 
 def picture_attention(
@@ -211,25 +256,12 @@ def picture_attention(
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
     plain = plain_model(model)
-    if not attends_to_pictures(plain):
+    names = _of_decoder(plain, "cross-attention") if plain.config.picture else ()
+    if not names:
         raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
-    return over_picture(plain, _activations(model, letters, None))
-
-
-def attends_to_pictures(plain: Classifier) -> bool:
-    """Whether a model that writes attends to what it sees."""
-    return bool(plain.config.picture) and bool(_of_decoder(plain, "cross-attention"))
-
-
-def over_picture(
-    plain: Classifier, kept: Mapping[str, Tensor]
-) -> Float[np.ndarray, "block head token row column"]:
-    """Computes `picture_attention` from what a model of pictures has recorded of its first
-    string.
-    """
-    weights = torch.stack([kept[name][0] for name in _of_decoder(plain, "cross-attention")])
-    by_place: np.ndarray = weights.unflatten(-1, memory_shape(plain.config)).numpy()
-    return by_place
+    kept = _states(model, letters, None, names)
+    weights = np.stack([kept[name] for name in names])
+    return weights.reshape(*weights.shape[:-1], *memory_shape(plain.config))
 
 
 def _of_decoder(plain: Classifier, kind: Kind) -> list[str]:
@@ -251,22 +283,21 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     check_length(model, letters)
     kind, tokens = model.problem.kind, ("", *(model.tokenizer.alphabet[x] for x in letters))
     if isinstance(kind, PlacesKind):
-        network = plain_model(model)
-        outputs = network(ids_of(model, [letters]))[0].detach().numpy()
+        outputs = inside.run(model, inside.read(model, [letters]))[0].numpy()
         strings = TokenStrings.of_lists(model.num_letters, [letters])
         targets = kind.targets(model.task, strings)[0].astype(np.int64)
-        right, said = (
+        right, answers = (
             [kind.texts(model.task, np.array([[code]]))[0] for code in codes.tolist()]
             for codes in (targets, kind.decide(outputs))
         )
         margins = kind.place_margins(outputs, targets)
-        return Prefixes(tokens, margins, np.array(right, dtype=object), tuple(said))
-    answers = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
-    labels, known = np.array(model.said(answers.targets)), model.problem.knows(answers.strings)
+        return Prefixes(tokens, margins, np.array(right, dtype=object), tuple(answers))
+    asked = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
+    labels, known = np.array(model.said(asked.targets)), model.problem.knows(asked.strings)
     if not known.all():
         labels = labels.astype(object)
         labels[~known] = None
-    return Prefixes(tokens, answers.score.astype(np.float64), labels)
+    return Prefixes(tokens, asked.score.astype(np.float64), labels)
 
 
 def recurrent_units(
@@ -280,37 +311,27 @@ def recurrent_units(
         ConfigError: the model is not recurrent.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
-    if states := plain_model(model).decoder_states():
-        kept = _activations(model, letters, output)
-        tokens = token_names(model, letters, output)[len(letters) + 1 :]
-        return Units(tuple(tokens), torch.stack([kept[x][0] for x in states]).numpy(), {})
-    layers = plain_model(model).units()
-    if not layers:
-        if reason := units_obstacle(model.config):
-            raise ConfigError(reason)
+    plain, config = plain_model(model), model.config
+    start, layers = 0, plain.units()
+    if names := plain.decoder_states():
+        start, layers = len(letters) + 1, tuple({"state": name} for name in names)
+    if not layers and len({*config.layers} - {"a"}) > 1:
         raise ConfigError(
-            f"architecture={model.config.architecture!r} is not recurrent; look at its attention "
-            "and at what its parts add to the logit instead"
+            f"layers={config.layers!r}: its blocks keep memories of several kinds, which cannot "
+            "stand side by side; take its parts away, or carry their states over from another "
+            "string, instead"
         )
-    kept = _activations(model, letters, output)
-
-    def of_layers(name: str) -> np.ndarray:
-        return torch.stack([kept[layer[name]][0] for layer in layers]).numpy()
-
-    gates = {name: of_layers(name) for name in layers[0] if name != "state"}
-    tokens, numbers = token_names(model, letters, output), blocks_of(model.config.layers, False)
-    return Units(tuple(tokens), of_layers("state"), gates, numbers)
-
-
-def units_obstacle(config: RunConfig) -> str | None:
-    """Why the memories of blocks of several kinds have no states; None where they have, or where
-    there is none.
-    """
-    if len({*config.layers} - {"a"}) < 2:
-        return None
-    return (
-        f"layers={config.layers!r}: its blocks keep memories of several kinds, which cannot stand "
-        "side by side; take its parts away, or carry their states over from another string, instead"
+    if not layers:
+        raise ConfigError(
+            f"architecture={config.architecture!r} is not recurrent; look at its attention and at "
+            "what its parts add to the logit instead"
+        )
+    kept = _states(model, letters, output, [x for layer in layers for x in layer.values()])
+    gates = {x: np.stack([kept[layer[x]] for layer in layers]) for x in layers[0]}
+    numbers = blocks_of(config.layers, False) or range(len(layers))
+    by_name = {str(number): layer for layer, number in enumerate(numbers)}
+    return Units(
+        tuple(token_names(model, letters, output)[start:]), gates.pop("state"), gates, by_name
     )
 
 
@@ -334,13 +355,13 @@ def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
     return Path(points, (float(variance[0]), float(variance[1])))
 
 
-def _activations(
-    model: TrainedModel, letters: Sequence[int], output: Output | None
-) -> dict[str, Tensor]:
+def _states(
+    model: TrainedModel, letters: Sequence[int], output: Output | None, names: Sequence[str]
+) -> Mapping[str, Float[np.ndarray, "*state"]]:
+    """The states of these names, of one string."""
     check_length(model, letters, output)
-    outputs = None if output is None else [output]
-    with torch.no_grad():
-        return plain_model(model).activations(ids_of(model, [letters], outputs))
+    batch = inside.read(model, [letters], None if output is None else [output])
+    return {name: x[0].numpy() for name, x in inside.states(model, batch, names).items()}
 
 
 def check_length(model: TrainedModel, letters: Sequence[int], output: Output | None = None) -> None:

@@ -1,47 +1,32 @@
 """What a model that writes computes: its tokens, likeliest outputs, and what it reads."""
 
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
 from math import exp, fsum, log
+from typing import NamedTuple
 
-import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from seqcls.decode import beam, greedy, written_beams
+from seqcls.decode import written_beams
 from seqcls.errors import ConfigError
+from seqcls.interpretability import inside
 from seqcls.interpretability.readable_model import (
     AROUND_OUTPUTS,
     Output,
-    ids_of,
-    plain_model,
     target,
     token_ids,
     write_output,
 )
-from seqcls.interpretability.states_by_strings import (
-    MAX_TOKENS,
-    attends_to_pictures,
-    check_length,
-    over_picture,
-)
+from seqcls.interpretability.states_by_strings import check_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds.base import Written
-from seqcls.kinds.transduction import end_id, separator_id, writable
-from seqcls.models.base import Classifier
-from seqcls.models.pictures import PictureEncoder, page_of
-from seqcls.models.positions import longest_readable
-from seqcls.pictures.user_pictures import Ink
+from seqcls.kinds.transduction import writable
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import CLS, FIRST_LETTER
+from seqcls.strings.tokenizer import FIRST_LETTER
 
 # Outputs token by token: how sure a model is of each, and what it might have written instead.
 
 
-@dataclass(frozen=True)
-class OutputToken:
+class OutputToken(NamedTuple):
     """A token that is written, and the likeliest other one."""
 
     token: str
@@ -66,25 +51,12 @@ def output_tokens(
     require_writing(model)
     check_length(model, letters, output)
     output = write_output(model, tuple(letters)) if output is None else output
-    said, start = token_ids(model, output), len(letters) + 1
-    with torch.no_grad():
-        outputs = plain_model(model)(ids_of(model, [letters], [output]))[0]
-    return tokens_of(model, said, outputs[start : start + len(said)])
-
-
-def tokens_of(
-    model: TrainedModel, said: Sequence[int], outputs: Float[Tensor, "token output"]
-) -> tuple[OutputToken, ...]:
-    """Reads `output_tokens` from what the head gives at each token that is written.
-
-    Args:
-        said: the ids of the tokens.
-        outputs: of the head, before each.
-    """
-    scores = outputs.log_softmax(dim=1)
-    rows = torch.arange(len(said))
+    ids, start = token_ids(model, output), len(letters) + 1
+    outputs = inside.run(model, inside.read(model, [letters], [output]))[0]
+    scores = outputs[start : start + len(ids)].log_softmax(dim=1)
+    rows = torch.arange(len(ids))
     others = writable(scores)
-    others[rows, said] = -torch.inf
+    others[rows, ids] = -torch.inf
     seconds = others.argmax(dim=1).tolist()
     names = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
     return tuple(
@@ -94,7 +66,7 @@ def tokens_of(
             names[second - FIRST_LETTER],
             float(scores[row, second].exp()),
         )
-        for row, (token, second) in enumerate(zip(said, seconds, strict=True))
+        for row, (token, second) in enumerate(zip(ids, seconds, strict=True))
     )
 
 
@@ -127,8 +99,7 @@ def require_writing(model: TrainedModel) -> None:
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A token of the tree, which all outputs that begin alike share."""
 
     row: int
@@ -142,8 +113,7 @@ class Token:
     """The log-probability of it and all tokens before it, in nats."""
 
 
-@dataclass(frozen=True)
-class Leaf:
+class Leaf(NamedTuple):
     """One output, at the end of its branch."""
 
     row: int
@@ -161,8 +131,7 @@ class Leaf:
     log_probability: float
 
 
-@dataclass(frozen=True)
-class OutputTree:
+class OutputTree(NamedTuple):
     """Rows from top to bottom: each output below the one that it shares the most with."""
 
     tokens: tuple[Token, ...]
@@ -230,62 +199,3 @@ def _in_order(paths: Sequence[_Path], place: int) -> Iterator[_Path]:
             yield group[0]
         else:
             yield from _in_order(group, place + 1)
-
-
-# What a model writes of a picture of one's own, which need be of no string.
-
-
-@dataclass(frozen=True, eq=False)
-class Read:
-    """What is read of a picture."""
-
-    text: str
-    tokens: tuple[OutputToken, ...]
-    """As they are written, `END` among them where it came."""
-    weights: Float[np.ndarray, "block head token row column"] | None
-    """Over the picture at each token; None where nothing attends to it."""
-
-
-def read_picture(model: TrainedModel, picture: Ink) -> Read:
-    """Has a model read a picture, by the decoding of its configuration.
-
-    Args:
-        picture: as large as those that it was trained on.
-
-    Raises:
-        ConfigError: the model reads none, or others.
-    """
-    if not model.problem.network.picture:
-        raise ConfigError(f"task={model.config.task!r} draws no pictures: its models read none")
-    page = page_of(model.problem.network)
-    if picture.shape != page.shape:
-        raise ConfigError(f"a picture of {picture.shape} pixels: expected {page.shape}")
-    plain = _seeing(model, torch.from_numpy(picture.astype(np.float64)))
-    beginning = [CLS, separator_id(plain.config)]
-    with torch.no_grad():
-        written = _write_output(model, plain, torch.tensor([beginning]))
-        said = [*written.tokens, *([end_id(plain.config)] if written.ended else [])]
-        kept = plain.activations(torch.tensor([beginning + said[:-1]]))
-    weights = over_picture(plain, kept) if attends_to_pictures(plain) else None
-    text = model.tokenizer.decode(written.tokens)
-    return Read(text, tokens_of(model, said, kept["decoder.logits"][0]), weights)
-
-
-def _seeing(model: TrainedModel, picture: Tensor) -> Classifier:
-    """A model of its own, which sees this picture: the other is shared."""
-    plain = deepcopy(plain_model(model))
-    for module in plain.modules():
-        if isinstance(module, PictureEncoder):
-            module.shown = picture
-    return plain
-
-
-def _write_output(model: TrainedModel, plain: Classifier, ids: Tensor) -> Written:
-    config, page = model.config, page_of(plain.config)
-    longest = page.max_lines * (page.line_length + 1) - 1
-    places = longest_readable(plain.config)
-    limit = min(2 * longest, MAX_TOKENS, places or MAX_TOKENS)
-    limits, end = torch.tensor([limit]), end_id(plain.config)
-    if config.decoding == "beam":
-        return beam(plain, ids, limits, end, config.beam_width)[0][0]
-    return greedy(plain, ids, limits, end)[0]

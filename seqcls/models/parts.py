@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from seqcls.config import NetworkConfig
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 PartKind = Literal["head", "feed-forward", "unit", "dimension"]
-PART_KINDS: tuple[PartKind, ...] = ("head", "feed-forward", "unit")
-"""Those that any model may name; a hidden dimension of the stream is ablated by letter counts."""
+PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
+"""What can be ablated; a hidden dimension is one of all that is added to a Transformer's stream."""
 
 
 @dataclass(frozen=True, order=True)
@@ -33,6 +33,8 @@ class Part:
     @property
     def text(self) -> str:
         """What it is called, such as `block 0, head 1`, or `decoder block 0, head 1`."""
+        if self.kind == "dimension":
+            return self.name
         block = f"{'layer' if self.of_layer else 'block'} {self.block}, {self.name}"
         return f"{self.side} {block}" if self.side else block
 

@@ -104,8 +104,6 @@ class PictureEncoder(nn.Module):
         self.blocks = cast("Iterable[PictureBlock]", blocks)
         self.output = Convolution(widths[-1], config.hidden_size, 1)
         self.dropout = Dropout(config.dropout_rate)
-        self.shown: Float[Tensor, "row column"] | None = None
-        """What is seen whatever the strings are, where a picture of one's own is read."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -117,8 +115,6 @@ class PictureEncoder(nn.Module):
 
     def draw(self, inputs: Ids) -> Picture:
         """The pictures of strings, `CLS` before each."""
-        if self.shown is not None:
-            return self.shown.expand(len(inputs), 1, -1, -1)
         pictures = _draw(self.page, inputs)
         return pictures.to(inputs.device, self.output.weight.dtype).unsqueeze(1)
 

@@ -104,12 +104,12 @@ def ablate(
     sample: Annotated[int | None, typer.Option(min=1, max=1000000)] = None,
     prune: bool = False,
 ) -> Answer:
-    """Test a model without some of its heads, feed-forwards or units.
+    """Test a model without some of its heads, feed-forwards, units or dimensions.
 
     Args:
-        part: a head, feed-forward or unit; repeatable; by default, heads and feed-forwards; of a
-            recurrent network, units.
-        how: with zero, the part adds nothing; with mean, its mean.
+        part: a head, feed-forward, unit or dimension (of a residual stream); repeatable; by
+            default, heads and feed-forwards; of a recurrent network, units.
+        how: with zero, the part adds nothing; with mean, its mean over all tokens.
         sample: distinct test strings to run and evaluate on; by default, all, by letter counts,
             where these decide; else 400.
         prune: remove one part after another, the least useful first.

@@ -6,6 +6,7 @@ against models that are run.
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.ablation import ablate, backend_of, prune, rank, running
-from seqcls.interpretability.attribution import direct_logit_attribution, logit_steps
-from seqcls.interpretability.backends import Ablation, AblationMethod, Counts
-from seqcls.interpretability.backends_by_strings import Strings
-from seqcls.interpretability.network import Network
+from seqcls.interpretability import inside
+from seqcls.interpretability.ablation import Ablation, AblationMethod, Judge
+from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import Output, ids_of, plain_model
-from seqcls.interpretability.states_by_counts import activations
 from seqcls.interpretability.states_by_strings import (
     attention_patterns,
     has_attention,
@@ -32,8 +30,8 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import PART_KINDS, Part, Site
 from seqcls.problem import resolve
 from tests.patching import outputs_patched_everywhere
-from tests.unit.explained import FIELDS, patched_logits, random_network
-from tests.zoo import JUDGES, WRITERS, model, untrained
+from tests.unit.explained import patched_logits
+from tests.zoo import COUNTED, JUDGES, WRITERS, model, scattered_model, untrained
 
 EVERY = [*((name, False) for name in JUDGES), *((name, True) for name in WRITERS)]
 models = pytest.mark.parametrize(
@@ -117,14 +115,14 @@ def weights_without(own: TrainedModel, part: Part, state: str) -> TrainedModel:
 def test_a_part_at_zero_is_one_whose_weights_are_zero(name: str, writes: bool) -> None:
     own = model(name, writes=writes)
     states = plain_model(own).parts()
-    backend = running(own, 20)
+    backend = Judge(own, 20)
     lasts = {(part.kind, part.side, part.which): part for part in states}  # the last ones
     moved = []
     for part in lasts.values():
         # What such a unit writes is read in several places.
         if part.kind == "unit" and name in ("slstm", "recurrent_attention"):
             continue
-        changed = running(weights_without(own, part, states[part]), 20)
+        changed = Judge(weights_without(own, part, states[part]), 20)
         found = backend.outputs({part: "zero"})
         np.testing.assert_allclose(found, changed.outputs({}), atol=1e-9, err_msg=part.text)
         moved.append(np.abs(backend.score({part: "zero"}).margins - backend.before).max())
@@ -134,9 +132,9 @@ def test_a_part_at_zero_is_one_whose_weights_are_zero(name: str, writes: bool) -
 @models
 def test_without_no_part_the_sample_is_answered_as_in_the_test(name: str, writes: bool) -> None:
     own = model(name, writes=writes)
-    backend = running(own, 40)
+    backend = Judge(own, 40)
     answers = (own.outputs if writes else own.ask)(backend.tested.strings)
-    whole = ablate(backend, {})
+    whole = backend.ablate({})
     assert whole.logit_change == 0
     assert whole.errors == int(answers.wrong.sum())
     assert whole.strings.sum() == len(backend.tested.texts)
@@ -225,43 +223,43 @@ def test_what_cannot_be_asked_says_why() -> None:
 METHODS: tuple[AblationMethod, ...] = ("zero", "mean")
 
 
-def network_to_ablate() -> Network:
+def model_to_ablate(**more: Any) -> TrainedModel:
     small = {"num_attention_heads": 3, "attention_head_size": 2, "test_size": 512}
-    return random_network(5, hidden_size=4, test_max_length=40, **small)
+    return scattered_model(5, hidden_size=4, test_max_length=40, **small, **more)
 
 
 @pytest.mark.parametrize("by", ["strings", "counts"])
 def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest(by: str) -> None:
-    strings = by == "strings"
-    backend = Strings(model("two blocks"), 60) if strings else Counts(network_to_ablate())
-    heads = backend.parts(["head"])
+    judge = Judge(model("two blocks"), 60) if by == "strings" else Judge(model_to_ablate())
+    assert judge.exact == (by == "counts")
+    heads = judge.parts(["head"])
     for how in METHODS:
-        ranked = rank(backend, heads, how)
+        ranked = judge.rank(heads, how)
         assert {own.parts[0] for own in ranked} == {*heads}
         costs = [(own.errors, own.logit_change) for own in ranked]
         assert costs == sorted(costs, reverse=True)
         assert len({*costs}) > 1
         for own in ranked:
-            scores = backend.score({own.parts[0]: how})
-            change = np.abs(scores.margins - backend.before)
-            counted = backend.tested.occurrences
+            scores = judge.score({own.parts[0]: how})
+            change = np.abs(scores.margins - judge.before)
+            counted = judge.tested.occurrences
             assert own.errors == counted[scores.wrong].sum()
             assert own.logit_change == pytest.approx(np.average(change, weights=counted))
             assert own.loss == pytest.approx(scores.loss)
-    several = (*heads, *(backend.parts(["dimension"]) if by == "counts" else ()))
-    steps, off = list(prune(backend, several)), rank(backend, several)
+    several = (*heads, *(judge.parts(["dimension"]) if by == "counts" else ()))
+    steps, off = list(judge.prune(several)), judge.rank(several)
     assert [len(own.parts) for own in steps] == [*range(len(several) + 1)]
     cheapest = min(off, key=lambda own: (own.errors, own.loss))
     assert (steps[1].parts, steps[1].errors) == (cheapest.parts, cheapest.errors)
     for before, after in pairwise(steps):
         assert {*before.parts} < {*after.parts}
-        assert after.errors == ablate(backend, dict.fromkeys(after.parts, "zero")).errors
+        assert after.errors == judge.ablate(dict.fromkeys(after.parts, "zero")).errors
 
 
 def test_more_parts_than_pruning_is_for_are_refused() -> None:
-    backend = Strings(untrained(feed_forward_size=30), 10)
+    judge = Judge(untrained(feed_forward_size=30), 10)
     with pytest.raises(ConfigError, match="at most 24"):
-        list(prune(backend, backend.parts(PART_KINDS)))
+        list(judge.prune(judge.parts(PART_KINDS)))
 
 
 def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
@@ -270,69 +268,80 @@ def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
     embedding = own.weights["embedding.weight"]
     weights = {**own.weights, "embedding.weight": np.tile(embedding[2], (len(embedding), 1))}
     config = own.config.model_copy(update={"positions": "none"})
-    backend = Strings(TrainedModel(resolve(config), weights), 60)
-    for part in backend.parts(PART_KINDS):
-        np.testing.assert_allclose(backend.outputs({part: "mean"}), backend.before, atol=1e-10)
-    assert np.abs(backend.outputs({Part(0, "head", 0): "zero"}) - backend.before).max() > 1e-6
+    judge = Judge(TrainedModel(resolve(config), weights), 60)
+    for part in judge.parts(PART_KINDS):
+        np.testing.assert_allclose(judge.outputs({part: "mean"}), judge.before, atol=1e-10)
+    assert np.abs(judge.outputs({Part(0, "head", 0): "zero"}) - judge.before).max() > 1e-6
 
 
 # What is computed of letter counts.
 
+DEEPER: tuple[dict[str, Any], ...] = (
+    {},
+    {"num_blocks": 3, "readout": "mean", "norm_placement": "post"},
+    {"num_blocks": 2, "readout": "last", "attention_scale": "log_length", "biases": True},
+)
 
-def test_all_test_strings_by_letter_counts_are_answered_as_when_run_one_by_one() -> None:
-    network = network_to_ablate()
-    counts, strings = Counts(network), Strings(network, 10**6)
-    assert isinstance(backend_of(network), Counts)
+
+@pytest.mark.parametrize("fields", DEEPER, ids=["one block", "three blocks", "log-length"])
+def test_all_test_strings_by_letter_counts_are_answered_as_when_run_one_by_one(
+    fields: dict[str, Any],
+) -> None:
+    own = model_to_ablate(**fields)
+    exact, run = Judge(own), Judge(own, 10**6)
+    assert (exact.exact, run.exact) == (True, False)
     # Every test string, as often as it occurs.
-    rows = np.repeat(np.arange(len(counts.tested.texts)), counts.tested.occurrences)
-    rows = rows[np.argsort(counts.tested.strings.lengths[rows], kind="stable")]
-    every = counts.tested.take(rows)
-    strings.tested = replace(every, occurrences=np.ones_like(every.occurrences))
+    rows = np.repeat(np.arange(len(exact.tested.texts)), exact.tested.occurrences)
+    rows = rows[np.argsort(exact.tested.strings.lengths[rows], kind="stable")]
+    every = exact.tested.take(rows)
+    vars(run)["tested"] = replace(every, occurrences=np.ones_like(every.occurrences))
     assert len(rows) == 512
-    parts = counts.parts(PART_KINDS)
-    assert parts == strings.parts(PART_KINDS)
-    assert {part.kind for part in parts} == {*PART_KINDS}
+    parts = exact.parts(PART_KINDS)
+    assert parts == run.parts(PART_KINDS)
+    kinds = PART_KINDS if own.config.norm_placement == "pre" else PART_KINDS[:3]
+    assert {part.kind for part in parts} == {*kinds}
     unlike = 0
-    for some in ((), *((part,) for part in parts), parts[1:5]):
-        ablation: Ablation = dict.fromkeys(some, "zero")
-        exact, run = ablate(counts, ablation), ablate(strings, ablation)
-        assert (exact.errors, exact.accuracy, exact.confusion) == (
-            run.errors, run.accuracy, run.confusion,
-        )  # fmt: skip
-        assert exact.loss == pytest.approx(run.loss, rel=1e-10)
-        assert exact.logit_change == pytest.approx(run.logit_change, rel=1e-10, abs=1e-10)
-        for name in ("lengths", "strings", "right"):
-            np.testing.assert_array_equal(getattr(exact, name), getattr(run, name))
-        unlike += exact.errors != ablate(counts, {}).errors
+    for how in METHODS:
+        for some in ((), *((part,) for part in parts), parts[1:5]):
+            ablation: Ablation = dict.fromkeys(some, how)
+            ours, theirs = exact.ablate(ablation), run.ablate(ablation)
+            assert (ours.errors, ours.accuracy, ours.confusion) == (
+                theirs.errors, theirs.accuracy, theirs.confusion,
+            )  # fmt: skip
+            assert ours.loss == pytest.approx(theirs.loss, rel=1e-9)
+            assert ours.logit_change == pytest.approx(theirs.logit_change, rel=1e-9, abs=1e-9)
+            for name in ("lengths", "strings", "right"):
+                np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+            unlike += ours.errors != exact.ablate({}).errors
     assert unlike > 2
 
 
 FROZEN: list[tuple[Part, str, tuple[slice | int, ...]]] = [
-    (Part(0, "head", 0), "attention.mixed_value", np.s_[:, 0, 0]),
-    (Part(0, "feed-forward"), "feed_forward.output", np.s_[:, 0]),
-    (Part(0, "unit", 1), "feed_forward.activation", np.s_[:, 0, 1]),
+    (Part(0, "head", 0), "attention.mixed_value", np.s_[:, 0]),
+    (Part(0, "feed-forward"), "feed_forward.output", np.s_[:]),
+    (Part(0, "unit", 1), "feed_forward.activation", np.s_[:, :, 1]),
 ]
 
 
 @pytest.mark.parametrize(("part", "state", "of_part"), FROZEN)
-def test_what_is_frozen_has_its_mean_over_the_test_set(
+def test_what_is_frozen_has_its_mean_over_all_tokens_of_the_test_set(
     part: Part, state: str, of_part: tuple[slice | int, ...]
 ) -> None:
-    network = network_to_ablate()
-    backend = Counts(network)
-    counts, found = backend.tested.strings.counts, list[np.ndarray]()
+    judge = Judge(model_to_ablate())
+    own, total, tokens = judge.model, np.zeros(()), 0
+    for text, times in zip(judge.tested.texts, judge.tested.occurrences.tolist(), strict=True):
+        kept = plain_model(own).activations(ids_of(own, [own.letters(text)]))
+        (rows,) = kept[f"blocks.0.{state}"].detach().numpy()[of_part]
+        total, tokens = total + times * rows.sum(axis=0), tokens + times * len(rows)
 
     def freeze(states: np.ndarray) -> np.ndarray:
-        found.append(states[of_part].copy())
-        states[of_part] = np.average(found[0], axis=0, weights=backend.tested.occurrences)
+        states[of_part] = total / tokens
         return states
 
-    truth = patched_logits(network, counts, {f"blocks.0.{state}": freeze})
-    ablation: Ablation = {part: "mean"}
-    np.testing.assert_allclose(backend.outputs(ablation), truth, atol=1e-10)
-    # Strings of which there is none in the test set have no part in its means.
-    np.testing.assert_allclose(backend.logits(counts[:3], ablation), truth[:3], atol=1e-10)
-    assert np.abs(truth - backend.before).max() > 1e-3
+    counts = judge.tested.strings.counts
+    truth = patched_logits(own, counts, {f"blocks.0.{state}": freeze})
+    np.testing.assert_allclose(judge.outputs({part: "mean"}), truth, atol=1e-10)
+    assert np.abs(truth - judge.before).max() > 1e-3
 
 
 def test_a_dimension_that_is_off_is_zero_throughout() -> None:
@@ -342,51 +351,45 @@ def test_a_dimension_that_is_off_is_zero_throughout() -> None:
 
     norms: tuple[dict[str, object], ...] = ({"layer_norm_eps": 0.0}, {"layer_norm": "rms"})
     for norm in norms:
-        network = random_network(5, hidden_size=4, test_size=256, **norm)
-        backend = Counts(network)
+        judge = Judge(scattered_model(5, hidden_size=4, test_size=256, **norm))
         cut: Ablation = {Part(0, "dimension", 0): "zero", Part(0, "dimension", 3): "zero"}
         stream = ("embedding", "blocks.0.attention.output", "blocks.0.feed_forward.output")
-        counts = backend.tested.strings.counts
-        truth = patched_logits(network, counts, dict.fromkeys(stream, hide))
-        np.testing.assert_allclose(backend.outputs(cut), truth, atol=1e-10)
+        counts = judge.tested.strings.counts
+        truth = patched_logits(judge.model, counts, dict.fromkeys(stream, hide))
+        np.testing.assert_allclose(judge.outputs(cut), truth, atol=1e-10)
 
 
-BLOCK_STATES = ("attention_norm", "after_attention", "feed_forward_norm", "after_feed_forward")
-FEED_FORWARD_STATES = ("input", "activation", "output")
-KINDS = {
-    "embedding": "embedding",
-    "attention_output": "blocks.0.attention.output",
-    **{name: f"blocks.0.{name}" for name in BLOCK_STATES},
-    **{f"feed_forward_{name}": f"blocks.0.feed_forward.{name}" for name in FEED_FORWARD_STATES},
-}
-"""States of each kind of token by letter counts, and of each place where the string is run."""
-
-
-@given(FIELDS, st.integers(0, 100), st.lists(st.text("abc", max_size=8), min_size=1, max_size=4))
+@given(COUNTED, st.integers(0, 100), st.lists(st.text("abc", max_size=8), min_size=1, max_size=4))
 def test_every_state_by_letter_counts_is_that_of_the_string_that_is_run(
     fields: dict[str, object], seed: int, texts: list[str]
 ) -> None:
-    network = random_network(seed, **fields)
-    found = activations(network, texts)
+    own = scattered_model(seed, **fields)
+    counts = np.array([own.tokenizer.counts(text) for text in texts])
+    kept = inside.states(own, inside.counted(own, counts))
+    special = {"first": 0, "last": own.num_letters}.get(own.config.readout)
 
-    def close(ours: np.ndarray, theirs: np.ndarray | float, what: str = "") -> None:
+    def close(ours: Any, theirs: Any, what: str = "") -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=what)
 
     for row, text in enumerate(texts):
-        letters = network.letters(text)
-        kept = plain_model(network).activations(ids_of(network, [letters]))
-        truth = {name: value.detach().numpy()[0] for name, value in kept.items()}
-        kinds = [0, *(1 + letter for letter in letters)]
-        for name, theirs in KINDS.items():
-            ours = getattr(found, name)
-            close((ours if ours.ndim == 2 else ours[row])[kinds], truth[theirs], name)
-        pairs = np.ix_(range(len(found.scores)), kinds, kinds)
-        attended = np.where(found.attended[row], found.weights_each[row], 0)
-        close(attended[pairs], truth["blocks.0.attention.weights"])
-        close(found.scores[pairs], truth["blocks.0.attention.scores"])
-        close(found.logit[row], truth["logit"])
-        own = direct_logit_attribution(network, text)
-        added = [sum(step.adds for step in own.steps), own.steps[-1].logit, own.logit]
-        close(np.array(added), truth["logit"])
-        assert sum(own.units) == pytest.approx(own.steps[-1].adds, rel=1e-9, abs=1e-9)
-        assert (own.steps[0].text, own.steps[-1].text) == ("embedding", "feed-forward")
+        letters = own.letters(text)
+        if not letters and special is None:
+            continue
+        columns = [letter + (special == 0) for letter in letters]
+        columns = [0, *columns] if special == 0 else [*columns, *([special] if special else [])]
+        truth = plain_model(own).activations(ids_of(own, [letters]))
+        assert [*truth] == [*kept]
+        times = np.insert(counts[row], special, 1) if special is not None else counts[row]
+        for name, value in truth.items():
+            ours, theirs = kept[name][row].numpy(), value[0].detach().numpy()
+            if name.endswith("weights"):
+                # Those of a letter's tokens together, of which each has its share.
+                ours = ours / np.maximum(times, 1)
+            if name.endswith(("weights", "scores")):
+                ours = ours[:, columns][:, :, columns]
+            elif theirs.ndim > 1 or theirs.shape[0:1] == (len(columns),) != ours.shape[0:1]:
+                ours = ours[..., columns, :]
+            close(ours, theirs, name)
+        steps = logit_steps(own, letters)
+        close([sum(step.adds for step in steps), steps[-1].logit], [truth["logit"].item()] * 2)
+        assert steps[0].text == "embedding"

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.ablation import running
+from seqcls.interpretability.ablation import Judge
 from seqcls.interpretability.minimal import minimal_failing, nearest_right, shortest_failing
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import (
@@ -102,11 +102,11 @@ def test_outputs_and_patches_have_the_probabilities_that_steps_multiply_to(name:
         expected = forced(model, read, right) - (forced(model, read, said) if said != right else 0)
         assert number == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert ("minus" in found.number) == (said != right)
-    backend = running(model, 20)
-    strings = backend.tested.strings
+    judge = Judge(model, 20)
+    strings = judge.tested.strings
     letters = tuple(strings.letters[3, : strings.lengths[3]].tolist())
     before = forced(model, letters, target(model, letters))
-    assert backend.before[3] == pytest.approx(before, rel=1e-9)
+    assert judge.before[3] == pytest.approx(before, rel=1e-9)
 
 
 def test_weights_of_an_encoder_decoder_are_those_of_its_blocks() -> None:

@@ -1,108 +1,190 @@
-"""A network as a function of letter counts: what is computed far out, and what a head is."""
+"""Functions of letter counts: what is computed far out, what a head is, and which models are."""
 
-import math
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.network import Network, gelu, obstacle, softmax
-from seqcls.interpretability.states_by_counts import activations, circuits, letter_orders
+from seqcls.interpretability import inside
+from seqcls.interpretability.domains import Needs, obstacle
+from seqcls.interpretability.readable_model import plain_model
 from seqcls.problem import resolve
-from tests.unit.explained import FIELDS, random_network, true_logits
+from seqcls.questions import RunModel
+from tests.unit.explained import true_logits
+from tests.zoo import COUNTED, PICTURES, model, picture_model, scattered_model
 
 
-@given(FIELDS, st.integers(0, 10**6), st.integers(1, 10**9))
+def opened(name: str, *, writes: bool = False) -> RunModel:
+    own = model(name, writes=writes)
+    return RunModel(own.problem, own.weights)
+
+
+@given(COUNTED, st.integers(0, 10**6), st.integers(1, 10**9))
 def test_logits_of_any_counts_are_those_of_the_group_model(
     fields: dict[str, object], seed: int, times: int
 ) -> None:
-    network = random_network(seed, **fields)
+    own = scattered_model(seed, **fields)
     counts = np.array([[0, 0, 0], [1, 0, 2], [3, 1, 0], [0, 5, 1]]) * times
-    theirs = true_logits(network, counts)
-    np.testing.assert_allclose(network.logits(counts), theirs, rtol=1e-9, atol=1e-10)
-    by_attention = network.logits_of_attention(network.attention(network.log_counts(counts)))
-    np.testing.assert_allclose(by_attention, theirs, rtol=1e-9, atol=1e-10)
+    truth = true_logits(own, counts)
+    np.testing.assert_allclose(inside.logits(own, counts), truth, rtol=1e-9, atol=1e-9)
 
 
 def test_scores_that_are_far_apart_are_told_apart() -> None:
-    network = random_network(hidden_size=2)
-    weights = {**network.weights, "blocks.0.attention.query.weight": np.full((2, 2), 4e4)}
-    far = Network.of(network.problem, weights)
-    assert np.ptp(far.scores[:, 0], axis=1).min() > 1000
+    own = scattered_model(hidden_size=2)
+    weights = {**own.weights, "blocks.0.attention.query.weight": np.full((2, 2), 4e4)}
+    far = RunModel(own.problem, weights)
+    assert min(np.ptp(x.scores[0]) for x in far.circuits()) > 1000
     counts = np.array([[0, 0, 3], [1, 0, 10**6], [0, 0, 0]])
-    by_attention = far.logits_of_attention(far.attention(far.log_counts(counts)))
-    np.testing.assert_allclose(far.logits(counts), by_attention, rtol=1e-12)
-    assert np.isfinite(by_attention).all()
+    found = inside.logits(far, counts)
+    np.testing.assert_allclose(found, true_logits(far, counts), rtol=1e-12)
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("fields", [{}, {"readout": "mean"}, {"num_blocks": 2}])
+def test_shares_without_the_special_token_are_the_limit_of_long_strings(
+    fields: dict[str, object],
+) -> None:
+    own = scattered_model(3, hidden_size=3, **fields)
+    shares = np.array([[1, 2, 0], [1, 1, 3]])
+    limit = inside.logits(own, shares, special=0.0)
+    far, near = (abs(inside.logits(own, shares * n) - limit).max() for n in (10**7, 10**3))
+    assert far < 1e-4
+    assert far < max(near, 1e-12)
 
 
 def test_the_circuits_of_a_head_are_its_matrices_multiplied_out() -> None:
-    network = random_network(hidden_size=6, attention_head_size=2, num_attention_heads=3)
-    states = network.attention_norm
-    for head, found in enumerate(circuits(network)):
+    own = scattered_model(hidden_size=6, attention_head_size=2, num_attention_heads=3)
+    opened = RunModel(own.problem, own.weights)
+    kept = inside.states(own, inside.counted(own, np.ones((1, 3))))
+    states = kept["blocks.0.attention_norm"][0].numpy()
+    for head, found in enumerate(opened.circuits()):
         rows = slice(2 * head, 2 * head + 2)
         query, key, value = (
-            network.weights[f"blocks.0.attention.{name}.weight"][rows]
+            own.weights[f"blocks.0.attention.{name}.weight"][rows]
             for name in ("query", "key", "value")
         )
-        output = network.weights["blocks.0.attention.output.weight"][:, rows]
+        output = own.weights["blocks.0.attention.output.weight"][:, rows]
         scores = states @ (query.T @ key) @ states.T / np.sqrt(2)
         np.testing.assert_allclose(found.scores, scores, atol=1e-12)
-        np.testing.assert_allclose(found.ov_output, states @ (output @ value).T, atol=1e-12)
-        np.testing.assert_allclose(found.direct_logit, found.ov_output @ network.classifier)
+        np.testing.assert_allclose(found.output, states @ (output @ value).T, atol=1e-12)
+        direct = found.output @ own.weights["classifier.weight"][0]
+        np.testing.assert_allclose(found.direct_logit, direct, atol=1e-12)
         assert (found.key_query_rank, found.value_output_rank) == (2, 2)
+        assert found.token_types == ("CLS", "a", "b", "c")
 
 
-def test_the_order_of_letters_changes_nothing_but_rounding() -> None:
-    network = random_network(hidden_size=5)
-    found = letter_orders(network, "a{3}bc{20}", orders=6)
-    assert len(set(found.strings)) == 7
-    assert {network.tokenizer.counts(string) for string in found.strings} == {(3, 1, 20)}
-    assert found.spread < 1e-12
-    assert found.logits[0] == pytest.approx(activations(network, ["a{3}bc{20}"]).logit[0])
-    with pytest.raises(InvalidStringError, match=r"3,001 letters, more than the 2,000"):
-        letter_orders(network, "ab{3000}")
-
-
-def test_strings_without_letters_and_absent_kinds_are_there_to_be_drawn() -> None:
-    for no_attend_cls in (False, True):
-        network = random_network(no_attend_cls=no_attend_cls)
-        found = activations(network, ["", "b{7}"])
-        assert found.present.tolist() == [[True, False, False, False], [True, False, True, False]]
-        assert found.attended[:, 0].tolist() == [not no_attend_cls] * 2
-        assert np.isfinite(found.after_feed_forward).all()
-        # The empty string has only CLS to attend to, or nothing at all.
-        total = found.weights[0].sum(axis=-1)
-        np.testing.assert_allclose(total, 0 if no_attend_cls else 1)
-        each = found.weights_each[1, :, 0, 2]
-        np.testing.assert_allclose(7 * each, found.weights[1, :, 0, 2])
-
-
-def test_gelu_is_exact_far_out_and_softmax_of_nothing_is_nothing() -> None:
-    x = np.concatenate([np.linspace(-37, 40, 4001), [0.0, -0.0, 1e-300, -1e-300]])
-    truth = [number * 0.5 * math.erfc(-number / math.sqrt(2)) for number in x]
-    np.testing.assert_allclose(gelu(x), truth, rtol=1e-11)
-    scores = np.array([[-np.inf, -np.inf], [0.0, -np.inf], [1000.0, 1000.0]])
-    assert softmax(scores).tolist() == [[0, 0], [1, 0], [0.5, 0.5]]
-
-
-OTHERS: tuple[dict[str, object], ...] = (
-    {"architecture": "lstm", "readout": "last"}, {"positions": "rotary"},
-    {"attention_mask": "causal", "readout": "last"}, {"num_blocks": 2}, {"readout": "mean"},
-    {"attention_scale": "log_length"}, {"norm_placement": "post"}, {"activation": "relu"},
-    {"activation": "gelu_tanh"}, {"biases": True}, {"final_norm": True},
+ATTENDING = (
+    ("two blocks", False, 4), ("alibi", False, 6), ("hybrid", False, 2), ("gpt2", True, 4),
+    ("encoder_decoder", True, 12), ("mean", False, 2),
 )  # fmt: skip
 
 
-def test_a_network_that_is_another_is_refused_by_the_name_of_its_setting() -> None:
-    assert obstacle(resolve(RunConfig())) is None
+@pytest.mark.parametrize(("name", "writes", "heads"), ATTENDING)
+def test_circuits_of_any_attention_are_of_the_embeddings_alone(
+    name: str, writes: bool, heads: int
+) -> None:
+    own = opened(name, writes=writes)
+    found = own.circuits()
+    parts = [part for part in plain_model(own).parts() if part.kind == "head"]
+    parts = [part for part in parts if name != "hybrid" or part.block == 1]
+    assert [x.name for x in found] == [part.text for part in parts]
+    assert len(found) == heads
+    outputs = own.problem.network.num_outputs
+    for x in found:
+        types = len(x.token_types)
+        assert x.scores.shape == (types, types)
+        assert x.direct_logit.shape == ((types,) if outputs == 1 else (types, outputs))
+        assert 0 < x.value_output_rank <= 4
+    letters = {*own.tokenizer.alphabet}
+    special = {"CLS", *(("SEP", "END") if writes else ())}
+    special = {"END"} if own.config.readout == "last" and not writes else special
+    assert {*found[0].token_types} - letters == (special if name != "mean" else set())
+
+
+def test_a_head_of_a_first_block_without_positions_attends_by_its_circuit() -> None:
+    own = scattered_model(2, num_blocks=2, num_attention_heads=2, biases=True, hidden_size=4)
+    kept = inside.states(own, inside.read(own, [(0, 1, 2)]))
+    for x in RunModel(own.problem, own.weights).circuits()[:2]:
+        scores = kept["blocks.0.attention.scores"][0, x.head].numpy()
+        np.testing.assert_allclose(x.scores, scores, atol=1e-12)
+        value = kept["blocks.0.attention.value"][0, x.head].numpy()
+        np.testing.assert_allclose(x.value, value, atol=1e-12)
+
+
+def test_models_without_heads_of_attention_have_no_circuits() -> None:
+    for own in (opened("lstm"), opened("deltanet")):
+        with pytest.raises(ConfigError, match="no heads that attend"):
+            own.circuits()
+    reader = picture_model(PICTURES)
+    found = RunModel(reader.problem, reader.weights).circuits()
+    # Its decoder attends to a picture too, which has no embeddings of tokens.
+    assert {x.name.partition(",")[0] for x in found} == {"decoder block 0", "decoder block 1"}
+    assert not any("cross" in x.name for x in found)
+
+
+def test_the_order_of_letters_changes_nothing_but_rounding() -> None:
+    own = scattered_model(hidden_size=5)
+    opened = RunModel(own.problem, own.weights)
+    found = opened.orders("a{3}bc{20}", orders=6)
+    assert len(set(found.strings)) == 7
+    assert {own.tokenizer.counts(string) for string in found.strings} == {(3, 1, 20)}
+    assert found.spread < 1e-12
+    assert found.logits[0] == pytest.approx(inside.logits(own, np.array([[3, 1, 20]]))[0])
+    with pytest.raises(InvalidStringError, match=r"3,001 tokens, more than the 2,000"):
+        opened.orders("ab{3000}")
+
+
+def test_the_order_of_letters_moves_what_reads_places() -> None:
+    for own, string in ((opened("two blocks"), "0{4}1{5}"), (opened("lstm"), "0{4}1{5}")):
+        found = own.orders(string)
+        assert found.spread == max(found.logits) - min(found.logits) > 1e-6
+        answers = [own.answer(x).logit for x in found.strings]
+        np.testing.assert_allclose(found.logits, answers, atol=1e-6)
+    written = opened("rotary", writes=True).orders("aabbc", orders=3)
+    assert len(written.logits) == 4
+    assert written.spread > 0
+
+
+def test_states_of_strings_without_letters_and_of_absent_letters_are_there_to_be_drawn() -> None:
+    for no_attend_cls in (False, True):
+        own = scattered_model(no_attend_cls=no_attend_cls)
+        kept = inside.states(own, inside.counted(own, np.array([[0, 0, 0], [0, 7, 0]])))
+        assert all(torch.isfinite(state).all() for state in kept.values())
+        # The empty string has only CLS to attend to, or nothing at all.
+        weights = kept["blocks.0.attention.weights"]
+        np.testing.assert_allclose(weights[0].sum(dim=-1), 0 if no_attend_cls else 1)
+        assert not weights[1, :, :, [1, 3]].any()
+
+
+OTHERS: tuple[tuple[dict[str, Any], Needs], ...] = (
+    ({"architecture": "lstm", "readout": "last"}, "states"), ({"positions": "rotary"}, "states"),
+    ({"attention_mask": "causal", "readout": "last"}, "states"),
+    ({"attention_scale": "learned_log_length"}, "states"), ({"num_blocks": 2}, "one block"),
+    ({"readout": "mean"}, "one block"), ({"attention_scale": "log_length"}, "one block"),
+    ({"norm_placement": "post"}, "one block"), ({"activation": "relu"}, "one block"),
+    ({"activation": "gelu_tanh"}, "one block"), ({"biases": True}, "one block"),
+    ({"final_norm": True}, "one block"), ({"task": "majority"}, "required letters"),
+    ({"task": "parity"}, "required letters"), ({"task": "even_pairs"}, "labels"),
+)  # fmt: skip
+NEEDS: tuple[Needs, ...] = ("states", "labels", "required letters", "one block")
+
+
+def test_what_an_analysis_does_not_hold_for_is_refused_by_the_name_of_its_setting() -> None:
     report = RunConfig(dropout_rate=0.1, no_attend_cls=True, layer_norm_eps=0.0)
-    assert obstacle(resolve(report)) is None
-    for fields in OTHERS:
+    assert obstacle(resolve(RunConfig())) is obstacle(resolve(report)) is None
+    for fields, least in OTHERS:
         problem = resolve(RunConfig.from_mapping(fields))
+        reasons = [obstacle(problem, needs) for needs in NEEDS]
+        first = NEEDS.index(least)
+        assert [reason is None for reason in reasons] == [x < first for x in range(4)], fields
         (name, value), *_ = fields.items()
-        assert (obstacle(problem, "states") or "").startswith(f"{name}={value!r}")
-        with pytest.raises(ConfigError, match=name):
-            Network.of(problem, {})
+        assert f"{name}={value!r}" in str(reasons[-1])
+        if least == "states":
+            own = RunModel(problem, {})
+            with pytest.raises(ConfigError, match=name):
+                inside.counted(own, np.ones((1, own.num_letters)))

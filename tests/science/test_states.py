@@ -12,7 +12,8 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
-from seqcls.interpretability import backends_by_strings, patching
+from seqcls.interpretability import ablation, inside, patching
+from seqcls.interpretability.ablation import Judge
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import plain_network
 from seqcls.interpretability.states_by_strings import principal_path
@@ -54,7 +55,7 @@ def bag(monkeypatch: pytest.MonkeyPatch) -> Bag:
     own = Bag(plain_network(model("gru"))).double().requires_grad_(False)
     for value in own.parameters():
         value.copy_(torch.linspace(-1, 2, value.numel()).view_as(value))
-    for module in (patching, backends_by_strings):
+    for module in (ablation, inside, patching):
         monkeypatch.setattr(module, "plain_model", lambda _: own)
     return own
 
@@ -69,15 +70,15 @@ def test_an_architecture_from_outside_is_looked_into_by_what_it_names(
     changed = [own != other for own, other in zip(BASE, SOURCE, strict=True)]
     moved = np.abs(found.logits[0, :5] - found.base_logit) > 1e-12
     assert moved.tolist() == changed
-    backend = backends_by_strings.Strings(gru, 20)
-    parts = backend.parts()
+    judge = Judge(gru, 20)
+    parts = judge.parts()
     assert [part.text for part in parts] == [f"block 0, unit {unit}" for unit in range(8)]
-    assert np.abs(backend.before).max() > 3
-    np.testing.assert_array_equal(backend.outputs(dict.fromkeys(parts, "zero")), 0.0)
+    assert np.abs(judge.before).max() > 3
+    np.testing.assert_array_equal(judge.outputs(dict.fromkeys(parts, "zero")), 0.0)
     # One that names nothing says so.
     monkeypatch.setattr(Bag, "sites", Classifier.sites)
     monkeypatch.setattr(Bag, "parts", Classifier.parts)
-    for ask in (lambda: patch(gru, BASE, SOURCE), backends_by_strings.Strings(gru, 20).parts):
+    for ask in (lambda: patch(gru, BASE, SOURCE), Judge(gru, 20).parts):
         with pytest.raises(ConfigError, match="'gru' names no"):
             ask()
 

@@ -12,6 +12,7 @@ from seqcls.counts.forward import group_logits, log_counts
 from seqcls.interpretability.mechanisms import Mechanism
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.readable_model import plain_model
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.base import Recorder
 from seqcls.models.transformer import Transformer
 from seqcls.problem import resolve
@@ -62,7 +63,7 @@ class Patched(Recorder):
 
 
 def patched_logits(
-    network: Network, counts: np.ndarray, patches: Mapping[str, Patch] | None = None
+    network: TrainedModel, counts: np.ndarray, patches: Mapping[str, Patch] | None = None
 ) -> np.ndarray:
     """Logits of the readable model with states replaced, for strings of every letter once.
 
@@ -86,7 +87,7 @@ def patched_logits(
         return plain_model(network).run(ids, Patched(given), None).numpy()
 
 
-def true_logits(network: Network, counts: np.ndarray) -> np.ndarray:
+def true_logits(network: TrainedModel, counts: np.ndarray) -> np.ndarray:
     """Logits of strings of any length, from PyTorch's function of letter counts in float64."""
     config = network.config.model_copy(update={"precision": "float64"})
     stacked = {name: torch.from_numpy(value)[None] for name, value in network.weights.items()}

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.ablation import ablate, rank, running
+from seqcls.interpretability.ablation import Judge
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import (
     Output,
@@ -53,12 +53,12 @@ def test_readers_of_pictures_can_do_without_parts_of_their_decoders() -> None:
         (RECURRENT_READER, 16, "decoder layer 0, unit 0"),
     ):
         model = picture_model(fields)
-        backend = running(model, 20)
-        parts = backend.parts()
+        judge = Judge(model, 20)
+        parts = judge.parts()
         assert (len(parts), parts[0].text) == (number, first)
-        ranked = rank(backend, parts[:4], "mean")
+        ranked = judge.rank(parts[:4], "mean")
         assert all(np.isfinite(outcome.loss) for outcome in ranked)
-        assert {outcome.loss for outcome in ranked} != {ablate(backend, {}).loss}
+        assert {outcome.loss for outcome in ranked} != {judge.ablate({}).loss}
         with pytest.raises(ConfigError, match="with pictures names no states that could be carr"):
             patch(model, (1, 2), (1, 3))
         found = recurrent_units(model, model.letters("12/3"))
@@ -82,7 +82,7 @@ def transcription(
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
 def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attention: str) -> None:
     model = copying(**LAYERS, attention=attention)
-    backend = running(model, 12)
+    judge = Judge(model, 12)
     part = Part(side == "decoder", "unit", 3, of_layer=True, side=side)
 
     def without(of_side: str, layer: int, place: int, kept: Kept) -> Kept:
@@ -91,14 +91,14 @@ def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attent
             kept[0][:, part.number] = 0
         return kept
 
-    strings = backend.tested.strings
+    strings = judge.tested.strings
     inputs = [
         tuple(row[:length].tolist())
         for row, length in zip(strings.letters, strings.lengths, strict=True)
     ]
     expected = [transcription(model, x, target(model, x), without) for x in inputs]
-    np.testing.assert_allclose(backend.outputs({part: "zero"}), torch.cat(expected), atol=1e-12)
-    assert abs(backend.outputs({part: "zero"}) - backend.outputs({})).max() > 1e-3
+    np.testing.assert_allclose(judge.outputs({part: "zero"}), torch.cat(expected), atol=1e-12)
+    assert abs(judge.outputs({part: "zero"}) - judge.outputs({})).max() > 1e-3
 
 
 @pytest.mark.parametrize("attention", ["additive", "none"])

@@ -11,12 +11,9 @@ import pytest
 from PIL import Image
 
 from seqcls.errors import ConfigError, PictureError
-from seqcls.interpretability.states_by_strings import picture_attention
-from seqcls.interpretability.states_of_outputs import output_tokens, read_picture
-from seqcls.models.pictures import page_of
 from seqcls.pictures.user_pictures import MAX_BYTES, picture_of_png, picture_of_text
 from seqcls.problem import configuration, resolve
-from tests.zoo import PICTURES, RECURRENT_READER, picture_model
+from tests.zoo import PICTURES
 
 SHAPE = (48, 24)
 
@@ -58,40 +55,6 @@ def bomb() -> bytes:
 def text_bomb() -> bytes:
     data = zlib.compress(bytes(2**26), 9)
     return packed(header(8, 8), chunk(b"zTXt", b"a\0\0" + data), chunk(b"IEND", b""))
-
-
-@pytest.mark.parametrize("fields", [PICTURES, RECURRENT_READER])
-def test_a_picture_is_read_as_the_input_that_it_was_drawn_of(fields: dict[str, object]) -> None:
-    model = picture_model(fields)
-    letters = model.letters("12/3")
-    (ink,) = page_of(model.problem.network).draw(np.array([letters], dtype=np.uint8))
-    read = read_picture(model, ink)
-    expected = output_tokens(model, letters)
-    assert [token.token for token in read.tokens][:8] == [token.token for token in expected][:8]
-    assert read.tokens[0].probability == pytest.approx(expected[0].probability)
-    assert read.weights is not None
-    np.testing.assert_allclose(
-        read.weights[:, :, :2], picture_attention(model, letters)[:, :, :2], atol=1e-9
-    )
-
-
-@pytest.mark.parametrize(
-    ("fields", "attends"),
-    [({**RECURRENT_READER, "attention": "none"}, False), ({**PICTURES, "decoding": "beam"}, True)],
-)
-def test_any_model_of_pictures_reads_one(fields: dict[str, object], *, attends: bool) -> None:
-    read = read_picture(picture_model(fields), np.zeros((48, 24), dtype=np.float32))
-    assert read.tokens
-    assert (read.weights is not None) == attends
-
-
-def test_another_picture_may_be_read_otherwise_and_the_models_own_inputs_as_before() -> None:
-    model = picture_model(PICTURES)
-    before = output_tokens(model, model.letters("12/3"))
-    paper = read_picture(model, np.zeros((48, 24), dtype=np.float32))
-    ink = read_picture(model, np.ones((48, 24), dtype=np.float32))
-    assert paper.tokens[0].probability != ink.tokens[0].probability
-    assert output_tokens(model, model.letters("12/3")) == before
 
 
 def test_text_is_drawn_as_the_task_draws_it() -> None:

@@ -1,0 +1,180 @@
+"""A model opened up: strings, letter counts and teacher-forced outputs are read by one run.
+
+Every architecture names its states (`seqcls.models.base`), so one run that records states, or puts
+others in their place, serves every question about the inside; what is read is a `Batch`. Where the
+order of tokens has no part, a token that occurs n times is read once: log n added to the scores
+that others give it is what n equal keys are to a softmax. So a million letters cost what one does,
+exactly, in however many blocks.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from seqcls.cancellation import check_each
+from seqcls.interpretability.domains import refuse
+from seqcls.interpretability.readable_model import (
+    PAIRS_AT_ONCE,
+    Change,
+    Changing,
+    Output,
+    ids_of,
+    plain_model,
+)
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.models.base import Classifier
+from seqcls.models.pictures import pictures_at_once
+from seqcls.models.positions import read_ids
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER, PAD
+
+STRINGS_AT_ONCE = 100
+"""Strings that are read together token by token."""
+
+COUNTS_AT_ONCE = 2**13
+"""Multisets that are read together: their states stay in the processor's cache."""
+
+
+class Batch(NamedTuple):
+    """What is read at once, in one of three ways: `read`, `spelled`, `counted`."""
+
+    ids: Int64[Tensor, "string position"]
+    counts: Float[Tensor, "string position"] | None = None
+    """How often each token occurs; None where each stands for itself."""
+
+    @property
+    def times(self) -> Float[Tensor, "string position"]:
+        """How often each token counts: not at all where it is padding."""
+        return (self.ids != PAD).double() if self.counts is None else self.counts
+
+
+def read(
+    model: TrainedModel, strings: Sequence[Sequence[int]], outputs: Sequence[Output] | None = None
+) -> Batch:
+    """Strings token by token, padded; of a model that writes each with an output, teacher forced.
+
+    Args:
+        outputs: what is read after each string; what the model writes if none are given.
+    """
+    return Batch(ids_of(model, strings, outputs))
+
+
+def spelled(model: TrainedModel, strings: TokenStrings) -> Iterator[Batch]:
+    """Strings as they are read, which are sorted by length, some at a time, as narrow as can be."""
+    config = plain_model(model).config
+    start, most = 0, min(STRINGS_AT_ONCE, pictures_at_once(config))
+    while start < len(strings):
+        width = int(strings.lengths[start:].max(initial=0)) + 1
+        end = start + min(max(PAIRS_AT_ONCE // width**2, 1), most)
+        ids = read_ids(strings.take(slice(start, end)), config.readout)
+        yield Batch(torch.from_numpy(ids).long())
+        start = end
+
+
+def counted(
+    model: TrainedModel, counts: Float[np.ndarray, "string letter"], special: float = 1.0
+) -> Batch:
+    """Multisets of letters: each letter once, with how often it occurs, in the alphabet's order.
+
+    A state of a letter that does not occur is that of one that looks at the string from outside.
+
+    Args:
+        counts: how often each letter occurs; shares are read as well as numbers.
+        special: how often the token beside the letters does. 0 with shares of letters is the limit
+            of strings that grow without end.
+
+    Raises:
+        ConfigError: the order of tokens has a part in what the model computes.
+    """
+    refuse(model.problem, "states")
+    alphabet = TokenStrings.of_lists(model.num_letters, [range(model.num_letters)])
+    ids = torch.from_numpy(read_ids(alphabet, plain_model(model).config.readout)).long()
+    times = torch.full((len(counts), ids.shape[1]), special, dtype=torch.float64)
+    times[:, ids[0] >= FIRST_LETTER] = torch.from_numpy(counts.astype(np.float64))
+    return Batch(ids.expand(len(counts), -1), times)
+
+
+@torch.no_grad()
+def run(model: TrainedModel, batch: Batch, change: Change | None = None) -> Tensor:
+    """What the head gives, in double precision, with states changed as they are computed.
+
+    Args:
+        change: what becomes of a state, by its name, of all positions or of the one that is read
+            next. By letter counts `scores` are those of one token of each letter, `weights` those
+            of all tokens of a letter together.
+
+    Returns:
+        Of shape (string), (string, output) or, at every token, (string, position, output).
+    """
+    plain = plain_model(model)
+    return plain.run(batch.ids, Changing(_counting(plain, batch, change or _same)), None)
+
+
+def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict[str, Tensor]:
+    """The states of these names, or of all, in the order of the computation.
+
+    Their shapes are those of `seqcls.models`: (string, position, hidden), of heads (string, head,
+    position, head_size), of scores and weights (string, head, position, position).
+    """
+    kept, plain = dict[str, Tensor](), plain_model(model)
+
+    def keep(name: str, position: int | None, state: Tensor) -> Tensor:
+        if position is None and (not names or name in names):
+            kept[name] = state
+        return state
+
+    class Keeping(Changing):
+        def aside(self, name: str, make: Callable[[], Tensor]) -> None:
+            if not names or self._prefix + name in names:
+                self(name, make())
+
+    with torch.no_grad():
+        plain.run(batch.ids, Keeping(_counting(plain, batch, keep)), None)
+    return kept
+
+
+def logits(
+    model: TrainedModel, counts: Float[np.ndarray, "string letter"], special: float = 1.0
+) -> Float[np.ndarray, " string"]:
+    """The logits of any number of strings by their letter counts, as `counted` reads them."""
+    starts = check_each(range(0, len(counts), COUNTS_AT_ONCE))
+    parts = [counted(model, counts[x : x + COUNTS_AT_ONCE], special) for x in starts]
+    return np.concatenate([np.zeros(0), *(run(model, part).numpy() for part in parts)])
+
+
+def _same(_name: str, _position: int | None, state: Tensor) -> Tensor:
+    return state
+
+
+def _counting(plain: Classifier, batch: Batch, change: Change) -> Change:
+    """A change that besides lets every token of a batch occur as often as it says."""
+    if batch.counts is None:
+        return change
+    config, counts = plain.config, batch.counts
+    there: Bool[Tensor, "string 1 1 position"] = (counts > 0)[:, None, None]
+    logs, scale = counts.log()[:, None, None], torch.ones(())
+    if config.attention_scale == "log_length":
+        # Scores have grown with the logarithm of the tokens that are read, each letter once.
+        length = counts.sum(dim=1)[:, None, None, None].clamp_min(1)
+        scale = length.log() / (math.log(counts.shape[1]) or 1.0)
+    last = counts
+
+    def seen(name: str, position: int | None, state: Tensor) -> Tensor:
+        nonlocal last
+        if name.endswith(".scores"):
+            scores = change(name, position, state * scale) + logs
+            return scores.masked_fill(~there, torch.finfo(scores.dtype).min)
+        if name.endswith(".weights"):
+            state = state * there
+        if name == "readout" and config.readout == "mean":
+            total = counts.sum(dim=1, keepdim=True).clamp_min(torch.finfo(counts.dtype).tiny)
+            state = (last * counts[:, :, None]).sum(dim=1) / total
+        last = change(name, position, state)
+        return last
+
+    return seen
