@@ -53,9 +53,6 @@ def _choose(
     first = first or options[0]
     if len(options) < 2:
         return first
-    # A link may name what another model has.
-    if st.query_params.get(key, first) not in options:
-        st.session_state[key] = st.query_params[key] = first
     chosen = st.segmented_control(
         label,
         options,
@@ -63,7 +60,6 @@ def _choose(
         required=True,
         key=key,
         bind="query-params",
-        format_func=lambda option: option.replace("_", " "),
         label_visibility="collapsed" if hidden else "visible",
     )
     return chosen or first
