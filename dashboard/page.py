@@ -136,7 +136,10 @@ def _draw_panel(panel: Panel, key: str, opens: str) -> Any:
     dark = is_dark()
     spec, key = style.on_screen(panel.spec, dark=dark), f"{key} {dark}"
     if not (opens and "clicked" in str(spec.get("params", ""))):
-        st.vega_lite_chart(spec, key=key, theme=None)
+        # What has a width of its own keeps it: the scales of a plane are equal.
+        width: Any = "content" if isinstance(spec.get("width"), int) else "stretch"
+        width = None if {"facet", "vconcat", "hconcat"} & spec.keys() else width
+        st.vega_lite_chart(spec, width=width, key=key, theme=None)
         return None
     event: Any = st.vega_lite_chart(
         spec, key=key, theme=None, on_select="rerun", selection_mode="clicked"

@@ -31,8 +31,8 @@ add_sentences(
         "known.",
         "unanswered": "The model has no answer to `{string}`.",
         "of_second": "{title}: {sentence}",
-        "no_such_second": "{typed}: expected a model's number or SWEEP/SEED, with @EPOCH behind "
-        "it for another epoch; {error}",
+        "no_such_second": "Second model {typed}: expected a model's number or SWEEP/SEED, with "
+        "@EPOCH behind it for another epoch; {error}",
         "no_such_epoch": "No weights of epoch {epoch} of run {run} are stored: expected {known}.",
     }
 )

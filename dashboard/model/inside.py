@@ -6,7 +6,15 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data, page
-from dashboard.model import ablation, circuits, patching, pictures, string_states, writing
+from dashboard.model import (
+    ablation,
+    circuits,
+    gallery,
+    patching,
+    pictures,
+    string_states,
+    writing,
+)
 from dashboard.model.beside import beside
 from dashboard.model.opened import Opened
 from dashboard.section import Section
@@ -29,12 +37,14 @@ def show(opened: Opened) -> None:
 def _parts(opened: Opened) -> Mapping[str, Callable[[Opened], None]]:
     parts = {
         "Writing": _writing, "States": _states, "Circuits": _circuits, "Patching": _patching,
-        "Ablation": _ablation, "Live": _live,
+        "Ablation": _ablation, "Figures": gallery.show, "Live": _live,
     }  # fmt: skip
     if not opened.model.problem.writes:
         del parts["Writing"]
     if not opened.ask(circuits.circuits):
         del parts["Circuits"]
+    if not gallery.has_figures(opened):
+        del parts["Figures"]
     return parts
 
 

@@ -140,7 +140,7 @@ def _show_remedies(opened: Opened) -> None:
         spec = tried.all_spec(opened.run, opened.config, new)
         models = len(new) * len(spec.model_seeds)
         number = "both" if len(new) == 2 else f"all {len(new)}"
-        _offer(f"Try {number}: {models:,} models", f"try all {opened.run}", spec)
+        _offer(f"Try {number}: {models:,} models", f"train_all {opened.run}", spec)
 
 
 def _show_remedy(run: int, number: int, trial: RemedyTrial) -> None:

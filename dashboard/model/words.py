@@ -1,6 +1,9 @@
 """What page Model calls things: columns of its tables, and its sentences."""
 
 from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
 
 from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences
@@ -102,19 +105,19 @@ CAUSES = {
 """What a cause means, as a clause; one that is not here is called by its name."""
 
 
-def cause_title(mechanism: str, head: float | None = None) -> str:
+def cause_title(mechanism: str, head: Any) -> str:
     """What a cause is called in a table."""
-    return mechanism if head is None or head != head else f"{mechanism}, head {head:.0f}"
+    return mechanism if pd.isna(head) else f"{mechanism}, head {head:.0f}"
 
 
-def cause_sentence(mechanism: str, about: Sequence[tuple[str, float | None]]) -> str:
+def cause_sentence(mechanism: str, about: Sequence[tuple[str, Any]]) -> str:
     """A cause in a clause, with what it is about.
 
     Args:
         mechanism: the cause.
         about: tokens and, where it is of one head, that; those of most errors first.
     """
-    parts = [x if head is None or head != head else f"head {head:.0f}: {x}" for x, head in about]
+    parts = [x if pd.isna(head) else f"head {head:.0f}: {x}" for x, head in about]
     told = "; ".join([*filter(None, parts)][:NAMED])
     clause = CAUSES.get(mechanism, f"{mechanism[:1].upper()}{mechanism[1:]}: {{about}}")
     return clause.format(about=told) if told else clause.partition("{about}")[0].rstrip(" ,:")

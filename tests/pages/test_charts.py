@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-
 from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dashboard.views.error_places import feature_plane
 from dashboard.views.output_errors import errors_by_length

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dashboard.charts.scales import OUTCOME_COLORS
+from dashboard.charts.themes import DARK, LIGHT, Ground
 
 from dashboard import marks, style
 from dashboard.charts import colors
-from dashboard.charts.scales import OUTCOME_COLORS
-from dashboard.charts.themes import DARK, LIGHT, Ground
 from sweeps.results import Outcome
 
 TEXT, MARKS = 4.5, 3.0

@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from dashboard.figures.history import History, losses_by_part
+from seqcls.interpretability.backends import Counts
 
 from dashboard.figures.figure import Figure
 from dashboard.figures.gallery import NUMBERS, figures
-from dashboard.figures.history import History, losses_by_part
 from dashboard.views import ablation, families, verdict
 from seqcls.engines.member import draw_initial
 from seqcls.interpretability.ablation import Ablated, ablate, prune
-from seqcls.interpretability.backends import Counts
 from seqcls.interpretability.certification import errors_up_to
 from seqcls.interpretability.families import counted_curve, counted_map
 from seqcls.interpretability.family import parse_family

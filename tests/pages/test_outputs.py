@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
 from dashboard.views.error_places import alignment_table
+
 from sweeps.api import errors, export, lengths, report
 from sweeps.store.opening import open_reader
 from tests.app import open_app

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from dashboard.figures.string_states import figures_of_strings, heads_of
+
 from seqcls.errors import ConfigError
 from seqcls.fields import fields_unread
 from seqcls.interpretability.mechanisms import LONGER
@@ -19,7 +19,6 @@ from seqcls.interpretability.states_by_strings import (
 from seqcls.models import MODELS
 from seqcls.problem import check, configuration, differing_starts, obstacle_of, resolve
 from seqcls.theory.predictions import theory_of
-from sweeps.api.old_pages.presentation import pattern_runs
 from tests.zoo import HEADS, untrained
 
 SIZES: dict[str, Any] = {**HEADS, "hidden_size": 6, "readout": "last"}
@@ -64,7 +63,6 @@ def test_a_hybrids_blocks_show_their_attention_or_their_memory() -> None:
     patterns, units = attention_patterns(model, letters), recurrent_units(model, letters)
     assert np.allclose(patterns.weights.sum(axis=3), 1)
     assert [name.split(",")[0] for name in heads_of(patterns)] == ["block 1"] * 2 + ["block 3"] * 2
-    assert sorted({*pattern_runs(patterns)["block"]}) == [1, 3]
     assert units.layers == {"0": 0, "2": 1}
     assert layer_word(model) == "block"
     # A memory is what is kept of all tokens so far, whatever comes after them.

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from dashboard.elements import color_picture, overlay_heat
 from torch import Tensor
 
-from dashboard.elements import color_picture, overlay_heat
 from seqcls.decode import RecomputeStepper, start
 from seqcls.engines.pytorch import computations
 from seqcls.engines.pytorch.computations import plain_logits

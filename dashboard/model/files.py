@@ -9,44 +9,54 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from dashboard.charts.themes import LIGHT, apply_theme
+from dashboard import style
+from dashboard.figures.epochs import are_figures_by_counts, through_epochs
 from dashboard.figures.figure import Figure
 from dashboard.figures.gallery import figures
-from dashboard.figures.history import History
-from dashboard.figures.string_states import figures_of_strings
-from seqcls.errors import UnknownRunError
-from seqcls.interpretability.network import obstacle
+from dashboard.model.string_figures import figures_of_strings
 from seqcls.problem import resolve
 from seqcls.text import with_nulls
-from sweeps.api import Store
-from sweeps.api.models import trained_model
-from sweeps.api import reading
-from sweeps.api.reading import StoredModel, stored_model
+from sweeps.api import Store, reading
+from sweeps.api.models import trained_model, untrained_model
 from sweeps.files import refuse_taken, whole_files
 from sweeps.terminal import say
 
 SCALE = 2.0
 """Pixels of the PNG for one of the drawing."""
 
+WIDTH = 500
+"""Pixels of a plot that is as wide as its place."""
 
-def write_figures(figures: Iterable[Figure], folder: Path, *, force: bool = False) -> list[Path]:
+
+def write_figures(drawn: Iterable[Figure], folder: Path, *, force: bool = False) -> list[Path]:
     """Each figure as a PNG and an SVG, on white; `folder` and `force` as for `whole_files`."""
-    named = dict(_name_figures(figures))
+    named = dict(_name_figures(drawn))
     paths = [folder / f"{name}.{kind}" for name in named for kind in ("png", "svg")]
     # Drawing takes longer than anybody wants to wait for a refusal.
     refuse_taken(paths, force=force)
     with whole_files(folder, force=force) as new:
         for name, figure in named.items():
-            spec = apply_theme(figure.chart.to_dict(), LIGHT) | {"background": LIGHT.background}
-            chart = json.dumps(with_nulls(spec))
+            chart = json.dumps(with_nulls(_on_paper(figure)))
             (new / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart, scale=SCALE))
             (new / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(chart), encoding="utf-8")
     return paths
 
 
-def _name_figures(figures: Iterable[Figure]) -> Iterator[tuple[str, Figure]]:
+def _on_paper(figure: Figure) -> dict[str, Any]:
+    """A figure's drawing on white, below its name."""
+    spec = figure.spec
+    width = {"width": WIDTH} if spec.get("width") == "container" else {}
+    title = {"text": figure.name, "anchor": "start"}
+    config = style.PAPER_CONFIG
+    painted: dict[str, Any] = style.paint(
+        {"title": title, **spec, **width, "config": config}, style.LIGHT
+    )
+    return painted
+
+
+def _name_figures(drawn: Iterable[Figure]) -> Iterator[tuple[str, Figure]]:
     names = Counter[str]()
-    for figure in figures:
+    for figure in drawn:
         # Of strings that differ in brackets alone the names are the same.
         names[figure.file_name] += 1
         again = names[figure.file_name]
@@ -81,36 +91,19 @@ def write_all(
 
 
 def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | None) -> list[Any]:
-    """What `sweeps.api.figures` hands out."""
-    drawings = [
-        figure.chart.copy(deep=False) for figure in draw_figures(store, str(run), strings, epoch)
+    """What `sweeps.api.figures` hands out: charts of Altair, on white."""
+    return [
+        alt.Chart.from_dict(_on_paper(figure), validate=False)
+        for figure in draw_figures(store, str(run), strings, epoch)
     ]
-    for chart in drawings:
-        # Pages alone read it, and charts with it could not be concatenated.
-        chart.usermeta = alt.Undefined
-    return drawings
 
 
 def draw_figures(
     store: Store, reference: str, strings: Sequence[str], epoch: int | None
 ) -> list[Figure]:
     """Every figure of a run's model for some strings; arguments and errors as of `write_all`."""
-    run_id = reading.find_run(store, reference)
-    if obstacle(resolve(reading.run_config(store, run_id)), "labels") is not None:
-        return list(figures_of_strings(trained_model(store, run_id, epoch), strings))
-    return _by_letter_counts(stored_model(store, run_id), strings, epoch)
-
-
-def _by_letter_counts(
-    stored: StoredModel, strings: Sequence[str], epoch: int | None
-) -> list[Figure]:
-    history = History.of(stored, with_initial=True)
-    shown = stored.kept_epoch if epoch is None else epoch
-    if shown not in history.networks:
-        known = ", ".join(map(str, history.networks))
-        raise UnknownRunError(
-            f"run {stored.run_id} has no weights of epoch {shown}; there are those of {known}"
-        )
-    traces = history.through(tuple(dict.fromkeys(strings)))
-    heads = range(stored.config.num_attention_heads)
-    return list(figures(traces, shown, heads))
+    run = reading.find_run(store, reference)
+    if are_figures_by_counts(resolve(reading.run_config(store, run))):
+        return list(figures(through_epochs(store, run, strings, epoch)))
+    model = untrained_model(store, run) if epoch == 0 else trained_model(store, run, epoch)
+    return list(figures_of_strings(model, strings))
