@@ -37,6 +37,21 @@ def ablate(
     return model.ablate(kinds, how, prune=one_after_another)
 
 
+def kinds_of(found: "Ablations") -> dict[str, tuple[str, ...]]:
+    """The kinds of parts to choose from, by what they are called.
+
+    Args:
+        found: what `ablate` has found of the parts that it takes where none is named.
+    """
+    found_kinds = {x.parts[0].kind for x in found.outcomes if x.parts}
+    named = {"head": "heads", "feed-forward": "feed-forwards", "unit": "units"}
+    usual = " and ".join(named[kind] for kind in named if kind in found_kinds)
+    others = {named[kind]: (kind,) for kind in ("head", "unit")}
+    if "head" not in found_kinds:
+        del others["heads"]
+    return {usual: ()} if found_kinds == {"unit"} else {usual: (), **others}
+
+
 def ablations(model: "RunModel", found: "Ablations") -> Section:
     """What removing parts costs, as `ablate` has found it."""
     return _removed(model, found) if found.pruned else _alone(model, found)
@@ -79,6 +94,8 @@ def _alone(model: "RunModel", found: "Ablations") -> Section:
     says.append(_how_judged(model, found))
     drawn = table.head(DRAWN).assign(label=[f"{x:+,}" for x in table["more"].head(DRAWN)])
     caption = words.COSTS.format(strings=model.problem.kind.words.plural("test"))
+    if not table["more"].any():
+        return Section(words.NEEDS, tuple(says), table)
     panel = Panel.of(marks.bars(drawn, "part", "more"))
     return Section(words.NEEDS, tuple(says), table, (panel,), caption)
 

@@ -15,6 +15,7 @@ from dashboard.words.sentences import say
 from seqcls.errors import ConfigError
 
 if TYPE_CHECKING:
+    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import RunModel
 
 ROUNDING = 1e-9
@@ -35,7 +36,7 @@ def circuits(model: "RunModel") -> tuple[Section, ...]:
     )
     return (
         Section(words.LOOKS, (), None, looks, words.SCORES, ("up", "down")),
-        Section(words.WRITES, (), None, writes, words.DIRECT, ("up", "down")),
+        Section(words.WRITES, (), None, writes, words.DIRECT),
     )
 
 
@@ -82,14 +83,14 @@ def _matrix(values: np.ndarray, rows: Any, columns: Any, title: str) -> Any:
     return token_marks.signed(base, "value", len(rows), tooltip, reach)
 
 
-def orders(model: "RunModel", string: str) -> Section:
+def orders(model: "RunModel", letters: "Letters") -> Section:
     """Whether the order of a string's letters matters: its numbers in other orders.
 
     Raises:
         ConfigError: the string cannot be permuted, as the input of a task whose inputs have a form.
         InvalidStringError: it is too long to be read letter by letter.
     """
-    found = model.orders(string)
+    found = model.orders(model.text(letters))
     number = model.problem.kind.score_name
     key = "order_is_nothing" if found.spread <= ROUNDING else "order_matters"
     shown = [model.tokenizer.display(text) for text in found.strings]

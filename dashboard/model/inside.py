@@ -20,12 +20,10 @@ from dashboard.model.opened import Opened
 from dashboard.section import Section
 from dashboard.text import error_text
 from seqcls.errors import SeqclsError
+from seqcls.interpretability.trained_model import Letters
 from seqcls.questions import RunModel
 
 ALL_HEADS = "mean of all"
-
-KINDS = {"heads and feed-forwards": (), "heads": ("head",), "units": ("unit",)}
-"""Parts that may be removed; of a network that has no others, units in any case."""
 
 REMOVED = {"each alone": False, "one after another": True}
 
@@ -50,14 +48,21 @@ def _parts(opened: Opened) -> Mapping[str, Callable[[Opened], None]]:
     return parts
 
 
-def _choose(label: str, options: Sequence[str], key: str, *, hidden: bool = False) -> str:
-    """A choice that the link names, the first at first; without a box where there is but one."""
-    first = options[0]
+def _choose(
+    label: str, options: Sequence[str], key: str, *, first: str = "", hidden: bool = False
+) -> str:
+    """A choice that the link names; without a box where there is but one.
+
+    Args:
+        label: above it.
+        options: to choose from.
+        key: the parameter of the link.
+        first: what is chosen at first; the first option if none is named.
+        hidden: leaves the label out.
+    """
+    first = first or options[0]
     if len(options) < 2:
         return first
-    # A link may name what another model has.
-    if st.query_params.get(key, first) not in options:
-        st.session_state[key] = st.query_params[key] = first
     chosen = st.segmented_control(
         label,
         options,
@@ -85,35 +90,44 @@ def _draw(opened: Opened, name: str, sections: Sequence[Section | None], across:
 
 def _ask(opened: Opened, question: Callable[..., Any], *args: Any, across: int = 2) -> None:
     """Draws what a question answers on the bar's string."""
-    sections = [each.ask(question, each.string, *args) for each in _models(opened)]
+    sections = [each.ask(question, each.letters, *args) for each in _models(opened)]
     _draw(opened, f"{question.__name__} {args}", sections, across)
 
 
 def _states(opened: Opened) -> None:
-    _show_along(opened, opened.string)
+    _show_along(opened, [each.letters for each in _models(opened)])
 
 
-def _show_along(opened: Opened, string: str) -> None:
-    """All that happens along a string."""
-    models = _models(opened)
-    states = [each.ask(RunModel.states, string) for each in models]
-    read = [(each.model, string, known) for each, known in zip(models, states, strict=True)]
+def _show_along(opened: Opened, strings: Sequence[Letters]) -> None:
+    """All that happens along a string.
+
+    Args:
+        opened: the model.
+        strings: its letters, in the alphabet of each model.
+    """
+    read = []
+    for each, letters in zip(_models(opened), strings, strict=True):
+        states = each.ask(RunModel.states, each.model.text(letters))
+        read.append((each.model, letters, states))
     _draw(opened, "running", [string_states.running_of(*each) for each in read])
-    _draw(opened, "stream", [string_states.stream_of(each) for each in states])
+    _draw(opened, "stream", [string_states.stream_of(each) for *_, each in read])
     every = any(string_states.reads_several(*each) for each in read) and st.toggle(
         "What every token attends to", key="every", bind="query-params"
     )
     attention = [string_states.attention_of(*each, every=every) for each in read]
     _draw(opened, f"attention {every}", attention)
-    units = [each.units for each in states if each.units is not None]
+    units = [each.units for *_, each in read if each.units is not None]
     if not units:
         return
     gates = dict.fromkeys(["state", *(gate for each in units for gate in each.gates)])
     state = _choose("Of the units", [*gates], "state")
-    # The last layer, of which the answer is made, first.
-    layers = dict.fromkeys(name for each in units for name in reversed(each.layers))
-    layer = _choose("Layer", [*layers], "layer")
-    held = [string_states.units_of(each, state, layer) for each in states]
+    layers = [*dict.fromkeys(name for each in units for name in each.layers)]
+    layer = _choose("Layer", layers, "layer", first=layers[-1])
+    words = [each.ask(string_states.layer_word) for each in _models(opened)]
+    held = [
+        string_states.units_of(each, state, layer, word)
+        for (*_, each), word in zip(read, words, strict=True)
+    ]
     _draw(opened, f"units {state} {layer}", held)
 
 
@@ -137,12 +151,13 @@ def _patching(opened: Opened) -> None:
 
 
 def _ablation(opened: Opened) -> None:
+    models = _models(opened)
+    kinds_of = ablation.kinds_of(opened.ask(ablation.ablate, (), "zero", False))
     with st.container(horizontal=True, gap="large"):
         order = _choose("Remove parts", tuple(REMOVED), "remove")
         how = _choose("A removed part adds", tuple(ablation.METHODS), "way")
-        kinds = _choose("Parts", tuple(KINDS), "kinds")
-    asked = KINDS[kinds], ablation.METHODS[how], REMOVED[order]
-    models = _models(opened)
+        kinds = _choose("Parts", tuple(kinds_of), "kinds")
+    asked = kinds_of[kinds], ablation.METHODS[how], REMOVED[order]
     found = [each.ask(ablation.ablate, *asked) for each in models]
     name = f"ablation {asked}"
     pairs = list(zip(models, found, strict=True))
@@ -156,11 +171,11 @@ def _ablation(opened: Opened) -> None:
 
 def _writing(opened: Opened) -> None:
     _ask(opened, writing.written, across=1)
-    heads = opened.ask(pictures.heads)
-    if heads is None:
+    if pictures.page_of(opened.problem.task) is None:
         _ask(opened, writing.attention)
     else:
-        head = _choose("Head", (ALL_HEADS, *heads), "head")
+        heads = pictures.heads_of(opened.ask(pictures.weights_over, opened.letters))
+        head = _choose("Head", (ALL_HEADS, *heads), "head") if len(heads) > 1 else ALL_HEADS
         _ask(opened, pictures.seen, head, across=4)
     _ask(opened, writing.outputs, across=1)
 
@@ -181,6 +196,6 @@ def _show_live(opened: Opened) -> None:
         try:
             for each in _models(opened):
                 page.say([f"{each.ask(RunModel.answer, typed).text}."])
-            _show_along(opened, typed)
+            _show_along(opened, [each.model.letters(typed) for each in _models(opened)])
         except SeqclsError as error:
             st.info(page.plain(error_text(error)), icon=":material/info:")

@@ -12,6 +12,7 @@ from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
 
 if TYPE_CHECKING:
+    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import RunModel
 
 UNITS = 16
@@ -21,12 +22,12 @@ LISTED = 12
 """States that turn the answer of which the table has no more."""
 
 
-def patching(model: "RunModel", string: str, source: str = "") -> Section:
+def patching(model: "RunModel", letters: "Letters", source: str = "") -> Section:
     """Each state of another string put in the place of a string's own.
 
     Args:
         model: the model.
-        string: whose states are replaced, in the usual notation.
+        letters: of the string whose states are replaced.
         source: the other string, of the same length; if empty, the nearest one that is answered
             rightly and otherwise.
 
@@ -34,15 +35,15 @@ def patching(model: "RunModel", string: str, source: str = "") -> Section:
         ConfigError: the states of such a model cannot be carried over.
         InvalidStringError: there is no such other string.
     """
-    found = model.patch(string, source or None)
+    found = model.patch(model.text(letters), source or None)
     patched = found.patched
     cells = _cells(patched)
     base, other = found.base, found.source
     numbers = {"turns": int(patched.flips.sum()), "states": int(patched.is_place.sum())}
     says = [
         say("turns", **numbers, source=other.name, base=base.name),
-        say("side", side="This string", text=base.text),
-        say("side", side="The other", text=other.text),
+        say("side", side="This string", string=base.name, verdict=base.verdict),
+        say("side", side="The other", string=other.name, verdict=other.verdict),
     ]
     if cells["restored"].notna().any():
         most = cells.loc[cells["restored"].abs().idxmax()]

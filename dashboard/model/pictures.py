@@ -16,6 +16,7 @@ from seqcls.pictures import COLUMNS, ROWS, Page
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 
 if TYPE_CHECKING:
+    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import RunModel
     from seqcls.tasks import Task
 
@@ -33,6 +34,7 @@ DRAWN = 24
 """Characters of an output, each of which has a picture."""
 
 Ink = Float[np.ndarray, "row column"]
+Weights = Float[np.ndarray, "block head token row column"]
 Colors = UInt8[np.ndarray, "row column color"]
 
 
@@ -98,47 +100,54 @@ def _spec(colors: Colors, side: int) -> Spec:
     }  # fmt: skip
 
 
-def seen(model: "RunModel", string: str, head: str = "") -> Section | None:
-    """Where in its picture a model looks as it writes each character; None where it reads none.
+def weights_over(model: "RunModel", letters: "Letters") -> Weights | None:
+    """The weights over the picture of an input at each token that is written.
 
-    Args:
-        model: the model.
-        string: the input, in the usual notation.
-        head: as `block 0, head 1`; the mean of all heads where it has none of that name.
+    Returns:
+        None where nothing of the model attends to the picture.
 
     Raises:
         InvalidStringError: the string is no input of the task, or too long.
     """
+    # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability.states_by_strings import picture_attention
 
+    try:
+        return picture_attention(model, letters)
+    except ConfigError:
+        return None
+
+
+def heads_of(weights: Weights | None) -> dict[str, tuple[int, int]]:
+    """The block and the number of each head, by what it is called."""
+    if weights is None:
+        return {}
+    pairs = [(block, head) for block, head in np.ndindex(weights.shape[:2])]
+    return {f"block {block}, head {head}": (block, head) for block, head in pairs}
+
+
+def seen(model: "RunModel", letters: "Letters", head: str = "") -> Section | None:
+    """Where in its picture a model looks as it writes each character; None where it reads none.
+
+    Args:
+        model: the model.
+        letters: of the input.
+        head: as `heads_of` calls it; the mean of all heads where it has none of that name.
+
+    Raises:
+        InvalidStringError: the string is no input of the task, or too long.
+    """
     if (page := page_of(model.task)) is None:
         return None
-    letters = model.letters(string)
-    ink = _ink(page, letters)
-    try:
-        weights = picture_attention(model, letters)
-    except ConfigError:
+    ink, weights = _ink(page, letters), weights_over(model, letters)
+    if weights is None:
         panel = Panel(_spec(_colors(ink), LONG_SIDE))
         return Section(words.LOOKED_AT, (say("picture"),), None, (panel,))
-    named = _places(*weights.shape[:2])
+    named = heads_of(weights)
     heat = weights[named[head]] if head in named else weights.mean(axis=(0, 1))
-    output = [x.token for x in model.states(string).output or ()]
+    output = [x.token for x in model.states(model.text(letters)).output or ()]
     panels = tuple(
         Panel(_spec(_colors(ink, at), SMALL_SIDE), token)
         for token, at in list(zip(output, heat, strict=False))[:DRAWN]
     )
     return Section(words.LOOKED_AT, (), None, panels, words.HEAT)
-
-
-def heads(model: "RunModel") -> tuple[str, ...] | None:
-    """What the heads that look at a picture are called; None of a model that reads none."""
-    if page_of(model.task) is None:
-        return None
-    network = model.problem.network
-    return tuple(_places(network.num_blocks, network.num_attention_heads))
-
-
-def _places(blocks: int, heads: int) -> dict[str, tuple[int, int]]:
-    """The block and the number of each head, by what it is called."""
-    pairs = [(block, head) for block in range(blocks) for head in range(heads)]
-    return {f"block {block}, head {head}": (block, head) for block, head in pairs}

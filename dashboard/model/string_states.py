@@ -17,22 +17,26 @@ from seqcls.counts import counts_suffice
 from seqcls.interpretability.wording import EMPTY
 
 if TYPE_CHECKING:
+    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import ModelStates, RunModel
+
+LEAST = 0.005
+"""Weights from which on a number stands above the bar."""
 
 DRAWN = 64
 """Tokens up to which maps of attention and units are drawn."""
 
 
-def running(model: "RunModel", string: str) -> Section | None:
+def running(model: "RunModel", letters: "Letters") -> Section | None:
     """Where along a string the answer is made; None of a model that writes.
 
     Raises:
         InvalidStringError: the string is too long to be looked at token by token.
     """
-    return running_of(model, string, model.states(string))
+    return running_of(model, letters, model.states(model.text(letters)))
 
 
-def running_of(model: "RunModel", string: str, states: "ModelStates") -> Section | None:
+def running_of(model: "RunModel", letters: "Letters", states: "ModelStates") -> Section | None:
     """The same from its states."""
     if (prefixes := states.prefixes) is None:
         return None
@@ -42,7 +46,6 @@ def running_of(model: "RunModel", string: str, states: "ModelStates") -> Section
         for label, is_right in zip(prefixes.labels, _are_right(prefixes), strict=True)
     ]
     frame = pd.DataFrame({"place": range(len(right)), "value": prefixes.logits, "answer": right})
-    letters = model.letters(string)
     frame["prefix"] = [model.display(letters[:end]) or EMPTY for end in frame["place"]]
     names = ["CLS" if at_places else EMPTY, *prefixes.tokens[1:]]
     number = "Margin" if isinstance(prefixes.labels[0], str) else "Logit"
@@ -52,7 +55,7 @@ def running_of(model: "RunModel", string: str, states: "ModelStates") -> Section
     said = [say(key, tokens=wrong)] if "not known" not in right or wrong is not None else []
     if prefixes.answers:
         rows = {"String": names, "Target": prefixes.labels, "Output": prefixes.answers}
-        panels.append(words.aligned(rows, wrong))
+        panels.append(Panel.of(token_marks.aligned(rows, wrong)))
     caption = words.RUNNING_MARGIN if number == "Margin" else words.RUNNING
     legend = tuple(x for x in ("right", "wrong", "not known") if x in right)
     return Section(words.WHERE, tuple(said), None, tuple(panels), caption, legend)
@@ -98,22 +101,22 @@ def stream_of(states: "ModelStates") -> Section | None:
     )
 
 
-def reads_several(model: "RunModel", string: str, states: "ModelStates") -> bool:
+def reads_several(model: "RunModel", letters: "Letters", states: "ModelStates") -> bool:
     """Whether what more than one token attends to has a part in the answer."""
     patterns = states.attention
     if patterns is None or model.problem.lacks("labels"):
         return False
-    return len(patterns.weights) > 1 or len(_rows_read(patterns, model, string)) > 1
+    return len(patterns.weights) > 1 or len(_rows_read(patterns, model, letters)) > 1
 
 
 def attention_of(
-    model: "RunModel", string: str, states: "ModelStates", *, every: bool = False
+    model: "RunModel", letters: "Letters", states: "ModelStates", *, every: bool = False
 ) -> Section | None:
     """What is attended to, head by head; None of a model whose tokens do not attend.
 
     Args:
         model: the model.
-        string: in the usual notation.
+        letters: of the string.
         states: of the string.
         every: shows what each token attends to, not only the one that is read.
     """
@@ -128,7 +131,7 @@ def attention_of(
             for name, x in heads(patterns)
         ]
         return Section(words.ATTENTION, (), None, tuple(panels), words.ROWS)
-    read = _rows_read(patterns, model, string)
+    read = _rows_read(patterns, model, letters)
     if counts_suffice(model.problem.network, training=False) is None:
         # Equal letters have equal states: one bar for all of a letter.
         names = list(dict.fromkeys(patterns.tokens))
@@ -151,34 +154,48 @@ def heads(patterns: Any) -> Iterator[tuple[str, np.ndarray]]:
     blocks, heads = patterns.weights.shape[:2]
     for block in range(blocks):
         for head in range(heads):
-            name = f"block {patterns.number_of(block)}, head {head}"
-            yield name if blocks > 1 else f"head {head}", patterns.weights[block, head]
+            number = patterns.number_of(block)
+            yield (
+                f"Block {number}, head {head}" if blocks > 1 else f"Head {head}",
+                patterns.weights[block, head],
+            )
 
 
-def _rows_read(patterns: Any, model: "RunModel", string: str) -> list[int]:
+def _rows_read(patterns: Any, model: "RunModel", letters: "Letters") -> list[int]:
     """The rows of the tokens of which the answer is made."""
     last, readout = len(patterns.rows) - 1, model.config.readout
     if readout == "first":
         return [0]
     if readout == "mean":
-        return list(range(last + 1 - len(model.letters(string)), last + 1)) or [last]
+        return list(range(last + 1 - len(letters), last + 1)) or [last]
     return [last]
 
 
 def _bars(weights: np.ndarray, names: list[str], title: str) -> Panel:
     frame = pd.DataFrame({"place": range(len(names)), "token": names, "weight": weights})
-    frame["label"] = frame["weight"].map("{:.0%}".format)
+    frame["label"] = [f"{x:.0%}" if x >= LEAST else "" for x in weights]
     label = "label" if len(names) <= 12 else ""
     return Panel.of(token_marks.weights(frame, names, label), title)
 
 
-def units_of(states: "ModelStates", state: str = "", layer: str = "") -> Section | None:
+def layer_word(model: "RunModel") -> str:
+    """What each layer of the units of a string is, such as `decoder block`."""
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.interpretability import states_by_strings
+
+    return states_by_strings.layer_word(model)
+
+
+def units_of(
+    states: "ModelStates", state: str = "", layer: str = "", word: str = "layer"
+) -> Section | None:
     """The units of a recurrent layer after every token; None of a model that has none.
 
     Args:
-        states: of the string.
+        states: of a string.
         state: `state`, or one of the gates; the state where it has no such gate.
         layer: as the network calls it; the last where it has no such layer.
+        word: what a layer is.
     """
     if (units := states.units) is None:
         return None
@@ -187,11 +204,13 @@ def units_of(states: "ModelStates", state: str = "", layer: str = "") -> Section
     values = (units.states if gate is None else gate)[number]
     if len(units.tokens) > DRAWN + 2:
         return Section(words.UNITS, (say("too_long", drawn=DRAWN),))
-    panels = [Panel.of(token_marks.units(values, units.tokens), "Units")]
+    note = say("strongest", reach=float(np.abs(values).max(initial=0)))
+    panels = [Panel.of(token_marks.units(values, units.tokens), "Units", note)]
     if gate is None:
         panels.append(_path(values, units.tokens))
-    named = (state.replace("_", " ") if gate is not None else "state", [*units.layers][number])
-    said = say("units", state=named[0], layer=named[1], units=values.shape[1])
+    named = "state" if gate is None else state.replace("_", " ")
+    where = f"{word} {[*units.layers][number]}"
+    said = say("units", state=named, layer=where, units=values.shape[1])
     return Section(words.UNITS, (said,), None, tuple(panels), words.UNIT_MAP, ("up", "down"))
 
 
@@ -202,6 +221,7 @@ def _path(states: np.ndarray, tokens: tuple[str, ...]) -> Panel:
 
     found = principal_path(states)
     frame = pd.DataFrame({"place": range(len(tokens)), "token": tokens})
-    frame["first"], frame["second"] = found.points.T
+    # Of states along one line the second component is rounding alone.
+    frame["first"], frame["second"] = found.points.round(9).T
     axes = (f"First component ({found.shares[0]:.0%})", f"Second ({found.shares[1]:.0%})")
     return Panel.of(token_marks.path(frame, axes), "Path of the state")

@@ -140,7 +140,8 @@ def weights(frame: pd.DataFrame, names: Sequence[str], label: str = "") -> Any:
         names: of the tokens along the axis.
         label: the column of what stands above each bar.
     """
-    y = marks.y_axis("weight:Q", form="~%", domain=[0, 1])
+    axis = alt.Axis(values=[0, 0.5, 1], format="~%", **FLAT)
+    y = alt.Y("weight:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, 1]))
     base = alt.Chart(frame).encode(along("place", names), y)
     tooltip = [
         alt.Tooltip("token:N", title="Token"),
@@ -198,10 +199,9 @@ def signed(base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], rea
         reach: what the strongest color stands for, at least.
     """
     scale = alt.Scale(domainMid=0, range=["~down", "~empty", "~up"], interpolate="rgb")
-    legend = alt.Legend(type="gradient", gradientThickness=8, tickCount=3)
-    color = alt.Color(f"{field}:Q", title=None, scale=scale, legend=legend)
+    color = alt.Color(f"{field}:Q", legend=None, scale=scale)
     cells = base.mark_rect().encode(color, tooltip=tooltip)
-    reached = _reaching(color=alt.Color("value:Q", title=None, scale=scale, legend=legend))
+    reached = _reaching(color=alt.Color("value:Q", legend=None, scale=scale))
     return spanned(alt.layer(reached, cells).properties(**_map_size(rows)), -reach, reach)
 
 
@@ -294,7 +294,13 @@ def aligned(rows: dict[str, Sequence[str]], wrong: int | None) -> Any:
     first = max(0, wrong - BEFORE) if wrong is not None and wrong >= SHOWN else 0
     last = list(rows)[-1]
     cells = [
-        {"name": name, "place": place, "token": token, "ink": _ink(place, wrong, name == last)}
+        {
+            "name": name,
+            "place": place,
+            "token": token,
+            "ink": _ink(place, wrong, name == last),
+            "is_wrong": name == last and place == wrong,
+        }
         for name, tokens in rows.items()
         for place, token in enumerate(tokens)
         if first <= place < first + SHOWN
@@ -307,7 +313,7 @@ def aligned(rows: dict[str, Sequence[str]], wrong: int | None) -> Any:
         alt.X("place:O", scale=scale, axis=axis),
         alt.Y("name:N", title=None, sort=list(rows), axis=names),
     )
-    marked = base.transform_filter("datum.ink === '~wrong'").mark_rect(
+    marked = base.transform_filter("datum.is_wrong").mark_rect(
         color="~wrong", opacity=0.18, cornerRadius=3
     )
     ink = alt.Color("ink:N", legend=None, scale=None)

@@ -14,6 +14,7 @@ from dashboard.words.sentences import say
 from seqcls.interpretability.wording import EMPTY, percent
 
 if TYPE_CHECKING:
+    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import RunModel
 
 BEAM = 5
@@ -33,17 +34,17 @@ def share(probability: float) -> str:
     return "<0.1%" if probability < 0.001 else percent(probability, 1)
 
 
-def written(model: "RunModel", string: str) -> Section:
+def written(model: "RunModel", letters: "Letters") -> Section:
     """An input, its target and its output, with the first wrong token, and how sure each is.
 
     Raises:
         ConfigError: the model writes no outputs.
         InvalidStringError: the string is no input of the task, or too long.
     """
-    states = model.states(string)
+    states = model.states(model.text(letters))
     tokens, answer = states.output or (), states.answer
     output = [x.token for x in tokens]
-    rows = {"Input": _tokens(model, string)}
+    rows = {"Input": _tokens(model, model.text(letters))}
     wrong, said = None, say("output_unknown")
     if answer.label is not None:
         rows["Target"] = [*_tokens(model, answer.label), "END"]
@@ -72,7 +73,7 @@ def _first_wrong(output: list[str], target: list[str]) -> tuple[int | None, str]
     return place, say("output_wrong", place=place + 1, given=given, right=right)
 
 
-def attention(model: "RunModel", string: str) -> Section | None:
+def attention(model: "RunModel", letters: "Letters") -> Section | None:
     """What each token that is written attends to; None of a model that attends to no tokens.
 
     Raises:
@@ -89,8 +90,7 @@ def attention(model: "RunModel", string: str) -> Section | None:
     kinds = attention_kinds(model)
     if not kinds and (has_decoder(model) or not has_attention(model)):
         return None
-    letters = model.letters(string)
-    output, panels = [x.token for x in model.states(string).output or ()], []
+    output, panels = [x.token for x in model.states(model.text(letters)).output or ()], []
     for kind in kinds or (None,):
         patterns = attention_patterns(model, letters, kind=kind or "cross-attention")
         if max(len(patterns.tokens), len(output)) > 2 * DRAWN:
@@ -100,12 +100,12 @@ def attention(model: "RunModel", string: str) -> Section | None:
         for name, weights in heads(patterns):
             matrix = weights[start : start + len(output)]
             drawn = token_marks.attention(matrix, output, patterns.tokens, "Writes")
-            panels.append(Panel.of(drawn, f"{kind}, {name}" if kind else name))
+            panels.append(Panel.of(drawn, f"{name}, {kind}" if kind else name))
     said = () if panels else (say("no_heads"),)
     return Section(words.WHILE, said, None, tuple(panels), words.ROWS)
 
 
-def outputs(model: "RunModel", string: str) -> Section:
+def outputs(model: "RunModel", letters: "Letters") -> Section:
     """The likeliest outputs that beam search finds, as a tree.
 
     Raises:
@@ -114,7 +114,7 @@ def outputs(model: "RunModel", string: str) -> Section:
     """
     from seqcls.interpretability.states_of_outputs import output_tree
 
-    tree = output_tree(model, model.letters(string), BEAM)
+    tree = output_tree(model, letters, BEAM)
     leaves = sorted(tree.leaves, key=lambda leaf: -leaf.log_probability)
     shares = [share(exp(leaf.log_probability)) for leaf in leaves]
     key = "likeliest" if len(leaves) > 1 else "one_output"
@@ -169,7 +169,8 @@ def _tree(tree: Any, places: range) -> Any:
     across = alt.Scale(domain=shown, paddingInner=0.1)
     x = alt.X("place:O", axis=None, scale=across)
     rows = alt.Scale(domain=list(range(len(ends))), paddingInner=0.35)
-    y = alt.Y("row:O", scale=rows, axis=token_marks.tokens_axis(ends, rows=True))
+    axis = token_marks.tokens_axis(ends, rows=True)
+    y = alt.Y("row:O", scale=rows, axis=axis)
     base = alt.Chart(pd.DataFrame(cells)).encode(x, y)
     tooltip = [
         alt.Tooltip("token:N", title="Token"),
@@ -184,5 +185,5 @@ def _tree(tree: Any, places: range) -> Any:
     if links:
         at = alt.X("place:O", axis=None, scale=across, bandPosition=-0.05)
         down = alt.Chart(pd.DataFrame(links)).mark_rule(color="~muted")
-        layers.append(down.encode(at, alt.Y("parent:O", scale=rows, axis=None), alt.Y2("row:O")))
+        layers.append(down.encode(at, alt.Y("parent:O", scale=rows, axis=axis), alt.Y2("row:O")))
     return alt.layer(*layers).properties(height=CELL * len(ends), width="container")
