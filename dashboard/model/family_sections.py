@@ -24,7 +24,7 @@ SURE = 5.0
 """A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""
 
 
-def told(model: "RunModel", found: Any) -> tuple[str, ...]:
+def describe(model: "RunModel", found: Any) -> tuple[str, ...]:
     """An answer to a question in sentences."""
     return tuple(x for x in model.describe(found) if isinstance(x, str))
 
@@ -95,7 +95,7 @@ def family(model: "RunModel", text: str) -> Section:
     frame = pd.DataFrame(rows)
     table, shown = None, ()
     # What was tried, and where it changes; which is wrong first is said before.
-    sentences = told(model, found)
+    sentences = describe(model, found)
     says = [_answer(found, text), sentences[0], *sentences[2 : SENTENCES + 1]]
     if found.of_outputs:
         table = frame.rename(columns={"verdict": "output_is"})
@@ -128,14 +128,14 @@ def _answer(found: Any, text: str) -> str:
 
 def _rows(found: Any) -> pd.DataFrame:
     """A row a value of the first count: how many are wrong, and the first that is."""
-    rows = []
+    rows, (first, last) = [], found.family.names
     for members in found.rows:
         wrong = [x for x in members if not x.is_right]
         rows.append(
             {
-                "row_of": f"{found.family.names[0]} = {members[0].values[0]:,}",
+                "row_of": f"{first} = {members[0].values[0]:,}",
                 "wrong_in_row": f"{len(wrong):,} of {len(members):,}",
-                "first_in_row": wrong[0].input if wrong else "",
+                "first_in_row": f"{last} = {wrong[0].values[1]:,}" if wrong else "",
             }
         )
     return pd.DataFrame(rows)

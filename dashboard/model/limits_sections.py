@@ -10,7 +10,7 @@ import pandas as pd
 
 from dashboard import marks, style
 from dashboard.model import limits_words as words
-from dashboard.model.family_sections import right_or_wrong, shown_text, told
+from dashboard.model.family_sections import describe, right_or_wrong, shown_text
 from dashboard.section import Panel, Section, colors_present
 from dashboard.words.sentences import say
 from seqcls.interpretability.wording import percent, sign
@@ -30,7 +30,7 @@ def shortest(model: "RunModel") -> Section:
     """
     found = model.shortest()
     # Sentences name the strings, too, which the table has.
-    says = tuple(map(_sentence, told(model, found)[:1]))
+    says = tuple(map(_sentence, describe(model, found)[:1]))
     rows = [
         {
             "string": x.tokenizer.display(x.string),
@@ -165,7 +165,7 @@ def _lengths(wrong: np.ndarray, longest: int) -> Any:
         .mark_bar(width=3)
         .encode(
             marks.x_axis("length:Q", "String length", domain=[0, longest + 1]),
-            marks.y_axis("errors:Q", "Multisets misclassified"),
+            marks.y_axis("errors:Q", "Multisets misclassified", form="~s"),
             marks.color("kind", KINDS),
             tooltip=["length:Q", "kind:N", alt.Tooltip("errors:Q", format=",")],
         )
@@ -181,7 +181,7 @@ def every_string(model: "RunModel") -> Section:
     """
     found = model.verdict()
     # Sentences begin with the model's name, which the page has above.
-    says = tuple(_sentence(x.removeprefix(f"{model.name}: ")) for x in told(model, found))
+    says = tuple(_sentence(x.removeprefix(f"{model.name}: ")) for x in describe(model, found))
     if not hasattr(found, "by_length"):
         return Section(words.EVERY, says)
     rows = [
@@ -242,7 +242,7 @@ def beyond(model: "RunModel") -> Section:
         ConfigError: nothing can be proved of such a model so.
     """
     found = model.proofs()
-    says = told(model, found)[:PROVED]
+    says = describe(model, found)[:PROVED]
     rows = [
         {
             "letters": ", ".join(x.letters),
