@@ -109,7 +109,8 @@ def _show_along(opened: Opened, strings: Sequence[Letters]) -> None:
     for each, letters in zip(_models(opened), strings, strict=True):
         states = each.ask(RunModel.states, each.model.text(letters))
         read.append((each.model, letters, states))
-    _draw(opened, "running", [string_states.running_of(*each) for each in read])
+    running = [string_states.running_of(*each) for each in read]
+    _draw(opened, "running", running, across=len(read))
     _draw(opened, "stream", [string_states.stream_of(each) for *_, each in read])
     every = any(string_states.reads_several(*each) for each in read) and st.toggle(
         "What every token attends to", key="every", bind="query-params"

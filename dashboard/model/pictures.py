@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seqcls.questions import RunModel
     from seqcls.tasks import Task
 
-LONG_SIDE = 480
+LONG_SIDE = 300
 """Pixels of the screen of the longer side of a picture that stands alone."""
 
 SMALL_SIDE = 200
