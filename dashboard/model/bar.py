@@ -163,6 +163,8 @@ def second_model(typed: str, string: str) -> Opened:
 
 def show_answers(opened: Opened) -> None:
     """What the models say of the string: its label, its logit and its probability."""
+    if opened.lacks_weights and not opened.problem.is_imported:
+        return
     try:
         said = answer_sentence(opened)
         if opened.second is not None:

@@ -82,7 +82,8 @@ def _choose_another(run: int, models: pd.DataFrame) -> None:
     chosen = _select("Configuration", [*called], own, called.__getitem__)
     seeds = alike[alike["config_id"] == chosen].sort_values("model_seed").head(OFFERED)
     if (task, chosen) != (tasks[run], own):
-        _go_to(worst_of(seeds.reset_index()))
+        go_to(worst_of(seeds.reset_index()))
+        st.rerun()
     labels = {
         int(x): f"{SIGNS[Outcome(row['outcome'])]} seed {row['model_seed']}"
         for x, row in seeds.astype(object).iterrows()
@@ -119,10 +120,28 @@ def _take_run() -> None:
         st.session_state[NOT_FOUND] = error_text(error)
         return
     if run is not None:
-        kept = st.query_params.get_all("view")
-        st.query_params.from_dict({"run": str(run), **({"view": kept} if kept else {})})
+        go_to(run)
 
 
-def _go_to(run: int) -> None:
-    view = st.query_params.get("view")
-    page.to_model(run, **({"view": view} if view else {}))
+OF_ONE_RUN = ("string", "epoch")
+"""Parameters of the link that mean nothing to another run."""
+
+NEXT = "tab of the next run of the page"
+
+
+def go_to(run: int, string: str | None = None, view: str = "") -> None:
+    """Has the link name another run, or string, and tab; the page is to be drawn anew."""
+    for name in OF_ONE_RUN:
+        st.query_params.pop(name, None)
+    st.query_params["run"] = str(run)
+    if string is not None:
+        st.query_params["string"] = string
+    if view:
+        # The tabs have their parameter for themselves.
+        st.session_state[NEXT] = view
+
+
+def follow_next() -> None:
+    """Opens the tab that `go_to` named, before the tabs are drawn."""
+    if view := st.session_state.pop(NEXT, ""):
+        st.session_state["view"] = view

@@ -4,10 +4,13 @@ import streamlit as st
 
 from dashboard import data, page
 from dashboard.model import errors_sections as sections
+from dashboard.model import picture_errors
+from dashboard.model.chosen import go_to
 from dashboard.model.opened import Opened
 from dashboard.results import models
 
 _counts, _drawn = data.cached(sections.counts), data.cached(sections.drawn)
+_by_features = data.cached(picture_errors.by_features)
 _shortcuts, _strings = data.cached(sections.shortcuts), data.cached(sections.strings)
 _two_models = data.cached(models.two_models)
 
@@ -23,16 +26,17 @@ def show(opened: Opened) -> None:
         page.say_legend(counts)
         page.draw(counts, f"errors {run}", across=2)
     if (found := _strings(run)) is not None:
-        string = page.render(found, f"wrong strings {run}")
+        string = page.render(found, f"wrong strings {run} {opened.string}")
         if string is not None and string != opened.display(opened.string):
             rows = found.table
             assert rows is not None
             stored = rows.loc[rows["string"] == string, "stored"].iloc[0]
-            page.to_model(run, string=stored, view="Why")
+            go_to(run, stored, "Why")
+            st.rerun()
     if opened.second is not None:
         st.header("Strings that only one of them gets wrong", anchor=False)
         compared = _two_models(run, opened.second.run)
         page.render(compared, f"beside {run} {opened.second.run}", select="")
-    for found in (_drawn(run), _shortcuts(run, int(opened.row["config_id"]))):
+    for found in (_drawn(run), _by_features(run), _shortcuts(run, int(opened.row["config_id"]))):
         if found is not None:
-            page.render(found, f"{found.title} {run}")
+            page.render(found, f"{found.title} {run}", across=2)

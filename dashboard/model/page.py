@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import data, filters, page
 from dashboard.model import automaton, bar, errors, inside, limits, settings, training, why
-from dashboard.model.chosen import choose_run
+from dashboard.model.chosen import choose_run, follow_next
 from dashboard.model.opened import Opened
 from dashboard.text import error_text
 from dashboard.words.outcomes import describe_outcome
@@ -47,6 +47,7 @@ def show() -> None:
         st.info(filters.why_empty())
         return
     follow_former()
+    follow_next()
     head = st.container()
     opened = bar.choose(run)
     with head:

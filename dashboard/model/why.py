@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard import actions, background, data, page
 from dashboard.model import bar
 from dashboard.model import why_sections as sections
+from dashboard.model.chosen import go_to
 from dashboard.model.opened import Opened
 from dashboard.section import Section
 from dashboard.server.visitors import later
@@ -111,7 +112,8 @@ def _show_strings(opened: Opened, found: Section) -> None:
     key = f"strings {opened.key}"
     chosen = page.table(table, key, "single-row", "stored", shown=found.shown)
     if chosen is not None and chosen != table["stored"].iloc[0]:
-        page.to_model(opened.run, string=str(chosen), view="Why")
+        go_to(opened.run, str(chosen))
+        st.rerun()
 
 
 # What would help.
