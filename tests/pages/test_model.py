@@ -113,7 +113,7 @@ def test_a_link_to_a_section_of_earlier_versions_leads_to_its_tab(
     for former, (tab, part) in {
         "Answers": ("Errors", None),
         "Surgery": ("Inside", "Ablation"),
-        "All strings": ("Limits", None),
+        "Minimal and nearest": ("Why", None),
     }.items():
         app = model(monkeypatch, SEED_2, view=former)
         assert app.session_state["view"] == tab

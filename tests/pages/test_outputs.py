@@ -80,7 +80,7 @@ def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
         wrong = {row["input"] for row in own if not row["correct"]}
         assert wrong == set(errors(store, [run])["string"])
     said = " ".join(errors_sections.counts(store, int(SOME_PLACES)).says)
-    assert f"of {tested} test strings" in said
+    assert f"of {tested} test inputs" in said
     assert f"{sum(times.values()) - tested} more were not tested" in said
 
 
