@@ -77,10 +77,8 @@ def axis(projection: Projection, number: int) -> Any:
 def _states(
     points: pd.DataFrame, projection: Projection, color: Any, shape: Any, below: Sequence[Any]
 ) -> Any:
-    tooltip = [alt.Tooltip("name:N", title="Of"), alt.Tooltip("values:N", title="Exact value")]
-    if shape is not None:
-        tooltip.append(alt.Tooltip("outcome:N", title="Outcome"))
-        tooltip.append(alt.Tooltip("logit:Q", title="Logit", format=".4f"))
+    answer = {} if shape is None else {"outcome": "Outcome", "logit": "Logit:.4f"}
+    tooltip = marks.tips(name="Of", values="Exact value", **answer)
     base = alt.Chart().encode(axis(projection, 0), tooltip=tooltip)
     if len(projection.domains) == 1:
         rows = list(dict.fromkeys(points["row"]))

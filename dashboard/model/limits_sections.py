@@ -137,13 +137,13 @@ def _where(wrong: np.ndarray, tried: np.ndarray, names: Sequence[str], longest: 
             alt.Y("y:Q", title=f"Letters {names[1]} (below 0: none)", scale=scale, axis=axis),
             marks.color("kind", KINDS),
             alt.Opacity("share:Q", scale=strong, legend=None),
-            tooltip=[
-                alt.Tooltip("kind:N", title="Misclassified"),
-                alt.Tooltip("first:N", title=f"Letters {names[0]}"),
-                alt.Tooltip("second:N", title=f"Letters {names[1]}"),
-                alt.Tooltip("errors:Q", title="Multisets wrong", format=","),
-                alt.Tooltip("share:Q", title="Share of such multisets", format=".1~%"),
-            ],
+            tooltip=marks.tips(
+                kind="Misclassified",
+                first=f"Letters {names[0]}",
+                second=f"Letters {names[1]}",
+                errors="Multisets wrong:,",
+                share="Share of such multisets:.1~%",
+            ),
             x2="x2:Q",
             y2="y2:Q",
         )
@@ -167,7 +167,7 @@ def _lengths(wrong: np.ndarray, longest: int) -> Any:
             marks.x_axis("length:Q", "String length", domain=[0, longest + 1]),
             marks.y_axis("errors:Q", "Multisets misclassified", form="~s"),
             marks.color("kind", KINDS),
-            tooltip=["length:Q", "kind:N", alt.Tooltip("errors:Q", format=",")],
+            tooltip=marks.tips(length="Length:", kind="Misclassified", errors="Multisets:,"),
         )
         .properties(height=320, width="container")
     )
@@ -201,13 +201,13 @@ def every_string(model: "RunModel") -> Section:
             alt.X("length:O", title="Input length (tokens)", axis=alt.Axis(labelAngle=0)),
             marks.y_axis("share:Q", "Inputs with a wrong output", form="%", domain=[0, 1]),
             marks.color("kind", names),
-            tooltip=[
-                alt.Tooltip("kind:N", title="Output"),
-                alt.Tooltip("length:O", title="Length"),
-                alt.Tooltip("wrong:Q", title="Inputs", format=","),
-                alt.Tooltip("inputs:Q", title="Of all of that length", format=","),
-                alt.Tooltip("share:Q", title="Share", format=".2~%"),
-            ],
+            tooltip=marks.tips(
+                kind="Output",
+                length="Length",
+                wrong="Inputs:,",
+                inputs="Of all of that length:,",
+                share="Share:.2~%",
+            ),
         )
         .properties(height=style.HEIGHT, width="container")
     )
@@ -299,12 +299,12 @@ def _moves(found: Any) -> Any:
     )
     points = base.mark_point(filled=True, size=45, opacity=1).encode(
         marks.color("answer", marks.RIGHT),
-        tooltip=[
-            alt.Tooltip("repetitions:Q", title="Repetitions"),
-            alt.Tooltip("distance:Q", title="Change", format=".3~g"),
-            alt.Tooltip("logit:Q", title="Logit, where right above 0", format=".3~f"),
-            alt.Tooltip("answer:N", title="Answer"),
-        ],
+        tooltip=marks.tips(
+            repetitions="Repetitions:",
+            distance="Change:.3~g",
+            logit="Logit, where right above 0:.3~f",
+            answer="Answer",
+        ),
     )
     drawn = alt.layer(base.mark_line(color="~muted"), points)
     return drawn.properties(height=200, width="container")
