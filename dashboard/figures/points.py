@@ -166,7 +166,9 @@ def with_places(points: pd.DataFrame, projection: Projection, side: int) -> pd.D
             _pixels(place, projection.domains, side)
             for place in zip(panel["x"], panel["y"], strict=True)
         ]
-        for row, place in zip(panel.index, _find_room(at, panel["name"], around), strict=True):
+        for row, place in zip(
+            panel.index, _find_room(at, panel["name"].tolist(), around), strict=True
+        ):
             if place is not None:
                 x, y = (coordinate / side for coordinate in place)
                 middle = [left + x * (right - left), top - y * (top - bottom)]
@@ -183,7 +185,7 @@ def _with_room(points: pd.DataFrame, projection: Projection) -> pd.DataFrame:
         for x, row, below in zip(points["x"], points["row"], query, strict=True)
     ]
     # Names are above or below the lines, and so on no point.
-    places = _find_room(at, points["name"], lambda place, _: [place], are_points=False)
+    places = _find_room(at, points["name"].tolist(), lambda place, _: [place], are_points=False)
     return points.assign(query=query, free=[place is not None for place in places])
 
 

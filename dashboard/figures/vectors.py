@@ -261,12 +261,12 @@ def _boundary(epochs: Epochs, projection: Projection) -> list[Any]:
     norm = float(np.linalg.norm(direction))
     if norm == 0:
         return []
-    dashed = {"color": "~muted", "strokeDash": [6, 4]}
+    dashed: dict[str, Any] = {"color": "~muted", "strokeDash": [6, 4]}
     if len(direction) == 1:
         grows = direction[0] > 0
         base = alt.Chart(pd.DataFrame([{"name": "logit > 0 →" if grows else "← logit > 0"}]))
-        align, dx = ("left", 5) if grows else ("right", -5)
-        text = base.mark_text(align=align, dx=dx, color="~ink")
+        side: dict[str, Any] = {"align": "left", "dx": 5} if grows else {"align": "right", "dx": -5}
+        text = base.mark_text(color="~ink", **side)
         zero = alt.datum(0)
         return [
             base.mark_rule(**dashed).encode(x=zero),

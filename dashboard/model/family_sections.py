@@ -96,7 +96,8 @@ def family(model: "RunModel", text: str) -> Section:
         for x in found.members
     ]
     frame = pd.DataFrame(rows)
-    table, shown = None, ()
+    table: pd.DataFrame | None = None
+    shown: tuple[str, ...] = ()
     # What was tried, and where it changes; which is wrong first is said before.
     sentences = describe(model, found)
     says = [_answer(found, text), sentences[0], *sentences[2 : SENTENCES + 1]]

@@ -14,6 +14,7 @@ from dashboard.model.family_sections import describe, right_or_wrong, shown_text
 from dashboard.section import Panel, Section, colors_present
 from dashboard.words.sentences import say
 from seqcls.interpretability.wording import percent, sign
+from seqcls.results import Verdict
 
 if TYPE_CHECKING:
     from seqcls.proofs.prover import Proof
@@ -72,10 +73,14 @@ def every_multiset(model: "RunModel", letters: tuple[int, int] | None = None) ->
     labels = model.problem.count_task.labels_of_counts(every)
     axes = likeliest_letters(errors.counts) if letters is None else letters
     side = -(-errors.max_length // CELL) + 1
-    binned = [_bin(x, y, axes, side) for x, y in ((errors.counts, errors.label), (every, labels))]
+    wrong_cells = _bin(errors.counts, errors.label, axes, side)
+    cells = _bin(every, labels, axes, side)
     names = [model.tokenizer.alphabet[letter] for letter in axes]
     panels = (
-        Panel.of(_where(*binned, names, errors.max_length), say("lie", a=names[0], b=names[1])),
+        Panel.of(
+            _where(wrong_cells, cells, names, errors.max_length),
+            say("lie", a=names[0], b=names[1]),
+        ),
         Panel.of(_lengths(errors.by_length(), errors.max_length), "By length"),
     )
     table = pd.DataFrame(
@@ -182,7 +187,7 @@ def every_string(model: "RunModel") -> Section:
     found = model.verdict()
     # Sentences begin with the model's name, which the page has above.
     says = tuple(_sentence(x.removeprefix(f"{model.name}: ")) for x in describe(model, found))
-    if not hasattr(found, "by_length"):
+    if isinstance(found, Verdict) or not found.wrong:
         return Section(words.EVERY, says)
     rows = [
         {"length": x.length, "kind": kind, "wrong": wrong, "inputs": x.inputs}
@@ -190,8 +195,6 @@ def every_string(model: "RunModel") -> Section:
         for kind, wrong in (x.wrong or {"right": 0}).items()
     ]
     frame = pd.DataFrame(rows)
-    if not found.wrong:
-        return Section(words.EVERY, says)
     frame["share"] = frame["wrong"] / frame["inputs"]
     names = ("right", *marks.OUTPUT_ERRORS)
     chart = (
