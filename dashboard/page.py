@@ -88,9 +88,10 @@ def render(
 def say_legend(section: Section) -> None:
     """What the colors of the pictures mean, and how to read them, in one line."""
     colors = style.DARK if is_dark() else style.LIGHT
+    meanings = {name: html.escape(columns.LEGEND.get(name, name)) for name in section.legend}
     names = [
-        f'<span><i style="color:{colors[name]}">●</i> {html.escape(columns.LEGEND[name])}</span>'
-        for name in section.legend
+        f'<span><i style="color:{colors[name]}">●</i> {meaning}</span>'
+        for name, meaning in meanings.items()
     ]
     parts = section.caption.split("`")
     caption = "".join(

@@ -128,14 +128,14 @@ def _stored_proof(model: RunModel, epoch: int) -> "Proof | None":
 
 def _show_proof(opened: Opened) -> None:
     """As it is stored; else it takes up to a minute, so it is asked for."""
+    st.header(words.IS_PROVED, anchor=False)
     proof = opened.ask(_stored_proof, opened.epoch)
     if proof is None:
-        st.header(words.IS_PROVED, anchor=False)
         st.caption(page.plain(say("how_proved")))
         if not st.toggle("Prove it", key="every_string", bind="query-params"):
             return
         proof = opened.ask(_prove, opened.epoch)
-    _render(opened, sections.proof(opened.model, proof), "proof")
+    _render(opened, opened.ask(sections.proof, proof), "proof", heading=False)
     if proof.certificate is not None:
         from seqcls.proofs.certificate import to_text
 

@@ -13,7 +13,7 @@ from seqcls.questions import RunModel
 from sweeps import api
 from tests.app import open_app
 from tests.conftest import ROOT
-from tests.inside import WRITING
+from tests.inside import LSTM, WRITING
 from tests.pages.shown import shown
 
 RUN = "all_initializations/2"
@@ -116,3 +116,18 @@ def test_the_tab_shows_limits_from_its_link(monkeypatch: pytest.MonkeyPatch) -> 
     assert "the first wrong string that was tried has m = 1 and n = 66." in page.said
     page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link, family="ab{n"))
     assert any("expected one or two" in x for x in page.errors)
+
+
+def test_outputs_and_proofs_are_shown_where_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, inside: Path
+) -> None:
+    link = {"run": WRITING, "view": "Limits", "family": "a{n}b", "every_input": "true"}
+    page = shown(open_app(monkeypatch, inside, "model", **link))
+    assert "Tried:" in page.said
+    assert "inputs of up to" in page.said
+    assert not page.errors
+    link = {"run": LSTM, "view": "Limits", "every_string": "true"}
+    page = shown(open_app(monkeypatch, inside, "model", **link))
+    assert any(x in page.said for x in ("Refuted: on", "Proved: the model", "Not decided within"))
+    assert "Every string up to the greatest length" in page.said
+    assert not page.errors
