@@ -72,10 +72,12 @@ _AXIS = {
     "tickColor": "~line", "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal",
     "gridOpacity": 0.6,
 }  # fmt: skip
+_LEGEND = {"labelColor": "~muted", "titleColor": "~muted", "labelFontSize": 11, "titleFontSize": 11}
 _HEADER = {"labelColor": "~ink", "titleColor": "~muted", "labelFontSize": 12, "titleFontSize": 11}
 
 CONFIG = {
-    "view": {"stroke": None}, "axis": _AXIS, "header": _HEADER, "title": {"color": "~ink"},
+    "view": {"stroke": None}, "axis": _AXIS, "header": _HEADER, "legend": _LEGEND,
+    "title": {"color": "~ink"},
     "font": "Source Sans, Source Sans Pro, system-ui, sans-serif", "background": "transparent",
 }  # fmt: skip
 PAPER_CONFIG = {**CONFIG, "background": "~ground", "font": "Helvetica, Arial, sans-serif"}

@@ -16,6 +16,7 @@ from seqcls import prediction
 from seqcls.errors import ConfigError, InvalidStringError, Parameter
 from seqcls.interpretability.answers import Reduced
 from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget
+from seqcls.interpretability.domains import obstacle
 from seqcls.interpretability.minimal import (
     Shortest,
     minimal_failing,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.certification import Certification
     from seqcls.interpretability.circuits import Circuits, Orders
     from seqcls.interpretability.explanations import Explanation
-    from seqcls.interpretability.family import Curve, FamilyMap, OutputFamily
+    from seqcls.interpretability.families import FamilyAnswers
     from seqcls.interpretability.network import Network
     from seqcls.interpretability.patching import Patches
     from seqcls.interpretability.states_by_strings import ModelStates
@@ -151,20 +152,26 @@ class RunModel(TrainedModel):
         """Proves what it can of the answers for strings of every length."""
         from seqcls.interpretability.certification import certify
 
-        return certify(self._network("proofs"))
+        self._refuse_others("proofs")
+        return certify(self)
 
     def _network(self, what: str) -> "Network":
-        """The model as a function of letter counts.
+        """The model as a function of letter counts; refuses as `_refuse_others`."""
+        from seqcls.interpretability.network import Network
+
+        self._refuse_others(what)
+        return Network.of(self.problem, self.weights)
+
+    def _refuse_others(self, what: str) -> None:
+        """Refuses a model that is not the report's.
 
         Raises:
             ConfigError: that, or the task, is none, which `what` needs; what else can be asked.
         """
-        from seqcls.interpretability.network import Network, obstacle
-
         reason = obstacle(self.problem)
         self.problem.require_language(f"{self.name}: {what} are of languages")
         if reason is None:
-            return Network.of(self.problem, self.weights)
+            return
         from seqcls.interpretability.patching import can_be_patched
 
         others = ["`states`"]
@@ -176,23 +183,20 @@ class RunModel(TrainedModel):
             f"{run}`, `seqcls model minimal {run}`, or, with a string, {' or '.join(others)}"
         )
 
-    def family(self, strings: str) -> "Curve | FamilyMap | OutputFamily":
+    def family(self, strings: str) -> "FamilyAnswers":
         """Finds where the answer changes as the free counts of a family such as `<ab>{n}` grow.
 
-        By letter counts where these decide, exactly and up to a million; else, or where the family
-        has groups, by running its strings, up to 2,000. Of a transduction: which outputs are right,
-        of inputs of up to 400 tokens.
+        By letter counts where these decide, up to a million; else by running its strings, up to
+        2,000. Of a transduction: where outputs cease to be right, of inputs of up to 400 tokens.
 
         Raises:
             InvalidStringError: it is no family of this alphabet.
         """
-        from seqcls.interpretability.families import answers, output_family
+        from seqcls.interpretability.families import answers_along
 
-        strings = self.tokenizer.notation(strings)
         if reason := self.problem.unknown_labels:
             raise ConfigError(f"no family is judged: {reason}")
-        # Languages report where the answer changes, transductions where rightness does.
-        return (output_family if self._is_judged_by_rightness else answers)(self, strings)
+        return answers_along(self, self.tokenizer.notation(strings))
 
     @property
     def _is_judged_by_rightness(self) -> bool:
@@ -439,6 +443,6 @@ class RunModel(TrainedModel):
         elif hasattr(found, "describe"):
             yield from found.describe(self)
         else:
-            from seqcls.interpretability.sentences import text_of
+            from seqcls.interpretability.sentences import explanation_text
 
-            yield from text_of(found, self.tokenizer.display)
+            yield from explanation_text(found, self.tokenizer.display)

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from seqcls import __version__
 from seqcls.errors import ConfigError, Parameter, PluginError, SeqclsError
+from seqcls.interpretability import rows
 from seqcls.interpretability.verdicts import OutputVerdict
 from seqcls.text import nearest, with_nulls
 from sweeps import api
@@ -228,7 +229,7 @@ class Questions:
     def verdict(self, run: Run) -> Any:
         """Check a model on every string up to its longest test length: exact, may take a minute."""
         found = api.verdict(self._store, run)
-        return found.record() if isinstance(found, OutputVerdict) else asdict(found)
+        return rows.record(found) if isinstance(found, OutputVerdict) else asdict(found)
 
     def predict(
         self,

@@ -117,9 +117,9 @@ def _states(sweep: str, seed: int, strings: tuple[str, ...], *own: int, number: 
 def _family(seed: int, number: int) -> None:
     opened = _open(DEFAULT, seed)
     curve: Any = opened.ask(RunModel.family, "ab{n}")
-    points = pd.DataFrame({"n": curve.n, "logit": curve.logits})
-    points["right"] = (curve.logits > 0) == curve.labels
-    changes = [change.n for change in curve.changes[:3]]
+    rows = [{"n": x.values[0], "logit": x.score, "right": x.is_right} for x in curve.members]
+    points = pd.DataFrame(rows)
+    changes = [after.values[0] for _, after in curve.changes[:3]]
     told = " ".join(x for x in opened.model.describe(curve) if isinstance(x, str))
     says = f"Figure {number}. Seed {seed}. {told}"
     page.render(sections.family(points, changes, says), f"guide family {seed}", heading=False)

@@ -11,7 +11,8 @@ from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
 
 if TYPE_CHECKING:
-    from seqcls.questions import Ablations, RunModel
+    from seqcls.interpretability.ablation import Ablations
+    from seqcls.questions import RunModel
 
 DRAWN = 24
 """Parts that a picture has, the dearest; the table has all."""

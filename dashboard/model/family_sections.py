@@ -96,7 +96,7 @@ def family(model: "RunModel", text: str) -> Section:
     table, shown = None, ()
     # What was tried, and where it changes; which is wrong first is said before.
     sentences = told(model, found)
-    says = [_answer(model, found, text), sentences[0], *sentences[2 : SENTENCES + 1]]
+    says = [_answer(found, text), sentences[0], *sentences[2 : SENTENCES + 1]]
     if found.of_outputs:
         table = frame.rename(columns={"verdict": "output_is"})
         shown = (*names, "output_is", "right_tokens", "target_tokens", "target", "output")
@@ -110,7 +110,7 @@ def family(model: "RunModel", text: str) -> Section:
         changed = [dict(zip(names, after.values, strict=True)) for _, after in found.changes]
         chart = _logit_map(_with_edges(frame, found.grid, names), changed, names)
         caption, says = words.MAP, says[:2]
-        table, shown = _rows(found), ("row_of", "wrong_of", "wrong_from")
+        table, shown = _rows(found), ("row_of", "wrong_in_row", "first_in_row")
     legend = colors_present(frame["verdict"], (*marks.RIGHT, *marks.OUTPUT_ERRORS))
     caption = caption.format(family=text)
     title = words.OUTPUTS_UP_TO if found.of_outputs else words.FAMILY
@@ -118,10 +118,12 @@ def family(model: "RunModel", text: str) -> Section:
     return Section(title, tuple(says), table, (panel,), caption, legend, shown=shown)
 
 
-def _answer(model: "RunModel", found: Any, text: str) -> str:
+def _answer(found: Any, text: str) -> str:
     if not found.wrong:
         return say("family_right", family=text)
-    return say("family_wrong", family=text, first=model.tokenizer.display(found.wrong[0].input))
+    pairs = zip(found.family.names, found.wrong[0].values, strict=True)
+    first = " and ".join(f"{name} = {value:,}" for name, value in pairs)
+    return say("family_wrong", family=text, first=first)
 
 
 def _rows(found: Any) -> pd.DataFrame:
@@ -132,8 +134,8 @@ def _rows(found: Any) -> pd.DataFrame:
         rows.append(
             {
                 "row_of": f"{found.family.names[0]} = {members[0].values[0]:,}",
-                "wrong_of": f"{len(wrong):,} of {len(members):,}",
-                "wrong_from": wrong[0].input if wrong else "",
+                "wrong_in_row": f"{len(wrong):,} of {len(members):,}",
+                "first_in_row": wrong[0].input if wrong else "",
             }
         )
     return pd.DataFrame(rows)

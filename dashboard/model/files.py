@@ -91,11 +91,31 @@ def write_all(
 
 
 def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | None) -> list[Any]:
-    """What `sweeps.api.figures` hands out: charts of Altair, on white."""
-    return [
-        alt.Chart.from_dict(_on_paper(figure), validate=False)
-        for figure in draw_figures(store, str(run), strings, epoch)
-    ]
+    """What `sweeps.api.figures` hands out: charts of Altair, which may stand beside each other."""
+    return [_as_chart(figure) for figure in draw_figures(store, str(run), strings, epoch)]
+
+
+_OF_A_PAGE = ("$schema", "config", "autosize", "padding", "datasets")
+"""What no chart may have that stands beside another one."""
+
+
+def _as_chart(figure: Figure) -> Any:
+    spec = _on_paper(figure)
+    datasets = spec.get("datasets", {})
+
+    def with_rows(part: Any) -> Any:
+        if isinstance(part, list):
+            return [with_rows(x) for x in part]
+        if not isinstance(part, dict):
+            return part
+        if (name := part.get("name")) in datasets and len(part) == 1:
+            return {"values": datasets[name]}
+        return {key: with_rows(value) for key, value in part.items()}
+
+    own = {name: with_rows(value) for name, value in spec.items() if name not in _OF_A_PAGE}
+    kinds = {"layer": alt.LayerChart, "facet": alt.FacetChart}
+    kind: Any = next((made for name, made in kinds.items() if name in own), alt.Chart)
+    return kind.from_dict(own, validate=False)
 
 
 def draw_figures(

@@ -72,7 +72,8 @@ def _figures(
 
 def _columns(section: Section) -> int:
     """How many of its pictures stand beside each other."""
-    return 1 if "facet" in section.panels[0].spec else 2
+    # Rows of facets are one plot wide.
+    return 1 if "field" in section.panels[0].spec.get("facet", {}) else 2
 
 
 def _choose_heads(opened: Opened) -> tuple[int, ...] | None:

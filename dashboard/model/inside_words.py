@@ -61,7 +61,8 @@ WHILE = "What is attended to while it writes?"
 LIKELIEST = "What else might it have written?"
 TREE = (
     "Outputs that beam search finds, with the probability of each at the left. Outputs share the "
-    "tokens with which they begin; the stronger a cell, the likelier its token."
+    "tokens with which they begin, and where they part the probability of each branch stands above "
+    "it; the stronger a cell, the likelier its token."
 )
 MARKED = "Marked is the first wrong token; dimmed what follows it. END is where a string ends."
 LOOKED_AT = "Where in the picture does it look?"

@@ -36,9 +36,10 @@ def show(opened: Opened) -> None:
         _show_proof(opened)
 
 
-def _render(opened: Opened, section: Section, name: str, across: int = 2) -> None:
+def _render(opened: Opened, section: Section, name: str, *, heading: bool = True) -> None:
     """A section, of whose strings a click looks into one."""
-    clicked = page.render(section, f"{name} {opened.run} {opened.epoch}", across=across)
+    key = f"{name} {opened.run} {opened.epoch}"
+    clicked = page.render(section, key, heading=heading, across=2)
     if isinstance(clicked, str) and clicked != opened.string:
         page.to_model(opened.run, string=clicked, view="Why")
 
@@ -70,16 +71,13 @@ def _first_family(opened: Opened) -> str:
 
 def _show_every(opened: Opened) -> None:
     """All strings; what takes seconds is asked for."""
+    st.header(words.EVERY, anchor=False)
     if unaffordable(opened.problem) is None:
         letters = _choose_letters(opened)
-        _render(opened, opened.ask(sections.every_multiset, letters), f"every {letters}")
-        return
-    st.header(words.EVERY, anchor=False)
-    if st.toggle("Try every string", key="every_input", bind="query-params"):
-        section = opened.ask(sections.every_string)
-        clicked = page.render(section, f"every {opened.run} {opened.epoch}", heading=False)
-        if isinstance(clicked, str):
-            page.to_model(opened.run, string=clicked, view="Why")
+        section = opened.ask(sections.every_multiset, letters)
+        _render(opened, section, f"every {letters}", heading=False)
+    elif st.toggle("Try every string", key="every_input", bind="query-params"):
+        _render(opened, opened.ask(sections.every_string), "every", heading=False)
     else:
         st.caption(page.plain(say("how_tried")))
 

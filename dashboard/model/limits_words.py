@@ -39,8 +39,7 @@ FAMILY_HELP = (
 
 add_sentences(
     {
-        "family_wrong": "Of `{family}` it is wrong on `{first}`, and not on any smaller of those "
-        "tried.",
+        "family_wrong": "Of `{family}` the first wrong string that was tried has {first}.",
         "family_right": "It is right on all of `{family}` that was tried.",
         "every_multiset_right": "It is right on all {tried:,} multisets of up to {longest} "
         "letters; the order of letters does not matter.",
@@ -70,10 +69,10 @@ add_columns(
         ),
         "target_tokens": Column("Target tokens", "whole", width=100),
         "row_of": Column("Count", width=120),
-        "wrong_of": Column(
+        "wrong_in_row": Column(
             "Wrong", help="Of the strings with that count that were tried.", width=120
         ),
-        "wrong_from": Column("First wrong", "string", width=260),
+        "first_in_row": Column("First wrong", "string", width=260),
         "m": Column("m", "whole", width=60),
         "n": Column("n", "whole", width=60),
         "letters": Column("Letters", help="Strings of exactly these letters.", width=90),

@@ -46,7 +46,7 @@ def patching(model: "RunModel", letters: "Letters", source: str = "") -> Section
         say("side", side="The other", string=other.name, verdict=other.verdict),
     ]
     if cells["restored"].notna().any():
-        most = cells.loc[cells["restored"].abs().idxmax()]
+        most = cells.iloc[int(cells["restored"].abs().argmax())]
         where = {"site": most["state"], "place": most["place"], "token": most["base_token"]}
         says.insert(1, say("carries", **where, share=most["restored"]))
     caption = words.RESTORED.format(number=patched.unit)

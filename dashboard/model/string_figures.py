@@ -11,6 +11,7 @@ from dashboard.section import Panel, Section
 from seqcls.errors import InvalidStringError
 
 if TYPE_CHECKING:
+    from seqcls.interpretability.trained_model import Letters
     from seqcls.questions import RunModel
 
 LONGEST_READ = 2 * DRAWN + 2
@@ -35,37 +36,36 @@ def figures_of_strings(model: "RunModel", strings: Sequence[str]) -> Iterator[Fi
                 f"for each, up to {DRAWN}; shorten it"
             )
         name = model.display(letters) or "empty"
-        for title, part, note, panel in _panels(model, string):
+        for title, part, note, panel in _panels(model, letters):
             yield Figure(None, title, ", ".join(filter(None, (part, name))), note, panel.spec)
 
 
-def _panels(model: "RunModel", string: str) -> Iterator[tuple[str, str, str, Panel]]:
+def _panels(model: "RunModel", letters: "Letters") -> Iterator[tuple[str, str, str, Panel]]:
     """The title of each figure, its part, how to read it, and its drawing."""
-    states = model.states(string)
-    read = len(model.letters(string)) + len(states.output or ())
+    states = model.states(model.text(letters))
+    read = len(letters) + len(states.output or ())
     if read + 1 > LONGEST_READ:
         raise InvalidStringError(
-            f"{string[:60]!r} is read as {read + 1} tokens with its output: this model's figures "
-            f"have a column for each, up to {LONGEST_READ}; shorten it"
+            f"{model.display(letters)[:60]!r} is read as {read + 1} tokens with its output: this "
+            f"model's figures have a column for each, up to {LONGEST_READ}; shorten it"
         )
     note = "Direct logit attribution: the parts sum to the logit."
     for panel in _of(string_states.stream_of(states)):
         yield "What each part adds to the logit", "", note, panel
     note = "Each prefix is classified as a separate string."
-    for panel in _of(string_states.running_of(model, string, states)):
+    for panel in _of(string_states.running_of(model, letters, states)):
         yield "Logit of every prefix", "", note, panel
     if states.output is None:
-        attention = string_states.attention_of(model, string, states, every=True)
+        attention = string_states.attention_of(model, letters, states, every=True)
         note = "What each token attends to: each row sums to 1."
     else:
-        attention = writing.attention(model, string)
+        attention = writing.attention(model, letters)
         note = "What each token that is written attends to: each row sums to 1."
     block = 0 if states.attention is None else states.attention.number_of(0)
     for panel in _of(attention):
         # Of a model of one block the page leaves its number out.
-        title = panel.title
-        if "block" not in title:
-            title = title.replace("head", f"block {block}, head")
+        title = panel.title.lower()
+        title = title if "block" in title else f"block {block}, {title}"
         yield "Attention weights", title, note, panel
     if states.units is None:
         return

@@ -17,8 +17,9 @@ from seqcls.counts import counts_suffice
 from seqcls.interpretability.wording import EMPTY
 
 if TYPE_CHECKING:
+    from seqcls.interpretability.states_by_strings import ModelStates
     from seqcls.interpretability.trained_model import Letters
-    from seqcls.questions import ModelStates, RunModel
+    from seqcls.questions import RunModel
 
 LEAST = 0.005
 """Weights from which on a number stands above the bar."""
@@ -54,7 +55,8 @@ def running_of(model: "RunModel", letters: "Letters", states: "ModelStates") -> 
     key = "no_wrong_beginning" if wrong is None else "wrong_beginning"
     said = [say(key, tokens=wrong)] if "not known" not in right or wrong is not None else []
     if prefixes.answers:
-        rows = {"String": names, "Target": prefixes.labels, "Output": prefixes.answers}
+        texts = [*map(str, prefixes.labels)]
+        rows = {"String": names, "Target": texts, "Output": [*prefixes.answers]}
         panels.append(Panel.of(token_marks.aligned(rows, wrong)))
     caption = words.RUNNING_MARGIN if number == "Margin" else words.RUNNING
     legend = tuple(x for x in ("right", "wrong", "not known") if x in right)
@@ -85,7 +87,7 @@ def stream_of(states: "ModelStates") -> Section | None:
     # Two parts of one name would be one row of the chart.
     again = frame.groupby("part").cumcount()
     frame["part"] = frame["part"].where(again == 0, frame["part"] + " " + again.astype(str))
-    most = frame.loc[frame["adds"].abs().idxmax()]
+    most = frame.iloc[int(frame["adds"].abs().argmax())]
     frame["color"] = np.where(frame["adds"] < 0, "~down", "~up")
     frame["label"] = frame["adds"].map("{:+.3f}".format)
     total = {"part": "logit", "adds": ends[-1], "start": 0.0, "end": ends[-1], "color": "~muted"}

@@ -4,7 +4,7 @@ Numbers of two models stand on one scale: a chart reaches at least what its data
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -283,7 +283,7 @@ BEFORE = 8
 """Tokens that are shown before the first wrong one, where it is far behind."""
 
 
-def aligned(rows: dict[str, Sequence[str]], wrong: int | None) -> Any:
+def aligned(rows: Mapping[str, Sequence[str]], wrong: int | None) -> Any:
     """Strings below each other, token by token, with the first wrong token of the last marked.
 
     Args:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from dashboard.model import inside_words as words
 from dashboard.model import token_marks
+from dashboard.model.pictures import picture
 from dashboard.model.string_states import DRAWN, heads
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
@@ -23,7 +24,7 @@ BEAM = 5
 BEFORE = 3
 """Tokens that are drawn before the first at which outputs part, where all are too many."""
 
-CELL = 30
+CELL = 32
 """Pixels of a row of the tree."""
 
 
@@ -47,7 +48,7 @@ def written(model: "RunModel", letters: "Letters") -> Section:
     rows = {"Input": _tokens(model, model.text(letters))}
     wrong, said = None, say("output_unknown")
     if answer.label is not None:
-        rows["Target"] = [*_tokens(model, answer.label), "END"]
+        rows["Target"] = [*_tokens(model, str(answer.label)), "END"]
         wrong, said = _first_wrong(output, rows["Target"])
     rows["Output"] = output
     least = min(tokens, key=lambda x: x.probability)
@@ -55,9 +56,12 @@ def written(model: "RunModel", letters: "Letters") -> Section:
     says = [said, say("least_sure", **given, other_share=share(least.runner_up_probability))]
     if output[-1] != "END":
         says.append(say("cut_off"))
-    panel = Panel.of(token_marks.aligned(rows, wrong))
+    panels = [Panel.of(token_marks.aligned(rows, wrong))]
+    # Of a text that is read off its picture, the frame says where it was misread.
+    framed = None if wrong is None else picture(model.task, model.text(letters), wrong)
+    panels += [framed] if framed is not None else []
     table = pd.DataFrame([x._asdict() for x in tokens])
-    return Section(words.WRITTEN, tuple(says), table, (panel,), words.MARKED)
+    return Section(words.WRITTEN, tuple(says), table, tuple(panels), words.MARKED)
 
 
 def _tokens(model: "RunModel", text: str) -> list[str]:
@@ -151,14 +155,20 @@ def _drawn(tree: Any) -> range:
 
 def _tree(tree: Any, places: range) -> Any:
     """A row an output, whose first tokens stand in the row that it leaves."""
+    parting = {(row, x.branch) for x in tree.leaves if x.row for row in (x.parent, x.row)}
     cells = [
         {
-            "row": x.row, "place": x.place, "token": x.token, "probability": x.probability,
-            "so_far": exp(x.log_probability), "strength": 0.08 + 0.5 * x.probability,
+            "row": x.row,
+            "place": x.place,
+            "token": x.token,
+            "probability": x.probability,
+            "so_far": exp(x.log_probability),
+            "strength": 0.08 + 0.5 * x.probability,
+            "choice": share(x.probability) if (x.row, x.place) in parting else "",
         }
         for x in tree.tokens
         if x.place in places
-    ]  # fmt: skip
+    ]
     links = [
         {"row": leaf.row, "parent": leaf.parent, "place": leaf.branch}
         for leaf in tree.leaves
@@ -168,7 +178,7 @@ def _tree(tree: Any, places: range) -> Any:
     shown = list(range(places.start, max(places.stop, places.start + token_marks.NARROW)))
     across = alt.Scale(domain=shown, paddingInner=0.1)
     x = alt.X("place:O", axis=None, scale=across)
-    rows = alt.Scale(domain=list(range(len(ends))), paddingInner=0.35)
+    rows = alt.Scale(domain=list(range(len(ends))), paddingInner=0.4, paddingOuter=0.3)
     axis = token_marks.tokens_axis(ends, rows=True)
     y = alt.Y("row:O", scale=rows, axis=axis)
     base = alt.Chart(pd.DataFrame(cells)).encode(x, y)
@@ -181,6 +191,7 @@ def _tree(tree: Any, places: range) -> Any:
     layers = [
         base.mark_rect(cornerRadius=3, color="~accent").encode(strong, tooltip=tooltip),
         base.mark_text(fontSize=12, color="~ink").encode(text="token:N"),
+        base.mark_text(fontSize=9, dy=-15, color="~muted").encode(text="choice:N"),
     ]
     if links:
         at = alt.X("place:O", axis=None, scale=across, bandPosition=-0.05)

@@ -1,36 +1,43 @@
-"""Which letters of a string its answer rests on: deletions, counted exactly.
+"""Which letters of a string its answer rests on: other numbers of them, tried by letter counts.
 
-A deletion never makes a negative string positive. Where a required letter would go altogether, a
-false negative would become a true one; it is an error no longer, however the model answers.
+Every number of a letter up to `DENSE` away is tried, and beyond that numbers evenly on a
+logarithmic scale, down to the neighbor where the answer changes; what is between others that agree
+is not excluded. A deletion never makes a negative string positive. Where a required letter would go
+altogether, a false negative would become a true one; it is an error no longer, however the model
+answers.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64
 
 from seqcls.cancellation import check
-from seqcls.interpretability.bounds import LARGEST, Bounds, head_outputs, logit_bounds, sign_changes
-from seqcls.interpretability.network import Network
+from seqcls.interpretability.inside import logits
+from seqcls.interpretability.trained_model import TrainedModel
 
 Counts = tuple[int, ...]
+"""How often each letter of the alphabet occurs."""
 
 DENSE = 2_000
-"""Up to so many copies of a letter, every number of them is tried."""
-MOST_ADDED = 1_000_000
+"""So far from a string's own number of a letter every number is tried."""
+
+SPARSE = 241
+"""Numbers that are tried further away."""
+
+MAX_ADDED = 1_000_000
 """Letters that are added at most to see whether the answer changes."""
-MOST_CELLS = 4_000
-"""Regions looked at before it is left open whether letters have a part."""
+
+MAX_TRIED = 4_000
+"""Strings that are tried at most to see whether some letters have a part."""
 
 
-@dataclass(frozen=True)
-class Removal:
+class Removal(NamedTuple):
     """The least change of one letter's number that changes the answer, all else unchanged."""
 
     letter: str
-    count: int
+    count: int  # type: ignore[assignment]
     left: int
     """Less than `count` for a deletion, more for an addition."""
     string: str
@@ -38,157 +45,101 @@ class Removal:
     """The logit of the string so changed."""
 
 
-@dataclass(frozen=True)
-class MinimalString:
+class MinimalString(NamedTuple):
     """What is left of a misclassified string when no letter can go without its being right."""
 
     string: str
-    counts: tuple[int, ...]
+    counts: Counts
     logit: float
 
 
-def minimal_string(network: Network, counts: Counts) -> MinimalString:
+def removals(model: TrainedModel, counts: Counts) -> tuple[Removal, ...]:
+    """For each letter, the fewest copies to delete for another answer, where any number does."""
+    return _changes(model, counts, tuple(0 for _ in counts))
+
+
+def additions(model: TrainedModel, counts: Counts) -> tuple[Removal, ...]:
+    """For each letter that occurs, the fewest copies to add for another answer, up to a million."""
+    return _changes(model, counts, tuple(count and count + MAX_ADDED for count in counts))
+
+
+def minimal_string(model: TrainedModel, counts: Counts) -> MinimalString:
     """What is left of a misclassified string when fewer of any one letter would be right.
 
     Delta debugging (Zeller and Hildebrandt, 2002) on counts: letter by letter, as few as still
-    fail, until nothing changes. The result is minimal in a strong sense (no smaller number of any
-    one letter fails, all else unchanged), but there may be shorter strings that fail.
+    fail, until nothing changes. There may be shorter strings that fail.
     """
-    wrong = network.logit_of(counts) > 0
-    required = network.problem.required_letters
+    wrong = _logit(model, counts) > 0
+    required = model.problem.required_letters
     # Letters that the language does not ask about go first: they are the least to be expected.
     order = sorted(range(len(counts)), key=lambda x: (x in required, -counts[x]))
-    left = list(counts)
-    # Letters whose number may still fall; another's fall makes all of them so again.
-    undecided = list(order)
+    left, undecided = counts, list(order)
     while undecided:
         check()
         letter = undecided.pop(0)
         least = int(not wrong and letter in required)
-        if left[letter] > least:
-            # The least number of the letter with which the answer is still this one.
-            span = least, left[letter] + 1
-            fewest = int(_others(network, tuple(left), letter, *span, wrong)[0])
-            if fewest < left[letter]:
-                left[letter] = fewest
-                undecided = [x for x in order if x != letter]
-    smallest = tuple(left)
-    return MinimalString(
-        network.tokenizer.text_of_counts(smallest), smallest, network.logit_of(smallest)
-    )
+        fewest = _first(model, left, letter, least, left[letter], wrong)
+        if fewest is not None and fewest < left[letter]:
+            # One letter's fall may let another's number fall again.
+            left = (*left[:letter], fewest, *left[letter + 1 :])
+            undecided = [x for x in order if x != letter]
+    return MinimalString(model.tokenizer.text_of_counts(left), left, _logit(model, left))
 
 
-def removals(network: Network, counts: Counts) -> tuple[Removal, ...]:
-    """For each letter, the fewest copies to delete for another answer, where any number does."""
-    spans = [(0, count) for count in counts]
-    return tuple(_changes(network, counts, spans, nearest=-1))
-
-
-def additions(network: Network, counts: Counts) -> tuple[Removal, ...]:
-    """For each letter that occurs, the fewest copies to add for another answer, up to a million."""
-    spans = [(count, MOST_ADDED if count else 0) for count in counts]
-    return tuple(_changes(network, counts, spans, nearest=0))
-
-
-def _changes(
-    network: Network, counts: Counts, spans: Sequence[tuple[int, int]], nearest: int
-) -> Iterator[Removal]:
-    """For each letter, the nearest of some numbers of it that are answered otherwise, if any is."""
-    answer = network.logit_of(counts) > 0
-    for letter, (first, last) in enumerate(spans):
-        if first < last and len(
-            others := _others(network, counts, letter, first, last, not answer)
-        ):
-            yield _change(network, counts, letter, int(others[nearest]))
-
-
-def without_part(network: Network, counts: Counts) -> tuple[int, ...]:
-    """Letters of which any number may go, in any combination, with the answer unchanged."""
-    positive = network.label_of(counts)
-    indifferent: list[int] = []
+def without_part(model: TrainedModel, counts: Counts) -> tuple[int, ...]:
+    """Letters of which any number, in any combination that was tried, may go without a change."""
+    (positive,) = model.problem.count_task.labels_of_counts(np.array([counts]))
+    indifferent: tuple[int, ...] = ()
     for letter, count in enumerate(counts):
-        deletable = not (positive and letter in network.problem.required_letters)
-        if count and deletable and _indifferent(network, counts, [*indifferent, letter]):
-            indifferent.append(letter)
-    return tuple(indifferent)
+        deletable = not (positive and letter in model.problem.required_letters)
+        if count and deletable and _are_indifferent(model, counts, (*indifferent, letter)):
+            indifferent = (*indifferent, letter)
+    return indifferent
 
 
-def _others(
-    network: Network, counts: Counts, letter: int, first: int, last: int, answer: bool
-) -> Int64[np.ndarray, " n"]:
-    """Numbers of a letter in [first, last) that are answered like this, all else unchanged.
-
-    Ascending; where there are many, the first and the last of each unbroken row of them.
-    """
-    start = np.array(counts, dtype=np.int64)
-    step = np.zeros_like(start)
-    start[letter], step[letter] = 0, 1
-    n = np.arange(first, last) if last - first <= DENSE else None
-    if n is None:
-        changes = sign_changes(network, start, step, first, last - 1)
-        n = np.unique(np.concatenate([[first, last - 1], changes, changes - 1]))
-    return np.asarray(n[(network.logits(start + n[:, None] * step) > 0) == answer])
+def _changes(model: TrainedModel, counts: Counts, ends: Counts) -> tuple[Removal, ...]:
+    """For each letter, the nearest number on the way to its end with another answer, if any is."""
+    other, found = not _logit(model, counts) > 0, list[Removal]()
+    for letter, (count, end) in enumerate(zip(counts, ends, strict=True)):
+        left = _first(model, counts, letter, count, end, other)
+        if left is not None:
+            changed = (*counts[:letter], left, *counts[letter + 1 :])
+            name, text = model.tokenizer.alphabet[letter], model.tokenizer.text_of_counts(changed)
+            found.append(Removal(name, count, left, text, _logit(model, changed)))
+    return tuple(found)
 
 
-def _change(network: Network, counts: Counts, letter: int, left: int) -> Removal:
-    changed = (*counts[:letter], left, *counts[letter + 1 :])
-    return Removal(
-        letter=network.tokenizer.alphabet[letter],
-        count=counts[letter],
-        left=left,
-        string=network.tokenizer.text_of_counts(changed),
-        logit=network.logit_of(changed),
-    )
+def _first(
+    model: TrainedModel, counts: Counts, letter: int, start: int, end: int, answer: bool
+) -> int | None:
+    """The first number of a letter on the way from one to another that is answered so, if any."""
+    span = abs(end - start)
+    far = np.geomspace(1, max(span, 1), SPARSE).round()
+    away = np.unique(np.append(np.arange(min(span, DENSE) + 1), far[far <= span]).astype(np.int64))
+    numbers = start + away * (1 if end > start else -1)
+    strings = np.tile(np.array(counts, dtype=np.int64), (len(numbers), 1))
+    strings[:, letter] = numbers
+    (found,) = np.nonzero((logits(model, strings) > 0) == answer)
+    if not len(found):
+        return None
+    before, place = numbers[max(found[0] - 1, 0)], numbers[found[0]]
+    if abs(place - before) > 1:
+        return _first(model, counts, letter, int(before), int(place), answer)
+    return int(place)
 
 
-def _indifferent(network: Network, counts: Counts, letters: list[int]) -> bool:
-    """Whether the answer is proved to be the same for every number of these letters up to all."""
-    answer = network.logit_of(counts) > 0
-    if len(letters) == 1:
-        (letter,) = letters
-        return not len(_others(network, counts, letter, 0, counts[letter], not answer))
-    high = np.array([counts], dtype=np.int64)
-    low = high.copy()
-    low[:, letters] = 0
-    seen = 0
-    while len(low) and seen < MOST_CELLS:
-        check()
-        seen += len(low)
-        bounds = _box_bounds(network, low, high, letters)
-        same = bounds.low > 0 if answer else bounds.high <= 0
-        other = bounds.high <= 0 if answer else bounds.low > 0
-        if (other | ((low == high).all(axis=1) & ~same)).any():
-            return False
-        low, high = _halve(low[~same], high[~same])
-    return not len(low)
+def _are_indifferent(model: TrainedModel, counts: Counts, letters: tuple[int, ...]) -> bool:
+    """Whether all numbers of these letters that are tried, up to all, have the same answer."""
+    points = int(MAX_TRIED ** (1 / len(letters)))
+    axes: list[Int64[np.ndarray, " number"]] = []
+    for count in (counts[letter] for letter in letters):
+        few = np.append(0, np.geomspace(1, count, points - 1).round().astype(np.int64))
+        axes.append(np.arange(count + 1) if count < points else np.unique(few))
+    rows = np.array(list(product(*axes)), dtype=np.int64)
+    strings = np.tile(np.array(counts, dtype=np.int64), (len(rows), 1))
+    strings[:, letters] = rows
+    return bool(((logits(model, strings) > 0) == (_logit(model, counts) > 0)).all())
 
 
-def _box_bounds(
-    network: Network,
-    low: Int64[np.ndarray, "box letter"],
-    high: Int64[np.ndarray, "box letter"],
-    letters: list[int],
-) -> Bounds:
-    """Bounds of the logit over boxes of counts, which are cells with a box's corners."""
-    corners = []
-    for ends in product((False, True), repeat=len(letters)):
-        corner = low.copy()
-        upper = [letter for letter, end in zip(letters, ends, strict=True) if end]
-        corner[:, upper] = high[:, upper]
-        corners.append(corner)
-    outputs = head_outputs(network, np.concatenate(corners))
-    return logit_bounds(network, np.stack(np.split(outputs, len(corners)), axis=1))
-
-
-def _halve(
-    low: Int64[np.ndarray, "box letter"], high: Int64[np.ndarray, "box letter"]
-) -> tuple[Int64[np.ndarray, "half letter"], Int64[np.ndarray, "half letter"]]:
-    """Each box in two, across its longest side on a logarithmic scale."""
-    rows = np.arange(len(low))
-    side = np.log((high + 1.0) / (low + 1.0)).argmax(axis=1)
-    bottom, top = low[rows, side], high[rows, side]
-    root = np.minimum(np.sqrt((bottom + 1.0) * (top + 1.0)), LARGEST)
-    middle = np.clip(root.astype(np.int64) - 1, bottom, top - 1)
-    below, above = high.copy(), low.copy()
-    below[rows, side], above[rows, side] = middle, middle + 1
-    return np.concatenate([low, above]), np.concatenate([below, high])
+def _logit(model: TrainedModel, counts: Counts) -> float:
+    return float(logits(model, np.array([counts]))[0])

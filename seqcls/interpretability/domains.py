@@ -68,61 +68,40 @@ def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
     return strings.take(np.flatnonzero(problem.questions(strings).has_target))
 
 
-def inputs_up_to(
-    problem: Problem, longest: int, max_strings: int, max_inputs: int
-) -> tuple[int, list[TokenStrings]]:
+def inputs_by_length(
+    problem: Problem, longest: int, max_strings: int = MAX_STRINGS, max_inputs: int = MAX_STRINGS
+) -> Iterator[tuple[int, list[TokenStrings]]]:
     """All inputs of a task up to the greatest length at which there are not too many.
+
+    Of a file they are those in it, of whatever length.
 
     Args:
         max_strings: strings that are held against the task at most, inputs or not.
         max_inputs: inputs at most; those of a length all or not at all.
 
-    Returns:
-        The length, and the inputs of each length in the order of the alphabet; maybe none.
-    """
-    letters = len(problem.task.alphabet)
-    reached, parts = 0, list[TokenStrings]()
-    task, last = problem.task, longest
-    apart = isinstance(task, AtEveryPlace) and not problem.kind.every_string
-    if not apart:
-        last = affordable_length(letters, max_strings, longest)
-    for length in range(0 if problem.tries_empty else 1, last + 1):
-        if isinstance(task, AtEveryPlace) and apart:
-            parts.append(task.inputs_of_length(length, max_inputs - sum(map(len, parts))))
-        else:
-            strings = strings_of_length(letters, length)
-            inputs = [inputs_among(problem, each).letters for each in strings]
-            parts.append(TokenStrings.of_letters(letters, np.concatenate(inputs)))
-        if sum(map(len, parts)) > max_inputs:
-            return reached, parts[:-1]
-        reached = length
-    return reached, parts
-
-
-def all_inputs(problem: Problem, limit: int = MAX_STRINGS) -> tuple[int, Iterator[TokenStrings]]:
-    """All inputs of a task of which it is known what is right; of a file those in it.
-
-    Args:
-        limit: strings that are held against the task at most; lengths are tried as a whole.
-
-    Returns:
-        The length up to which they are all, and the inputs, the shortest first, in parts of one
-        length, of which some may be empty.
+    Yields:
+        Each length, the shortest first, with its inputs in the order of the alphabet, some
+        thousands at a time; maybe none.
     """
     if (known := problem.known_strings) is not None:
-        return int(known.lengths.max(initial=0)), _by_length(known)
-    letters = len(problem.task.alphabet)
-    length = affordable_length(letters, limit)
-    strings = all_strings(letters, length, empty=problem.tries_empty)
-    return length, (inputs_among(problem, each) for each in strings)
-
-
-def _by_length(strings: TokenStrings) -> Iterator[TokenStrings]:
-    """Strings in parts of one length, the shortest first."""
-    for length in np.unique(strings.lengths):
-        rows = np.flatnonzero(strings.lengths == length)
-        for start in range(0, len(rows), CHUNK):
-            yield strings.take(rows[start : start + CHUNK])
+        for length in np.unique(known.lengths).tolist():
+            rows = np.flatnonzero(known.lengths == length)
+            starts = range(0, len(rows), CHUNK)
+            yield length, [known.take(rows[start : start + CHUNK]) for start in starts]
+        return
+    letters, task, total = len(problem.task.alphabet), problem.task, 0
+    apart = isinstance(task, AtEveryPlace) and not problem.kind.every_string
+    if not apart:
+        longest = affordable_length(letters, max_strings, longest)
+    for length in range(0 if problem.tries_empty else 1, longest + 1):
+        if isinstance(task, AtEveryPlace) and apart:
+            parts = [task.inputs_of_length(length, max_inputs - total)]
+        else:
+            parts = [inputs_among(problem, each) for each in strings_of_length(letters, length)]
+        total += sum(map(len, parts))
+        if total > max_inputs:
+            return
+        yield length, parts
 
 
 # Which models analyses by letter counts are true of: asked by them, by commands and by pages.

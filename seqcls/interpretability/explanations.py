@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from seqcls.errors import InvalidStringError
+from seqcls.interpretability import rows
 from seqcls.interpretability.deletions import (
     MinimalString,
     Removal,
@@ -104,7 +105,7 @@ class Explanation:
 
     def record(self) -> dict[str, Any]:
         """What programs read of it."""
-        record = asdict(self)
+        record: dict[str, Any] = rows.record(asdict(self))
         for head in record["heads"]:
             # Programs read this name.
             head["seen"] = [{"kind": entry.pop("token_type"), **entry} for entry in head["seen"]]

@@ -1,383 +1,444 @@
 """Strings with free counts, `ab{n}`, `a{m}b{n}` or `<ab>{n}`: where answers change as they grow.
 
-Where letter counts decide and the family has no groups, every change up to a million is told. Else
-strings are run; between the values that are tried the answer may change and change back unseen, but
-every change that is reported is one between neighbours. Inputs of a transduction are held against
-targets.
+Values of the free counts are tried evenly on a logarithmic scale. Between neighbors that differ the
+change is found by halving; between neighbors that agree the answer may change and change back
+unseen, so what is claimed is what was tried. By letter counts, where these decide, a million tokens
+cost what ten do; elsewhere strings are run. Of languages it is the answer that changes, of what
+writes outputs or answers at every place whether they are right.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import pairwise, product
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise, product
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Int64
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.bounds import sign_changes
-from seqcls.interpretability.family import (
-    Change,
-    Curve,
-    Family,
-    FamilyMap,
-    FamilyOutput,
-    OutputFamily,
-    Values,
-    grid,
-    parse_family,
-)
-from seqcls.interpretability.network import Network, as_network
-from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.domains import obstacle
+from seqcls.interpretability.inside import logits
+from seqcls.interpretability.rows import record
+from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.interpretability.wording import Table, number, sign
 from seqcls.kinds.transduction import OutputAnswers
-from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import MAX_SPELLED_LENGTH
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.text import count
 
-# Families by letter counts: every change of the answer up to a million letters.
-#
-# Strings exist only as counts here, so a million letters cost what ten do.
+# How families are written.
 
-MAX_COUNT = 1_000_000
-"""The largest value that a free count is given by letter counts."""
+MAX_FIXED = 10**12
+"""The largest count that is not free: sums of them stay far within the integers of an array."""
 
+_PIECE = r"(?:<((?:[^<>{{}}]|\{{[<>{{}}]\}})+)>|({token}))(?:\{{([a-z]|[1-9][0-9]*)\}})?"
+_FREE = re.compile(r"\{([a-z])\}")
 
-def counted_curve(network: Network, family: Family, points: int = 241) -> Curve:
-    """A family with one free count, on a logarithmic scale with both sides of every change."""
-    changes = _changes(network, family, 0)
-    ends = np.array([change.n for change in changes], dtype=np.int64)
-    n = np.unique(np.concatenate([grid(MAX_COUNT, points), ends, ends - 1]))
-    counts = family.counts(n[:, None])
-    limit = network.limit_logits(np.array(family.free, dtype=float))
-    logits = network.logits(counts)
-    return Curve(family, n, _labels(network, counts), logits, changes, float(limit[0]))
+Count = int | str
+"""How often a group stands in a string: a number, or the name of a free count."""
+
+Values = tuple[int, ...]
+"""Values of the free counts, in the order of their names."""
 
 
-def counted_map(network: Network, family: Family, points: int = 61) -> FamilyMap:
-    """A family with two free counts, on a logarithmic grid."""
-    values = grid(MAX_COUNT, points)
-    rows, columns = np.meshgrid(values, values, indexing="ij")
-    counts = family.counts(np.column_stack([rows.ravel(), columns.ravel()]))
-    labels, logits = _labels(network, counts), network.logits(counts)
-    changes = tuple(_changes(network, family, value) for value in values.tolist())
-    shape = rows.shape
-    return FamilyMap(
-        family, values, values, labels.reshape(shape), logits.reshape(shape), changes, True
-    )
+@dataclass(frozen=True)
+class Family:
+    """Strings that differ in one or two counts, each from 1 on, which several groups may share."""
 
+    text: str
+    num_letters: int
+    names: tuple[str, ...]
+    """The free counts, sorted, such as `("n",)` or `("m", "n")`."""
+    pieces: tuple[tuple[Letters, Count], ...]
+    """Groups of letters and how often each stands there."""
 
-def _labels(
-    network: Network, counts: Int64[np.ndarray, "string letter"]
-) -> Bool[np.ndarray, " string"]:
-    """The same for all strings of a family, whose letters are the same."""
-    label = network.problem.count_task.labels_of_counts(counts[:1])[0]
-    return np.full(len(counts), label, dtype=bool)
+    @property
+    def fixed(self) -> tuple[int, ...]:
+        """How often each letter of the alphabet occurs besides."""
+        return self._letters(*((group, n) for group, n in self.pieces if isinstance(n, int)))
 
-
-def _changes(network: Network, family: Family, first: int) -> tuple[Change, ...]:
-    """Every change over the last free count; with two, the first one has this value."""
-    step = np.array(family.free[-1])
-    start = np.array(family.fixed) + first * np.array(family.free[0])
-    changes = sign_changes(network, start, step, 1, MAX_COUNT)
-    before = network.logits(start + (changes - 1)[:, None] * step).tolist()
-    after = network.logits(start + changes[:, None] * step).tolist()
-    return tuple(
-        Change(n, logit > 0, logit_before, logit)
-        for n, logit_before, logit in zip(changes.tolist(), before, after, strict=True)
-    )
-
-
-# Families whose strings are run: between the values tried, the answer may change unseen.
-#
-# No string has more than `MAX_TOKENS` tokens, nor more than the model has places for.
-
-MAX_N = 2_000
-"""The largest value of a free count where strings are run."""
-
-MAX_TOKENS = 10_000
-"""Tokens of the longest string of a family that is run."""
-
-
-def tried_curve(model: TrainedModel, family: Family, points: int = 40) -> Curve:
-    """A family with one free count: its first sixteen strings, then others, and every change.
-
-    Others are tried evenly on a logarithmic scale; the changes are those that show between them.
-
-    Raises:
-        InvalidStringError: even its first string is too long, or none has an answer.
-    """
-    known = _Known(model, family, ())
-    known.try_all(_tried_first(_longest(family), points))
-    if not known.logits and known.has_nan:
-        raise InvalidStringError(
-            f"{family.text[:60]!r}: none of its strings has an answer: what the model computes for "
-            "them is NaN"
-        )
-    if not known.logits:
-        raise InvalidStringError(
-            f"{family.text[:60]!r}: even its first string is longer than the model has places for"
-        )
-    changes = known.changes()
-    tried = sorted(known.logits)
-    labels = np.array([known.labels[n] for n in tried], dtype=bool)
-    logits = np.array([known.logits[n] for n in tried], dtype=np.float64)
-    return Curve(family, np.array(tried, dtype=np.int64), labels, logits, changes, None)
-
-
-def tried_map(model: TrainedModel, family: Family, points: int = 14) -> FamilyMap:
-    """A family with two free counts, on a logarithmic grid.
-
-    Raises:
-        InvalidStringError: even its first string is too long.
-    """
-    tried = grid(_longest(family), points)
-    values = tried.tolist()
-    logits = np.full((len(values), len(values)), np.nan)
-    labels = np.zeros((len(values), len(values)), dtype=bool)
-    changes = []
-    for row, value in enumerate(values):
-        known = _Known(model, family, (value,))
-        known.try_all(values)
-        logits[row] = [known.logits.get(other, np.nan) for other in values]
-        labels[row] = [known.labels.get(other, False) for other in values]
-        changes.append(known.changes())
-    return FamilyMap(family, tried, tried, labels, logits, tuple(changes), False)
-
-
-def _longest(family: Family) -> int:
-    """The greatest value of all free counts such that no string has more than `MAX_TOKENS`.
-
-    Raises:
-        InvalidStringError: even the first string is too long to be spelled out.
-    """
-    free = len(family.names)
-    if family.length(*[1] * free) > MAX_SPELLED_LENGTH:
-        raise InvalidStringError(
-            f"{family.text[:60]!r} has more than the {MAX_SPELLED_LENGTH:,} tokens that can be "
-            "spelled out; lower its fixed counts"
-        )
-    longest = MAX_N
-    while longest > 1 and family.length(*[longest] * free) > MAX_TOKENS:
-        longest -= 1
-    return longest
-
-
-def _tried_first(longest: int, points: int) -> list[int]:
-    """The first sixteen values, then others evenly on a logarithmic scale."""
-    values: list[int] = np.union1d(
-        np.arange(1, min(16, longest) + 1), grid(longest, points)
-    ).tolist()
-    return values
-
-
-def _neighbors(
-    before: int, after: int, has_changed: Callable[[int], bool | None]
-) -> tuple[int, int]:
-    """Two values between which there is a change, found by halving, as far as anything tells.
-
-    Args:
-        has_changed: which side of it a value is on; None where that is not known.
-    """
-    while after - before > 1:
-        middle = (before + after) // 2
-        changed = has_changed(middle)
-        if changed is None:
-            break
-        before, after = (before, middle) if changed else (middle, after)
-    return before, after
-
-
-class _Known:
-    """Answers for the strings of a family that were asked about so far, by the last count."""
-
-    def __init__(self, model: TrainedModel, family: Family, before: tuple[int, ...]) -> None:
-        self._model = model
-        self._family = family
-        self._before = before
-        self.labels: dict[int, bool] = {}
-        self.logits: dict[int, float] = {}
-        self.has_nan = False
-        """Whether there was a string for which the model computes NaN."""
-
-    def try_all(self, values: Sequence[int]) -> None:
-        strings = [self._family.letters(*self._before, value) for value in values]
-        answers = self._model.ask_all(strings)
-        self.has_nan = self.has_nan or bool(answers.unanswered.any())
-        for row in np.flatnonzero(answers.known).tolist():
-            self.labels[values[row]] = bool(answers.targets[row])
-            self.logits[values[row]] = float(answers.score[row])
-
-    def changes(self) -> tuple[Change, ...]:
-        """The changes of the answer that show between values tried, to the neighbour."""
+    @property
+    def free(self) -> tuple[tuple[int, ...], ...]:
+        """For each free count, how many of each letter one more brings: `a{n}b{n}` has (1, 1)."""
         return tuple(
-            self._change(before, after)
-            for before, after in pairwise(sorted(self.logits))
-            if self._positive(before) != self._positive(after)
+            self._letters(*((group, 1) for group, n in self.pieces if n == name))
+            for name in self.names
         )
 
-    def _change(self, before: int, after: int) -> Change:
-        """A change between two values that are answered differently, by halving."""
-        answer = self._positive(after)
-        before, after = _neighbors(before, after, lambda n: self._positive(n) == answer)
-        logits = (self.logits.get(n, math.nan) for n in (before, after))
-        return Change(after, answer, *logits)
+    def counts(
+        self, values: Int64[np.ndarray, "string free"]
+    ) -> Int64[np.ndarray, "string letter"]:
+        """The letter counts of the strings whose free counts have these values."""
+        return np.asarray(np.array(self.fixed) + values @ np.array(self.free, dtype=np.int64))
 
-    def _positive(self, n: int) -> bool:
-        if n not in self.logits:
-            self.try_all([n])
-        return self.logits.get(n, math.nan) > 0
+    def member(self, values: Values) -> str:
+        """One string of the family, in the usual notation."""
+        numbers = dict(zip(self.names, values, strict=True))
+        return _FREE.sub(lambda match: f"{{{numbers[match[1]]}}}", self.text)
 
+    def letters(self, *values: int) -> Letters:
+        """The string whose free counts have these values, in the order of `names`."""
+        numbers = dict(zip(self.names, values, strict=True))
+        groups = (group * (n if isinstance(n, int) else numbers[n]) for group, n in self.pieces)
+        return tuple(letter for group in groups for letter in group)
 
-# Families whose strings are inputs of a transduction: which outputs are right, and up to where.
-
-LONGEST = 400
-"""Tokens of the longest input that is tried; its output may be several times as long."""
-
-LEAST_LONGEST = 60
-"""The same of a model that is tested on short strings: else it is twice the longest test length."""
-
-
-def output_curve(model: TrainedModel, family: Family, points: int = 30) -> OutputFamily:
-    """A family with one free count: its first sixteen strings, then others, and every change.
-
-    Others are tried evenly on a logarithmic scale; between two of them of which one alone is
-    answered right, the first change is found by halving.
-
-    Raises:
-        InvalidStringError: as `_check`.
-    """
-    tried = _Tried(model, family)
-    tried.add([(n,) for n in _tried_first(_longest_input(model, family), points)])
-    _check(tried, family)
-    for one, other in tried.result.changes:
-        tried.halve(one, other)
-    return tried.result
+    def _letters(self, *pieces: tuple[Letters, int]) -> tuple[int, ...]:
+        alphabet = range(self.num_letters)
+        return tuple(sum(group.count(letter) * n for group, n in pieces) for letter in alphabet)
 
 
-def output_map(model: TrainedModel, family: Family, points: int = 12) -> OutputFamily:
-    """A family with two free counts, each on a logarithmic scale.
+def parse_family(tokenizer: Tokenizer, text: str) -> Family:
+    """The family that a text such as `ab{n}`, `0{m}1{n}`, `<ab>{n}` or `({n}){n}` stands for.
+
+    A free count is one lowercase letter in braces; the same name twice is the same count.
 
     Raises:
-        InvalidStringError: as `_check`.
+        InvalidStringError: not of this alphabet or notation, or not one or two free counts.
     """
-    values = grid(_longest_input(model, family), points).tolist()
-    tried = _Tried(model, family)
-    tried.add(list(product(values, values)))
-    _check(tried, family)
-    return tried.result
-
-
-def _longest_input(model: TrainedModel, family: Family) -> int:
-    """The greatest value of all free counts at which a string is no longer than is tried."""
-    longest = min(max(2 * model.problem.test.lengths[-1], LEAST_LONGEST), LONGEST)
-    free = len(family.names)
-    if family.length(*[1] * free) > longest:
+    names = tuple(sorted(set(_FREE.findall(text))))
+    if "<" not in text:
+        # Without groups, what cannot be read is most likely a free count that is not closed.
+        _check_names(text, names)
+    family = Family(text, tokenizer.num_letters, names, tuple(_pieces(tokenizer, text)))
+    _check_names(text, names)
+    if max(family.fixed) > MAX_FIXED:
         raise InvalidStringError(
-            f"{family.text[:60]!r}: even its first string has more than the {longest} tokens that "
-            "are tried; lower its fixed counts"
+            f"{text[:60]!r} fixes a count above {MAX_FIXED:,}; lower it, or make it free"
         )
-    value = 1
-    while family.length(*[value + 1] * free) <= longest:
-        value += 1
-    return value
+    return family
 
 
-def _check(tried: "_Tried", family: Family) -> None:
+def _check_names(text: str, names: tuple[str, ...]) -> None:
+    if not 1 <= len(names) <= 2:
+        raise InvalidStringError(
+            f"{text[:60]!r} has {len(names) or 'no'} free counts; expected one or two, each a "
+            "lowercase letter in braces, as in ab{n}, <ab>{n} or a{m}b{n}"
+        )
+
+
+def _pieces(tokenizer: Tokenizer, text: str) -> Iterator[tuple[Letters, Count]]:
+    piece = re.compile(_PIECE.format(token=tokenizer.pattern), re.DOTALL)
+    place = 0
+    while place < len(text):
+        if tokenizer.separator and text[place].isspace():
+            place += 1
+            continue
+        match = piece.match(text, place)
+        if match is None or (match[1] and match[3] is None and tokenizer.has_notation):
+            raise InvalidStringError(
+                f"cannot read {text[:60]!r} at character {place + 1}: expected tokens, or groups "
+                "such as <ab>{n} or 0{3}"
+            )
+        times = match[3] or "1"
+        letters = tuple(x - FIRST_LETTER for x in tokenizer.encode(match[1] or match[2])[1:])
+        yield letters, int(times) if times.isdigit() else times
+        place = match.end()
+
+
+# What is tried, and what came of it.
+
+
+class Range(NamedTuple):
+    """How far free counts are followed."""
+
+    longest: int
+    """The greatest value of a free count."""
+    tokens: int
+    """Of the longest string."""
+    points: tuple[int, int]
+    """Values of each free count, where there is one, and where there are two."""
+
+
+BY_COUNTS = Range(10**6, 10**18, (241, 61))
+BY_STRINGS = Range(2_000, 10_000, (40, 14))
+OF_OUTPUTS = Range(400, 400, (30, 12))
+"""At most: of inputs twice as many tokens as the longest test input has are tried, but 60."""
+
+
+class Member(NamedTuple):
+    """One string of a family, what is right of it and what the model says."""
+
+    values: Values
+    input: str
+    target: bool | str
+    """The label; of another task the target as text."""
+    output: bool | str
+    """The answer, likewise."""
+    score: float
+    """The logit; of outputs the target's log-probability, or the margin. NaN is no answer."""
+    error_kind: str | None
+    """How the answer is wrong; None where it is right."""
+    right_tokens: int | None = None
+    """Of an output, before the first in which it and the target differ."""
+    target_tokens: int | None = None
+
+    @property
+    def is_right(self) -> bool:
+        return self.error_kind is None
+
+    def __str__(self) -> str:
+        if self.right_tokens is not None:
+            kind = f" ({self.error_kind}, right tokens: {self.right_tokens})"
+            return "is right" if self.is_right else f"is wrong{kind}"
+        return f"predicts {sign(bool(self.output))} ({'correct' if self.is_right else 'wrong'})"
+
+
+class FamilyAnswers(NamedTuple):
+    """What a model says of the strings of a family that were tried."""
+
+    family: Family
+    grid: Values
+    """The values of each free count that were tried first."""
+    by_counts: bool
+    """Whether strings are read by their letter counts, and not run."""
+    of_outputs: bool
+    """Whether rightness is what changes, and not the answer of a language."""
+    members: tuple[Member, ...] = ()
+    """In the order of their counts; the strings on both sides of every change are among them."""
+    limit: float | None = None
+    """The logit as the one free count grows without end, by letter counts."""
+    no_inputs: int = 0
+    """Strings that were looked at and are no inputs of the task."""
+    no_places: int = 0
+    """Inputs for which the model has no places."""
+
+    @property
+    def wrong(self) -> tuple[Member, ...]:
+        """Those with a wrong answer or output."""
+        return tuple(member for member in self.members if not member.is_right)
+
+    @property
+    def rows(self) -> list[tuple[Member, ...]]:
+        """The members with the same value of the first free count, where there are two."""
+        grouped = groupby(self.members, key=lambda member: member.values[:-1])
+        return [tuple(row) for _, row in grouped]
+
+    @property
+    def changes(self) -> list[tuple[Member, Member]]:
+        """Neighbors along the last free count that differ."""
+        what = "is_right" if self.of_outputs else "output"
+        pairs = (pair for row in self.rows for pair in pairwise(row))
+        return [(one, other) for one, other in pairs if getattr(one, what) != getattr(other, what)]
+
+    def record(self) -> dict[str, Any]:
+        """What programs read: lists; of two counts of a row for each value of the first."""
+        family, names = {"family": self.family.text}, self.family.names
+        if self.of_outputs:
+            counts = (dict(zip(names, x.values, strict=True)) for x in self.members)
+            outputs = [
+                {**own, **x._asdict(), "right": x.is_right}
+                for own, x in zip(counts, self.members, strict=True)
+            ]
+            left_out = {"no_inputs": self.no_inputs, "no_places": self.no_places}
+            return {**family, "outputs": record(outputs), **left_out}
+        tried = {x.values: x for x in self.members}
+        firsts = [()] if len(names) == 1 else [(value,) for value in self.grid]
+        seconds = [x.values[0] for x in self.members] if len(names) == 1 else self.grid
+        cells = [[tried.get((*first, second)) for second in seconds] for first in firsts]
+        changes = [
+            [
+                {"n": x.values[-1], "answer": x.output, "logit_before": y.score, "logit": x.score}
+                for y, x in self.changes
+                if x.values[:-1] == first
+            ]
+            for first in firsts
+        ]
+        columns: dict[str, Any] = {
+            "label": [[x and x.target for x in row] for row in cells],
+            "logit": [[x and x.score for x in row] for row in cells],
+            "changes": changes,
+        }
+        if len(names) == 1:
+            first_wrong = self.wrong[0].values[0] if self.wrong else None
+            columns = {name: column[0] for name, column in columns.items()}
+            columns = {"n": seconds, **columns, "first_wrong": first_wrong, "limit": self.limit}
+        else:
+            columns = {**dict.fromkeys(names, self.grid), **columns}
+        found: dict[str, Any] = record({**family, **columns})
+        return found
+
+    def describe(self, model: TrainedModel) -> Iterator[str | Table]:
+        """What was tried and where it changes; of outputs also target and output of each."""
+        yield from family_text(self)
+        if self.of_outputs:
+            show = model.tokenizer.display
+            rows = [
+                {
+                    **dict(zip(self.family.names, x.values, strict=True)),
+                    "output is": x.error_kind or "right",
+                    "right tokens": f"{x.right_tokens} of {x.target_tokens}",
+                    "target": show(str(x.target) or '""'),
+                    "output": show(str(x.output) or '""'),
+                }
+                for x in self.members
+            ]
+            yield Table(f"outputs of {model.name}", rows)
+
+
+def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
+    """What a model says of the family that a text stands for.
+
+    Raises:
+        InvalidStringError: as `parse_family`, or none of its strings can be asked.
+    """
+    family, problem = parse_family(model.tokenizer, text), model.problem
+    by_counts = obstacle(problem, "labels") is None
+    of_outputs = problem.writes or problem.at_places
+    far = BY_COUNTS if by_counts else OF_OUTPUTS if of_outputs else BY_STRINGS
+    tokens = far.tokens
+    if of_outputs:
+        tokens = min(max(2 * problem.test.lengths[-1], 60), tokens)
+    longest = min(far.longest, (tokens - sum(family.fixed)) // sum(map(sum, family.free)))
+    if longest < 1:
+        raise InvalidStringError(
+            f"{text[:60]!r}: even its first string has more than the {tokens:,} tokens that are "
+            "tried; lower its fixed counts"
+        )
+    more = len(family.names) - 1
+    points = np.geomspace(1, longest, far.points[more]).round()
+    grid = tuple(map(int, np.unique(points)))
+    first = grid if more else sorted({*grid, *range(1, min(16, longest) + 1)})
+    found = FamilyAnswers(family, grid, by_counts, of_outputs)
+    found = _ask(model, found, list(product(first, *[grid] * more)))
+    _refuse_unanswered(model, found)
+    if by_counts and not more:
+        limit = logits(model, np.array(family.free), special=0.0)
+        found = found._replace(limit=float(limit[0]))
+    # A middle that is no input, or has no places, is tried once.
+    tried = set[Values]()
+    while (
+        middles := {
+            (*one.values[:-1], (one.values[-1] + other.values[-1]) // 2)
+            for one, other in found.changes
+            if other.values[-1] - one.values[-1] > 1
+        }
+        - tried
+    ):
+        tried |= middles
+        found = _ask(model, found, sorted(middles))
+    return found
+
+
+def _ask(model: TrainedModel, found: FamilyAnswers, values: Sequence[Values]) -> FamilyAnswers:
+    """What was found, and besides what the model says of the strings with these counts."""
+    family, problem = found.family, model.problem
+    wrong, lengths = dict[int, tuple[str, int]](), list[int]()
+    targets: Sequence[bool | str]
+    if found.by_counts:
+        counts = family.counts(np.array(values))
+        scores, labels = logits(model, counts), problem.count_task.labels_of_counts(counts)
+        # NaN is no answer, and so is wrong.
+        said = np.where(np.isnan(scores), ~labels, scores > 0)
+        targets, outputs = labels.tolist(), said.tolist()
+        is_input = asked = np.ones(len(values), dtype=bool)
+    else:
+        letters = [family.letters(*each) for each in values]
+        strings = TokenStrings.of_lists(model.num_letters, letters)
+        is_input, answers = problem.questions(strings).has_target, model.ask(strings)
+        targets, outputs = model.said(answers.targets), model.said(answers.predicted)
+        scores, asked = answers.score, answers.asked
+        if isinstance(answers, OutputAnswers):
+            kinds = zip(answers.error_kinds, answers.first_wrong.tolist(), strict=True)
+            wrong = dict(zip(answers.errors, kinds, strict=True))
+            lengths = answers.target_lengths.tolist()
+    members = list(found.members)
+    for row in np.flatnonzero(asked & is_input).tolist():
+        text, target, output = family.member(values[row]), targets[row], outputs[row]
+        kind, *tokens = wrong.get(row, (None, *lengths[row : row + 1]))
+        if not tokens and target != output:
+            kind = "false negative" if target else "false positive"
+        of_output = *tokens, *lengths[row : row + 1]
+        score = float(scores[row])
+        members.append(Member(values[row], text, target, output, score, kind, *of_output))
+    return found._replace(
+        members=tuple(sorted(members)),
+        no_inputs=found.no_inputs + int((~is_input).sum()),
+        no_places=found.no_places + int((is_input & ~asked).sum()),
+    )
+
+
+def _refuse_unanswered(model: TrainedModel, found: FamilyAnswers) -> None:
     """Refuses a family of which nothing was answered.
 
     Raises:
-        InvalidStringError: none of its strings is an input that the model has places for.
+        InvalidStringError: what keeps every string of it that was tried from being answered.
     """
-    written = tried.result
-    if written.outputs:
+    if any(not math.isnan(member.score) for member in found.members):
         return
-    if written.no_places:
-        raise InvalidStringError(
-            f"{family.text[:60]!r}: even its shortest input is longer than the model has places for"
+    first = found.family.letters(*[1] * len(found.family.names))
+    if found.members:
+        reason = "none of its strings has an answer: what the model computes for them is NaN"
+    elif found.no_places:
+        reason = "even its shortest string is longer than the model has places for"
+    else:
+        reason = (
+            f"none of the {found.no_inputs} strings tried is an input of "
+            f"task={model.config.task!r}; {model.why_no_input(first)}"
         )
-    raise InvalidStringError(
-        f"{family.text[:60]!r}: none of the {written.no_inputs} strings tried is an input of "
-        f"task={tried.model.config.task!r}; {tried.why_no_input()}"
+    raise InvalidStringError(f"{found.family.text[:60]!r}: {reason}")
+
+
+def family_text(found: FamilyAnswers) -> Iterator[str]:
+    """What was tried, what is wrong, and where it changes: of two free counts along some rows."""
+    (*first, name), longest, wrong = found.family.names, found.grid[-1], found.wrong
+    string, answer = ("input", "output") if found.of_outputs else ("string", "answer")
+    left_out = {
+        "of its strings that are no inputs of the task": found.no_inputs,
+        f"{string}s that the model has no places for": found.no_places,
+    }
+    without = " and ".join(f"{number} {what}" for what, number in left_out.items() if number)
+    yield (
+        f"Tried: {count(len(found.members), string)} of {found.family.text}"
+        f"{', without ' * bool(without)}{without}, {' and '.join(found.family.names)} from 1 to "
+        f"{longest:,}; between neighbors that agree a change is not excluded."
     )
-
-
-class _Tried:
-    """The strings of a family that were tried so far."""
-
-    def __init__(self, model: TrainedModel, family: Family) -> None:
-        self.model = model
-        self._family = family
-        self._outputs: dict[Values, FamilyOutput] = {}
-        self._no_inputs: list[Values] = []
-        self._no_places = 0
-
-    @property
-    def result(self) -> OutputFamily:
-        outputs = tuple(self._outputs[values] for values in sorted(self._outputs))
-        return OutputFamily(self._family, outputs, len(self._no_inputs), self._no_places)
-
-    def add(self, values: Sequence[Values]) -> None:
-        """Asks the model about the inputs with these counts."""
-        model, family = self.model, self._family
-        letters = [family.letters(*each) for each in values]
-        strings = TokenStrings.of_lists(model.num_letters, letters)
-        is_input, answers = model.problem.questions(strings).has_target, model.ask(strings)
-        assert isinstance(answers, OutputAnswers)
-        self._no_inputs += [each for each, known in zip(values, is_input, strict=True) if not known]
-        self._no_places += int((is_input & ~answers.asked).sum())
-        texts, outputs = model.said(answers.targets), model.said(answers.predicted)
-        tokens = answers.target_lengths.tolist()
-        places = answers.first_wrong.tolist()
-        errors = dict(
-            zip(answers.errors, zip(answers.error_kinds, places, strict=True), strict=True)
+    if wrong:
+        pairs = zip(found.family.names, wrong[0].values, strict=True)
+        where = " and ".join(f"{name} = {value:,}" for name, value in pairs)
+        yield f"Wrong {answer}s: {len(wrong):,}, the first with {where}."
+    else:
+        yield f"Every {answer} is right."
+    rows = found.rows
+    for row in rows[:: max((len(rows) - 1) // 6, 1) if found.by_counts else 1] if first else ():
+        yield _row_text(found._replace(members=row))
+    if first:
+        return
+    if not found.of_outputs:
+        one = found.members[0]
+        yield f"With {name} = {one.values[0]} the model {one} (logit {number(one.score)})."
+    for before, after in found.changes:
+        (low,), (high,) = before.values, after.values
+        numbers = f" (logit {number(before.score)} before, {number(after.score)} then)"
+        yield (
+            f"From {name} = {high:,} on it {after}{'' if found.of_outputs else numbers}."
+            if high == low + 1
+            else f"With {name} = {low:,} it {before}, with {name} = {high:,} it {after}."
         )
-        for row in np.flatnonzero(answers.asked & is_input).tolist():
-            target, length, each = str(texts[row]), tokens[row], values[row]
-            said: tuple[str, ErrorKind | None, int] = (target, None, length)
-            if row in errors:
-                said = (str(outputs[row]), *errors[row])
-            self._outputs[each] = FamilyOutput(each, family.member(each), target, length, *said)
-
-    def halve(self, one: FamilyOutput, other: FamilyOutput) -> None:
-        """Tries strings between two of one free count, until what changes is next to each other."""
-
-        def has_changed(n: int) -> bool | None:
-            self.add([(n,)])
-            answer = self._outputs.get((n,))
-            return None if answer is None else answer.is_right != one.is_right
-
-        (before,), (after,) = one.values, other.values
-        _neighbors(before, after, has_changed)
-
-    def why_no_input(self) -> str:
-        """What the task says of the first string that is no input."""
-        letters = self._family.letters(*self._no_inputs[0])
-        string = TokenStrings.of_lists(self.model.num_letters, [letters])
-        reason = self.model.problem.targets_or_reason(string)
-        return reason if isinstance(reason, str) else ""
+    if not found.changes:
+        yield f"No change shows up to {name} = {longest:,}."
+    if found.limit is not None:
+        right = "correct" if (found.limit > 0) == found.members[-1].target else "wrong"
+        yield (
+            f"As {name} grows without bound, the logit tends to {number(found.limit)}: "
+            f"{sign(found.limit > 0)} ({right})."
+        )
 
 
-def answers(model: TrainedModel, text: str) -> Curve | FamilyMap:
-    """What a model says of the family that a text stands for: by letter counts where they decide.
-
-    Raises:
-        ConfigError: the task is no language.
-        InvalidStringError: as `parse_family`, or the family is too long to be run.
-    """
-    model.problem.require_language()
-    family = parse_family(model.tokenizer, text)
-    one = len(family.names) == 1
-    network = None if "<" in text else as_network(model)
-    if network is not None:
-        return counted_curve(network, family) if one else counted_map(network, family)
-    return tried_curve(model, family) if one else tried_map(model, family)
-
-
-def output_family(model: TrainedModel, text: str) -> OutputFamily:
-    """What a model that writes makes of the family that a text stands for.
-
-    Raises:
-        InvalidStringError: as `parse_family`, or none of its strings can be answered.
-    """
-    family = parse_family(model.tokenizer, text)
-    one = len(family.names) == 1
-    return output_curve(model, family) if one else output_map(model, family)
+def _row_text(row: FamilyAnswers) -> str:
+    """What is said of the strings with one value of the first free count."""
+    (first, second), one = row.family.names, row.members[0]
+    said = f"{len(row.wrong)} of {len(row.members)} wrong"
+    if row.wrong:
+        said += f", the first with {second} = {row.wrong[0].values[1]:,}"
+    if row.of_outputs:
+        return f"{first} = {one.values[0]:,}: {said}"
+    changes = ", ".join(
+        f"{sign(bool(after.output))} from {second} = {after.values[1]:,} on"
+        for _, after in row.changes
+    )
+    return (
+        f"With {first} = {one.values[0]:,}: {str(one).removeprefix('predicts ')} for {second} = 1; "
+        f"{changes or 'no change shows'}; {said}."
+    )

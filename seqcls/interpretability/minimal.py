@@ -1,16 +1,15 @@
 """The smallest strings that fail, and the nearest that do not."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from operator import ne
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seqcls.cancellation import check
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.domains import MAX_STRINGS, all_inputs
+from seqcls.interpretability.domains import MAX_STRINGS, affordable_length, inputs_by_length
 from seqcls.interpretability.trained_model import Answer, Letters, TrainedModel
 from seqcls.kinds.base import Answers
 from seqcls.kinds.transduction import edits as edit_distance
@@ -29,8 +28,7 @@ MAX_SHOWN = 20
 """Shortest failing strings that are named; the others are counted."""
 
 
-@dataclass(frozen=True)
-class Minimal:
+class Minimal(NamedTuple):
     """A failing string and what delta debugging leaves of it."""
 
     given: Answer
@@ -39,23 +37,18 @@ class Minimal:
     """How many strings the model was asked on the way."""
 
 
-@dataclass(frozen=True)
-class Shortest:
+class Shortest(NamedTuple):
     """The shortest strings that a model misclassifies."""
 
     answers: tuple[Answer, ...]
     """At most `MAX_SHOWN`, in the order of the alphabet; none where none fails."""
-    count: int
+    count: int  # type: ignore[assignment]
     """How many fail of that length."""
     length: int | None
     """Tokens of the shortest; None where no string up to `max_length` fails."""
     max_length: int
     """All strings up to this length would have been tried; of a file those in it."""
     tried: int
-
-    def record(self) -> dict[str, Any]:
-        """What programs read of it."""
-        return {**vars(self), "answers": [answer.record() for answer in self.answers]}
 
     def describe(self, model: TrainedModel) -> list[str]:
         """What trying all strings of a model, or those of which it is known, has found."""
@@ -142,23 +135,19 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
     Args:
         limit: strings that are tried at most; lengths are tried as a whole or not at all.
     """
-    longest, inputs = all_inputs(model.problem, limit)
-    tried = 0
-    length: int | None = None
-    failing: list[np.ndarray] = []
-    for strings in inputs:
-        if not len(strings):
-            continue
-        tokens = int(strings.lengths[0])
-        if length is not None and tokens > length:
-            break
-        tried += len(strings)
-        wrong = np.flatnonzero(model.ask(strings).wrong)
-        if len(wrong):
-            length = tokens
-            failing.extend(strings.letters[wrong, :tokens])
-    shown = tuple(model.answer(tuple(row.tolist())) for row in failing[:MAX_SHOWN])
-    return Shortest(shown, len(failing), length, longest, tried)
+    problem, tried, failing = model.problem, 0, list[np.ndarray]()
+    longest = affordable_length(model.num_letters, limit)
+    if problem.known_strings is not None:
+        longest = int(problem.known_strings.lengths.max(initial=0))
+    for length, parts in inputs_by_length(problem, longest, limit, limit):
+        for strings in filter(len, parts):
+            tried += len(strings)
+            wrong = np.flatnonzero(model.ask(strings).wrong)
+            failing.extend(strings.letters[wrong, :length])
+        if failing:
+            shown = tuple(model.answer(tuple(row.tolist())) for row in failing[:MAX_SHOWN])
+            return Shortest(shown, len(failing), length, longest, tried)
+    return Shortest((), 0, None, longest, tried)
 
 
 def _without_each(pieces: Sequence[Letters]) -> Iterator[Letters]:
@@ -188,8 +177,7 @@ NEIGHBORS_AT_ONCE = 256
 MAX_EDITS = 2
 
 
-@dataclass(frozen=True)
-class Nearest:
+class Nearest(NamedTuple):
     """The nearest string of a kind, or that none was found."""
 
     answer: Answer | None

@@ -213,9 +213,17 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
             outputs.append(torch.cat(parts) if parts else inside.run(model, batch)[:0])
         logits[row, stream], answers = measure.measure(outputs)
         flips[row, stream] = (answers == source_answer) & (source_answer != base_answer)
-    ends = float(base_logit), float(source_logit)
-    found = tuple(sites), logits, flips, is_place
-    return Patched(base_tokens, source_tokens, *ends, *found, measure.number)
+    return Patched(
+        base_tokens,
+        source_tokens,
+        float(base_logit),
+        float(source_logit),
+        tuple(sites),
+        logits,
+        flips,
+        is_place,
+        measure.number,
+    )
 
 
 def carry_over(

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 def record(found: Any) -> Any:
     """An answer as programs read it: of a named tuple its fields by name, whatever they hold.
 
+    What says itself what programs read of it, by a method `record`, is left to it.
     A number that is not finite is None, which JSON can say; an array is a list of lists.
     """
+    if hasattr(found, "record"):
+        return record(found.record())
     if hasattr(found, "_asdict"):
         return {name: record(value) for name, value in found._asdict().items()}
     if isinstance(found, Mapping):

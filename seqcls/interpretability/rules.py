@@ -14,9 +14,9 @@ list, simplest first, each also with the answers exchanged where that is another
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64, Integer, Real
@@ -51,8 +51,7 @@ class Bound(NamedTuple):
         return f"{'above' if self.above else 'at most'} {number}"
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule and how well it agrees with a model's answers on the test strings."""
 
     text: str
@@ -64,21 +63,16 @@ class Rule:
     on_negative: float | None
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(NamedTuple):
     """Every rule of the list, the best first; of equally good ones the simplest."""
 
-    rules: tuple[Rule, ...]
     strings: int
     """Test strings that were tried."""
+    rules: tuple[Rule, ...]
 
     @property
     def best(self) -> Rule:
         return self.rules[0]
-
-    def record(self) -> dict[str, Any]:
-        """What programs read of it."""
-        return {"strings": self.strings, "rules": list(map(asdict, self.rules))}
 
     def describe(self, _: TrainedModel) -> Iterator[str]:
         """The rules that agree best with a model's answers."""
@@ -111,7 +105,7 @@ def fitting_rules(model: TrainedModel) -> Rules:
     ]
     # A stable sort: of equally good rules the simpler one stays before the other.
     ranked = sorted(agreements, key=lambda rule: -rule.agreement)
-    return Rules(tuple(ranked), int(times.sum()))
+    return Rules(int(times.sum()), tuple(ranked))
 
 
 def rules(
@@ -127,60 +121,80 @@ def rules(
     """
     yield "always positive", lambda strings: np.ones(len(strings), dtype=bool)
     yield "always negative", lambda strings: np.zeros(len(strings), dtype=bool)
-    yield from _occurrences(alphabet)
-    yield from _ends(alphabet)
-    quantities = list(_quantities(alphabet))
-    for name, values in quantities[: 1 + len(alphabet)]:
-        odd = f"positive iff {name} is odd", f"positive iff {name} is even"
-        yield from _either(*odd, _odd(values))
-    for x, y in combinations(range(len(alphabet)), 2):
-        for more, less in ((x, y), (y, x)):
-            text = f"more {alphabet[more]} than {alphabet[less]}"
-            holds = _more(more, less)
-            yield from _either(f"positive iff {text}", f"positive iff not {text}", holds)
-    for name, values in quantities:
+    for yes, no, holds in _properties(alphabet):
+        yield f"positive iff {yes}", holds
+        yield f"positive iff {no}", partial(_negate, holds)
+    shares = [
+        (f"the share of {x}", partial(_share_of, letter)) for letter, x in enumerate(alphabet)
+    ]
+    for name, values in (*_quantities(alphabet), *shares):
         for bound in bounds(values(strings).astype(float), predicted, times):
-            yield f"positive iff {name} is {bound}", _beyond(bound, values)
+            yield f"positive iff {name} is {bound}", partial(_beyond, values, bound)
 
 
-def _either(yes: str, no: str, holds: Holds) -> Iterator[tuple[str, Holds]]:
-    """A rule, and the one with the answers exchanged."""
-    yield yes, holds
-    yield no, lambda strings: ~holds(strings)
-
-
-def _occurrences(alphabet: Sequence[str]) -> Iterator[tuple[str, Holds]]:
-    for number, letter in enumerate(alphabet):
-        yield from _either(
-            f"positive iff there is a {letter}",
-            f"positive iff no {letter} at all",
-            _beyond(Bound(0, above=True), _number_of(number)),
-        )
-        yield from _either(
-            f"positive iff there are two {letter} or more",
-            f"positive iff there is at most one {letter}",
-            _beyond(Bound(1, above=True), _number_of(number)),
-        )
-    yield from _either(
-        "positive iff every token of the alphabet occurs",
-        "positive iff not every token of the alphabet occurs",
-        lambda strings: np.asarray((strings.counts > 0).all(axis=1)),
-    )
-
-
-def _ends(alphabet: Sequence[str]) -> Iterator[tuple[str, Holds]]:
+def _properties(alphabet: Sequence[str]) -> Iterator[tuple[str, str, Holds]]:
+    """What a string may have, in words; that it has not; and which of some strings have it."""
+    numbers = dict(enumerate(alphabet))
+    for number, x in numbers.items():
+        yield f"there is a {x}", f"no {x} at all", partial(_has, number, 1)
+        words = f"there are two {x} or more", f"there is at most one {x}"
+        yield *words, partial(_has, number, 2)
+    every = "every token of the alphabet occurs"
+    yield every, f"not {every}", lambda strings: np.asarray((strings.counts > 0).all(axis=1))
     for place, ends in (("first", _first), ("last", _last)):
-        for number, letter in enumerate(alphabet):
-            yield from _either(
-                f"positive iff the {place} token is {letter}",
-                f"positive iff the {place} token is not {letter}",
-                _is(ends, number),
-            )
+        for number, x in numbers.items():
+            words = f"the {place} token is {x}", f"the {place} token is not {x}"
+            yield *words, partial(_equals, ends, number)
     for text, holds in (
         ("the first and the last token are the same", _same_ends),
         ("two equal tokens stand beside one another", _has_double),
     ):
-        yield from _either(f"positive iff {text}", f"positive iff not: {text}", holds)
+        yield text, f"not: {text}", holds
+    for name, values in _quantities(alphabet):
+        yield f"{name} is odd", f"{name} is even", partial(_is_odd, values)
+    for pair in combinations(numbers, 2):
+        for one, other in (pair, pair[::-1]):
+            text = f"more {numbers[one]} than {numbers[other]}"
+            yield text, f"not {text}", partial(_more, one, other)
+
+
+def _quantities(alphabet: Sequence[str]) -> Iterator[tuple[str, Values]]:
+    """The length and the numbers of tokens."""
+    yield "the length", lambda strings: strings.lengths
+    for number, letter in enumerate(alphabet):
+        yield f"the number of {letter}", partial(_number_of, number)
+
+
+def _number_of(letter: int, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+    return strings.counts[:, letter]
+
+
+def _share_of(letter: int, strings: TokenStrings) -> Float[np.ndarray, " string"]:
+    return np.asarray(strings.counts[:, letter] / np.maximum(strings.lengths, 1))
+
+
+def _negate(holds: Holds, strings: TokenStrings) -> Says:
+    return ~holds(strings)
+
+
+def _has(letter: int, times: int, strings: TokenStrings) -> Says:
+    return np.asarray(strings.counts[:, letter] >= times)
+
+
+def _more(letter: int, other: int, strings: TokenStrings) -> Says:
+    return np.asarray(strings.counts[:, letter] > strings.counts[:, other])
+
+
+def _is_odd(values: Values, strings: TokenStrings) -> Says:
+    return np.asarray(values(strings) % 2 == 1)
+
+
+def _equals(values: Values, number: int, strings: TokenStrings) -> Says:
+    return np.asarray(values(strings) == number)
+
+
+def _beyond(values: Values, bound: Bound, strings: TokenStrings) -> Says:
+    return bound.says(values(strings))
 
 
 def _first(strings: TokenStrings) -> Integer[np.ndarray, " string"]:
@@ -206,39 +220,6 @@ def _has_double(strings: TokenStrings) -> Says:
     return np.asarray(beside.any(axis=1))
 
 
-def _quantities(alphabet: Sequence[str]) -> Iterator[tuple[str, Values]]:
-    """The length and the numbers of tokens; then their shares."""
-    yield "the length", lambda strings: strings.lengths
-    for number, letter in enumerate(alphabet):
-        yield f"the number of {letter}", _number_of(number)
-    for number, letter in enumerate(alphabet):
-        yield f"the share of {letter}", _share_of(number)
-
-
-def _number_of(letter: int) -> Values:
-    return lambda strings: strings.counts[:, letter]
-
-
-def _share_of(letter: int) -> Values:
-    return lambda strings: strings.counts[:, letter] / np.maximum(strings.lengths, 1)
-
-
-def _odd(values: Values) -> Holds:
-    return lambda strings: np.asarray(values(strings) % 2 == 1)
-
-
-def _is(values: Values, number: int) -> Holds:
-    return lambda strings: np.asarray(values(strings) == number)
-
-
-def _more(letter: int, other: int) -> Holds:
-    return lambda strings: np.asarray(strings.counts[:, letter] > strings.counts[:, other])
-
-
-def _beyond(bound: Bound, values: Values) -> Holds:
-    return lambda strings: bound.says(values(strings))
-
-
 def bounds(
     values: Float[np.ndarray, " string"],
     predicted: Says,
@@ -261,14 +242,8 @@ def bounds(
 def agreement(text: str, says: Says, predicted: Says, times: Int64[np.ndarray, " string"]) -> Rule:
     """How well what a rule says of strings agrees with a model's answers."""
     same = says == predicted
-    return Rule(
-        text,
-        float(times[same].sum() / max(times.sum(), 1)),
-        _share(same, predicted, times),
-        _share(same, ~predicted, times),
+    sides = (
+        float(times[same & side].sum() / total) if (total := times[side].sum()) else None
+        for side in (predicted, ~predicted)
     )
-
-
-def _share(same: Says, of: Says, times: Int64[np.ndarray, " string"]) -> float | None:
-    total = int(times[of].sum())
-    return float(times[same & of].sum() / total) if total else None
+    return Rule(text, float(times[same].sum() / max(times.sum(), 1)), *sides)

@@ -1,22 +1,23 @@
-"""What a model makes of all strings up to a length, and what is proved of those beyond."""
+"""What a model makes of all strings up to a length."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
+from jaxtyping import Bool, Float, Int64
 
 from seqcls.engines.choice import names_one_by_strings
+from seqcls.errors import ConfigError
 from seqcls.evaluation import ask, texts_of
 from seqcls.interpretability.domains import (
     MAX_STRINGS,
     affordable_length,
     all_multisets,
-    all_strings,
-    inputs_up_to,
+    inputs_by_length,
     multisets_differ,
+    multisets_of,
     num_multisets,
 )
 from seqcls.interpretability.trained_model import Answer, TrainedModel
@@ -28,12 +29,9 @@ from seqcls.results import ErrorKind, Unit, Verdict, Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.text import count
 
-# What a model writes for every input up to a length, by kind of error.
 
-
-@dataclass(frozen=True)
-class OfLength:
-    """All inputs of one length."""
+class LengthErrors(NamedTuple):
+    """All inputs of one length, and how many of them are wrong."""
 
     length: int
     inputs: int
@@ -41,63 +39,41 @@ class OfLength:
     """By kind of error."""
 
 
-@dataclass(frozen=True)
-class OutputVerdict:
+class OutputVerdict(NamedTuple):
     """What a model writes for every input up to a length."""
 
     max_length: int
     longest_tested: int
     """The longest length that the model is tested on; where `max_length` is less, there are too
     many longer inputs to try them all."""
-    by_length: tuple[OfLength, ...]
+    by_length: tuple[LengthErrors, ...]
     """Counts for every length of which there are inputs."""
     shortest: tuple[Answer, ...]
     """Inputs with a wrong output, some of them, the shortest first."""
-
-    @property
-    def error_kinds(self) -> dict[str, int]:
-        """Inputs with a wrong output, by kind of error."""
-        return dict(_sum_errors(self.by_length))
-
-    @property
-    def inputs(self) -> int:
-        return sum(each.inputs for each in self.by_length)
-
-    @property
-    def wrong(self) -> int:
-        """Inputs whose output is wrong."""
-        return sum(self.error_kinds.values())
-
-    def record(self) -> dict[str, Any]:
-        """What programs read of it."""
-        return {
-            **asdict(self),
-            "inputs": self.inputs,
-            "wrong": self.wrong,
-            "shortest": [answer.record() for answer in self.shortest],
-        }
+    inputs: int
+    wrong: int
+    """Inputs whose output is wrong."""
 
     def describe(self, model: TrainedModel) -> Iterator[str]:
         """What was tried and what came out, of a model by its name."""
         return (f"{model.name}: {sentence}" for sentence in output_verdict_text(self))
 
 
-def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
+def output_verdict_text(verdict: OutputVerdict) -> Iterator[str]:
     """What was tried and what came out, then the shortest inputs with a wrong output."""
     up_to = f"up to {count(verdict.max_length, 'token')}"
-    if not verdict.inputs:
-        return (f"The task has no input of {up_to}; there are too many longer strings to try.",)
     every = f"Of all {verdict.inputs:,} inputs of {up_to}"
-    if not verdict.wrong:
-        said = [f"{every} none gets a wrong output."]
+    if not verdict.inputs:
+        yield f"The task has no input of {up_to}; there are too many longer strings to try."
+        return
+    if verdict.wrong:
+        kinds = _sum_errors(verdict.by_length)
+        by_kind = ", ".join(f"{x}: {kinds[x]:,}" for x in get_args(ErrorKind) if x in kinds)
+        yield f"{every} {verdict.wrong:,} get a wrong output ({by_kind})."
     else:
-        kinds = verdict.error_kinds
-        by_kind = ", ".join(
-            f"{kind}: {kinds[kind]:,}" for kind in get_args(ErrorKind) if kind in kinds
-        )
-        said = [f"{every} {verdict.wrong:,} get a wrong output ({by_kind})."]
+        yield f"{every} none gets a wrong output."
     if verdict.max_length < verdict.longest_tested:
-        said.append(
+        yield (
             f"The test has inputs of up to {count(verdict.longest_tested, 'token')}; there are too "
             "many longer ones to try them all."
         )
@@ -105,11 +81,10 @@ def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
         first = verdict.shortest[0]
         texts = map(str, (first.string, first.label, first.predicted))
         string, target, output = map(first.tokenizer.display, texts)
-        said.append(
+        yield (
             f"The shortest with a wrong output: {string or 'the empty input'}, whose target "
             f"is {target or 'empty'}, output {(output or 'empty') if first.is_answered else 'NaN'}."
         )
-    return tuple(said)
 
 
 def verdict_text(verdict: Verdict, problem: Problem) -> str:
@@ -130,7 +105,7 @@ def verdict_text(verdict: Verdict, problem: Problem) -> str:
 
 def _count_errors(
     problem: Problem, parts: Iterable[Answers], shown: int = 0
-) -> tuple[tuple[OfLength, ...], list[str]]:
+) -> tuple[tuple[LengthErrors, ...], list[str]]:
     """What answers to all strings of a domain come to.
 
     Args:
@@ -138,22 +113,25 @@ def _count_errors(
         shown: as many wrong strings are given at least, where there are.
 
     Returns:
-        Counts of each part, by its greatest length; and wrong strings, as texts: all of the least
+        Counts by the greatest length of each part; and wrong strings, as texts: all of the least
         length, and others up to `shown`.
     """
-    counts, wrong = list[OfLength](), list[str]()
+    counts, wrong = dict[int, LengthErrors](), list[str]()
     least = np.iinfo(np.int64).max
     for answers in parts:
         lengths, rows = answers.strings.lengths, np.flatnonzero(answers.wrong)
-        counts.append(OfLength(int(lengths.max()), len(lengths), answers.error_counts))
+        length = int(lengths.max())
+        known = counts.get(length, LengthErrors(length, 0, {}))
+        errors = Counter(known.wrong) + Counter(answers.error_counts)
+        counts[length] = LengthErrors(length, known.inputs + len(lengths), dict(errors))
         least = min(least, lengths[rows].min(initial=least))
         room = max(shown - len(wrong), 0)
         rows = np.append(rows[:room], rows[room:][lengths[rows[room:]] == least])
         wrong += texts_of(problem.tokenizer, answers.strings.take(rows)) if len(rows) else []
-    return tuple(counts), wrong
+    return tuple(counts.values()), wrong
 
 
-def _sum_errors(counts: Iterable[OfLength]) -> Counter[str]:
+def _sum_errors(counts: Iterable[LengthErrors]) -> Counter[str]:
     """Wrong strings of all lengths, by kind of error; a kind without any is left out."""
     return sum((Counter(each.wrong) for each in counts), Counter[str]())
 
@@ -161,15 +139,9 @@ def _sum_errors(counts: Iterable[OfLength]) -> Counter[str]:
 def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answers]) -> Verdict:
     """What answers to all strings up to a length come to, given in parts, the shortest first."""
     counts, wrong = _count_errors(problem, parts)
-    errors = _sum_errors(counts)
-    return Verdict(
-        max_length=max_length,
-        unit=unit,
-        inputs=sum(each.inputs for each in counts),
-        false_positives=errors["false positive"],
-        false_negatives=errors["false negative"],
-        shortest_error=min(wrong, default=None),
-    )
+    errors, inputs = _sum_errors(counts), sum(each.inputs for each in counts)
+    kinds = errors["false positive"], errors["false negative"]
+    return Verdict(max_length, unit, inputs, *kinds, min(wrong, default=None))
 
 
 # An exhaustive check by letter counts: every string up to a length, as a multiset of letters.
@@ -252,8 +224,9 @@ def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
     """
     model.problem.require_language()
     longest = checked_length(model, limit)
-    strings = all_strings(model.num_letters, longest, empty=model.problem.tries_empty)
-    return _verdict(model.problem, longest, "string", map(model.ask, strings))
+    every = inputs_by_length(model.problem, longest, limit)
+    parts = (model.ask(part) for _, parts in every for part in parts)
+    return _verdict(model.problem, longest, "string", parts)
 
 
 # An exhaustive check of a model that writes: every input of its task up to a length.
@@ -276,11 +249,72 @@ def output_verdict(
         max_strings: strings that are held against the task at most, inputs or not.
         max_inputs: inputs that are tried at most; those of a length all or not at all.
     """
-    problem = model.problem
-    reached, parts = inputs_up_to(problem, problem.longest_tested, max_strings, max_inputs)
-    counts, wrong = _count_errors(problem, map(model.ask, filter(len, parts)), MAX_SHOWN)
+    problem, reached = model.problem, 0
+
+    def parts() -> Iterator[TokenStrings]:
+        nonlocal reached
+        longest = problem.longest_tested
+        for length, some in inputs_by_length(problem, longest, max_strings, max_inputs):
+            reached = length
+            yield from filter(len, some)
+
+    by_length, wrong = _count_errors(problem, map(model.ask, parts()), MAX_SHOWN)
     shortest = tuple(map(model.answer, wrong[:MAX_SHOWN]))
-    return OutputVerdict(reached, problem.longest_tested, counts, shortest)
+    errors, inputs = _sum_errors(by_length).total(), sum(each.inputs for each in by_length)
+    return OutputVerdict(reached, problem.longest_tested, by_length, shortest, inputs, errors)
+
+
+# Every misclassified string, where letter counts decide.
+
+
+class Errors(NamedTuple):
+    """All misclassified multisets up to a length, the shortest first, then as text."""
+
+    max_length: int
+    multisets: int
+    """How many were tried."""
+    counts: Int64[np.ndarray, "error letter"]
+    logits: Float[np.ndarray, " error"]
+    label: Bool[np.ndarray, " error"]
+    texts: tuple[str, ...]
+
+    @property
+    def lengths(self) -> Int64[np.ndarray, " error"]:
+        """Letters of each."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    def by_length(self) -> Int64[np.ndarray, "length token_type"]:
+        """False positives and false negatives of every length from 0 on."""
+        cells = np.bincount(2 * self.lengths + self.label, minlength=2 * (self.max_length + 1))
+        return cells.reshape(-1, 2)
+
+
+def errors_up_to(model: TrainedModel, max_length: int | None = None) -> Errors:
+    """Every misclassified multiset of at most so many letters, in the precision of the run.
+
+    Args:
+        max_length: the longest test string's if not given.
+
+    Raises:
+        ConfigError: there are more than `MAX_MULTISETS`, or the order of tokens has a part.
+    """
+    problem, letters = model.problem, model.num_letters
+    if reason := problem.lacks("labels") or multisets_differ(problem):
+        raise ConfigError(f"not every string is tried: {reason}")
+    length = problem.test.lengths[-1] if max_length is None else max_length
+    multisets = num_multisets(letters, length)
+    if multisets > MAX_MULTISETS:
+        raise ConfigError(
+            f"max_length={length}: there are {multisets:,} multisets of {letters} letters, "
+            f"expected at most {MAX_MULTISETS:,}; lower max_length"
+        )
+    answers = model.ask(TokenStrings.of_counts(letters, multisets_of(problem, length)))
+    wrong = np.flatnonzero(answers.wrong)
+    lengths, texts = answers.strings.lengths, texts_of(model.tokenizer, answers.strings.take(wrong))
+    order = sorted(range(len(wrong)), key=lambda x: (lengths[wrong[x]], texts[x]))
+    wrong = wrong[order]
+    columns = answers.strings.counts[wrong], answers.score[wrong], answers.targets[wrong]
+    return Errors(length, len(lengths), *columns, tuple(texts[x] for x in order))
 
 
 # What a model makes of all strings up to a length.

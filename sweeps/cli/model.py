@@ -4,7 +4,7 @@ Each is a question of `seqcls.questions`, which knows how its answer is told.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -177,7 +177,7 @@ def verdict(store: "Store", run: str, beyond: bool = False, every_length: bool =
     checked = api.verdict(store, asked.run)
     told = asked.tell(checked)
     # Of a language it is the row of a table, as it is stored.
-    return told if hasattr(checked, "record") else replace(told, record=[asdict(checked)])
+    return replace(told, record=[asdict(checked)]) if is_dataclass(checked) else told
 
 
 @model.add("model prove 1 --certificate proof.json")

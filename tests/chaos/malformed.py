@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.family import parse_family
+from seqcls.interpretability.families import parse_family
 from seqcls.problem import configuration, resolve
 from seqcls.strings.tokenizer import Tokenizer
 from sweeps.grid.spec import parse_spec

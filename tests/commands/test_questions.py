@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.family import Curve
 from seqcls.results import Confusion
 from seqcls.text import with_nulls
 from sweeps import api
@@ -261,19 +260,19 @@ def test_a_cause_is_told_in_sentences_and_as_data(shipped: Store) -> None:
 
 def test_where_families_flip_is_told(shipped: Store) -> None:
     lines = said(shipped, "family", SEED_2, "ab{n}").splitlines()
-    assert lines[0] == "ab{n} is positive for every n from 1 on."
+    assert lines[0].startswith("Tried: ")
+    assert lines[0].endswith("between neighbors that agree a change is not excluded.")
     assert any(line.startswith("From n = 66 on it predicts negative (wrong)") for line in lines)
     found = data(shipped, "family", SEED_2, "ab{n}")
-    assert [flip["n"] for flip in found["flips"]] == [66]
+    assert [change["n"] for change in found["changes"]] == [found["first_wrong"]] == [66]
     lines = said(shipped, "family", SEED_2, "a{m}b{n}").splitlines()
-    assert "With m = 1: positive (correct) for n = 1; negative from n = 66 on." in lines
+    row = next(line for line in lines if line.startswith("With m = 1:"))
+    assert row.startswith("With m = 1: positive (correct) for n = 1; negative from n = 66 on; ")
     found = data(shipped, "family", SEED_2, "a{m}b{n}")
     assert found["m"] == found["n"]
-    assert found["flips"][0][0]["n"] == 66
+    assert found["changes"][0][0]["n"] == 66
     curve, groups = (api.family(shipped, SEED_2, x) for x in ("ab{n}", "a<b>{n}"))
-    assert isinstance(curve, Curve)
-    assert isinstance(groups, Curve)
-    assert groups.first_wrong == curve.first_wrong
+    assert groups.wrong[0].values == curve.wrong[0].values == (66,)
 
 
 def test_proofs_are_told_of_every_set_of_letters(shipped: Store) -> None:

@@ -318,7 +318,7 @@ def test_all_test_strings_by_letter_counts_are_answered_as_when_run_one_by_one(
 
 FROZEN: list[tuple[Part, str, tuple[slice | int, ...]]] = [
     (Part(0, "head", 0), "attention.mixed_value", np.s_[:, 0]),
-    (Part(0, "feed-forward"), "feed_forward.output", np.s_[:]),
+    (Part(0, "feed-forward"), "feed_forward.output", np.s_[:, :]),
     (Part(0, "unit", 1), "feed_forward.activation", np.s_[:, :, 1]),
 ]
 

@@ -7,10 +7,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqcls.interpretability.bounds import head_outputs, logit_bounds
-from seqcls.interpretability.certification import Cells, certify, prove
-from seqcls.interpretability.network import Network
+from seqcls.interpretability.certification import (
+    Cells,
+    SupportProof,
+    block_of,
+    certify,
+    divide,
+    logit_bounds,
+    prove,
+)
+from seqcls.interpretability.inside import logits
+from seqcls.interpretability.trained_model import TrainedModel
 from tests.unit.explained import FIELDS, random_network
+
+
+def proof_of(
+    model: TrainedModel, support: tuple[int, ...], least_length: int
+) -> tuple[SupportProof, Cells]:
+    """What is proved of strings of so many letters of a support, and the cells of it."""
+    block = block_of(model)
+    limits = cells = divide(block, support, 0.0)
+    if not model.config.no_attend_cls:
+        cells = divide(block, support, 1 / least_length)
+    return prove(model, support, cells, limits), cells
 
 
 @given(FIELDS, st.integers(0, 10**6))
@@ -20,19 +39,15 @@ def test_no_string_between_the_corners_leaves_the_bounds(
     network = random_network(seed, **fields)
     random = np.random.default_rng(seed)
     corners = random.integers(1, 50, size=(40, 3, 3))
-    outputs = head_outputs(network, corners.reshape(-1, 3)).reshape(
-        40, 3, network.config.num_attention_heads, network.config.hidden_size
-    )
-    bounds = logit_bounds(network, outputs)
+    block = block_of(network)
+    attended = np.full((40, 3, 1), not network.config.no_attend_cls)
+    bounds = logit_bounds(block, block.added(np.concatenate([attended, corners], axis=2)))
     # Sums of multiples of the corners point between them, and CLS has the same share as there.
     times = random.integers(1, 100, size=(40, 200, 3))
     between = np.einsum("cnk,ckl->cnl", times, corners).reshape(-1, 3).astype(float)
-    occurrences = np.insert(between, 0, times.sum(axis=2).ravel(), axis=1)
-    if network.config.no_attend_cls:
-        occurrences[:, 0] = 0
-    logits = network.logits_of_occurrences(occurrences).reshape(40, 200)
-    assert (logits >= bounds.low[:, None]).all()
-    assert (logits <= bounds.high[:, None]).all()
+    found = logits(network, between / times.sum(axis=2).reshape(-1, 1)).reshape(40, 200)
+    assert (found >= bounds.low[:, None]).all()
+    assert (found <= bounds.high[:, None]).all()
 
 
 @given(st.integers(0, 10**6))
@@ -42,10 +57,8 @@ def test_bounds_close_in_on_the_logit_as_a_cell_shrinks(seed: int) -> None:
     widths = []
     for size in (1e-1, 1e-2, 1e-3):
         cell = point + size * np.eye(3)
-        occurrences = np.insert(cell[0], 0, 1.0, axis=1)
-        heads = range(network.config.num_attention_heads)
-        outputs = np.array([network.head_output(head, occurrences) for head in heads])
-        bounds = logit_bounds(network, outputs.swapaxes(0, 1)[None])
+        block = block_of(network)
+        bounds = logit_bounds(block, block.added(np.insert(cell, 0, 1.0, axis=2)))
         widths.append(float(bounds.high[0] - bounds.low[0]))
     assert widths[2] <= 0.03 * widths[0] + 1e-8
 
@@ -57,42 +70,40 @@ def test_what_is_proved_holds_for_random_strings_of_any_length(
     network = random_network(seed, **fields)
     random = np.random.default_rng(seed)
     for support in ((0,), (1, 2), (0, 1, 2)):
-        proof = prove(network, support, least_length=201)
-        cells = proof.cells
+        proof, cells = proof_of(network, support, 201)
         assert cells.volume.sum() == pytest.approx(1)
         assert proof.right + proof.wrong + proof.open == pytest.approx(1)
         counts = np.zeros((300, 3), dtype=np.int64)
         sizes = 10.0 ** random.uniform(0, 7, size=(300, len(support)))
         counts[:, support] = np.ceil(sizes) + 201
-        logits = network.logits(counts)
+        found = logits(network, counts)
         assert_bounds_hold_inside_cells(network, support, cells, random)
         if proof.claim in ("certified right", "certified wrong"):
-            right = (logits > 0) == proof.label
+            right = (found > 0) == proof.label
             assert right.all() if proof.claim == "certified right" else not right.any()
-        limits = network.limit_logits(counts.astype(float))
+        limits = logits(network, counts, special=0.0)
         if proof.claim in ("right in the end", "wrong in the end"):
             right = (limits > 0) == proof.label
             assert right.all() if proof.claim == "right in the end" else not right.any()
         if proof.margin is not None:
-            assert np.abs(logits).min() >= proof.margin
+            assert np.abs(found).min() >= proof.margin
         if proof.safe_share is not None:
             shares = counts[:, [0, 1]] / counts.sum(axis=1, keepdims=True)
-            assert (logits[(shares > proof.safe_share).all(axis=1)] > 0).all()
+            assert (found[(shares > proof.safe_share).all(axis=1)] > 0).all()
 
 
 def assert_bounds_hold_inside_cells(
-    network: Network, support: tuple[int, ...], cells: Cells, random: np.random.Generator
+    network: TrainedModel, support: tuple[int, ...], cells: Cells, random: np.random.Generator
 ) -> None:
     rows = random.integers(len(cells.low), size=300)
     weights = random.dirichlet([0.5] * len(support), size=300)
-    occurrences = np.zeros((300, 4))
-    shares = np.einsum("sc,scl->sl", weights, cells.corners[rows])
-    occurrences[:, [1 + x for x in support]] = shares
-    if not network.config.no_attend_cls:
-        occurrences[:, 0] = 1 / 10.0 ** random.uniform(np.log10(201), 9, size=300)
-    logits = network.logits_of_occurrences(occurrences)
-    assert (logits >= cells.low[rows]).all()
-    assert (logits <= cells.high[rows]).all()
+    occurrences = np.zeros((300, 3))
+    occurrences[:, support] = np.einsum("sc,scl->sl", weights, cells.corners[rows])
+    # Of one `CLS` there are so many letters.
+    occurrences *= 10.0 ** random.uniform(np.log10(201), 9, size=(300, 1))
+    found = logits(network, occurrences)
+    assert (found >= cells.low[rows]).all()
+    assert (found <= cells.high[rows]).all()
 
 
 def test_every_set_of_letters_has_its_proof() -> None:
@@ -112,8 +123,8 @@ def test_a_model_may_be_right_up_to_a_length_and_wrong_in_the_end() -> None:
     changing = 0
     for seed in range(60):
         network = random_network(seed, hidden_size=2)
-        proof = prove(network, (1,), least_length=2)
-        short, long = network.logits(np.array([[0, 1, 0], [0, 10**15, 0]]))
+        proof, _ = proof_of(network, (1,), 2)
+        short, long = logits(network, np.array([[0, 1, 0], [0, 10**15, 0]]))
         if proof.claim == "wrong in the end":
             changing += short <= 0
             assert long > 0
@@ -124,12 +135,12 @@ def test_a_model_may_be_right_up_to_a_length_and_wrong_in_the_end() -> None:
 def test_the_intervals_of_two_letters_are_all_shares_in_order() -> None:
     for seed in range(20):
         network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
-        proof = prove(network, (0, 1), 1)
+        proof, _ = proof_of(network, (0, 1), 1)
         ends = [(x.low, x.high) for x in proof.intervals]
         assert ends[0][0] == 0
         assert ends[-1][1] == 1
         assert all(one[1] == other[0] for one, other in pairwise(ends))
         for interval in proof.intervals:
             share = (interval.low + interval.high) / 2
-            (logit,) = network.limit_logits(np.array([[share, 1 - share, 0]]))
+            (logit,) = logits(network, np.array([[share, 1 - share, 0]]), special=0.0)
             assert interval.right in (None, logit > 0)

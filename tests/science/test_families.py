@@ -3,6 +3,8 @@
 By letter counts, and where strings are run, against asking about each.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -10,21 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.bounds import sign_changes
-from seqcls.interpretability.families import (
-    MAX_COUNT,
-    answers,
-    counted_curve,
-    counted_map,
-    tried_curve,
-    tried_map,
-)
-from seqcls.interpretability.family import Curve, FamilyMap, parse_family
-from seqcls.interpretability.network import Network
+from seqcls.interpretability.families import BY_COUNTS, answers_along, family_text, parse_family
 from seqcls.interpretability.readable_model import plain_model
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.models.positions import longest_readable
 from seqcls.strings.tokenizer import Tokenizer
-from tests.unit.explained import FIELDS, random_network
-from tests.zoo import LSTM, untrained
+from tests.unit.explained import FIELDS, random_network, true_logits
+from tests.zoo import LSTM, TWO_BLOCKS, untrained
 
 ABC = Tokenizer("abc")
 
@@ -48,7 +42,6 @@ def test_a_family_is_its_fixed_and_its_free_counts() -> None:
     # Groups are spelled out, and brackets are tokens like others.
     family = parse_family(Tokenizer("01"), "<01>{n}1{2}0{n}")
     assert family.letters(3) == (0, 1, 0, 1, 0, 1, 1, 1, 0, 0, 0)
-    assert family.length(3) == 11
     assert parse_family(Tokenizer("01"), "0{m}<10>{n}").letters(2, 3) == (0, 0, 1, 0, 1, 0, 1, 0)
     assert parse_family(Tokenizer("()"), "({n}){n}").letters(2) == (0, 0, 1, 1)
 
@@ -67,109 +60,144 @@ def test_what_is_no_family_is_refused_in_one_line() -> None:
         assert all(word in str(error.value) for word in words)
 
 
-@given(FIELDS, st.integers(0, 10**6), st.tuples(*[st.integers(0, 3)] * 6))
-def test_sign_changes_are_those_of_trying_every_count(
-    fields: dict[str, object], seed: int, counts: tuple[int, ...]
+@given(FIELDS, st.integers(0, 10**6), st.sampled_from(["ab{n}", "a{n}b{n}c{n}", "b{20}c{n}"]))
+def test_the_answer_changes_once_between_neighbors_that_differ_and_where_it_is_told(
+    fields: dict[str, object], seed: int, text: str
 ) -> None:
-    network = random_network(seed, **fields)
-    start, step = np.array(counts[:3]), np.array(counts[3:])
-    found = sign_changes(network, start, step, 0, 3000)
-    answers = network.logits(start + np.arange(3001)[:, None] * step) > 0
-    assert found.tolist() == (np.flatnonzero(answers[1:] != answers[:-1]) + 1).tolist()
+    model = random_network(seed, **fields)
+    found = answers_along(model, text)
+    every = np.arange(1, 3001)
+    answers = true_logits(model, found.family.counts(every[:, None])) > 0
+    changes = np.flatnonzero(answers[1:] != answers[:-1]) + 2
+    told = np.array([after.values[0] for _, after in found.changes], dtype=int)
+    assert set(told[told <= 3000]) <= set(changes)
+    tried = np.array(found.grid)
+    tried = tried[tried <= 3000]
+    for low, high in pairwise(tried):
+        differ = answers[low - 1] != answers[high - 1]
+        assert np.count_nonzero((told > low) & (told <= high)) == differ
 
 
-def flipping_network() -> Network:
+def flipping_network() -> TrainedModel:
     """A network that changes its answer for `ab{n}` somewhere."""
     for seed in range(100):
         network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
-        flips = counted_curve(network, parse_family(ABC, "ab{n}")).changes
-        if flips and 3 < flips[0].n < 500:
+        changes = answers_along(network, "ab{n}").changes
+        if changes and 3 < changes[0][1].values[0] < 500:
             return network
     raise AssertionError("no such network")
 
 
 def test_the_answer_flips_where_that_of_the_readable_model_does() -> None:
     network = flipping_network()
-    found = counted_curve(network, parse_family(ABC, "ab{n}"))
+    found = answers_along(network, "ab{n}")
     model = plain_model(network)
-    for flip in found.changes[:1]:
-        before, after = (
-            float(model(torch.tensor([network.tokenizer.encode(f"ab{{{n}}}")])).detach())
-            for n in (flip.n - 1, flip.n)
+    for before, after in found.changes[:1]:
+        assert after.values[0] == before.values[0] + 1
+        logits = tuple(
+            float(model(torch.tensor([network.tokenizer.encode(x.input)])).detach())
+            for x in (before, after)
         )
-        assert (before > 0) != (after > 0)
-        assert (after > 0) == flip.answer
-        assert (before, after) == pytest.approx((flip.logit_before, flip.logit), abs=1e-10)
-    assert found.labels.all()
-    assert found.first_wrong == (1 if found.logits[0] <= 0 else found.changes[0].n)
+        assert logits == pytest.approx((before.score, after.score), abs=1e-10)
+        assert (logits[0] > 0, logits[1] > 0) == (before.output, after.output)
+        assert before.output != after.output
+    assert all(x.target is True for x in found.members)
+    assert [x.is_right for x in found.members] == [x.score > 0 for x in found.members]
 
 
-def test_a_curve_has_every_flip_among_its_points_and_ends_near_its_limit() -> None:
+def test_a_family_has_every_change_among_its_members_and_ends_near_its_limit() -> None:
     network = flipping_network()
-    found = counted_curve(network, parse_family(ABC, "ab{n}"))
-    assert (found.n[0], found.n[-1]) == (1, MAX_COUNT)
-    signs = found.logits > 0
-    changes = found.n[1:][signs[1:] != signs[:-1]]
-    assert changes.tolist() == [flip.n for flip in found.changes]
-    far = network.logits(np.array([[1, 10**15, 0]]))[0]
+    found = answers_along(network, "ab{n}")
+    values = [x.values[0] for x in found.members]
+    assert (values[0], values[-1]) == (1, BY_COUNTS.longest)
+    assert set(range(1, 17)) <= set(values)
+    for _, after in found.changes:
+        assert {after.values[0] - 1, after.values[0]} <= set(values)
+    (far,) = true_logits(network, np.array([[1, 10**15, 0]]))
     assert found.limit == pytest.approx(far, abs=1e-9)
-    np.testing.assert_allclose(found.probability, 1 / (1 + np.exp(-found.logits)))
 
 
-def test_a_map_has_a_boundary_and_is_made_of_curves() -> None:
+def test_two_counts_have_a_boundary_that_is_that_of_each_alone() -> None:
     network = flipping_network()
-    found = counted_map(network, parse_family(ABC, "a{m}b{n}"), points=7)
-    assert found.logits.shape == (7, 7)
-    for row, m in enumerate(found.first.tolist()):
-        alone = counted_curve(network, parse_family(ABC, f"a{{{m}}}b{{n}}"))
-        assert found.changes[row] == alone.changes
-        on_curve = network.logits(np.array([[m, n, 0] for n in found.second.tolist()]))
-        np.testing.assert_allclose(found.logits[row], on_curve, rtol=1e-12)
+    found = answers_along(network, "a{m}b{n}")
+    assert {x.values for x in found.members} >= {(m, n) for m in found.grid for n in found.grid}
+    for row in found.rows[:9]:
+        m = row[0].values[0]
+        alone = answers_along(network, f"a{{{m}}}b{{n}}")
+        changes = [after.values[1] for _, after in found.changes if after.values[0] == m]
+        assert changes == [after.values[0] for _, after in alone.changes]
+        counts = np.array([[*x.values, 0] for x in row])
+        np.testing.assert_allclose([x.score for x in row], true_logits(network, counts), atol=1e-9)
     # Without CLS only proportions count: twice the a's, twice the b's.
-    assert found.changes[0][0].n == pytest.approx(found.changes[1][0].n / found.first[1], abs=2)
+    first, second = ((x.values[0], x.values[1]) for _, x in found.changes[:2])
+    assert first[1] / first[0] == pytest.approx(second[1] / second[0], abs=2)
+
+
+@pytest.mark.parametrize("text", ["ab{n}", "<ba>{n}", "a{m}b{n}"])
+def test_letter_counts_say_of_any_depth_what_running_the_strings_says(text: str) -> None:
+    fields = {name: TWO_BLOCKS[name] for name in ("num_blocks", "num_attention_heads")}
+    model = untrained(task="contains_all", **fields)
+    found = answers_along(model, text)
+    assert found.by_counts
+    members = [x for x in found.members if sum(x.values) <= 30]
+    asked = model.ask_all([x.input for x in members])
+    np.testing.assert_allclose([x.score for x in members], asked.score, atol=1e-9)
+    assert [x.is_right for x in members] == (~asked.wrong).tolist()
 
 
 def test_every_change_is_between_neighbours() -> None:
     model = untrained(**LSTM)
     model.weights["classifier.bias"][:] -= model.answer((0, 1) * 3).logit
-    found = tried_curve(model, parse_family(model.tokenizer, "<01>{n}"), points=6)
-    assert found.n[-1] == 2000
-    rows = [model.answer((0, 1) * n) for n in found.n[:16].tolist()]
-    np.testing.assert_allclose(found.logits[:16], [answer.logit for answer in rows])
-    assert found.labels[:16].tolist() == [answer.label for answer in rows]
+    found = answers_along(model, "<01>{n}")
+    assert not found.by_counts
+    assert found.members[-1].values == (2000,)
+    rows = [model.answer((0, 1) * n) for n in range(1, 17)]
+    np.testing.assert_allclose([x.score for x in found.members[:16]], [x.logit for x in rows])
+    assert [x.target for x in found.members[:16]] == [x.label for x in rows]
     assert found.changes
-    for change in found.changes:
-        before, after = (model.answer((0, 1) * n).predicted for n in (change.n - 1, change.n))
-        assert (before, after) == (not change.answer, change.answer)
+    for before, after in found.changes:
+        (n,) = after.values
+        assert before.values == (n - 1,)
+        asked = tuple(model.answer((0, 1) * x).predicted for x in (n - 1, n))
+        assert asked == (before.output, after.output) == (not after.output, after.output)
 
 
 def test_two_counts_are_asked_about_together() -> None:
     model = untrained(**LSTM)
     model.weights["classifier.bias"][:] -= model.answer((0,) * 9 + (1, 0) * 9).logit
-    family = parse_family(model.tokenizer, "0{m}<10>{n}")
-    found = tried_map(model, family, points=5)
-    assert found.first.tolist() == found.second.tolist()
-    assert found.first[-1] == 2000
-    for row, m in enumerate(found.first[:3].tolist()):
-        for column, n in enumerate(found.second[:3].tolist()):
-            answer = model.answer((0,) * m + (1, 0) * n)
-            assert found.logits[row, column] == pytest.approx(answer.logit)
-            assert found.labels[row, column] == answer.label
-            assert found.wrong[row, column] == answer.is_wrong
-    assert any(found.changes)
-    for m, changes in zip(found.first.tolist(), found.changes, strict=True):
-        for own in changes:
-            before, after = (model.answer((0,) * m + (1, 0) * n) for n in (own.n - 1, own.n))
-            assert (before.predicted, after.predicted) == (not own.answer, own.answer)
+    found = answers_along(model, "0{m}<10>{n}")
+    assert found.grid[-1] == 2000
+    for member in [x for x in found.members if max(x.values) <= 10]:
+        m, n = member.values
+        answer = model.answer((0,) * m + (1, 0) * n)
+        assert member.score == pytest.approx(answer.logit)
+        assert (member.target, member.is_right) == (answer.label, not answer.is_wrong)
+    assert found.changes
+    for before, after in found.changes:
+        (m, n), answers = after.values, (before.output, after.output)
+        asked = (model.answer((0,) * m + (1, 0) * x).predicted for x in (n - 1, n))
+        assert before.values == (m, n - 1)
+        assert tuple(asked) == answers
 
 
-def test_one_free_count_is_a_curve_and_two_are_a_map() -> None:
-    network = random_network()
-    curve, both = answers(network, "ab{n}"), answers(network, "a{m}b{n}")
-    assert isinstance(curve, Curve)
-    assert curve.limit is not None
-    assert isinstance(both, FamilyMap)
-    assert both.exact
-    curve = answers(untrained(**LSTM), "0{n}")
-    assert isinstance(curve, Curve)
-    assert curve.limit is None
+def test_what_is_not_tried_is_not_claimed_and_strings_without_a_place_are_counted() -> None:
+    fields = {**TWO_BLOCKS, "positions": "learned", "train_max_length": 9}
+    model = untrained(validation_max_length=9, **fields)
+    found = answers_along(model, "01{n}")
+    places = longest_readable(model.problem.network) or 0
+    assert {sum(x.values) + 1 <= places for x in found.members} == {True}
+    assert found.no_places == len({*found.grid, *range(1, 17)}) - len(found.members) > 0
+    first = next(family_text(found))
+    assert first.startswith(f"Tried: {len(found.members)} strings of 01{{n}}, without ")
+    assert first.endswith("between neighbors that agree a change is not excluded.")
+    with pytest.raises(InvalidStringError, match="even its shortest string is longer than"):
+        answers_along(model, f"0{{{2 * places}}}1{{n}}")
+    with pytest.raises(InvalidStringError, match="even its first string has more than the 10,000"):
+        answers_along(untrained(**LSTM), "0{10000}1{n}")
+
+
+def test_a_family_without_a_number_is_refused() -> None:
+    model = untrained(**LSTM)
+    model.weights["classifier.bias"][:] = np.nan
+    with pytest.raises(InvalidStringError, match="none of its strings has an answer"):
+        answers_along(model, "01{n}")

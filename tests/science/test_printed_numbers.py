@@ -8,9 +8,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqcls.interpretability.certification import Certification, SupportProof, prove
+from seqcls.interpretability.certification import (
+    Certification,
+    SupportProof,
+    block_of,
+    certification_text,
+    divide,
+    prove,
+)
 from seqcls.interpretability.rules import bounds
-from seqcls.interpretability.sentences import certification_text
 from seqcls.interpretability.wording import (
     between,
     format_decimal,
@@ -80,8 +86,9 @@ def test_proofs_hold_with_the_numbers_that_are_printed() -> None:
     supports: list[tuple[int, ...]] = [(0,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
     for seed, support in product(range(12), supports):
         network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
-        proof = prove(network, support, 1)
-        text = certification_text(Certification(1, (proof,), ()))[1]
+        cells = divide(block_of(network), support, 0.0)
+        proof = prove(network, support, cells, cells)
+        _, text = certification_text(Certification(1, (proof,), ()))
         if found := re.search(rf"at least ({NUMBER}) from zero", text):
             assert proof.margin is not None
             assert 0 < read(found[1]) <= proof.margin

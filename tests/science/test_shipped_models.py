@@ -7,12 +7,12 @@ from math import comb
 import numpy as np
 import pytest
 
-from seqcls.interpretability.certification import certify, errors_up_to
+from seqcls.interpretability.certification import certify
 from seqcls.interpretability.explanations import explain
-from seqcls.interpretability.families import counted_curve
-from seqcls.interpretability.family import parse_family
+from seqcls.interpretability.families import answers_along
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.sentences import explanation_text
+from seqcls.interpretability.verdicts import errors_up_to
 from seqcls.problem import resolve
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
@@ -95,17 +95,17 @@ FAMILIES = ("ab{n}", "a{n}b", "abc{n}", "b{2}c{n}")
 )
 def test_the_flip_point_of_a_family_is_where_the_readable_model_flips(run: int, text: str) -> None:
     network = network_of(run)
-    found = counted_curve(network, parse_family(network.tokenizer, text))
-    start = found.logits[0] > 0
-    for flip in found.changes:
-        counts = found.family.counts(np.array([[flip.n - 1], [flip.n]]))
+    found = answers_along(network, text)
+    start = found.members[0].score > 0
+    for _, flip in found.changes:
+        counts = found.family.counts(np.array([[flip.values[0] - 1], [flip.values[0]]]))
         # The readable model with each letter's number in its scores, so that a million is no more.
         before, after = patched_logits(network, counts)
-        assert (before > 0) == start == (not flip.answer)
-        assert (after > 0) == flip.answer
-        start = flip.answer
-    ends = true_logits(network, found.family.counts(found.n[:, None]))
-    assert ((ends > 0) == (found.logits > 0)).all()
+        assert (before > 0) == start == (not flip.output)
+        assert (after > 0) == flip.output
+        start = bool(flip.output)
+    ends = true_logits(network, found.family.counts(np.array([x.values for x in found.members])))
+    assert (ends > 0).tolist() == [x.output for x in found.members]
 
 
 @pytest.mark.parametrize("run", [3, 5, 8, 16, 25, 39])

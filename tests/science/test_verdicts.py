@@ -9,10 +9,10 @@ from seqcls.config import RunConfig
 from seqcls.engines.member import draw_initial
 from seqcls.errors import ConfigError, DeviceError
 from seqcls.evaluation import logits_of
-from seqcls.interpretability.certification import errors_up_to
 from seqcls.interpretability.domains import all_multisets, num_multisets
 from seqcls.interpretability.verdicts import (
     checked_length,
+    errors_up_to,
     string_verdict,
     unaffordable,
     verdicts,
@@ -82,9 +82,6 @@ def test_all_errors_up_to_a_length_are_those_of_trying_every_multiset() -> None:
     assert table.shape == (13, 2)
     assert table.sum() == len(wrong)
     assert table[:, 1].sum() == sum(a > 0 and b > 0 for a, b, _ in wrong)
-    part = found.page(2, 5)
-    assert part.texts == found.texts[2:7]
-    assert part.lengths.tolist() == found.lengths[2:7].tolist()
 
 
 def test_a_verdict_by_strings_is_that_of_asking_about_each() -> None:

@@ -7,11 +7,16 @@ import numpy as np
 from seqcls.config import RunConfig
 from seqcls.engines.member import draw_initial
 from seqcls.evaluation import distinct_test_strings, evaluation_of
-from seqcls.interpretability.certification import certify, errors_up_to
+from seqcls.interpretability.certification import certify
 from seqcls.interpretability.domains import multisets_of
-from seqcls.interpretability.network import Network
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.interpretability.verdicts import checked_length, string_verdict, unaffordable, verdicts
+from seqcls.interpretability.verdicts import (
+    checked_length,
+    errors_up_to,
+    string_verdict,
+    unaffordable,
+    verdicts,
+)
 from seqcls.kinds.base import Questions
 from seqcls.kinds.membership import MembershipKind
 from seqcls.problem import configuration, resolve
@@ -59,7 +64,7 @@ def test_all_strings_are_those_up_to_the_longest_tested() -> None:
     weights = draw_initial([(resolve(config), 0)])[0]
     (found,) = verdicts(resolve(config), [weights])
     assert (found.max_length, found.inputs) == (4, 34)
-    assert checked_length(TrainedModel(resolve(config), weights)) == 4
-    network = Network.of(resolve(config), weights)
-    assert errors_up_to(network).max_length == 4
-    assert certify(network).least_length == 5
+    model = TrainedModel(resolve(config), weights)
+    assert checked_length(model) == 4
+    assert errors_up_to(model).max_length == 4
+    assert certify(model).least_length == 5
