@@ -25,7 +25,7 @@ def beside(sections: Sequence[Named]) -> Section | None:
     _, first = known[0]
     if len(sections) == 1:
         return first
-    titled = [[_titled(name, panel) for panel in section.panels] for name, section in known]
+    titled = [[_add_title(name, panel) for panel in section.panels] for name, section in known]
     panels = [x for row in zip_longest(*titled) for x in row if x is not None]
     legend = dict.fromkeys(x for _, section in known for x in section.legend)
     return replace(
@@ -37,13 +37,13 @@ def beside(sections: Sequence[Named]) -> Section | None:
     )
 
 
-def _titled(name: str, panel: Panel) -> Panel:
+def _add_title(name: str, panel: Panel) -> Panel:
     title = f"{name}: {panel.title[:1].lower()}{panel.title[1:]}" if panel.title else name
     return replace(panel, title=title)
 
 
 def _on_one_scale(panels: Sequence[Panel]) -> tuple[Panel, ...]:
-    """Panels each of which reaches as far as any other (`token_marks.spanned`)."""
+    """Panels each of which reaches as far as any other (`token_marks.with_span`)."""
     span = [x for panel in panels for x in panel.spec.get("datasets", {}).get("span", ())]
     return tuple(
         replace(panel, spec=panel.spec | {"datasets": panel.spec["datasets"] | {"span": span}})

@@ -31,7 +31,7 @@ def circuits(model: "RunModel") -> tuple[Section, ...]:
     if not heads:
         return ()
     looks, writes = (
-        tuple(Panel.of(draw(head), _name(head), note) for head, note in _noted(heads, rank))
+        tuple(Panel.of(draw(head), _name(head), note) for head, note in _with_ranks(heads, rank))
         for draw, rank in ((_scores, "key_query_rank"), (_direct, "value_output_rank"))
     )
     return (
@@ -45,7 +45,7 @@ def _name(head: Any) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _noted(heads: Any, rank: str) -> Iterator[tuple[Any, str]]:
+def _with_ranks(heads: Any, rank: str) -> Iterator[tuple[Any, str]]:
     for head in heads:
         yield head, say("ranks", rank=getattr(head, rank), size=np.shape(head.output)[-1])
 
@@ -80,7 +80,7 @@ def _matrix(values: np.ndarray, rows: Any, columns: Any, title: str) -> Any:
         token_marks.along("place", columns, "Attended to"), token_marks.rows_axis("row", rows)
     )
     reach = max(float(np.abs(values).max(initial=0)), 1e-9)
-    return token_marks.signed(base, "value", len(rows), tooltip, reach)
+    return token_marks.signed_map(base, "value", len(rows), tooltip, reach)
 
 
 def orders(model: "RunModel", letters: "Letters") -> Section:

@@ -39,7 +39,7 @@ def _parts(opened: Opened) -> Mapping[str, Callable[[Opened], None]]:
         "Writing": _writing, "States": _states, "Circuits": _circuits, "Patching": _patching,
         "Ablation": _ablation, "Figures": gallery.show, "Live": _live,
     }  # fmt: skip
-    if not opened.model.problem.writes:
+    if opened.problem.lacks("outputs"):
         del parts["Writing"]
     if not opened.ask(circuits.circuits):
         del parts["Circuits"]
@@ -109,7 +109,8 @@ def _show_along(opened: Opened, strings: Sequence[Letters]) -> None:
     for each, letters in zip(_models(opened), strings, strict=True):
         states = each.ask(RunModel.states, each.model.text(letters))
         read.append((each.model, letters, states))
-    _draw(opened, "running", [string_states.running_of(*each) for each in read])
+    running = [string_states.running_of(*each) for each in read]
+    _draw(opened, "running", running, across=len(read))
     _draw(opened, "stream", [string_states.stream_of(each) for *_, each in read])
     every = any(string_states.reads_several(*each) for each in read) and st.toggle(
         "What every token attends to", key="every", bind="query-params"
@@ -170,14 +171,14 @@ def _ablation(opened: Opened) -> None:
 
 
 def _writing(opened: Opened) -> None:
-    _ask(opened, writing.written, across=1)
+    _ask(opened, writing.transcript, across=1)
     if pictures.page_of(opened.problem.task) is None:
         _ask(opened, writing.attention)
     else:
         heads = pictures.heads_of(opened.ask(pictures.weights_over, opened.letters))
         head = _choose("Head", (ALL_HEADS, *heads), "head") if len(heads) > 1 else ALL_HEADS
-        _ask(opened, pictures.seen, head, across=4)
-    _ask(opened, writing.outputs, across=1)
+        _ask(opened, pictures.gaze, head, across=4)
+    _ask(opened, writing.likeliest, across=1)
 
 
 def _live(opened: Opened) -> None:

@@ -130,7 +130,7 @@ add_columns(
         "of_beam": Column("Is", help="Whether the whole output is right.", width=110),
         "whole_probability": Column("Probability", "percent", "Of the whole output.", 110),
         "log_probability": Column("Log-probability", "number", "In nats.", 120),
-        "shuffled": Column("Order", "string", width=300),
+        "shuffled": Column("Order", "string", width=220),
         "score": Column("Number", "number", "The logit, or the margin.", 100),
     }
 )

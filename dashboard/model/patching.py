@@ -101,4 +101,4 @@ def _picture(cells: pd.DataFrame, tokens: tuple[str, ...]) -> Any:
     base = alt.Chart(cells).encode(
         token_marks.along("place", tokens), alt.Y("state:N", sort=states, title=None, axis=axis)
     )
-    return token_marks.shares(base, "restored", len(states), tooltip, dots="flips")
+    return token_marks.share_map(base, "restored", len(states), tooltip, dots="flips")

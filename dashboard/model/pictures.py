@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seqcls.questions import RunModel
     from seqcls.tasks import Task
 
-LONG_SIDE = 480
+LONG_SIDE = 300
 """Pixels of the screen of the longer side of a picture that stands alone."""
 
 SMALL_SIDE = 200
@@ -126,7 +126,7 @@ def heads_of(weights: Weights | None) -> dict[str, tuple[int, int]]:
     return {f"block {block}, head {head}": (block, head) for block, head in pairs}
 
 
-def seen(model: "RunModel", letters: "Letters", head: str = "") -> Section | None:
+def gaze(model: "RunModel", letters: "Letters", head: str = "") -> Section | None:
     """Where in its picture a model looks as it writes each character; None where it reads none.
 
     Args:

@@ -57,7 +57,7 @@ def running_of(model: "RunModel", letters: "Letters", states: "ModelStates") -> 
     if prefixes.answers:
         texts = [*map(str, prefixes.labels)]
         rows = {"String": names, "Target": texts, "Output": [*prefixes.answers]}
-        panels.append(Panel.of(token_marks.aligned(rows, wrong)))
+        panels.append(Panel.of(token_marks.alignment(rows, wrong)))
     caption = words.RUNNING_MARGIN if number == "Margin" else words.RUNNING
     legend = tuple(x for x in ("right", "wrong", "not known") if x in right)
     return Section(words.WHERE, tuple(said), None, tuple(panels), caption, legend)

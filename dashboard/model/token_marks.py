@@ -59,7 +59,7 @@ def along(field: str, names: Sequence[str], title: str | None = None) -> alt.X:
     return alt.X(f"{field}:O", scale=scale, axis=tokens_axis(names, title))
 
 
-def spanned(chart: Any, low: float, high: float) -> Any:
+def with_span(chart: Any, low: float, high: float) -> Any:
     """A chart whose data set `span` has these two values."""
     return chart.properties(datasets={"span": [{"value": low}, {"value": high}]}, width="container")
 
@@ -93,7 +93,7 @@ def running(frame: pd.DataFrame, names: Sequence[str], number: str) -> Any:
         base.mark_line(color="~muted", strokeWidth=1),
         points.encode(colors, tooltip=tooltip),
     ).properties(height=180)
-    return spanned(drawn, *_ends(frame["value"]))
+    return with_span(drawn, *_ends(frame["value"]))
 
 
 def _ends(values: "pd.Series[Any]") -> tuple[float, float]:
@@ -129,7 +129,7 @@ def steps(frame: pd.DataFrame) -> Any:
         bars,
         texts.encode(x=alt.value("width"), text=alt.Text("label:N")),
     ).properties(height=22 * len(frame), padding={"right": 60, "left": 5, "top": 5, "bottom": 5})
-    return spanned(drawn, float(frame[["start", "end"]].min().min()), float(frame["end"].max()))
+    return with_span(drawn, float(frame[["start", "end"]].min().min()), float(frame["end"].max()))
 
 
 def weights(frame: pd.DataFrame, names: Sequence[str], label: str = "") -> Any:
@@ -169,7 +169,9 @@ def _map_size(rows: int) -> dict[str, Any]:
     }
 
 
-def shares(base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], dots: str = "") -> Any:
+def share_map(
+    base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], dots: str = ""
+) -> Any:
     """A map of cells, colored from nothing to all.
 
     Args:
@@ -188,7 +190,9 @@ def shares(base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], dot
     return alt.layer(*layers).properties(**_map_size(rows))
 
 
-def signed(base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], reach: float) -> Any:
+def signed_map(
+    base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], reach: float
+) -> Any:
     """A map of cells, one color below zero and one above it, the stronger the farther from it.
 
     Args:
@@ -202,7 +206,7 @@ def signed(base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], rea
     color = alt.Color(f"{field}:Q", legend=None, scale=scale)
     cells = base.mark_rect().encode(color, tooltip=tooltip)
     reached = _reaching(color=alt.Color("value:Q", legend=None, scale=scale))
-    return spanned(alt.layer(reached, cells).properties(**_map_size(rows)), -reach, reach)
+    return with_span(alt.layer(reached, cells).properties(**_map_size(rows)), -reach, reach)
 
 
 def attention(matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], attends: str) -> Any:
@@ -225,7 +229,7 @@ def attention(matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], a
     base = alt.Chart(frame).encode(
         along("place", columns, "Attended to"), rows_axis("row", rows, attends)
     )
-    return shares(base, "weight", len(rows), tooltip)
+    return share_map(base, "weight", len(rows), tooltip)
 
 
 def units(values: np.ndarray, tokens: Sequence[str]) -> Any:
@@ -247,7 +251,7 @@ def units(values: np.ndarray, tokens: Sequence[str]) -> Any:
         along("place", tokens), alt.Y("unit:O", title="Unit", axis=axis)
     )
     reach = max(float(np.abs(values).max(initial=0)), 1e-9)
-    return signed(base, "value", values.shape[1], tooltip, reach)
+    return signed_map(base, "value", values.shape[1], tooltip, reach)
 
 
 def path(frame: pd.DataFrame, axes: tuple[str, str]) -> Any:
@@ -283,7 +287,7 @@ BEFORE = 8
 """Tokens that are shown before the first wrong one, where it is far behind."""
 
 
-def aligned(rows: Mapping[str, Sequence[str]], wrong: int | None) -> Any:
+def alignment(rows: Mapping[str, Sequence[str]], wrong: int | None) -> Any:
     """Strings below each other, token by token, with the first wrong token of the last marked.
 
     Args:

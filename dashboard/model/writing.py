@@ -35,7 +35,7 @@ def share(probability: float) -> str:
     return "<0.1%" if probability < 0.001 else percent(probability, 1)
 
 
-def written(model: "RunModel", letters: "Letters") -> Section:
+def transcript(model: "RunModel", letters: "Letters") -> Section:
     """An input, its target and its output, with the first wrong token, and how sure each is.
 
     Raises:
@@ -56,7 +56,7 @@ def written(model: "RunModel", letters: "Letters") -> Section:
     says = [said, say("least_sure", **given, other_share=share(least.runner_up_probability))]
     if output[-1] != "END":
         says.append(say("cut_off"))
-    panels = [Panel.of(token_marks.aligned(rows, wrong))]
+    panels = [Panel.of(token_marks.alignment(rows, wrong))]
     # Of a text that is read off its picture, the frame says where it was misread.
     framed = None if wrong is None else picture(model.task, model.text(letters), wrong)
     panels += [framed] if framed is not None else []
@@ -109,7 +109,7 @@ def attention(model: "RunModel", letters: "Letters") -> Section | None:
     return Section(words.WHILE, said, None, tuple(panels), words.ROWS)
 
 
-def outputs(model: "RunModel", letters: "Letters") -> Section:
+def likeliest(model: "RunModel", letters: "Letters") -> Section:
     """The likeliest outputs that beam search finds, as a tree.
 
     Raises:
@@ -123,7 +123,7 @@ def outputs(model: "RunModel", letters: "Letters") -> Section:
     shares = [share(exp(leaf.log_probability)) for leaf in leaves]
     key = "likeliest" if len(leaves) > 1 else "one_output"
     says = [say(key, share=shares[0], other=shares[min(1, len(shares) - 1)])]
-    places = _drawn(tree)
+    places = _places(tree)
     if any(leaf.tokens > places.stop for leaf in leaves) or places.start:
         says.append(say("part_of_tree", first=places.start + 1, last=places.stop))
     table = pd.DataFrame(
@@ -145,7 +145,7 @@ def _is(leaf: Any) -> str:
     return "not known" if leaf.right is None else "right" if leaf.right else "wrong"
 
 
-def _drawn(tree: Any) -> range:
+def _places(tree: Any) -> range:
     """The places that are drawn: all, or some from those on where outputs part."""
     end = max(leaf.tokens for leaf in tree.leaves)
     parting = min((leaf.branch for leaf in tree.leaves if leaf.row), default=0)

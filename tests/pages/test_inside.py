@@ -262,12 +262,13 @@ def test_attention_while_an_output_is_written_is_the_models(inside: Path) -> Non
 
 
 def test_the_first_wrong_token_is_marked() -> None:
-    spec = Panel.of(token_marks.aligned({"Target": "abcd", "Output": "abdd"}, 2)).spec
+    spec = Panel.of(token_marks.alignment({"Target": "abcd", "Output": "abdd"}, 2)).spec
     (cells,) = spec["datasets"].values()
     marked = [(x["name"], x["place"], x["token"]) for x in cells if x["is_wrong"]]
     assert marked == [("Output", 2, "d")]
     assert [x["ink"] for x in cells if x["name"] == "Output"][-2:] == ["~wrong", "~muted"]
-    long = Panel.of(token_marks.aligned({"Target": "x" * 400, "Output": "x" * 399 + "y"}, 399)).spec
+    rows = {"Target": "x" * 400, "Output": "x" * 399 + "y"}
+    long = Panel.of(token_marks.alignment(rows, 399)).spec
     (cells,) = long["datasets"].values()
     assert {x["place"] for x in cells if x["is_wrong"]} == {399}
     assert min(x["place"] for x in cells) == 399 - token_marks.BEFORE

@@ -45,7 +45,7 @@ def test_each_character_that_is_written_has_a_picture_of_where_the_model_looks(
 ) -> None:
     model = api.model(open_reader(str(db)), runs[name])
     letters = model.letters("112")
-    section = pictures.seen(model, letters)
+    section = pictures.gaze(model, letters)
     assert section is not None
     written = [x.token for x in model.states("112").output or ()]
     assert [x.title for x in section.panels] == written[: len(section.panels)]
@@ -54,7 +54,7 @@ def test_each_character_that_is_written_has_a_picture_of_where_the_model_looks(
     assert len(heads) == weights.shape[0] * weights.shape[1]
     # Where the weight is largest, the paper is the most orange.
     place = heads[last := list(heads)[-1]]
-    alone = pictures.seen(model, letters, last)
+    alone = pictures.gaze(model, letters, last)
     assert alone is not None
     for token, panel in enumerate(alone.panels):
         heat = weights[place][token]
