@@ -101,9 +101,12 @@ def family(model: "RunModel", text: str) -> Section:
     # What was tried, and where it changes; which is wrong first is said before.
     sentences = describe(model, found)
     says = [_answer(found, text), sentences[0], *sentences[2 : SENTENCES + 1]]
+    if len(names) > 1:
+        # The table has the rows.
+        says = says[:2]
     if found.of_outputs:
-        table = frame.rename(columns={"verdict": "output_is"})
-        shown = (*names, "output_is", "right_tokens", "target_tokens", "target", "output")
+        table = frame.rename(columns={"verdict": "output_is", "output": "model_output"})
+        shown = (*names, "output_is", "right_tokens", "target_tokens", "target", "model_output")
         draw = _outputs_along if len(names) == 1 else _outputs_map
         chart, caption = draw(frame, names), words.OUTPUTS
     elif len(names) == 1:
@@ -113,7 +116,7 @@ def family(model: "RunModel", text: str) -> Section:
     else:
         changed = [dict(zip(names, after.values, strict=True)) for _, after in found.changes]
         chart = _logit_map(_with_edges(frame, found.grid, names), changed, names)
-        caption, says = words.MAP, says[:2]
+        caption = words.MAP
         table, shown = _rows(found), ("row_of", "wrong_in_row", "first_in_row")
     legend = colors_present(frame["verdict"], (*marks.RIGHT, *marks.OUTPUT_ERRORS))
     caption = caption.format(family=text)
@@ -227,7 +230,7 @@ def _outputs_along(frame: pd.DataFrame, names: Sequence[str]) -> Any:
     points = base.mark_point(filled=True, size=50, opacity=1).encode(
         alt.Y("right_tokens:Q"), _verdicts(), tooltip=_tooltip(names)
     )
-    length = marks.y_axis("target_tokens:Q", "Right tokens (dashed: of the target)")
+    length = marks.y_axis("target_tokens:Q", "Right tokens (dashed: of the target)", form="~s")
     return alt.layer(targets.encode(length), points).properties(
         height=style.HEIGHT, width="container"
     )

@@ -217,12 +217,12 @@ def every_string(model: "RunModel") -> Section:
     table = pd.DataFrame(
         [
             {"string": shown_text(model, x.string), "target": shown_text(model, x.label),
-             "output": shown_text(model, x.predicted), "stored": x.string}
+             "model_output": shown_text(model, x.predicted), "stored": x.string}
             for x in found.shortest
         ]
     )  # fmt: skip
     legend = colors_present(frame["kind"], marks.OUTPUT_ERRORS)
-    shown = ("string", "target", "output")
+    shown = ("string", "target", "model_output")
     caption = words.INPUTS
     panels = (Panel.of(chart),)
     return Section(words.EVERY, says, table, panels, caption, legend, opens="stored", shown=shown)
