@@ -28,7 +28,6 @@ NOT_FOUND = "model that was not found"
 """Where the session keeps why what was typed names no model."""
 
 _names = data.cached(names_of)
-_worst = data.cached(data.reading.worst_models)
 
 
 def choose_run() -> int | None:

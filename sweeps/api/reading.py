@@ -6,7 +6,6 @@ What belongs together stands in a file of its own in `sweeps.store.reads`.
 from sweeps.api.overview import (
     configs_revision,
     configurations,
-    count_runs,
     members_revision,
     memberships,
     model,
@@ -20,35 +19,31 @@ from sweeps.api.overview import (
 )
 from sweeps.api.watching import Note, notes
 from sweeps.store.database import limit_reads
-from sweeps.store.reads.checkpoints import StoredModel, of_run, stored_model
+from sweeps.store.reads.checkpoints import of_run, stored_model
 from sweeps.store.reads.explained import causes, forgettings, not_learned, sensitivity
 from sweeps.store.reads.misclassified import (
-    NO_ANSWER,
     accuracy_by_drawn,
     border_accuracies,
     string_errors,
 )
 from sweeps.store.reads.overview import (
     language_names,
-    last_lengths,
     settings,
     settings_of,
 )
 from sweeps.store.reads.queries import (
-    NO_WEIGHTS,
     check_done,
     configs,
     epochs,
     find_run,
     length_scores,
-    names_of,
     revision,
     run_config,
     run_status,
     runs_named,
     why_no_weights,
 )
-from sweeps.store.reads.selection import KINDS, Selection, WrittenValue
+from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.shortcuts import (
     best_shortcut,
     best_shortcuts,
@@ -57,28 +52,17 @@ from sweeps.store.reads.shortcuts import (
     shortcut_shares,
 )
 from sweeps.store.reads.sweep_queries import (
-    SweepOutcome,
-    SweepRecord,
     failures,
     specifications,
     sweep_names,
-    sweep_outcomes,
     sweep_record,
 )
-from sweeps.store.reads.test_sets import stored_datasets
 from sweeps.store.tables import SweepState
 
 __all__ = [
-    "KINDS",
-    "NO_ANSWER",
-    "NO_WEIGHTS",
     "Note",
     "Selection",
-    "StoredModel",
-    "SweepOutcome",
-    "SweepRecord",
     "SweepState",
-    "WrittenValue",
     "accuracy_by_drawn",
     "best_shortcut",
     "best_shortcuts",
@@ -88,14 +72,12 @@ __all__ = [
     "configs",
     "configs_revision",
     "configurations",
-    "count_runs",
     "deciding",
     "epochs",
     "failures",
     "find_run",
     "forgettings",
     "language_names",
-    "last_lengths",
     "length_scores",
     "limit_reads",
     "members_revision",
@@ -103,7 +85,6 @@ __all__ = [
     "model",
     "model_seeds",
     "models",
-    "names_of",
     "not_learned",
     "notes",
     "of_run",
@@ -119,12 +100,10 @@ __all__ = [
     "shortcut_scores",
     "shortcut_shares",
     "specifications",
-    "stored_datasets",
     "stored_epochs",
     "stored_model",
     "string_errors",
     "sweep_names",
-    "sweep_outcomes",
     "sweep_record",
     "sweeps_of_run",
     "why_no_weights",
