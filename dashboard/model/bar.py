@@ -9,7 +9,7 @@ from dashboard import data, filters, page
 from dashboard.model.opened import Opened
 from dashboard.words.languages import first_strings
 from dashboard.words.sentences import add_sentences, say
-from seqcls.errors import ConfigError, InvalidStringError, SeqclsError
+from seqcls.errors import ConfigError, InvalidStringError, SeqclsError, VisitorError
 from seqcls.interpretability.wording import sign
 from seqcls.questions import RunModel
 from sweeps.api import find_run, predict
@@ -175,6 +175,8 @@ def show_answers(opened: Opened) -> None:
         st.markdown(page.markdown(said))
     except InvalidStringError as error:
         st.error(page.plain(str(error)))
+    except VisitorError as error:
+        st.info(page.plain(str(error)))
 
 
 def answer_sentence(opened: Opened) -> str:

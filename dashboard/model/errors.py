@@ -9,7 +9,7 @@ from dashboard.model.chosen import go_to
 from dashboard.model.opened import Opened
 from dashboard.results import models
 
-_counts, _drawn = data.cached(sections.counts), data.cached(sections.drawn)
+_counts, _drawn = data.cached(sections.counts), data.cached(sections.by_drawn)
 _by_features = data.cached(picture_errors.by_features)
 _shortcuts, _strings = data.cached(sections.shortcuts), data.cached(sections.strings)
 _two_models = data.cached(models.two_models)

@@ -43,7 +43,7 @@ PHRASES = {
 """Shortcut readers in sentences."""
 
 
-def _trained(config: RunConfig) -> range | None:
+def _find_trained_lengths(config: RunConfig) -> range | None:
     if obstacle_of(config) is not None:
         return None
     problem = resolve(config)
@@ -60,9 +60,9 @@ def counts(store: Store, run_id: int) -> Section:
         says = [say("none_wrong", tested=tested, strings=strings, longest=longest)]
     else:
         says = [_say_wrong(errors, tested, strings, display_of(config))]
-    if left := _untested(config, tested):
+    if left := _count_untested(config, tested):
         says.append(say("untested", left=left))
-    trained = _trained(config)
+    trained = _find_trained_lengths(config)
     table = _by_range(scores, trained)
     shown = tuple(name for name in table if table[name].notna().any())
     if errors.empty:
@@ -88,7 +88,7 @@ def _say_wrong(errors: pd.DataFrame, tested: int, strings: str, display: Any) ->
     return say("some_wrong_by_kind", kinds=", ".join(parts), **values)
 
 
-def _untested(config: RunConfig, tested: int) -> int:
+def _count_untested(config: RunConfig, tested: int) -> int:
     """Test strings that the model has no positions for."""
     if obstacle_of(config) is not None:
         return 0
@@ -195,7 +195,7 @@ def _first_wrong(errors: pd.DataFrame) -> Any:
     ).properties(height=200)
 
 
-def drawn(store: Store, run_id: int) -> Section | None:
+def by_drawn(store: Store, run_id: int) -> Section | None:
     """How a model does on each kind of test string, and on border pairs; None without kinds."""
     accuracies = reading.accuracy_by_drawn(store, [run_id])
     said = border_sentence(border_accuracies(store, Selection(run_ids=(run_id,))))

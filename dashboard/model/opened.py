@@ -1,7 +1,7 @@
 """One model of the database as the page has opened it: at an epoch, with a string, and a second."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -145,10 +145,6 @@ class Opened:
     def display(self, string: str) -> str:
         """A string as it is written; the empty one by its name."""
         return self.problem.tokenizer.display(string) or "the empty string"
-
-    def kept(self) -> "Opened":
-        """The same at its kept epoch."""
-        return self if self.at_epoch is None else replace(self, at_epoch=None)
 
     @property
     def key(self) -> str:

@@ -31,7 +31,7 @@ def by_features(store: Store, run_id: int) -> Section | None:
     if obstacle_of(config) is not None or not isinstance(resolve(config).task, Paragraph):
         return None
     problem = resolve(config)
-    counted = _counted(problem, reading.string_errors(store, run_id))
+    counted = _count(problem, reading.string_errors(store, run_id))
     panels = [
         Panel.of(_lines(_shares(counted, feature), feature, _most_trained(problem, feature)))
         for feature in (CHARACTERS, LINES)
@@ -39,7 +39,7 @@ def by_features(store: Store, run_id: int) -> Section | None:
     return Section("How does the size of the text matter?", (), None, tuple(panels), CAPTION)
 
 
-def _counted(problem: Problem, errors: pd.DataFrame) -> pd.DataFrame:
+def _count(problem: Problem, errors: pd.DataFrame) -> pd.DataFrame:
     """Each distinct test string that the model has places for, with its errors and features."""
     test = distinct_test_strings(problem.test)
     lengths, times = target_lengths(test.targets), test.occurrences

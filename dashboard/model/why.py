@@ -82,15 +82,15 @@ def _say_string(opened: Opened) -> Section | None:
         shown = opened.display(opened.string)
         st.markdown(page.markdown(say("why_string", string=shown)))
         st.markdown("\n".join(f"- {page.markdown(sentence)}" for sentence in found.says))
-    more = [x for x in opened.ask(_explained, opened.string) if x not in found.says]
+    more = [x for x in opened.ask(_find_reasons, opened.string) if x not in found.says]
     if more:
         with st.expander("More of what was found"):
             st.markdown("\n".join(f"- {page.markdown(sentence)}" for sentence in more))
     return found
 
 
-def _explained(model: sections.RunModel, text: str) -> tuple[str, ...]:
-    return tuple(sections.explained(model, text))
+def _find_reasons(model: sections.RunModel, text: str) -> tuple[str, ...]:
+    return tuple(sections.find_reasons(model, text))
 
 
 def _draw_picture(opened: Opened) -> None:

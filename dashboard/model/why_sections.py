@@ -75,15 +75,14 @@ def string(model: RunModel, text: str) -> Section:
     Raises:
         InvalidStringError: it is not of this alphabet, or too long to be worked on.
     """
-    reasons = [*explained(model, text)]
-    says = [x for x in reasons[:1] if x]
-    says += [x for x in reasons[1:] if x.startswith(FLIPS)][:1]
+    found = [*find_reasons(model, text)]
+    says = [*found[:1], *[x for x in found[1:] if x.startswith(FLIPS)][:1]]
     rows: list[dict[str, Any]] = []
     try:
         letters = model.letters(text)
     except InvalidStringError:
         # Where letter counts decide, any length is answered.
-        if not reasons:
+        if not found:
             raise
         return Section("", tuple(says))
     answer = model.answer(letters)
@@ -114,7 +113,7 @@ def string(model: RunModel, text: str) -> Section:
     return Section("", tuple(says[:BULLETS]), table, opens="string", shown=shown)
 
 
-def explained(model: RunModel, text: str) -> Iterator[str]:
+def find_reasons(model: RunModel, text: str) -> Iterator[str]:
     """The reasons for an answer in sentences, of models whose answers letter counts explain."""
     try:
         found = model.explain(text)
