@@ -78,6 +78,20 @@ def y_axis(field: str, title: str | None = None, *, form: str = "~g", **scale: A
     return alt.Y(field, title=title, axis=axis, scale=alt.Scale(**scale))
 
 
+def tips(**fields: str) -> list[alt.Tooltip]:
+    """What pointing at a mark tells.
+
+    Args:
+        **fields: what each is called; of a number with its format behind a colon, as D3 has it.
+    """
+    tooltips = []
+    for name, called in fields.items():
+        title, colon, form = called.partition(":")
+        field = f"{name}:{'Q' if colon else 'N'}"
+        tooltips.append(alt.Tooltip(field, title=title, format=form or alt.Undefined))
+    return tooltips
+
+
 def trained_band(trained: range) -> Any:
     """The trained lengths, shaded behind a plot over length.
 

@@ -25,7 +25,7 @@ SHAPES = ("triangle-down", "triangle-up", "triangle-down", "triangle-up")
 """Strings in the language point up, the others down."""
 
 OWN_SIZE: dict[str, Any] = {"autosize": {"type": "pad"}}
-"""Of a chart whose plot is a square: it is not as wide as its place."""
+"""What a chart has whose plot is a square: it is not as wide as its place."""
 
 Place = tuple[float, float]
 Candidates = Callable[[Place, float], list[Place]]
@@ -77,10 +77,8 @@ def axis(projection: Projection, number: int) -> Any:
 def _states(
     points: pd.DataFrame, projection: Projection, color: Any, shape: Any, below: Sequence[Any]
 ) -> Any:
-    tooltip = [alt.Tooltip("name:N", title="Of"), alt.Tooltip("values:N", title="Exact value")]
-    if shape is not None:
-        tooltip.append(alt.Tooltip("outcome:N", title="Outcome"))
-        tooltip.append(alt.Tooltip("logit:Q", title="Logit", format=".4f"))
+    answer = {} if shape is None else {"outcome": "Outcome", "logit": "Logit:.4f"}
+    tooltip = marks.tips(name="Of", values="Exact value", **answer)
     base = alt.Chart().encode(axis(projection, 0), tooltip=tooltip)
     if len(projection.domains) == 1:
         rows = list(dict.fromkeys(points["row"]))
@@ -121,7 +119,7 @@ def _arrows(base: Any, color: Any, shape: Any) -> list[Any]:
     colored = base.encode(color)
     shafts = colored.mark_rule(strokeWidth=1.5).encode(x2=alt.datum(0), y2=alt.datum(0))
     if shape is None:
-        heads = turned(colored.mark_point(filled=True, opacity=1, size=60, shape="triangle"))
+        heads = point_away(colored.mark_point(filled=True, opacity=1, size=60, shape="triangle"))
     else:
         heads = colored.mark_point(filled=True, opacity=1, size=90).encode(shape)
     lines = [_zero(x=alt.datum(0)), _zero(y=alt.datum(0))]
@@ -132,7 +130,7 @@ def _zero(**encoding: Any) -> Any:
     return alt.Chart().mark_rule(color="~muted", strokeWidth=0.5).encode(**encoding)
 
 
-def turned(heads: Any) -> Any:
+def point_away(heads: Any) -> Any:
     """Arrow heads that point away from the origin: the scales are equal, and so is the angle."""
     return heads.transform_calculate(angle="atan2(datum.x, datum.y) * 180 / PI").encode(
         angle=alt.Angle("angle:Q", scale=None)

@@ -283,6 +283,6 @@ def _boundary(epochs: Epochs, projection: Projection) -> list[Any]:
     return [
         line.encode(*axes, x2="x2:Q", y2="y2:Q"),
         base.mark_rule(color="~muted", strokeWidth=2).encode(x2=alt.datum(0), y2=alt.datum(0)),
-        points.turned(head),
+        points.point_away(head),
         points.names_of(base),
     ]

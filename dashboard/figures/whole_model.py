@@ -29,7 +29,7 @@ def loss_by_epoch(epochs: Epochs) -> Iterator[Figure]:
         f"{kept_sentence(epochs.config)} Test strings have up to {tested} tokens, validation "
         f"strings up to {validated}: a low loss here promises nothing there."
     )
-    yield Figure.of(1, "Loss by epoch", "", note, losses(frame, epochs.kept, epochs.shown))
+    yield Figure.of(1, "Loss by epoch", "", note, draw_losses(frame, epochs.kept, epochs.shown))
 
 
 def losses_by_part(config: RunConfig, stored: pd.DataFrame) -> pd.DataFrame:
@@ -65,7 +65,7 @@ def kept_sentence(config: RunConfig) -> str:
     return sentence
 
 
-def losses(frame: pd.DataFrame, kept: int | None, shown: int | None = None) -> Any:
+def draw_losses(frame: pd.DataFrame, kept: int | None, shown: int | None = None) -> Any:
     """Loss on a log scale, with rules at the kept epoch and at the one that is shown.
 
     Args:
@@ -86,12 +86,9 @@ def losses(frame: pd.DataFrame, kept: int | None, shown: int | None = None) -> A
         marks.x_axis("epoch:Q", "Epoch", domain=domain),
         y,
         alt.Color("part:N", title="Loss on", scale=scale, legend=legend),
-        tooltip=[
-            alt.Tooltip("epoch:Q", title="Epoch"),
-            alt.Tooltip("part:N", title="Loss on"),
-            alt.Tooltip("loss:Q", title="Mean (nats per string)", format=".6g"),
-            alt.Tooltip("sum:Q", title="Sum (nats)", format=".6g"),
-        ],
+        tooltip=marks.tips(
+            epoch="Epoch:", part="Loss on", loss="Mean (nats per string):.6g", sum="Sum (nats):.6g"
+        ),
     )
     ends = {"kept": (kept, 0, 8), "shown": (shown, "height", -8)}
     named = [(name, *end) for name, end in ends.items() if end[0] is not None]
@@ -154,13 +151,13 @@ def _weights(frame: pd.DataFrame, tokens: Sequence[str]) -> Any:
             scale=alt.Scale(domain=[0, 1.75], nice=False),
             axis=alt.Axis(values=[0, 0.5, 1], format="%", grid=False),
         ),
-        tooltip=[
-            alt.Tooltip("string:N", title="String"),
-            alt.Tooltip("token:N", title="Token"),
-            alt.Tooltip("count:Q", title="Occurs"),
-            alt.Tooltip("score:Q", title="Score of each", format=".4f"),
-            alt.Tooltip("weight:Q", title="Weight of all together", format=".6f"),
-        ],
+        tooltip=marks.tips(
+            string="String",
+            token="Token",
+            count="Occurs:",
+            score="Score of each:.4f",
+            weight="Weight of all together:.6f",
+        ),
     )
     bars = base.mark_bar().encode(alt.Color("token:N", legend=None, scale=scale))
     label = "format(datum.weight, '.3f') + '  (score ' + format(datum.score, '.2f') + ')'"
@@ -221,7 +218,6 @@ def _magnitudes(frame: pd.DataFrame, limits: tuple[float, float]) -> Any:
     squares = (frame["value"] ** 2).groupby(frame["parameter"], sort=False).mean()
     means = squares.pow(0.5).rename("magnitude").reset_index()
     names = list(dict.fromkeys(frame["parameter"]))
-    matrix = alt.Tooltip("parameter:N", title="Matrix")
 
     def base(rows: pd.DataFrame) -> Any:
         shown = rows.assign(magnitude=rows["magnitude"].clip(lower=limits[0]))
@@ -234,12 +230,11 @@ def _magnitudes(frame: pd.DataFrame, limits: tuple[float, float]) -> Any:
             alt.Y("parameter:N", title=None, sort=names, axis=alt.Axis(labelLimit=220)),
         )  # fmt: skip
 
-    entry = alt.Tooltip("entry:N", title="Row, column")
-    value = alt.Tooltip("value:Q", title="Value", format=".6f")
+    one = marks.tips(parameter="Matrix", entry="Row, column", value="Value:.6f")
     ticks = base(frame).mark_tick(color="~accent", thickness=1, opacity=1)
-    mean = alt.Tooltip("magnitude:Q", title="Root mean square", format=".6f")
+    mean = marks.tips(parameter="Matrix", magnitude="Root mean square:.6f")
     dots = base(means).mark_point(filled=True, size=80, color="~muted", opacity=1)
-    layers = ticks.encode(tooltip=[matrix, entry, value]), dots.encode(tooltip=[matrix, mean])
+    layers = ticks.encode(tooltip=one), dots.encode(tooltip=mean)
     return alt.layer(*layers).properties(width="container", height=alt.Step(30))
 
 
@@ -301,12 +296,9 @@ def _steps(frame: pd.DataFrame, limits: tuple[float, float]) -> Any:
     legend = alt.Legend(orient="top", columns=3)
     base = alt.Chart().encode(
         alt.Y("step:N", title=None, sort=None, axis=alt.Axis(labelLimit=120)),
-        tooltip=[
-            alt.Tooltip("string:N", title="String"),
-            alt.Tooltip("step:N", title="After"),
-            alt.Tooltip("change:Q", title="Adds to the logit", format="+.4f"),
-            alt.Tooltip("end:Q", title="Logit so far", format=".4f"),
-        ],
+        tooltip=marks.tips(
+            string="String", step="After", change="Adds to the logit:+.4f", end="Logit so far:.4f"
+        ),
     )
     start = alt.X("start:Q", title="Running logit", scale=alt.Scale(domain=limits, nice=False))
     color = alt.Color("direction:N", title=None, sort=None, scale=scale, legend=legend)
@@ -409,12 +401,7 @@ def _matrix(
     base = alt.Chart().encode(
         alt.X("column:N", title=titles[1], sort=list(columns), axis=axis),
         alt.Y("row:N", title=titles[0], sort=None),
-        tooltip=[
-            alt.Tooltip("head:N", title="Head"),
-            alt.Tooltip("row:N", title=titles[0]),
-            alt.Tooltip("column:N", title=titles[1]),
-            alt.Tooltip("value:Q", title=name, format=".4f"),
-        ],
+        tooltip=marks.tips(head="Head", row=titles[0], column=titles[1], value=f"{name}:.4f"),
     )
     scale = alt.Scale(
         domain=[-limit, 0, limit], range=["~down", "~empty", "~up"], interpolate="rgb"

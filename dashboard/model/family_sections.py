@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 SENTENCES = 4
 """Sentences on a family before its picture."""
 
+ANSWERED = {"output": "Predicted", "target": "Is"}
+"""What pointing at a string tells of a language."""
+
 SURE = 5.0
 """A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""
 
 
-def told(model: "RunModel", found: Any) -> tuple[str, ...]:
+def describe(model: "RunModel", found: Any) -> tuple[str, ...]:
     """An answer to a question in sentences."""
     return tuple(x for x in model.describe(found) if isinstance(x, str))
 
@@ -95,7 +98,7 @@ def family(model: "RunModel", text: str) -> Section:
     frame = pd.DataFrame(rows)
     table, shown = None, ()
     # What was tried, and where it changes; which is wrong first is said before.
-    sentences = told(model, found)
+    sentences = describe(model, found)
     says = [_answer(found, text), sentences[0], *sentences[2 : SENTENCES + 1]]
     if found.of_outputs:
         table = frame.rename(columns={"verdict": "output_is"})
@@ -128,14 +131,14 @@ def _answer(found: Any, text: str) -> str:
 
 def _rows(found: Any) -> pd.DataFrame:
     """A row a value of the first count: how many are wrong, and the first that is."""
-    rows = []
+    rows, (first, last) = [], found.family.names
     for members in found.rows:
         wrong = [x for x in members if not x.is_right]
         rows.append(
             {
-                "row_of": f"{found.family.names[0]} = {members[0].values[0]:,}",
+                "row_of": f"{first} = {members[0].values[0]:,}",
                 "wrong_in_row": f"{len(wrong):,} of {len(members):,}",
-                "first_in_row": wrong[0].input if wrong else "",
+                "first_in_row": f"{last} = {wrong[0].values[1]:,}" if wrong else "",
             }
         )
     return pd.DataFrame(rows)
@@ -154,13 +157,9 @@ def _logit_along(frame: pd.DataFrame, name: str, changes: Sequence[int], limit: 
     base = alt.Chart(frame.dropna(subset=["score"])).encode(x, marks.y_axis("score:Q", "Logit"))
     dots = base.mark_point(filled=True, size=24, opacity=1).encode(
         marks.color("verdict", marks.RIGHT),
-        tooltip=[
-            alt.Tooltip(f"{name}:Q", title=name, format=","),
-            alt.Tooltip("score:Q", title="Logit", format=".4f"),
-            alt.Tooltip("probability:Q", title="Probability", format=".6f"),
-            alt.Tooltip("output:N", title="Predicted"),
-            alt.Tooltip("target:N", title="Is"),
-        ],
+        tooltip=marks.tips(
+            **_counts((name,)), score="Logit:.4f", probability="Probability:.6f", **ANSWERED
+        ),
     )
     levels = pd.DataFrame([{"level": 0.0, "name": ""}])
     if limit is not None:
@@ -205,13 +204,7 @@ def _logit_map(cells: pd.DataFrame, changes: list[dict[str, int]], names: Sequen
             _count_axis(alt.Y, "y", second),
             marks.color("verdict", marks.RIGHT),
             alt.Opacity("strength:Q", scale=None),
-            tooltip=[
-                alt.Tooltip(f"{first}:Q", format=","),
-                alt.Tooltip(f"{second}:Q", format=","),
-                alt.Tooltip("score:Q", title="Logit", format=".4f"),
-                alt.Tooltip("output:N", title="Predicted"),
-                alt.Tooltip("target:N", title="Is"),
-            ],
+            tooltip=marks.tips(**_counts(names), score="Logit:.4f", **ANSWERED),
             **edges,
         )
     )
@@ -219,7 +212,7 @@ def _logit_map(cells: pd.DataFrame, changes: list[dict[str, int]], names: Sequen
     dots = boundary.mark_circle(size=22, color="~ink", opacity=1).encode(
         alt.X(f"{first}:Q"),
         alt.Y(f"{second}:Q"),
-        tooltip=[alt.Tooltip(f"{x}:Q", format=",") for x in names],
+        tooltip=marks.tips(**_counts(names)),
     )
     return alt.layer(map_of, dots).properties(height=360, width="container")
 
@@ -254,12 +247,15 @@ def _verdicts() -> alt.Color:
 
 
 def _tooltip(names: Sequence[str]) -> list[alt.Tooltip]:
-    fields = {
-        "verdict:N": "Output is",
-        "right_tokens:Q": "Right tokens",
-        "target_tokens:Q": "Target tokens",
-        "target:N": "Target",
-        "output:N": "Output",
-    }
-    told = [alt.Tooltip(field, title=title) for field, title in fields.items()]
-    return [*(alt.Tooltip(f"{name}:Q", format=",") for name in names), *told]
+    return marks.tips(
+        **_counts(names),
+        verdict="Output is",
+        right_tokens="Right tokens:",
+        target_tokens="Target tokens:",
+        target="Target",
+        output="Output",
+    )
+
+
+def _counts(names: Sequence[str]) -> dict[str, str]:
+    return {name: f"{name}:," for name in names}

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dashboard import marks, style
 from dashboard.model import limits_words as words
-from dashboard.model.family_sections import right_or_wrong, shown_text, told
+from dashboard.model.family_sections import describe, right_or_wrong, shown_text
 from dashboard.section import Panel, Section, colors_present
 from dashboard.words.sentences import say
 from seqcls.interpretability.wording import percent, sign
@@ -30,7 +30,7 @@ def shortest(model: "RunModel") -> Section:
     """
     found = model.shortest()
     # Sentences name the strings, too, which the table has.
-    says = tuple(map(_sentence, told(model, found)[:1]))
+    says = tuple(map(_sentence, describe(model, found)[:1]))
     rows = [
         {
             "string": x.tokenizer.display(x.string),
@@ -137,13 +137,13 @@ def _where(wrong: np.ndarray, tried: np.ndarray, names: Sequence[str], longest: 
             alt.Y("y:Q", title=f"Letters {names[1]} (below 0: none)", scale=scale, axis=axis),
             marks.color("kind", KINDS),
             alt.Opacity("share:Q", scale=strong, legend=None),
-            tooltip=[
-                alt.Tooltip("kind:N", title="Misclassified"),
-                alt.Tooltip("first:N", title=f"Letters {names[0]}"),
-                alt.Tooltip("second:N", title=f"Letters {names[1]}"),
-                alt.Tooltip("errors:Q", title="Multisets wrong", format=","),
-                alt.Tooltip("share:Q", title="Share of such multisets", format=".1~%"),
-            ],
+            tooltip=marks.tips(
+                kind="Misclassified",
+                first=f"Letters {names[0]}",
+                second=f"Letters {names[1]}",
+                errors="Multisets wrong:,",
+                share="Share of such multisets:.1~%",
+            ),
             x2="x2:Q",
             y2="y2:Q",
         )
@@ -165,9 +165,9 @@ def _lengths(wrong: np.ndarray, longest: int) -> Any:
         .mark_bar(width=3)
         .encode(
             marks.x_axis("length:Q", "String length", domain=[0, longest + 1]),
-            marks.y_axis("errors:Q", "Multisets misclassified"),
+            marks.y_axis("errors:Q", "Multisets misclassified", form="~s"),
             marks.color("kind", KINDS),
-            tooltip=["length:Q", "kind:N", alt.Tooltip("errors:Q", format=",")],
+            tooltip=marks.tips(length="Length:", kind="Misclassified", errors="Multisets:,"),
         )
         .properties(height=320, width="container")
     )
@@ -181,7 +181,7 @@ def every_string(model: "RunModel") -> Section:
     """
     found = model.verdict()
     # Sentences begin with the model's name, which the page has above.
-    says = tuple(_sentence(x.removeprefix(f"{model.name}: ")) for x in told(model, found))
+    says = tuple(_sentence(x.removeprefix(f"{model.name}: ")) for x in describe(model, found))
     if not hasattr(found, "by_length"):
         return Section(words.EVERY, says)
     rows = [
@@ -201,13 +201,13 @@ def every_string(model: "RunModel") -> Section:
             alt.X("length:O", title="Input length (tokens)", axis=alt.Axis(labelAngle=0)),
             marks.y_axis("share:Q", "Inputs with a wrong output", form="%", domain=[0, 1]),
             marks.color("kind", names),
-            tooltip=[
-                alt.Tooltip("kind:N", title="Output"),
-                alt.Tooltip("length:O", title="Length"),
-                alt.Tooltip("wrong:Q", title="Inputs", format=","),
-                alt.Tooltip("inputs:Q", title="Of all of that length", format=","),
-                alt.Tooltip("share:Q", title="Share", format=".2~%"),
-            ],
+            tooltip=marks.tips(
+                kind="Output",
+                length="Length",
+                wrong="Inputs:,",
+                inputs="Of all of that length:,",
+                share="Share:.2~%",
+            ),
         )
         .properties(height=style.HEIGHT, width="container")
     )
@@ -242,7 +242,7 @@ def beyond(model: "RunModel") -> Section:
         ConfigError: nothing can be proved of such a model so.
     """
     found = model.proofs()
-    says = told(model, found)[:PROVED]
+    says = describe(model, found)[:PROVED]
     rows = [
         {
             "letters": ", ".join(x.letters),
@@ -299,12 +299,12 @@ def _moves(found: Any) -> Any:
     )
     points = base.mark_point(filled=True, size=45, opacity=1).encode(
         marks.color("answer", marks.RIGHT),
-        tooltip=[
-            alt.Tooltip("repetitions:Q", title="Repetitions"),
-            alt.Tooltip("distance:Q", title="Change", format=".3~g"),
-            alt.Tooltip("logit:Q", title="Logit, where right above 0", format=".3~f"),
-            alt.Tooltip("answer:N", title="Answer"),
-        ],
+        tooltip=marks.tips(
+            repetitions="Repetitions:",
+            distance="Change:.3~g",
+            logit="Logit, where right above 0:.3~f",
+            answer="Answer",
+        ),
     )
     drawn = alt.layer(base.mark_line(color="~muted"), points)
     return drawn.properties(height=200, width="container")

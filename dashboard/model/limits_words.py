@@ -72,7 +72,7 @@ add_columns(
         "wrong_in_row": Column(
             "Wrong", help="Of the strings with that count that were tried.", width=120
         ),
-        "first_in_row": Column("First wrong", "string", width=260),
+        "first_in_row": Column("First wrong", width=260),
         "m": Column("m", "whole", width=60),
         "n": Column("n", "whole", width=60),
         "letters": Column("Letters", help="Strings of exactly these letters.", width=90),

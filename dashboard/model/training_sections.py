@@ -1,14 +1,11 @@
 """How a model was trained: its losses, the epoch that was kept, and whether rounding decides it."""
 
-from typing import Any
-
-import altair as alt
 import pandas as pd
 
-from dashboard import marks
+from dashboard.figures.whole_model import draw_losses, losses_by_part
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import add_sentences, say
-from seqcls.problem import obstacle_of, resolve
+from seqcls.problem import obstacle_of
 from sweeps.api import Store, reading, run_config
 
 add_sentences(
@@ -37,17 +34,11 @@ def losses(store: Store, run_id: int) -> Section:
     values = {"epochs": len(stored), "most": config.max_num_epochs}
     early = config.stop_when_right and len(stored) < config.max_num_epochs
     says = [say("trained_right" if early else "trained", kept=kept or 0, **values)]
-    parts = []
-    for part, name, sampler in (
-        ("training", "train_loss", "train"),
-        ("validation", "validation_loss", "validation"),
-    ):
-        size = resolve(config).sampler(sampler).epoch_size if obstacle_of(config) is None else 1
-        loss = stored[name] / size
-        parts.append(pd.DataFrame({"epoch": stored["epoch"], "part": part, "loss": loss}))
-    frame = pd.concat(parts).dropna()
+    frame = losses_by_part(config, stored) if obstacle_of(config) is None else pd.DataFrame()
+    if frame.empty:
+        return Section("", (*says, *_rounding(store, run_id)))
     caption = "Loss per string after each epoch, in nats; the epoch that was kept is marked."
-    panel = Panel.of(_losses(frame, kept))
+    panel = Panel.of(draw_losses(frame, kept))
     return Section("", (*says, *_rounding(store, run_id)), None, (panel,), caption)
 
 
@@ -59,30 +50,3 @@ def _rounding(store: Store, run_id: int) -> list[str]:
     row = again.astype(object).iloc[0]
     key = "rounding_decides" if row["sensitive"] else "rounding_does_not"
     return [say(key, times=int(row["times"]), least=int(row["least"]), most=int(row["most"]))]
-
-
-def _losses(frame: pd.DataFrame, kept: int | None) -> Any:
-    """A line a part, and the kept epoch as a rule.
-
-    Args:
-        frame: epoch, part, loss.
-    """
-    parts = alt.Scale(domain=["training", "validation"], range=["~muted", "~accent"])
-    color = alt.Color("part:N", title=None, legend=alt.Legend(orient="top"), scale=parts)
-    base = alt.Chart(frame).encode(
-        marks.x_axis("epoch:Q", "Epoch"),
-        marks.y_axis("loss:Q", "Loss", zero=True),
-        color,
-        tooltip=[
-            alt.Tooltip("part:N", title="Part"),
-            alt.Tooltip("epoch:Q", title="Epoch"),
-            alt.Tooltip("loss:Q", title="Loss per string", format=".4~g"),
-        ],
-    )
-    layers = [base.mark_line(), base.mark_point(filled=True, size=30, opacity=1)]
-    if kept is not None:
-        rule = alt.Chart(pd.DataFrame([{"epoch": kept}])).mark_rule(
-            color="~muted", strokeDash=[4, 4]
-        )
-        layers.insert(0, rule.encode(alt.X("epoch:Q")))
-    return alt.layer(*layers).properties(height=240)
