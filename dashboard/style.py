@@ -11,7 +11,7 @@ LIGHT = {
     "false positive": "#9467BD", "false negative": "#D62728",
     "stopped early": "#0072B2", "went on": "#C17D00", "repeats": "#332288",
     "wrong token": "#882255", "too much": "#9467BD", "too little": "#D62728",
-    "wrong answer": "#D95F02", "up": "#2F6FAF", "down": "#CC6677", "empty": "#FFFFFF",
+    "wrong answer": "#D95F02", "up": "#2E6FB0", "down": "#CC6677", "empty": "#FFFFFF",
     "letter 0": "#0072B2", "letter 1": "#C17D00", "letter 2": "#009E73", "letter 3": "#3A93C8",
     "letter 4": "#8F8F2B", "letter 5": "#8C6D31", "letter 6": "#5A9A1B", "letter 7": "#A6912F",
 }  # fmt: skip
@@ -30,7 +30,7 @@ DARK = {
     "false positive": "#A583CB", "false negative": "#E5484A",
     "stopped early": "#2E8FCC", "went on": "#E69F00", "repeats": "#B9A7FF",
     "wrong token": "#C25C92", "too much": "#A583CB", "too little": "#E5484A",
-    "wrong answer": "#E2701A", "up": "#5B9BD5", "down": "#D9788A", "empty": "#171B22",
+    "wrong answer": "#E2701A", "up": "#5AA0E0", "down": "#D9788A", "empty": "#171B22",
     "letter 0": "#2E8FCC", "letter 1": "#E69F00", "letter 2": "#12AD82", "letter 3": "#56B4E9",
     "letter 4": "#A9A943", "letter 5": "#A98645", "letter 6": "#7CBF3A", "letter 7": "#DDCC77",
 }  # fmt: skip

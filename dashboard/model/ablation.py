@@ -55,10 +55,10 @@ def kinds_of(found: "Ablations") -> dict[str, tuple[str, ...]]:
 
 def ablations(model: "RunModel", found: "Ablations") -> Section:
     """What removing parts costs, as `ablate` has found it."""
-    return _removed(model, found) if found.pruned else _alone(model, found)
+    return _pruning(model, found) if found.pruned else _alone(model, found)
 
 
-def _tested(model: "RunModel", found: "Ablations") -> str:
+def _count_tested(model: "RunModel", found: "Ablations") -> str:
     return f"{found.strings:,} {model.problem.kind.words.plural('test')}"
 
 
@@ -76,7 +76,7 @@ def _table(outcomes: Any, names: list[str]) -> pd.DataFrame:
 
 def _how_judged(model: "RunModel", found: "Ablations") -> str:
     how = "exactly, by letter counts" if found.exact else "a sample, which is run"
-    return say("how_judged", tested=_tested(model, found), how=how)
+    return say("how_judged", tested=_count_tested(model, found), how=how)
 
 
 def _alone(model: "RunModel", found: "Ablations") -> Section:
@@ -84,14 +84,14 @@ def _alone(model: "RunModel", found: "Ablations") -> Section:
     names = [x.parts[0].text for x in without]
     table = _table(without, names)
     table["more"] = table["wrong_without"] - whole.errors
-    counts = {"whole": f"{whole.errors:,}", "tested": _tested(model, found)}
+    counts = {"whole": f"{whole.errors:,}", "tested": _count_tested(model, found)}
     needless = table.loc[table["more"] <= 0, "part"].tolist()
     if len(needless) == len(names):
         says = [say("needs_none", number=len(names), **counts)]
     else:
         says = [say("needs", part=names[0], wrong=f"{without[0].errors:,}", **counts)]
         key = "needless" if needless else "needs_all"
-        says.append(say(key, number=len(names), parts=_listed(needless)))
+        says.append(say(key, number=len(names), parts=_list_parts(needless)))
     says.append(_how_judged(model, found))
     drawn = table.head(DRAWN).assign(label=[f"{x:+,}" for x in table["more"].head(DRAWN)])
     caption = words.COSTS.format(strings=model.problem.kind.words.plural("test"))
@@ -101,21 +101,21 @@ def _alone(model: "RunModel", found: "Ablations") -> Section:
     return Section(words.NEEDS, tuple(says), table, (panel,), caption)
 
 
-def _listed(names: list[str]) -> str:
+def _list_parts(names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{'; '.join(names[:NAMED])}{more}"
 
 
-def _removed(model: "RunModel", found: "Ablations") -> Section:
+def _pruning(model: "RunModel", found: "Ablations") -> Section:
     whole, *steps = found.outcomes
     names = [x.parts[-1].text for x in steps]
     table = _table(found.outcomes, ["nothing", *names])
     free = max((n for n, x in enumerate(steps, 1) if x.errors <= whole.errors), default=0)
     if free:
-        said = say("prunes", removed=free, number=len(names), parts=_listed(names[:free]))
+        said = say("prunes", removed=free, number=len(names), parts=_list_parts(names[:free]))
     else:
         costs = {"wrong": f"{steps[0].errors:,}", "whole": f"{whole.errors:,}"}
-        said = say("prunes_none", part=names[0], tested=_tested(model, found), **costs)
+        said = say("prunes_none", part=names[0], tested=_count_tested(model, found), **costs)
     drawn = table.assign(label=[f"{x:,}" for x in table["wrong_without"]]).head(2 * DRAWN)
     caption = words.LEFT.format(strings=model.problem.kind.words.plural("test"))
     panel = Panel.of(marks.bars(drawn, "part", "wrong_without"))

@@ -10,14 +10,13 @@ from dashboard import marks, style
 from sweeps.results import Outcome
 
 TEXT, MARKS = 4.5, 3.0
-grounds = pytest.mark.parametrize("colors", [style.LIGHT, style.DARK], ids=["light", "dark"])
-
-LETTERS = marks.letter_colors("abcdefgh")
-WRITTEN = marks.OUTPUT_ERRORS[:4]
-"""What is wrong of an output."""
+grounds = pytest.mark.parametrize("named", [style.LIGHT, style.DARK], ids=["light", "dark"])
 
 JUDGED = [x for x in marks.OUTCOMES if x != Outcome.NOT_KNOWN]
 """What is not known tells nothing, and is as light as a line."""
+
+NO_MARKS = {"ground", "empty", "line", "band", "not known", "accent soft"}
+"""Colors of what lies behind marks, or of areas that have an edge or a label."""
 
 
 def luminance(color: str) -> float:
@@ -52,21 +51,23 @@ def as_lab(color: str, seen_by: str) -> "np.ndarray[Any, Any]":
 
 @grounds
 @pytest.mark.parametrize("seen_by", SEEN_BY)
-def test_no_two_outcomes_or_kinds_of_errors_have_colors_that_can_be_confused(
-    colors: dict[str, str], seen_by: str
+def test_no_two_outcomes_or_answers_have_colors_that_can_be_confused(
+    named: dict[str, str], seen_by: str
 ) -> None:
     assert {*marks.OUTCOMES} == {x.value for x in Outcome}
     # What is right at every length is of the same green as what generalizes, in another depth.
-    for names in (JUDGED, marks.ANSWERS, ("right", *WRITTEN), ("up", "down", "empty")):
+    written = ("right", *marks.OUTPUT_ERRORS[:4])
+    for names in (JUDGED, marks.RIGHT, marks.ANSWERS, written, ("up", "down")):
         for pair in combinations(names, 2):
-            one, other = (as_lab(colors[name], seen_by) for name in pair)
+            one, other = (as_lab(named[x], seen_by) for x in pair)
             assert np.linalg.norm(one - other) > 12, pair
 
 
 @grounds
-def test_every_mark_and_the_ink_of_charts_are_seen(colors: dict[str, str]) -> None:
-    seen = (*JUDGED, "right", "wrong", "accent", *marks.ANSWERS, *marks.OUTPUT_ERRORS, *LETTERS)
-    for name in (*seen, "up", "down"):
-        assert contrast(colors[name], colors["ground"]) >= MARKS, name
+def test_every_mark_and_the_ink_of_charts_are_seen(named: dict[str, str]) -> None:
+    for name in named.keys() - NO_MARKS:
+        assert contrast(named[name], named["ground"]) >= MARKS, name
     for name in ("ink", "muted"):
-        assert contrast(colors[name], colors["ground"]) >= TEXT, name
+        assert contrast(named[name], named["ground"]) >= TEXT, name
+    # Names of tokens stand on cells that are as strong as likely.
+    assert contrast(named["ink"], named["empty"]) >= TEXT
