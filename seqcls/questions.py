@@ -14,10 +14,10 @@ import numpy as np
 
 from seqcls import prediction
 from seqcls.errors import ConfigError, InvalidStringError, Parameter
-from seqcls.interpretability.answers import Reduced
 from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget
 from seqcls.interpretability.domains import obstacle
 from seqcls.interpretability.minimal import (
+    Reduced,
     Shortest,
     minimal_failing,
     nearest_right,

@@ -6,196 +6,22 @@ holds for a proportion holds at every length. With it, a string of N letters is 
 holds for every string of at least N letters.
 
 For each set of letters (a *support*) the simplex of its proportions is divided into *cells*,
-simplices themselves. Softmax maps proportions to attention weights projectively, p_k e^{s_k} /
-sum_j p_j e^{s_j}, so what each head adds to the stream lies in the convex hull of what it adds at a
-cell's corners, in each head its own. Every linear functional of the state is then bounded by its
-values at the corners, summed over the heads; from these follow two enclosures of the logit, of
-which the tighter counts:
-
-- interval arithmetic: the direct part plus each feed-forward unit's coefficient times the range
-  of the GELU over the range of its input;
-- the mean value theorem (without a norm): the logit at the center plus the range of the gradient
-  times that of the displacement, where GELU's slope is bounded over the range of its input.
-
-See Moore, Kearfott and Cloud, *Introduction to Interval Analysis* (2009), chapters 5 and 6.
+simplices themselves, until the sign of the logit is proved on each by `bounds`.
 """
 
-import math
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
-from scipy.special import ndtr
+from jaxtyping import Float, Int64
 
 from seqcls.cancellation import check
-from seqcls.interpretability.domains import refuse
-from seqcls.interpretability.inside import counted, states
+from seqcls.interpretability.bounds import Block, Corners, block_of, logit_bounds
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import MOST_DIGITS, format_decimal, percent, round_digits, sign
 from seqcls.text import count
-
-# Bounds of the logit over cells.
-
-ROUNDING = 1e-11
-"""Bounds are widened by so much of the magnitude of the numbers that they are made of."""
-
-LEAST_GELU = -0.7517915246935645
-"""Where GELU has its minimum; it falls before and rises after."""
-
-STEEPEST = math.sqrt(2)
-"""GELU's slope is least at -STEEPEST and greatest at STEEPEST."""
-
-Corners = Float[np.ndarray, "cell corner head hidden"]
-"""What each head adds to the stream of `CLS` at the corners of cells."""
-
-
-Vectors = Float[np.ndarray, "vector hidden"]
-
-
-class Bounds(NamedTuple):
-    """Lower and upper bounds of the same shape."""
-
-    low: Float[np.ndarray, "*shape"]
-    high: Float[np.ndarray, "*shape"]
-
-
-class Block(NamedTuple):
-    """The logit of the report's model as a function of what its heads add to the stream of `CLS`.
-
-    It is direct . x + coefficients . GELU(units . x / norm(x) + offsets), with x the stream.
-    """
-
-    scores: Float[np.ndarray, "head token_type"]
-    """How strongly `CLS` attends to one token of each type, itself first."""
-    outputs: Float[np.ndarray, "head token_type hidden"]
-    """What a head adds where all its attention is on one token type."""
-    start: Float[np.ndarray, " hidden"]
-    """The stream before attention."""
-    direct: Float[np.ndarray, " hidden"]
-    units: Float[np.ndarray, "ff hidden"]
-    offsets: Float[np.ndarray, " ff"]
-    coefficients: Float[np.ndarray, " ff"]
-    norm: tuple[Float[np.ndarray, "hidden hidden"], float] | None
-    """The coordinates whose root mean square a norm divides by, and its epsilon."""
-
-    def added(
-        self, occurrences: Float[np.ndarray, "*string token_type"]
-    ) -> Float[np.ndarray, "*string head hidden"]:
-        """What each head adds where each token type that is attended to occurs so often."""
-        with np.errstate(divide="ignore"):
-            scores = self.scores + np.log(occurrences)[..., None, :]
-        highest = scores.max(axis=-1, keepdims=True)
-        weights = np.exp(scores - np.where(np.isfinite(highest), highest, 0))
-        total = weights.sum(axis=-1, keepdims=True)
-        weights /= np.where(total == 0, 1, total)
-        return np.asarray((weights[..., None, :] @ self.outputs)[..., 0, :])
-
-
-def block_of(model: TrainedModel) -> Block:
-    """The numbers of a model of one block by letter counts, in double precision.
-
-    Raises:
-        ConfigError: of this model or task the proofs would not be true.
-    """
-    refuse(model.problem)
-    config = model.config
-    weights = {name: value.astype(np.float64) for name, value in model.weights.items()}
-    names = ["embedding", *(f"blocks.0.attention.{x}" for x in ("scores", "value"))]
-    seen = states(model, counted(model, np.ones((1, model.num_letters))), names)
-    embedding, scores, values = (seen[name][0].numpy() for name in names)
-    size = (config.num_attention_heads, config.attention_head_size, config.hidden_size)
-    units, offsets, norm = weights["blocks.0.feed_forward.input.weight"], 0.0, None
-    if config.has_norms:
-        coordinates, inner = np.eye(config.hidden_size), units
-        units = inner * weights["blocks.0.feed_forward_norm.weight"]
-        if config.layer_norm == "nn":
-            coordinates = coordinates - 1 / config.hidden_size
-            units = units - units.mean(axis=1, keepdims=True)
-            offsets = inner @ weights["blocks.0.feed_forward_norm.bias"]
-        norm = coordinates, config.layer_norm_eps
-    direct = weights["classifier.weight"][0]
-    return Block(
-        scores=scores[:, 0],
-        outputs=values @ weights["blocks.0.attention.output.weight"].T.reshape(size),
-        start=embedding[0],
-        direct=direct,
-        units=units,
-        offsets=np.zeros(len(units)) + offsets,
-        coefficients=direct @ weights["blocks.0.feed_forward.output.weight"],
-        norm=norm,
-    )
-
-
-def logit_bounds(block: Block, corners: Corners) -> Bounds:
-    """Bounds of the logit over cells."""
-    direct, units = (_range(corners, x, block.start) for x in (block.direct[None], block.units))
-    if block.norm is not None:
-        x = _range(corners, block.norm[0], block.start)
-        nearest, furthest = np.maximum(np.maximum(x.low, -x.high), 0), np.maximum(-x.low, x.high)
-        # What the norm divides by, at least and at most.
-        low, high = (
-            np.sqrt((y**2).mean(axis=1, keepdims=True) + block.norm[1]) for y in (nearest, furthest)
-        )
-        units = Bounds(
-            units.low / np.where(units.low < 0, low, high),
-            units.high / np.where(units.high < 0, high, low),
-        )
-    units = Bounds(units.low + block.offsets, units.high + block.offsets)
-    least = gelu(np.clip(LEAST_GELU, units.low, units.high))
-    most = np.maximum(gelu(units.low), gelu(units.high))
-    up, down = np.maximum(block.coefficients, 0), np.minimum(block.coefficients, 0)
-    low = direct.low[:, 0] + least @ up + most @ down
-    high = direct.high[:, 0] + most @ up + least @ down
-    if block.norm is None:
-        tighter = _mean_value(block, corners, units)
-        low, high = np.maximum(low, tighter.low), np.minimum(high, tighter.high)
-    magnitude = 1 + np.abs(direct.low[:, 0]) + np.abs(direct.high[:, 0])
-    magnitude += (np.abs(units.low) + np.abs(units.high)) @ np.abs(block.coefficients)
-    return Bounds(low - ROUNDING * magnitude, high + ROUNDING * magnitude)
-
-
-def _range(corners: Corners, functionals: Vectors, start: Float[np.ndarray, " hidden"]) -> Bounds:
-    """The range of linear functionals of the stream: of its start and what the heads add."""
-    values, fixed = corners @ functionals.T, functionals @ start
-    return Bounds(values.min(axis=1).sum(axis=1) + fixed, values.max(axis=1).sum(axis=1) + fixed)
-
-
-def _mean_value(block: Block, corners: Corners, units: Bounds) -> Bounds:
-    """Bounds by the logit at the center and the range of its gradient; without a norm."""
-    center = corners.mean(axis=1, keepdims=True)
-    state = block.start + center[:, 0].sum(axis=1)
-    away = corners - center
-    low, high = gelu_slope(units.low), gelu_slope(units.high)
-    extreme = gelu_slope(np.array(STEEPEST))
-    dips = (units.low < -STEEPEST) & (units.high > -STEEPEST)
-    peaks = (units.low < STEEPEST) & (units.high > STEEPEST)
-    least = np.where(dips, 1 - extreme, np.minimum(low, high))
-    greatest = np.where(peaks, extreme, np.maximum(low, high))
-    middle, radius = (least + greatest) / 2, (greatest - least) / 2
-    gradient = block.direct + (middle * block.coefficients) @ block.units
-    change = (away * gradient[:, None, None]).sum(axis=-1)
-    moved = _range(away, block.units, np.zeros(len(block.direct)))
-    furthest = np.maximum(np.abs(moved.low), np.abs(moved.high))
-    spread = (radius * furthest) @ np.abs(block.coefficients)
-    logit = state @ block.direct + gelu(state @ block.units.T) @ block.coefficients
-    return Bounds(
-        logit + change.min(axis=1).sum(axis=1) - spread,
-        logit + change.max(axis=1).sum(axis=1) + spread,
-    )
-
-
-def gelu(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
-    """The exact GELU: x times the probability that a standard normal variable is below x."""
-    return np.asarray(x * ndtr(x))
-
-
-def gelu_slope(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
-    """The derivative of GELU: P(Z < x) + x times the normal density at x."""
-    return np.asarray(ndtr(x) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
-
 
 # The proportions of some letters in cells.
 
@@ -204,6 +30,10 @@ RESOLVED = 0.02
 
 MAX_CELLS = 20_000
 """Cells per support, after which what is not proved is left open."""
+
+
+Proved = Int64[np.ndarray, " cell"]
+"""1 where what a model answers is proved right, -1 where wrong, 0 where it is open."""
 
 
 class Cells(NamedTuple):
@@ -217,15 +47,10 @@ class Cells(NamedTuple):
     high: Float[np.ndarray, " cell"]
     """Proved bounds of the logit."""
 
-    def judge(self, label: bool) -> tuple[Bool[np.ndarray, " cell"], Bool[np.ndarray, " cell"]]:
-        """Which cells are proved right, and which wrong, of strings with this label."""
-        positive, negative = self.low > 0, self.high <= 0
-        return (positive, negative) if label else (negative, positive)
-
-    def shares(self, label: bool) -> list[float]:
-        """How much of the simplex is proved right, and wrong, and how much is open."""
-        right, wrong = self.judge(label)
-        return [float(self.volume[x].sum()) for x in (right, wrong, ~right & ~wrong)]
+    def judge(self, label: bool) -> Proved:
+        """What is proved of strings with this label."""
+        positive = np.where(self.low > 0, 1, np.where(self.high <= 0, -1, 0))
+        return positive if label else -positive
 
 
 def divide(block: Block, support: tuple[int, ...], most_cls: float) -> Cells:
@@ -243,10 +68,10 @@ def divide(block: Block, support: tuple[int, ...], most_cls: float) -> Cells:
         seen += len(corners)
         occurrences = np.zeros((*corners.shape[:2], block.scores.shape[1]))
         occurrences[:, :, [1 + letter for letter in support]] = corners
-        ends = [outputs := block.added(occurrences)]
+        ends = [outputs := block.attend(occurrences)]
         if most_cls:
             occurrences[:, :, 0] = most_cls
-            ends.append(block.added(occurrences))
+            ends.append(block.attend(occurrences))
         bounds = logit_bounds(block, np.concatenate(ends, axis=1))
         settled = (bounds.low > 0) | (bounds.high <= 0) | (bounds.high - bounds.low < RESOLVED)
         settled |= seen > MAX_CELLS or len(support) == 1
@@ -389,47 +214,41 @@ def prove(
     """What is proved of the strings with this support, of which cells and limits are given."""
     counts = np.isin(np.arange(model.num_letters), support).astype(np.int64)
     label = bool(model.problem.count_task.labels_of_counts(counts[None])[0])
-    right, wrong = cells.judge(label)
-    share = None
+    proved, in_the_end = cells.judge(label), limits.judge(label)
+    share = margin = None
+    if (proved == 1).all():
+        margin = float(np.abs(cells.low if label else cells.high).min())
     if label:
         # Each required letter has at most so much in what is not proved right.
         required = [support.index(x) for x in model.problem.required_letters]
-        greatest = cells.corners[~right][:, :, required].max(axis=1).min(axis=1)
+        greatest = cells.corners[proved < 1][:, :, required].max(axis=1).min(axis=1)
         share = float(greatest.max(initial=0))
         share = share if share * len(required) < 1 else None
+    right, wrong, unproved = (float(cells.volume[proved == x].sum()) for x in (1, -1, 0))
+    last = [float(limits.volume[in_the_end == x].sum()) for x in (1, -1)]
+    intervals = _intervals(cells, proved) if len(support) == 2 else ()
+    shares = right, wrong, unproved, last[0], last[1]
+    letters = model.tokenizer.spell(support)
     return SupportProof(
-        model.tokenizer.spell(support),
-        label,
-        _claim(cells, limits, label),
-        *cells.shares(label),
-        *limits.shares(label)[:2],
-        float(np.abs(cells.low if label else cells.high).min()) if right.all() else None,
-        share,
-        _intervals(cells, right, wrong) if len(support) == 2 else (),
+        letters, label, _claim(proved, in_the_end), *shares, margin, share, intervals
     )
 
 
-def _claim(cells: Cells, limits: Cells, label: bool) -> Claim:
-    (right, wrong), (right_at_last, wrong_at_last) = (x.judge(label) for x in (cells, limits))
-    claims: dict[Claim, bool] = {
-        "certified right": right.all(),
-        "certified wrong": wrong.all(),
-        "right in the end": right_at_last.all(),
-        "wrong in the end": wrong_at_last.all(),
-        "depends on the proportions": (right.any() or right_at_last.any())
-        and (wrong.any() or wrong_at_last.any()),
-    }
-    return next((claim for claim, holds in claims.items() if holds), "not proved")
+def _claim(proved: Proved, in_the_end: Proved) -> Claim:
+    if abs(proved.sum()) == len(proved):
+        return "certified right" if proved[0] > 0 else "certified wrong"
+    if abs(in_the_end.sum()) == len(in_the_end):
+        return "right in the end" if in_the_end[0] > 0 else "wrong in the end"
+    both = {1, -1} <= {*proved.tolist(), *in_the_end.tolist()}
+    return "depends on the proportions" if both else "not proved"
 
 
-def _intervals(
-    cells: Cells, right: Bool[np.ndarray, " cell"], wrong: Bool[np.ndarray, " cell"]
-) -> tuple[ShareInterval, ...]:
+def _intervals(cells: Cells, proved: Proved) -> tuple[ShareInterval, ...]:
     """All shares of the first of two letters, neighbors with the same claim as one."""
     shares = np.sort(cells.corners[:, :, 0], axis=1)
     intervals = list[ShareInterval]()
-    for row in np.argsort(shares[:, 0]):
-        claim = True if right[row] else False if wrong[row] else None
+    for row in np.argsort(shares[:, 0]).tolist():
+        claim = {1: True, -1: False}.get(int(proved[row]))
         low, high = shares[row].tolist()
         if intervals and intervals[-1].right == claim:
             low = intervals.pop().low

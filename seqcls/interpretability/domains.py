@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -17,9 +18,8 @@ from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.problem import Problem
 from seqcls.sampling.streams import stream
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings, join_strings
 from seqcls.tasks import CountTask
-from seqcls.tasks.base import PartlyKnown
 from seqcls.tasks.places import AtEveryPlace
 
 # All strings over an alphabet, the shortest first.
@@ -53,12 +53,6 @@ def strings_of_length(num_letters: int, length: int) -> Iterator[TokenStrings]:
         letters: UInt8[np.ndarray, "string position"]
         letters = (numbers[:, None] // powers % num_letters).astype(np.uint8)
         yield TokenStrings.of_letters(num_letters, letters)
-
-
-def all_strings(num_letters: int, max_length: int, *, empty: bool) -> Iterator[TokenStrings]:
-    """All strings up to a length, the shortest first, those of one length at a time."""
-    for length in range(0 if empty else 1, max_length + 1):
-        yield from strings_of_length(num_letters, length)
 
 
 def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
@@ -306,24 +300,9 @@ def _ask(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
 
 def _all_short(model: TrainedModel) -> TokenStrings:
     problem, letters = model.problem, model.num_letters
-    longest = problem.train.lengths[-1]
-    if isinstance(problem.task, PartlyKnown):
-        strings = problem.task.known_strings()
-        shortest = np.argsort(strings.lengths, kind="stable")[:MAX_SHORT]
-        return strings.take(shortest[strings.lengths[shortest] <= longest])
+    longest = max(problem.train.lengths[-1], 1)
     if multisets_differ(problem) is None and num_multisets(letters, longest) < MAX_SHORT:
         return TokenStrings.of_counts(letters, multisets_of(problem, longest))
-    # One string is tried in any case: no model is asked about none.
-    length = max(affordable_length(letters, MAX_SHORT, longest), 1)
-    return _spelled_out(letters, length, problem.tries_empty)
-
-
-@lru_cache(maxsize=4)
-def _spelled_out(num_letters: int, length: int, has_empty: bool) -> TokenStrings:
-    parts = list(all_strings(num_letters, length, empty=has_empty))
-    letters = [
-        np.pad(x.letters, ((0, 0), (0, length - x.letters.shape[1])), constant_values=NO_LETTER)
-        for x in parts
-    ]
-    lengths = np.concatenate([part.lengths for part in parts])
-    return TokenStrings.of_letters(num_letters, np.concatenate(letters), lengths)
+    lengths = takewhile(lambda x: x[0] <= longest, inputs_by_length(problem, longest, MAX_SHORT))
+    parts = [part for _, parts in lengths for part in parts if len(part)]
+    return join_strings(parts).take(slice(MAX_SHORT))

@@ -146,7 +146,7 @@ class Range(NamedTuple):
     longest: int
     """The greatest value of a free count."""
     tokens: int
-    """Of the longest string."""
+    """Tokens of the longest string."""
     points: tuple[int, int]
     """Values of each free count, where there is one, and where there are two."""
 
@@ -171,7 +171,7 @@ class Member(NamedTuple):
     error_kind: str | None
     """How the answer is wrong; None where it is right."""
     right_tokens: int | None = None
-    """Of an output, before the first in which it and the target differ."""
+    """Tokens of an output before the first in which it and the target differ."""
     target_tokens: int | None = None
 
     @property
@@ -226,36 +226,37 @@ class FamilyAnswers(NamedTuple):
         """What programs read: lists; of two counts of a row for each value of the first."""
         family, names = {"family": self.family.text}, self.family.names
         if self.of_outputs:
-            counts = (dict(zip(names, x.values, strict=True)) for x in self.members)
             outputs = [
-                {**own, **x._asdict(), "right": x.is_right}
-                for own, x in zip(counts, self.members, strict=True)
+                dict(zip(names, x.values, strict=True)) | x._asdict() | {"right": x.is_right}
+                for x in self.members
             ]
             left_out = {"no_inputs": self.no_inputs, "no_places": self.no_places}
             return {**family, "outputs": record(outputs), **left_out}
-        tried = {x.values: x for x in self.members}
-        firsts = [()] if len(names) == 1 else [(value,) for value in self.grid]
-        seconds = [x.values[0] for x in self.members] if len(names) == 1 else self.grid
-        cells = [[tried.get((*first, second)) for second in seconds] for first in firsts]
         changes = [
-            [
-                {"n": x.values[-1], "answer": x.output, "logit_before": y.score, "logit": x.score}
-                for y, x in self.changes
-                if x.values[:-1] == first
-            ]
-            for first in firsts
+            (
+                x.values[:-1],
+                {"n": x.values[-1], "answer": x.output, "logit_before": y.score, "logit": x.score},
+            )
+            for y, x in self.changes
         ]
-        columns: dict[str, Any] = {
-            "label": [[x and x.target for x in row] for row in cells],
-            "logit": [[x and x.score for x in row] for row in cells],
-            "changes": changes,
-        }
         if len(names) == 1:
-            first_wrong = self.wrong[0].values[0] if self.wrong else None
-            columns = {name: column[0] for name, column in columns.items()}
-            columns = {"n": seconds, **columns, "first_wrong": first_wrong, "limit": self.limit}
+            columns: dict[str, Any] = {
+                "n": [x.values[0] for x in self.members],
+                "label": [x.target for x in self.members],
+                "logit": [x.score for x in self.members],
+                "changes": [change for _, change in changes],
+                "first_wrong": self.wrong[0].values[0] if self.wrong else None,
+                "limit": self.limit,
+            }
         else:
-            columns = {**dict.fromkeys(names, self.grid), **columns}
+            tried = {x.values: x for x in self.members}
+            rows = [[tried.get((m, n)) for n in self.grid] for m in self.grid]
+            columns = {
+                **dict.fromkeys(names, self.grid),
+                "label": [[x and x.target for x in row] for row in rows],
+                "logit": [[x and x.score for x in row] for row in rows],
+                "changes": [[y for x, y in changes if x == (m,)] for m in self.grid],
+            }
         found: dict[str, Any] = record({**family, **columns})
         return found
 
@@ -285,7 +286,7 @@ def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
     """
     family, problem = parse_family(model.tokenizer, text), model.problem
     by_counts = obstacle(problem, "labels") is None
-    of_outputs = problem.writes or problem.at_places
+    of_outputs = problem.lacks("labels") is not None
     far = BY_COUNTS if by_counts else OF_OUTPUTS if of_outputs else BY_STRINGS
     tokens = far.tokens
     if of_outputs:
@@ -345,13 +346,15 @@ def _ask(model: TrainedModel, found: FamilyAnswers, values: Sequence[Values]) ->
             lengths = answers.target_lengths.tolist()
     members = list(found.members)
     for row in np.flatnonzero(asked & is_input).tolist():
-        text, target, output = family.member(values[row]), targets[row], outputs[row]
-        kind, *tokens = wrong.get(row, (None, *lengths[row : row + 1]))
-        if not tokens and target != output:
+        target, output, kind = targets[row], outputs[row], None
+        right, length = None, None
+        if lengths:
+            length = lengths[row]
+            kind, right = wrong.get(row, (None, length))
+        elif target != output:
             kind = "false negative" if target else "false positive"
-        of_output = *tokens, *lengths[row : row + 1]
-        score = float(scores[row])
-        members.append(Member(values[row], text, target, output, score, kind, *of_output))
+        text, score = family.member(values[row]), float(scores[row])
+        members.append(Member(values[row], text, target, output, score, kind, right, length))
     return found._replace(
         members=tuple(sorted(members)),
         no_inputs=found.no_inputs + int((~is_input).sum()),

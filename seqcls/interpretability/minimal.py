@@ -342,3 +342,26 @@ def _first_right(answers: Answers, other_than: Any) -> int | None:
     if other_than is not None:
         fits = fits & ~answers.said(np.asarray(other_than))
     return int(fits.argmax()) if fits.any() else None
+
+
+class Reduced(NamedTuple):
+    """A misclassified string, made as short as it can be, and the nearest right one."""
+
+    minimal: Minimal
+    nearest: Nearest
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        found = {**self.minimal.found.record(), "tried": self.minimal.tried}
+        near = self.nearest.record()
+        return {"given": self.minimal.given.record(), "minimal": found, "nearest_right": near}
+
+    def describe(self, model: TrainedModel) -> list[str]:
+        """The string, its shortest failing part and the nearest right string."""
+        given, words = self.minimal.given, model.problem.kind.words
+        return [
+            given.text,
+            f"minimal failing {words.string}: {self.minimal.found.text} (no single deletion"
+            f"{whose_known(model.problem)} fails; {self.minimal.tried:,} {words.plural('')} tried)",
+            self.nearest.describe(model, given),
+        ]

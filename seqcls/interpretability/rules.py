@@ -124,10 +124,10 @@ def rules(
     for yes, no, holds in _properties(alphabet):
         yield f"positive iff {yes}", holds
         yield f"positive iff {no}", partial(_negate, holds)
-    shares = [
+    shares: list[tuple[str, Values]] = [
         (f"the share of {x}", partial(_share_of, letter)) for letter, x in enumerate(alphabet)
     ]
-    for name, values in (*_quantities(alphabet), *shares):
+    for name, values in [*_quantities(alphabet), *shares]:
         for bound in bounds(values(strings).astype(float), predicted, times):
             yield f"positive iff {name} is {bound}", partial(_beyond, values, bound)
 

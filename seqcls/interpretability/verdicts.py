@@ -54,6 +54,11 @@ class OutputVerdict(NamedTuple):
     wrong: int
     """Inputs whose output is wrong."""
 
+    @property
+    def error_kinds(self) -> dict[str, int]:
+        """Inputs with a wrong output, by kind of error."""
+        return dict(sum((Counter(each.wrong) for each in self.by_length), Counter[str]()))
+
     def describe(self, model: TrainedModel) -> Iterator[str]:
         """What was tried and what came out, of a model by its name."""
         return (f"{model.name}: {sentence}" for sentence in output_verdict_text(self))
@@ -67,7 +72,7 @@ def output_verdict_text(verdict: OutputVerdict) -> Iterator[str]:
         yield f"The task has no input of {up_to}; there are too many longer strings to try."
         return
     if verdict.wrong:
-        kinds = _sum_errors(verdict.by_length)
+        kinds = verdict.error_kinds
         by_kind = ", ".join(f"{x}: {kinds[x]:,}" for x in get_args(ErrorKind) if x in kinds)
         yield f"{every} {verdict.wrong:,} get a wrong output ({by_kind})."
     else:
@@ -100,48 +105,21 @@ def verdict_text(verdict: Verdict, problem: Problem) -> str:
     )
 
 
-# An exhaustive check: all strings of a domain, the shortest first.
-
-
-def _count_errors(
-    problem: Problem, parts: Iterable[Answers], shown: int = 0
-) -> tuple[tuple[LengthErrors, ...], list[str]]:
-    """What answers to all strings of a domain come to.
-
-    Args:
-        parts: the answers, those to the shortest strings first.
-        shown: as many wrong strings are given at least, where there are.
-
-    Returns:
-        Counts by the greatest length of each part; and wrong strings, as texts: all of the least
-        length, and others up to `shown`.
-    """
-    counts, wrong = dict[int, LengthErrors](), list[str]()
-    least = np.iinfo(np.int64).max
-    for answers in parts:
-        lengths, rows = answers.strings.lengths, np.flatnonzero(answers.wrong)
-        length = int(lengths.max())
-        known = counts.get(length, LengthErrors(length, 0, {}))
-        errors = Counter(known.wrong) + Counter(answers.error_counts)
-        counts[length] = LengthErrors(length, known.inputs + len(lengths), dict(errors))
-        least = min(least, lengths[rows].min(initial=least))
-        room = max(shown - len(wrong), 0)
-        rows = np.append(rows[:room], rows[room:][lengths[rows[room:]] == least])
-        wrong += texts_of(problem.tokenizer, answers.strings.take(rows)) if len(rows) else []
-    return tuple(counts.values()), wrong
-
-
-def _sum_errors(counts: Iterable[LengthErrors]) -> Counter[str]:
-    """Wrong strings of all lengths, by kind of error; a kind without any is left out."""
-    return sum((Counter(each.wrong) for each in counts), Counter[str]())
-
-
 def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answers]) -> Verdict:
     """What answers to all strings up to a length come to, given in parts, the shortest first."""
-    counts, wrong = _count_errors(problem, parts)
-    errors, inputs = _sum_errors(counts), sum(each.inputs for each in counts)
+    inputs, errors, shortest = 0, Counter[str](), list[tuple[int, str]]()
+    for answers in parts:
+        inputs += len(answers.strings)
+        errors.update(answers.error_counts)
+        rows = np.flatnonzero(answers.wrong)
+        if len(rows):
+            lengths = answers.strings.lengths[rows]
+            least = int(lengths.min())
+            texts = texts_of(problem.tokenizer, answers.strings.take(rows[lengths == least]))
+            shortest.append((least, min(texts)))
     kinds = errors["false positive"], errors["false negative"]
-    return Verdict(max_length, unit, inputs, *kinds, min(wrong, default=None))
+    error = min(shortest)[1] if shortest else None
+    return Verdict(max_length, unit, inputs, *kinds, error)
 
 
 # An exhaustive check by letter counts: every string up to a length, as a multiset of letters.
@@ -150,21 +128,25 @@ MAX_MULTISETS = 2_000_000
 """What a model is checked on in a fraction of a second, in about 200 MB."""
 
 
-def unaffordable(problem: Problem) -> str | None:
-    """Why a problem's models are not checked exhaustively; None where they are."""
+def unaffordable(problem: Problem, max_length: int | None = None) -> str | None:
+    """Why a problem's models are not checked exhaustively; None where they are.
+
+    Args:
+        max_length: the longest test string's if not given.
+    """
     if reason := problem.lacks("labels") or problem.unknown_labels:
         return reason
     if reason := multisets_differ(problem):
         return f"{reason}, so there are far too many strings to try them all"
     letters = len(problem.task.alphabet)
-    longest = problem.test.lengths[-1]
+    longest = problem.test.lengths[-1] if max_length is None else max_length
     multisets = num_multisets(letters, longest)
-    if multisets > MAX_MULTISETS:
-        return (
-            f"there are {multisets:,} multisets of {letters} letters up to length "
-            f"{longest}, more than {MAX_MULTISETS:,}"
-        )
-    return None
+    if multisets <= MAX_MULTISETS:
+        return None
+    return (
+        f"there are {multisets:,} multisets of {letters} letters up to length {longest}, more than "
+        f"{MAX_MULTISETS:,}"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -249,19 +231,25 @@ def output_verdict(
         max_strings: strings that are held against the task at most, inputs or not.
         max_inputs: inputs that are tried at most; those of a length all or not at all.
     """
-    problem, reached = model.problem, 0
-
-    def parts() -> Iterator[TokenStrings]:
-        nonlocal reached
-        longest = problem.longest_tested
-        for length, some in inputs_by_length(problem, longest, max_strings, max_inputs):
-            reached = length
-            yield from filter(len, some)
-
-    by_length, wrong = _count_errors(problem, map(model.ask, parts()), MAX_SHOWN)
-    shortest = tuple(map(model.answer, wrong[:MAX_SHOWN]))
-    errors, inputs = _sum_errors(by_length).total(), sum(each.inputs for each in by_length)
-    return OutputVerdict(reached, problem.longest_tested, by_length, shortest, inputs, errors)
+    problem, reached, texts = model.problem, 0, list[str]()
+    by_length = list[LengthErrors]()
+    for length, parts in inputs_by_length(problem, problem.longest_tested, max_strings, max_inputs):
+        reached, errors = length, Counter[str]()
+        for strings in filter(len, parts):
+            answers = model.ask(strings)
+            errors.update(answers.error_counts)
+            wrong = np.flatnonzero(answers.wrong)[: MAX_SHOWN - len(texts)]
+            texts += texts_of(problem.tokenizer, answers.strings.take(wrong))
+        if inputs := sum(map(len, parts)):
+            by_length.append(LengthErrors(length, inputs, dict(errors)))
+    return OutputVerdict(
+        reached,
+        problem.longest_tested,
+        tuple(by_length),
+        tuple(map(model.answer, texts)),
+        inputs=sum(each.inputs for each in by_length),
+        wrong=sum(sum(each.wrong.values()) for each in by_length),
+    )
 
 
 # Every misclassified string, where letter counts decide.
@@ -299,15 +287,9 @@ def errors_up_to(model: TrainedModel, max_length: int | None = None) -> Errors:
         ConfigError: there are more than `MAX_MULTISETS`, or the order of tokens has a part.
     """
     problem, letters = model.problem, model.num_letters
-    if reason := problem.lacks("labels") or multisets_differ(problem):
-        raise ConfigError(f"not every string is tried: {reason}")
     length = problem.test.lengths[-1] if max_length is None else max_length
-    multisets = num_multisets(letters, length)
-    if multisets > MAX_MULTISETS:
-        raise ConfigError(
-            f"max_length={length}: there are {multisets:,} multisets of {letters} letters, "
-            f"expected at most {MAX_MULTISETS:,}; lower max_length"
-        )
+    if reason := unaffordable(problem, length):
+        raise ConfigError(f"max_length={length}: {reason}")
     answers = model.ask(TokenStrings.of_counts(letters, multisets_of(problem, length)))
     wrong = np.flatnonzero(answers.wrong)
     lengths, texts = answers.strings.lengths, texts_of(model.tokenizer, answers.strings.take(wrong))

@@ -13,7 +13,7 @@ CHECKED = ",".join(
     for name in (
         *("counts.forward", "decode", "engines.member", "engines.pytorch", "evaluation", "models"),
         *("prediction", "training"),
-        *("interpretability.attribution", "interpretability.domains"),
+        *("interpretability.attribution", "interpretability.bounds", "interpretability.domains"),
         *("interpretability.certification", "interpretability.deletions", "tasks"),
         *("interpretability.explanations", "interpretability.interventions"),
         *("interpretability.mechanisms", "interpretability.network", "interpretability.sentences"),

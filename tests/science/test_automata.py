@@ -18,7 +18,7 @@ from seqcls.interpretability.automaton_answers import EndedError, ModelAnswers
 from seqcls.interpretability.automaton_inside import look_inside
 from seqcls.interpretability.automaton_learning import learn, shortest_difference
 from seqcls.interpretability.causes import attributions, summed_up
-from seqcls.interpretability.domains import all_strings
+from seqcls.interpretability.domains import strings_of_length
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
@@ -106,7 +106,7 @@ def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
     patterns = (TOMITA_5, "(01|(1|00)(10)*(0|11))*", "((0|1){4})*", "(0|1)*1(0|1){3}")
     automata = [minimal_automaton(pattern, "01") for pattern in patterns]
     for one, other in combinations(automata, 2):
-        batches = all_strings(2, 6, empty=True)
+        batches = (batch for length in range(7) for batch in strings_of_length(2, length))
         differ = ((x, np.flatnonzero(follows(one)(x) != follows(other)(x))) for x in batches)
         strings, rows = next((x, rows) for x, rows in differ if len(rows))
         assert shortest_difference(one, other) == tuple(strings.letters[rows[0]].tolist())

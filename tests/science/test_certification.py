@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seqcls.interpretability.bounds import block_of, logit_bounds
 from seqcls.interpretability.certification import (
     Cells,
     SupportProof,
-    block_of,
     certify,
     divide,
-    logit_bounds,
     prove,
 )
 from seqcls.interpretability.inside import logits
@@ -41,7 +40,7 @@ def test_no_string_between_the_corners_leaves_the_bounds(
     corners = random.integers(1, 50, size=(40, 3, 3))
     block = block_of(network)
     attended = np.full((40, 3, 1), not network.config.no_attend_cls)
-    bounds = logit_bounds(block, block.added(np.concatenate([attended, corners], axis=2)))
+    bounds = logit_bounds(block, block.attend(np.concatenate([attended, corners], axis=2)))
     # Sums of multiples of the corners point between them, and CLS has the same share as there.
     times = random.integers(1, 100, size=(40, 200, 3))
     between = np.einsum("cnk,ckl->cnl", times, corners).reshape(-1, 3).astype(float)
@@ -58,7 +57,7 @@ def test_bounds_close_in_on_the_logit_as_a_cell_shrinks(seed: int) -> None:
     for size in (1e-1, 1e-2, 1e-3):
         cell = point + size * np.eye(3)
         block = block_of(network)
-        bounds = logit_bounds(block, block.added(np.insert(cell, 0, 1.0, axis=2)))
+        bounds = logit_bounds(block, block.attend(np.insert(cell, 0, 1.0, axis=2)))
         widths.append(float(bounds.high[0] - bounds.low[0]))
     assert widths[2] <= 0.03 * widths[0] + 1e-8
 

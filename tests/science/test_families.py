@@ -36,7 +36,7 @@ def test_a_family_is_its_fixed_and_its_free_counts() -> None:
     for text, expected in WRITTEN.items():
         family = parse_family(ABC, text)
         assert (family.names, family.fixed, family.free) == expected
-        values = [*range(5, 5 + len(family.names))]
+        values = tuple(range(5, 5 + len(family.names)))
         spelled = random_network().tokenizer.counts(family.member(values))
         assert tuple(family.counts(np.array([values]))[0]) == spelled
     # Groups are spelled out, and brackets are tokens like others.

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.domains import affordable_length, all_strings, num_strings
+from seqcls.interpretability.domains import (
+    affordable_length,
+    num_strings,
+    obstacle,
+    strings_of_length,
+)
 from seqcls.interpretability.minimal import (
     delta_debug,
     edits_of,
@@ -17,7 +22,6 @@ from seqcls.interpretability.minimal import (
     nearest_right,
     shortest_failing,
 )
-from seqcls.interpretability.network import obstacle
 from seqcls.interpretability.states_by_strings import check_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds.transduction import edits
@@ -94,7 +98,8 @@ def test_the_shortest_failing_strings_are_all_of_that_length(name: str) -> None:
 
 
 def test_all_strings_are_there_once_the_shortest_first_and_as_many_are_tried_as_fit() -> None:
-    found = [tuple(row[row < 3]) for own in all_strings(3, 4, empty=True) for row in own.letters]
+    every = itertools.chain.from_iterable(strings_of_length(3, length) for length in range(5))
+    found = [tuple(row) for strings in every for row in strings.letters]
     expected = [own for n in range(5) for own in itertools.product(range(3), repeat=n)]
     assert found == expected
     assert num_strings(3, 4) == len(expected) - 1

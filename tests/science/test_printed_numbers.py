@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seqcls.interpretability.bounds import block_of
 from seqcls.interpretability.certification import (
     Certification,
     SupportProof,
-    block_of,
     certification_text,
     divide,
     prove,
