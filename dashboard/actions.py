@@ -2,19 +2,41 @@
 
 import uuid
 from collections.abc import Callable, Sequence
+from typing import TypedDict
 
 import streamlit as st
 
 from dashboard.text import error_text
 from seqcls.errors import SeqclsError
-from sweeps.api import Store, budgets, open_writer, watching
-from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import SweepState
+from sweeps.access import is_read_only
+from sweeps.api import Store, budgets, open_writer, reading, watching
+from sweeps.api.reading import SweepState
 from sweeps.grid.spec import SweepSpec
 from sweeps.processes import retry_lost
 from sweeps.store import writer
 from sweeps.work import background_worker
 from sweeps.work.progress import SweepProgress
+
+REASON = "This page is read-only: start a dashboard of your own with `seqcls dashboard` to do this."
+
+
+class Control(TypedDict):
+    """Whether a control of a page is disabled, and what its tooltip says."""
+
+    disabled: bool
+    help: str | None
+
+
+def control(tooltip: str | None = None, *, disabled: bool = False) -> Control:
+    """What a control that writes is given: disabled with the reason where this process only reads.
+
+    Args:
+        tooltip: what it says otherwise.
+    """
+    if is_read_only():
+        return {"disabled": True, "help": REASON}
+    return {"disabled": disabled, "help": tooltip}
+
 
 PROBLEM = "problem"
 """Where the session keeps what went wrong, until it has been said."""

@@ -13,12 +13,11 @@ from streamlit.starlette import App
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.append(root)
 
-from dashboard import data, filters, layout, old_addresses, page, style
-from dashboard.live import route
+from dashboard import data, filters, keyboard, old_addresses, page, style
 from dashboard.server import serving
 from dashboard.training import sidebar
 from seqcls.errors import SeqclsError, StoreLostError
-from sweeps.api.old_pages.reading import limit_reads
+from sweeps.api.reading import limit_reads
 
 FILTERED = ("Results", "Failures")
 """Pages that are about the models that the sidebar leaves."""
@@ -49,7 +48,7 @@ def draw() -> None:
         position="top",
     )
     st.set_page_config(page_title=f"{shown.title} · seqcls", layout="wide")
-    st.html(layout.STYLE if shown.title == "Model" else style.CSS)
+    st.html(style.CSS)
     limit_reads(data.PAGE_SECONDS)
     if shown.url_path in old_addresses.PATHS:
         # Before any widget takes the parameters of its link.
@@ -67,7 +66,7 @@ def draw() -> None:
             st.warning(page.plain(sentence))
         shown.run()
         st.session_state.pop(data.LOST, None)
-        layout.add_keyboard()
+        keyboard.add_keyboard()
 
 
 def _show_sidebar(title: str) -> None:
@@ -90,7 +89,6 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # No page is being drawn: Streamlit looks for the server in this file.
     app = App(
         __file__,
-        routes=[*route.ROUTES],
         lifespan=serving.lifespan,
         middleware=[Middleware(serving.OwnPages), Middleware(serving.NoUploads)],
         on_script_error=serving.hide_from_visitors,

@@ -11,7 +11,7 @@ from sweeps.access import is_read_only
 from sweeps.api import Store, open_reader
 from sweeps.api.cause_search import start_cause_search
 from sweeps.api.failing import failing_models, waiting
-from sweeps.api.old_pages.reading import Selection, revision
+from sweeps.api.reading import Selection, revision
 from sweeps.work.progress import progress
 
 SECONDS = 1.0

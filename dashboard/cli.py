@@ -29,7 +29,7 @@ def figures(
         out: the folder to write to.
     """
     # Imported where it is used: charts and PyTorch take seconds to load.
-    from dashboard.figures.command import write_all
+    from dashboard.model.files import write_all
 
     write_all(asked.store, asked.run, strings, out, asked.epoch, force=force)
 

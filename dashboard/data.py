@@ -24,15 +24,12 @@ from sweeps.api import (
     Store,
     damage_of_last_opened,
     failing,
-    failures,
     open_reader,
     outcomes,
-    overlaps,
+    reading,
 )
 from sweeps.api import languages as populating
-from sweeps.api import trials as remedy_trials
-from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.database import one_moment
+from sweeps.api.reading import one_moment
 from sweeps.work import progress as progressing
 from sweeps.work.progress import SweepProgress
 
@@ -162,50 +159,21 @@ def cached(
     return shared(ask, of)
 
 
-accuracy_by_drawn = cached(reading.accuracy_by_drawn)
-best_shortcuts = cached(reading.best_shortcuts)
-border_accuracies = cached(reading.border_accuracies)
 causes = cached(reading.causes)
 configurations = cached(reading.configurations)
 count_tested = cached(failing.count_tested)
-deciding = cached(reading.deciding, reading.configs_revision)
-error_kinds_by_length = cached(reading.error_kinds_by_length)
-first_wrong_places = cached(reading.first_wrong_positions)
-forgettings = cached(reading.forgettings)
 languages = cached(reading.language_names, reading.configs_revision)
-memberships = cached(reading.memberships, reading.members_revision)
 model = cached(reading.model)
-not_learned = cached(reading.not_learned)
 model_seeds = cached(reading.model_seeds, reading.members_revision)
 models = cached(reading.models)
 sweep_counts = cached(progressing.counts)
 sweep_names = cached(reading.sweep_names)
 sweep_notes = cached(reading.notes)
-scores_by_length = cached(reading.scores_by_length)
-sensitivity = cached(reading.sensitivity)
 read_settings = cached(outcomes.settings_read, reading.configs_revision)
 settings = cached(reading.settings, reading.configs_revision)
-shortcut_scores = cached(reading.shortcut_scores)
 some_configs = cached(reading.configs, reading.configs_revision)
 string_errors = cached(reading.string_errors)
-strings_by_drawn = cached(reading.strings_by_drawn)
-sweep_record = cached(reading.sweep_record)
 sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
-trials = cached(remedy_trials.trials)
-why_not_learned = cached(failures.why_not_learned)
-worst_models = cached(reading.worst_models)
-
-
-@shared
-def trained_on(config_ids: tuple[int, ...], epochs: int | None = None) -> str | None:
-    """Calls `sweeps.api.overlaps.trained_on` with stored configurations."""
-    return overlaps.trained_on(some_configs(config_ids).values(), epochs=epochs)
-
-
-@shared
-def without_pairs(config_ids: tuple[int, ...]) -> str:
-    """Calls `sweeps.api.overlaps.without_pairs` with stored configurations."""
-    return overlaps.without_pairs(some_configs(config_ids).values())
 
 
 @partial(shared, of=reading.configs_revision)
@@ -223,11 +191,10 @@ def trained_model(run_id: int, epoch: int | None) -> "RunModel":
     """
     # Imported where it is used: PyTorch takes a second or two to load.
     from sweeps.api import models as opened_models
-    from sweeps.api.old_pages.models import untrained_model
 
     opened_models.ask_on_one_thread()
     if epoch == 0:
-        return untrained_model(open_reader(), run_id)
+        return opened_models.untrained_model(open_reader(), run_id)
     return opened_models.trained_model(open_reader(), run_id, epoch)
 
 

@@ -14,7 +14,7 @@ from dashboard.words.tasks import task_name as task_name
 from dashboard.words.tasks import task_names
 from seqcls.config import default_fields
 from seqcls.imported import PREFIX
-from sweeps.api.old_pages.reading import Note, Selection
+from sweeps.api.reading import Note, Selection
 from sweeps.results import LEARNED_AT, Outcome
 from sweeps.statistics.populations import CLASS
 
@@ -185,8 +185,15 @@ def _percent(label: str, key: str, usual: float, meaning: str) -> float:
         persist_state="session",
         help=meaning,
     )
-    # As floats 99.9 / 100 is more than 999 / 1000.
-    return float(Decimal(str(chosen)) / 100)
+    return as_share(chosen)
+
+
+def as_share(percent: float) -> float:
+    """A percentage as a share in [0, 1]: the float that the same share of strings is.
+
+    As floats 99.9 / 100 is more than 999 / 1000.
+    """
+    return float(Decimal(str(percent)) / 100)
 
 
 def _settings(config_ids: Sequence[int]) -> tuple[int, ...]:

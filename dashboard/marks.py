@@ -1,16 +1,59 @@
 """Parts that charts share, as functions of frames. Colors are names; `style` has them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import altair as alt
 import pandas as pd
+
+from seqcls.results import ErrorKind
+from seqcls.strings.alphabets import CLS_NAME, has_names
 
 OUTCOMES = ("at every length", "generalizes", "fails beyond", "not learned", "not known")
 """What a run came to, as names of colors."""
 
 RIGHT = ("right", "wrong")
 """What an answer is, as names of colors."""
+
+
+ANSWERS = ("true negative", "true positive", "false positive", "false negative")
+"""What an answer is of a language's strings, as names of colors."""
+
+OUTPUT_ERRORS: tuple[str, ...] = get_args(ErrorKind)
+"""What is wrong of an output, or of answers at positions, as names of colors."""
+
+_LETTERS = 8
+"""Colors of letters, which begin again after the last: charts name each letter besides."""
+
+# Between powers of ten, lines and ticks of a logarithmic axis are too many to be read.
+_AT_POWERS = {"expr": "substring(format(datum.value, '.0e'), 0, 2) == '1e' ? 1 : 0"}
+LOG_AXIS: dict[str, Any] = {
+    "gridOpacity": _AT_POWERS,
+    "tickOpacity": _AT_POWERS,
+    "labelExpr": "indexof('13', format(datum.value, '.0e')[0]) < 0 ? '' : datum.label",
+    "labelOverlap": "greedy",
+}
+"""A line and a tick at 1, 10, 100, and so on, and numbers there and at 3, 30, 300."""
+
+
+def answer_color(label: bool, answer: bool) -> str:
+    """What an answer is called, and its color, given whether the string is in the language."""
+    if label:
+        return "true positive" if answer else "false negative"
+    return "false positive" if answer else "true negative"
+
+
+def letter_colors(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Names of colors: `CLS` is gray, every letter has its own by its place in the alphabet.
+
+    Args:
+        tokens: all of an alphabet in its order, `CLS` among them or not.
+    """
+    letters = [token for token in tokens if token != CLS_NAME]
+    places = {letter: place for place, letter in enumerate(letters)}
+    if not has_names(letters):
+        places = {letter: ord(letter) - ord("a") for letter in letters}
+    return tuple(f"letter {places[x] % _LETTERS}" if x in places else "muted" for x in tokens)
 
 
 def color(field: str, names: Sequence[str], **more: Any) -> alt.Color:
@@ -33,6 +76,20 @@ def y_axis(field: str, title: str | None = None, *, form: str = "~g", **scale: A
     """
     axis = alt.Axis(tickCount=4, domain=False, ticks=False, format=form)
     return alt.Y(field, title=title, axis=axis, scale=alt.Scale(**scale))
+
+
+def tips(**fields: str) -> list[alt.Tooltip]:
+    """What pointing at a mark tells.
+
+    Args:
+        **fields: what each is called; of a number with its format behind a colon, as D3 has it.
+    """
+    tooltips = []
+    for name, called in fields.items():
+        title, colon, form = called.partition(":")
+        field = f"{name}:{'Q' if colon else 'N'}"
+        tooltips.append(alt.Tooltip(field, title=title, format=form or alt.Undefined))
+    return tooltips
 
 
 def trained_band(trained: range) -> Any:
@@ -58,3 +115,33 @@ def single_points(lines: Any, *groups: str) -> Any:
     """
     counted = lines.transform_joinaggregate(points="count()", groupby=list(groups))
     return counted.transform_filter("datum.points == 1").mark_point(filled=True, size=36, opacity=1)
+
+
+def bars(frame: pd.DataFrame, name: str, value: str, form: str = ",.4~g") -> Any:
+    """A horizontal bar for each row, in its order, with its label at the end.
+
+    Args:
+        frame: the names, the values, and label (text).
+        name: the column of the names.
+        value: the column of the values.
+        form: of the axis, as D3 writes it.
+    """
+    low, high = min(0.0, float(frame[value].min())), max(0.0, float(frame[value].max()))
+    high += low == high
+    room = 0.12 * (high - low)
+    scale = alt.Scale(domain=[low - room * (low < 0), high + room], nice=False)
+    axis = alt.Axis(grid=False, tickCount=5, format=form)
+    names = alt.Axis(domain=False, ticks=False, labelLimit=260, labelOverlap=False)
+    base = alt.Chart(frame).encode(
+        alt.Y(f"{name}:N", sort=None, title=None, axis=names),
+        alt.X(f"{value}:Q", title=None, axis=axis, scale=scale),
+        tooltip=[f"{name}:N", alt.Tooltip(f"{value}:Q", format=",.4~g")],
+    )
+    text: dict[str, Any] = {"fontSize": 12, "color": "~ink"}
+    right = base.transform_filter(f"datum['{value}'] >= 0").mark_text(align="left", dx=5, **text)
+    left = base.transform_filter(f"datum['{value}'] < 0").mark_text(align="right", dx=-5, **text)
+    return alt.layer(
+        base.mark_bar(color="~accent soft", height=14),
+        right.encode(text="label:N"),
+        left.encode(text="label:N"),
+    ).properties(height=22 * len(frame), width="container")

@@ -72,7 +72,7 @@ def _compare_two() -> None:
     if runs := given.get("run"):
         query = {
             "run": runs[0],
-            **({"beside": runs[1], "view": "Second model"} if len(runs) > 1 else {}),
+            **({"beside": runs[1], "view": "Errors"} if len(runs) > 1 else {}),
         }
         st.switch_page(page.MODEL, query_params=query)
     st.switch_page(page.RESULTS, query_params=of_results(given))

@@ -10,7 +10,7 @@ from typing import Any
 from dashboard.section import Section
 from seqcls.errors import describe_error
 from sweeps.api import Store
-from sweeps.api.old_pages.reading import Selection
+from sweeps.api.reading import Selection
 
 GROUP = "seqcls.sections"
 

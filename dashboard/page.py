@@ -15,7 +15,7 @@ from dashboard.words.columns import Column
 
 RESULTS = "results/page.py"
 FAILURES = "failures/page.py"
-MODEL = "screens/model.py"
+MODEL = "model/page.py"
 SWEEPS = "training/page.py"
 NEW_SWEEP = "training/launch.py"
 GUIDE = "guide/page.py"
@@ -88,9 +88,10 @@ def render(
 def say_legend(section: Section) -> None:
     """What the colors of the pictures mean, and how to read them, in one line."""
     colors = style.DARK if is_dark() else style.LIGHT
+    meanings = {name: html.escape(columns.LEGEND.get(name, name)) for name in section.legend}
     names = [
-        f'<span><i style="color:{colors[name]}">●</i> {html.escape(columns.LEGEND[name])}</span>'
-        for name in section.legend
+        f'<span><i style="color:{colors[name]}">●</i> {meaning}</span>'
+        for name, meaning in meanings.items()
     ]
     parts = section.caption.split("`")
     caption = "".join(
@@ -136,7 +137,10 @@ def _draw_panel(panel: Panel, key: str, opens: str) -> Any:
     dark = is_dark()
     spec, key = style.on_screen(panel.spec, dark=dark), f"{key} {dark}"
     if not (opens and "clicked" in str(spec.get("params", ""))):
-        st.vega_lite_chart(spec, key=key, theme=None)
+        # What has a width of its own keeps it: the scales of a plane are equal.
+        width: Any = "content" if isinstance(spec.get("width"), int) else "stretch"
+        width = None if {"facet", "vconcat", "hconcat"} & spec.keys() else width
+        st.vega_lite_chart(spec, width=width, key=key, theme=None)
         return None
     event: Any = st.vega_lite_chart(
         spec, key=key, theme=None, on_select="rerun", selection_mode="clicked"

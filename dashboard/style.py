@@ -7,14 +7,32 @@ LIGHT = {
     "not learned": "#8A8F98", "not known": "#B9BDC4",
     "right": "#00865F", "wrong": "#D55E00", "ink": "#1F2328", "muted": "#6B7280", "line": "#D9DCE1",
     "band": "#8A94A6", "accent": "#3B4BA8", "accent soft": "#9AA5E0", "ground": "#FFFFFF",
+    "true negative": "#888888", "true positive": "#4F4F4F",
+    "false positive": "#9467BD", "false negative": "#D62728",
+    "stopped early": "#0072B2", "went on": "#C17D00", "repeats": "#332288",
+    "wrong token": "#882255", "too much": "#9467BD", "too little": "#D62728",
+    "wrong answer": "#D95F02", "up": "#2E6FB0", "down": "#CC6677", "empty": "#FFFFFF",
+    "letter 0": "#0072B2", "letter 1": "#C17D00", "letter 2": "#009E73", "letter 3": "#3A93C8",
+    "letter 4": "#8F8F2B", "letter 5": "#8C6D31", "letter 6": "#5A9A1B", "letter 7": "#A6912F",
 }  # fmt: skip
-"""Color is outcome: these names stand in charts as `~wrong`, and mean the same on every page."""
+"""Color is outcome: these names stand in charts as `~wrong`, and mean the same on every page.
+
+On pages about a model letters have colors of their own (of Okabe & Ito 2008 and Tol 2021, without
+what is near purple or red), and so have the kinds of its answers.
+"""
 
 DARK = {
     **LIGHT, "at every length": "#7FE0B8", "generalizes": "#2FBF8F", "fails beyond": "#FF8A3D",
     "not learned": "#8E949E", "not known": "#5B616B",
     "right": "#2FBF8F", "wrong": "#FF8A3D", "ink": "#F1F3F5", "muted": "#A2A8B2", "line": "#3A3F47",
     "accent": "#9DB0FF", "accent soft": "#5A68B8", "ground": "#0E1117",
+    "true negative": "#8E8E8E", "true positive": "#D0D0D0",
+    "false positive": "#A583CB", "false negative": "#E5484A",
+    "stopped early": "#2E8FCC", "went on": "#E69F00", "repeats": "#B9A7FF",
+    "wrong token": "#C25C92", "too much": "#A583CB", "too little": "#E5484A",
+    "wrong answer": "#E2701A", "up": "#5AA0E0", "down": "#D9788A", "empty": "#171B22",
+    "letter 0": "#2E8FCC", "letter 1": "#E69F00", "letter 2": "#12AD82", "letter 3": "#56B4E9",
+    "letter 4": "#A9A943", "letter 5": "#A98645", "letter 6": "#7CBF3A", "letter 7": "#DDCC77",
 }  # fmt: skip
 
 HEIGHT, SMALL = 240, 120
@@ -29,6 +47,7 @@ CSS = """<style>
 [class*=st-key-panel] [data-testid=stMarkdownContainer] { margin-bottom: .3rem; }
 [class*=st-key-panel] [data-testid=stPageLink-NavLink] {
   padding: 0; min-height: 0; background: none; }
+[data-testid=stVegaLiteChart] { overflow-x: auto; }
 [data-testid=stCaptionContainer] p { line-height: 1.45; }
 .legend { margin: 0; font-size: .875rem; line-height: 1.45; opacity: .75;
   display: flex; flex-wrap: wrap; gap: 0 1rem; }
@@ -54,10 +73,12 @@ _AXIS = {
     "tickColor": "~line", "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal",
     "gridOpacity": 0.6,
 }  # fmt: skip
+_LEGEND = {"labelColor": "~muted", "titleColor": "~muted", "labelFontSize": 11, "titleFontSize": 11}
 _HEADER = {"labelColor": "~ink", "titleColor": "~muted", "labelFontSize": 12, "titleFontSize": 11}
 
 CONFIG = {
-    "view": {"stroke": None}, "axis": _AXIS, "header": _HEADER, "title": {"color": "~ink"},
+    "view": {"stroke": None}, "axis": _AXIS, "header": _HEADER, "legend": _LEGEND,
+    "title": {"color": "~ink"},
     "font": "Source Sans, Source Sans Pro, system-ui, sans-serif", "background": "transparent",
 }  # fmt: skip
 PAPER_CONFIG = {**CONFIG, "background": "~ground", "font": "Helvetica, Arial, sans-serif"}

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard import background, data, filters, page
 from dashboard.failures import sections
 from sweeps.api import failing
-from sweeps.api.old_pages.reading import Selection
+from sweeps.api.reading import Selection
 
 WANTED = 50
 """Models of a task whose causes are asked for before all others."""

@@ -16,7 +16,7 @@ from seqcls.problem import tokenizer_of
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.text import count
 from sweeps.api import Store, configs, failing, forgettings, names_of
-from sweeps.api.old_pages.reading import Selection
+from sweeps.api.reading import Selection
 from sweeps.api.trials import RemedyTrial, why_left_out
 from sweeps.api.tried import Tried, remedies_tried
 from sweeps.results import Outcome

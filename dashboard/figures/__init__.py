@@ -1,1 +1,1 @@
-"""The figures of one model: its states as data frames, and which chart draws them."""
+"""The figures of one model: what strings do in it, after any stored epoch."""

@@ -1,14 +1,14 @@
-"""All figures of a model in their order, and which belong together."""
+"""All figures of a model that reads letter counts, in their order, and which belong together."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 
-from dashboard.figures import cls_states, vectors, whole_model
+from dashboard.figures import vectors, whole_model
+from dashboard.figures.epochs import Epochs, through_epochs
 from dashboard.figures.figure import Figure
-from dashboard.figures.history import Traces
-
-Builder = Callable[[Traces, int], Iterator[Figure]]
-HeadBuilder = Callable[[Traces, int, Sequence[int]], Iterator[Figure]]
+from dashboard.section import Panel, Section
+from sweeps.api import Store
 
 GROUPS: dict[str, tuple[int, ...]] = {
     "Tokens": (2, 3, 4),
@@ -19,39 +19,68 @@ GROUPS: dict[str, tuple[int, ...]] = {
 }
 """Figures by what they are about."""
 
-_OF_MODEL: dict[int, tuple[Builder, ...]] = {
-    1: (whole_model.loss_by_epoch,),
-    2: (vectors.embeddings,),
-    3: (vectors.string_embeddings,),
-    4: (vectors.normalized_embeddings,),
-    **{number: (partial(cls_states.cls_state, number),) for number in range(9, 14)},
-    14: (whole_model.parameter_magnitudes,),
-    15: (vectors.final_states,),
-    16: (whole_model.readouts,),
+_OF_MODEL: dict[int, Callable[[Epochs], Iterator[Figure]]] = {
+    1: whole_model.loss_by_epoch,
+    **{number: partial(vectors.vocabulary, number) for number in vectors.VOCABULARY},
+    **{number: partial(vectors.tokens_of_strings, number) for number in vectors.OF_STRINGS},
+    **{number: partial(vectors.cls_state, number) for number in vectors.CLS_STATES},
+    14: whole_model.parameter_magnitudes,
+    16: whole_model.readouts,
 }
-_OF_HEADS: dict[int, tuple[HeadBuilder, ...]] = {
+_OF_HEADS: dict[int, tuple[Callable[[Epochs, Sequence[int]], Iterator[Figure]], ...]] = {
     5: (vectors.keys_and_queries,),
     6: (vectors.values,),
-    7: (cls_states.attention_values,),
-    8: (cls_states.weights,),
+    7: (vectors.received_values,),
+    8: (whole_model.attention_weights,),
     17: (whole_model.score_circuits, whole_model.write_circuits),
 }
 NUMBERS = tuple(sorted([*_OF_MODEL, *_OF_HEADS]))
 
 
 def figures(
-    traces: Traces, epoch: int, heads: Sequence[int], numbers: Collection[int] = NUMBERS
+    epochs: Epochs, numbers: Collection[int] = NUMBERS, heads: Sequence[int] | None = None
 ) -> Iterator[Figure]:
     """The figures of these numbers in order; one that a model has no part for is left out.
 
     Args:
-        traces: the strings to draw, through the run's model at every epoch.
-        epoch: which of them is drawn; limits are those of all.
-        heads: the heads to draw, where a figure is of heads.
+        epochs: the strings to draw, through the run's model at every epoch.
         numbers: which figures.
+        heads: the heads to draw, where a figure is of heads; all if none are given.
     """
+    if heads is None:
+        heads = range(epochs.config.num_attention_heads)
     for number in sorted(numbers):
-        for of_model in _OF_MODEL.get(number, ()):
-            yield from of_model(traces, epoch)
-        for of_each in _OF_HEADS.get(number, ()):
-            yield from of_each(traces, epoch, heads)
+        if number in _OF_MODEL:
+            yield from _OF_MODEL[number](epochs)
+        for draw in _OF_HEADS.get(number, ()):
+            yield from draw(epochs, heads)
+
+
+def sections(
+    store: Store,
+    run: int,
+    strings: Sequence[str],
+    numbers: Collection[int],
+    epoch: int | None = None,
+    heads: Sequence[int] | None = None,
+) -> tuple[Section, ...]:
+    """Figures of a run's model, a section each, whose caption says how to read it.
+
+    Args:
+        store: the database.
+        run: the run's id.
+        strings: to draw.
+        numbers: which figures.
+        epoch: whose model; the kept one's if none is named.
+        heads: as for `figures`.
+
+    Raises:
+        SeqclsError: as of `through_epochs`, or a string that is not of the alphabet.
+    """
+    drawn = figures(through_epochs(store, run, strings, epoch), numbers, heads)
+    found = []
+    for (number, title), some in groupby(drawn, lambda figure: (figure.number, figure.title)):
+        parts = list(some)
+        panels = tuple(Panel(figure.spec, figure.part.capitalize()) for figure in parts)
+        found.append(Section(f"{number}. {title}", (), None, panels, parts[0].note))
+    return tuple(found)

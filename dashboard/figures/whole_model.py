@@ -1,308 +1,420 @@
-"""Figures of the whole model: losses, parameters, the stream read out, and the circuits."""
+"""Figures of the whole model: losses, attention, parameters, the stream read out, and circuits."""
 
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.colors import GREY, OKABE_ITO
-from dashboard.charts.pointing import TOKEN, add_frame, pointer
-from dashboard.charts.readout import steps_frame, waterfall
-from dashboard.charts.scales import (
-    LOG_AXIS,
-    SIDE,
-    Domain,
-    Drawing,
-    by_panel,
-    readable_on,
-    reserve_height,
-)
+from dashboard import marks
+from dashboard.figures.epochs import Epochs
 from dashboard.figures.figure import Figure
-from dashboard.figures.history import Traces, kept_sentence, losses, losses_by_part
-from seqcls.interpretability.attribution import direct_logit_attribution
-from seqcls.interpretability.network import Network
-from seqcls.interpretability.states_by_counts import Circuits, circuits
+from dashboard.figures.points import OWN_SIZE
+from seqcls.config import RunConfig
 from seqcls.problem import resolve
+from seqcls.strings.tokenizer import PAD
 
-PARAMETER_ROW = 30
+LOSSES = {"training": "~accent", "validation": "~wrong"}
 
 
-def magnitudes(frame: pd.DataFrame, domain: Domain) -> Drawing:
-    """Every parameter as a tick, its absolute value on a log scale; dots are root mean squares.
+def loss_by_epoch(epochs: Epochs) -> Iterator[Figure]:
+    """1: training and validation loss."""
+    frame = losses_by_part(epochs.config, epochs.losses)
+    if frame.empty:
+        return
+    problem = resolve(epochs.config)
+    validated, tested = (problem.sampler(x).lengths[-1] for x in ("validation", "test"))
+    note = (
+        f"{kept_sentence(epochs.config)} Test strings have up to {tested} tokens, validation "
+        f"strings up to {validated}: a low loss here promises nothing there."
+    )
+    yield Figure.of(1, "Loss by epoch", "", note, draw_losses(frame, epochs.kept, epochs.shown))
+
+
+def losses_by_part(config: RunConfig, stored: pd.DataFrame) -> pd.DataFrame:
+    """One row an epoch and part: epoch, part, loss (mean nats a string), sum (nats).
 
     Args:
-        frame: parameter (the matrix it is of), entry (its place, as text), value, magnitude.
-        domain: limits of the magnitude, above zero. A value below them is drawn at the lower one.
+        config: of the run.
+        stored: epoch, train_loss, validation_loss: sums over an epoch's strings, in nats.
     """
-    drawn = frame.assign(shown=frame["magnitude"].clip(lower=domain[0]))
-    squares = (frame["value"] ** 2).groupby(frame["parameter"], sort=False).mean()
-    means = squares.pow(0.5).clip(lower=domain[0]).rename("rms").reset_index()
-    names = list(dict.fromkeys(frame["parameter"]))
-    y = alt.Y("parameter:N", title=None, sort=names, axis=alt.Axis(labelLimit=220))
-
-    def x(field: str) -> alt.X:
-        return alt.X(
-            f"{field}:Q",
-            title="Absolute value (log)",
-            scale=alt.Scale(type="log", domain=domain, nice=False),
-            axis=alt.Axis(**LOG_AXIS),
+    parts = {"training": ("train_loss", "train"), "validation": ("validation_loss", "validation")}
+    problem = resolve(config)
+    rows = [
+        stored[["epoch"]].assign(
+            part=part,
+            loss=stored[column] / problem.sampler(drawn).epoch_size,
+            sum=stored[column],
         )
+        for part, (column, drawn) in parts.items()
+    ]
+    return pd.concat(rows, ignore_index=True)
 
-    ticks = (
-        alt.Chart(drawn)
-        .mark_tick(color=OKABE_ITO[0], thickness=1, opacity=1)
-        .encode(
-            x("shown"),
-            y,
-            tooltip=[
-                alt.Tooltip("parameter:N", title="Matrix"),
-                alt.Tooltip("entry:N", title="Row, column"),
-                alt.Tooltip("value:Q", title="Value", format=".6f"),
-            ],
-        )
+
+def kept_sentence(config: RunConfig) -> str:
+    """Which epoch's model is kept, and what is said of one that ended early."""
+    if not config.stop_when_right:
+        return "The model of the epoch with the lowest validation loss is kept and tested."
+    sentence = (
+        "Training ends with the first model that is right on all validation strings of trained "
+        "lengths, and keeps it; where none is, that with the lowest validation loss is kept."
     )
-    dots = (
-        alt.Chart(means)
-        .mark_point(filled=True, size=80, color=GREY, opacity=1)
-        .encode(
-            x("rms"),
-            y,
-            tooltip=[
-                alt.Tooltip("parameter:N", title="Matrix"),
-                alt.Tooltip("rms:Q", title="Root mean square", format=".6f"),
-            ],
-        )
-    )
-    return alt.layer(ticks, dots).properties(
-        width=2 * SIDE - 160,
-        height=alt.Step(PARAMETER_ROW),
-        title="How large the parameters are (dot: root mean square)",
-        **reserve_height(PARAMETER_ROW * len(names)),
-    )
+    if config.check_every:
+        sentence += " The last epoch may have ended early: its mean is that of the strings seen."
+    return sentence
 
 
-# The two circuits of a head: what it looks for, and what it then writes.
-
-CELL = 52
-CIRCUIT_ROW = 30
-
-
-def matrix(
-    frame: pd.DataFrame,
-    tokens: Sequence[str],
-    titles: tuple[str, str],
-    what: str,
-    limit: float,
-    attended: Literal["row", "column"],
-) -> Drawing:
-    """A number for every pair of a row and a column, one square grid a head.
+def draw_losses(frame: pd.DataFrame, kept: int | None, shown: int | None = None) -> Any:
+    """Loss on a log scale, with rules at the kept epoch and at the one that is shown.
 
     Args:
-        frame: head, row, column and value.
-        tokens: the columns in order.
-        titles: what a row is and what a column is.
-        what: what the value is, with its unit.
-        limit: the largest absolute value of the color scale, the same at every epoch.
-        attended: which of the two is the token that is attended to, and is pointed at.
+        frame: epoch, part (`training` or `validation`), loss (mean nats a string), sum (nats).
+        kept: the epoch whose model was kept and tested.
+        shown: the epoch of the other figures; 0 is before training.
     """
-    x = alt.X(
-        "column:N",
-        title=titles[1],
-        sort=list(tokens),
-        axis=alt.Axis(labelAngle=0, labelLimit=CELL),
-    )
-    y = alt.Y("row:N", title=titles[0], sort=None)
-    base = alt.Chart().encode(
-        x,
+    drawn = frame[frame["loss"] > 0]  # a logarithm needs more than zero
+    names = list(LOSSES)
+    scale = alt.Scale(domain=names, range=list(LOSSES.values()))
+    legend = alt.Legend(orient="top")
+    y = alt.Y(
+        "loss:Q", title="Mean nats per string (log)", scale=alt.Scale(type="log"),
+        axis=alt.Axis(**marks.LOG_AXIS),
+    )  # fmt: skip
+    domain = [0, int(frame["epoch"].max())]
+    lines = alt.Chart(drawn).encode(
+        marks.x_axis("epoch:Q", "Epoch", domain=domain),
         y,
-        tooltip=[
-            alt.Tooltip("head:N", title="Head"),
-            alt.Tooltip("row:N", title=titles[0]),
-            alt.Tooltip("column:N", title=titles[1]),
-            alt.Tooltip("value:Q", title=what, format=".4f"),
-        ],
+        alt.Color("part:N", title="Loss on", scale=scale, legend=legend),
+        tooltip=marks.tips(
+            epoch="Epoch:", part="Loss on", loss="Mean (nats per string):.6g", sum="Sum (nats):.6g"
+        ),
     )
-    color = alt.Color(
-        "value:Q",
-        title=what,
-        scale=alt.Scale(scheme="blueorange", domain=[-limit, limit], domainMid=0, reverse=True),
-        legend=alt.Legend(orient="bottom", gradientLength=200),
+    ends = {"kept": (kept, 0, 8), "shown": (shown, "height", -8)}
+    named = [(name, *end) for name, end in ends.items() if end[0] is not None]
+    rules = [
+        layer
+        for name, epoch, y, dy in named
+        for base in [alt.Chart(pd.DataFrame([{"epoch": epoch, "name": name}])).encode(x="epoch:Q")]
+        for layer in (
+            base.mark_rule(color="~muted", strokeDash=[4, 4]),
+            base.mark_text(align="left", dx=4, dy=dy, color="~ink").encode(
+                y=alt.value(y), text="name:N"
+            ),
+        )
+    ]
+    points = lines.mark_point(filled=True, size=30, opacity=1)
+    return alt.layer(lines.mark_line(), points, *rules).properties(width="container", height=240)
+
+
+def attention_weights(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
+    """8: per head and string, the attention weights of `CLS`."""
+    note = (
+        "The weight of all tokens of a type together: a softmax over token types, in which a token "
+        "with score s that occurs n times counts n times e to the s."
     )
-    cells = base.mark_rect().encode(color).add_params(pointer(TOKEN))
-    number = alt.Text("value:Q", format=".2f")
-    texts = base.mark_text(fontSize=11).encode(text=number, color=readable_on("value"))
-    size = {"width": alt.Step(CELL), "height": alt.Step(CIRCUIT_ROW)}
-    frames = add_frame(alt.Chart().encode(y if attended == "row" else x), TOKEN)
-    grid = alt.layer(cells, texts, frames, data=frame).properties(**size)
-    grid = grid.transform_calculate(token=f"datum.{attended}")
-    panels = grid.facet(alt.Facet(**by_panel(frame, "head")), columns=2, spacing=24)
-    # Each panel is drawn alone.
-    return panels.resolve_scale(y="independent").properties(
-        **reserve_height(CIRCUIT_ROW * frame["row"].nunique())
+    for head in heads:
+        frame = weights_frame(epochs, head)
+        if not frame.empty:
+            chart = _weights(frame, epochs.tokens)
+            yield Figure.of(8, "Attention weights of CLS", f"head {head}", note, chart)
+
+
+def weights_frame(epochs: Epochs, head: int) -> pd.DataFrame:
+    """string, token, count, label, score, each (one token's weight), weight (of them all)."""
+    scores, weights = (epochs.now[f"attention.{x}"][:, head, 0] for x in ("scores", "weights"))
+    rows = [
+        {
+            "string": epochs.strings[string] or "(empty)",
+            "token": epochs.tokens[token],
+            "count": int(times),
+            "label": f"{epochs.tokens[token]} x {int(times):,}",
+            "score": float(scores[string, token]),
+            "each": float(weights[string, token] / times),
+            "weight": float(weights[string, token]),
+        }
+        for (string, token), times in np.ndenumerate(epochs.attended)
+        if times
+    ]
+    return pd.DataFrame(rows)
+
+
+def _weights(frame: pd.DataFrame, tokens: Sequence[str]) -> Any:
+    """One head as a table of bars: a row a token type, strings below each other."""
+    scale = alt.Scale(domain=list(tokens), range=[f"~{x}" for x in marks.letter_colors(tokens)])
+    base = alt.Chart().encode(
+        alt.Y("label:N", title=None, sort=None),
+        # The axis goes on beyond a weight of 1, where nothing but the numbers stands.
+        alt.X(
+            "weight:Q",
+            title="Attention weight of all tokens of a type",
+            scale=alt.Scale(domain=[0, 1.75], nice=False),
+            axis=alt.Axis(values=[0, 0.5, 1], format="%", grid=False),
+        ),
+        tooltip=marks.tips(
+            string="String",
+            token="Token",
+            count="Occurs:",
+            score="Score of each:.4f",
+            weight="Weight of all together:.6f",
+        ),
     )
+    bars = base.mark_bar().encode(alt.Color("token:N", legend=None, scale=scale))
+    label = "format(datum.weight, '.3f') + '  (score ' + format(datum.score, '.2f') + ')'"
+    texts = base.mark_text(align="left", dx=5, fontSize=12, color="~ink").encode(text="text:N")
+    cell = alt.layer(bars, texts.transform_calculate(text=label), data=frame)
+    header = alt.Header(labelAngle=0, labelAlign="left", labelLimit=160, labelFontSize=13)
+    strings = list(dict.fromkeys(frame["string"]))
+    rows = alt.Row("string:N", title=None, sort=strings, header=header)
+    facets = cell.properties(width=250, height=alt.Step(24)).facet(row=rows, spacing=12)
+    return facets.resolve_scale(y="independent").properties(**OWN_SIZE)
 
 
 ORDER = (
-    "embedding",
-    "attention_norm",
-    "query",
-    "key",
-    "value",
-    "attention.output",
-    "feed_forward_norm",
-    "feed_forward.input",
-    "feed_forward.output",
-)
+    "embedding", "attention_norm", "query", "key", "value", "attention.output",
+    "feed_forward_norm", "feed_forward.input", "feed_forward.output",
+)  # fmt: skip
 """Parts of the names of parameters, in the order of the computation; the classifier is last."""
 
 SMALLEST = 1e-4
 """Parameters nearer to zero are drawn at this magnitude."""
 
 
-def loss_by_epoch(traces: Traces, epoch: int) -> Iterator[Figure]:
-    """1: training and validation loss."""
-    history = traces.history
-    frame = losses_by_part(history.config, history.losses)
-    if frame.empty:
-        return
-    validated, tested = (
-        resolve(history.config).sampler(part).lengths[-1] for part in ("validation", "test")
-    )
-    note = (
-        f"{kept_sentence(history.config)} Test strings have up to {tested} tokens, validation "
-        f"strings up to {validated}: a low loss here promises nothing there."
-    )
-    chart = losses(frame, history.kept_epoch, epoch)
-    yield Figure(1, "Loss by epoch", "", note, frame, chart)
-
-
-def parameter_magnitudes(traces: Traces, epoch: int) -> Iterator[Figure]:
+def parameter_magnitudes(epochs: Epochs) -> Iterator[Figure]:
     """14: every parameter's absolute value."""
-    networks = traces.history.networks
-    largest = max(
-        float(np.abs(w).max()) for net in networks.values() for w in _weights_in_order(net).values()
-    )
-    frame = magnitudes_frame(networks[epoch])
-    note = "Large queries and keys make sharp attention, large values a loud head."
-    chart = magnitudes(frame, (SMALLEST, 1.3 * largest))
-    yield Figure(14, "Magnitudes of all parameters", "", note, frame, chart)
-
-
-def magnitudes_frame(network: Network) -> pd.DataFrame:
-    """One row a parameter: parameter (its matrix), entry, value, magnitude."""
-    return pd.DataFrame(
+    every = [
+        float(np.abs(x).max(initial=0))
+        for model in epochs.models.values()
+        for x in _weights_in_order(model.weights).values()
+    ]
+    frame = pd.DataFrame(
         [
-            {"parameter": name, "entry": ", ".join(map(str, index)), "value": float(value)}
-            for name, weight in _weights_in_order(network).items()
-            for index, value in np.ndenumerate(weight)
+            {"parameter": name, "entry": ", ".join(map(str, place)), "value": float(value)}
+            for name, weight in _weights_in_order(epochs.model.weights).items()
+            for place, value in np.ndenumerate(weight)
         ]
-    ).assign(magnitude=lambda frame: frame["value"].abs())
+    ).assign(magnitude=lambda x: x["value"].abs())
+    note = "Large queries and keys make sharp attention, large values a loud head."
+    title = "Magnitudes of all parameters"
+    yield Figure.of(14, title, "", note, _magnitudes(frame, (SMALLEST, 1.3 * max(every))))
 
 
-def _weights_in_order(network: Network) -> dict[str, np.ndarray]:
-    named = {**network.weights, "embedding.weight": network.embedding}  # PAD is never attended to
+def _weights_in_order(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Parameters as `attention query`, in the order of the computation."""
+    # What pads strings is never attended to.
+    embedding = np.delete(weights["embedding.weight"], PAD, axis=0)
+    named = {**weights, "embedding.weight": embedding}
     in_order = sorted(named, key=lambda name: [part in name for part in ORDER], reverse=True)
-    return {_title_of(name): named[name] for name in in_order if named[name].size}
+    titles = {name: name.removeprefix("blocks.0.").removesuffix(".weight") for name in in_order}
+    return {
+        title.replace("_", "-").replace(".", " "): named[name]
+        for name, title in titles.items()
+        if named[name].size
+    }
 
 
-def _title_of(name: str) -> str:
-    """`blocks.0.attention.query.weight` as `attention query`."""
-    short = name.removeprefix("blocks.0.").removesuffix(".weight")
-    return short.replace("_", "-").replace(".", " ")
+def _magnitudes(frame: pd.DataFrame, limits: tuple[float, float]) -> Any:
+    """Every parameter as a tick, its absolute value on a log scale; dots are root mean squares."""
+    squares = (frame["value"] ** 2).groupby(frame["parameter"], sort=False).mean()
+    means = squares.pow(0.5).rename("magnitude").reset_index()
+    names = list(dict.fromkeys(frame["parameter"]))
+
+    def base(rows: pd.DataFrame) -> Any:
+        shown = rows.assign(magnitude=rows["magnitude"].clip(lower=limits[0]))
+        return alt.Chart(shown).encode(
+            alt.X(
+                "magnitude:Q", title="Absolute value (log); dots: root mean square",
+                scale=alt.Scale(type="log", domain=limits, nice=False),
+                axis=alt.Axis(**marks.LOG_AXIS),
+            ),
+            alt.Y("parameter:N", title=None, sort=names, axis=alt.Axis(labelLimit=220)),
+        )  # fmt: skip
+
+    one = marks.tips(parameter="Matrix", entry="Row, column", value="Value:.6f")
+    ticks = base(frame).mark_tick(color="~accent", thickness=1, opacity=1)
+    mean = marks.tips(parameter="Matrix", magnitude="Root mean square:.6f")
+    dots = base(means).mark_point(filled=True, size=80, color="~muted", opacity=1)
+    layers = ticks.encode(tooltip=one), dots.encode(tooltip=mean)
+    return alt.layer(*layers).properties(width="container", height=alt.Step(30))
 
 
-def readouts(traces: Traces, epoch: int) -> Iterator[Figure]:
+STEPS_WIDTH, NUMBERS_WIDTH = 210, 64
+"""Pixels of a panel of steps, and between panels, where the numbers of the left one stand."""
+
+
+def readouts(epochs: Epochs) -> Iterator[Figure]:
     """16: the logit, as the sum of what each part of the model adds."""
-    networks = traces.history.networks
-    domain = _readout_domain(traces)
     note = (
         "The logit if the classifier read `CLS` after the embedding, after each head, and after "
         "the feed-forward. The steps sum to the logit; above 0 the model predicts positive."
     )
-    frames = [
-        steps_frame(direct_logit_attribution(networks[epoch], string).steps, string or "(empty)")
-        for string in traces.strings
+    every = [steps_frame(epochs, epoch) for epoch in epochs.models]
+    ends = np.concatenate([frame[["start", "end"]].to_numpy().ravel() for frame in every])
+    low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
+    margin = 0.12 * (high - low) or 1.0
+    chart = _steps(steps_frame(epochs, epochs.shown), (low - margin, high + margin))
+    yield Figure.of(16, "The stream read out", "", note, chart)
+
+
+def steps_frame(epochs: Epochs, epoch: int) -> pd.DataFrame:
+    """A row a part of the model and string: string, step, change, start, end, direction.
+
+    The classifier is linear and reads the stream itself, so that the logit is exactly the sum of
+    what it makes of the embedding of `CLS`, of each head's output and of the feed-forward's.
+    """
+    states, classifier = epochs.states[epoch], epochs.classifier(epoch)
+    mixed = states["attention.mixed_value"][:, :, 0]
+    heads, size = mixed.shape[1:]
+    output = epochs.models[epoch].weights["blocks.0.attention.output.weight"].astype(np.float64)
+    by_head = np.einsum("shd,hdx,x->sh", mixed, output.T.reshape(heads, size, -1), classifier)
+    added = [
+        states["embedding"][:, :1] @ classifier,
+        by_head,
+        states["feed_forward.output"][:, :1] @ classifier,
     ]
-    frame = pd.concat(frames, ignore_index=True)
-    title = "The stream read out"
-    yield Figure(16, title, "", note, frame, waterfall(frame, domain, title))
+    changes = np.concatenate(added, axis=1)
+    names = ["embedding", *(f"head {head}" for head in range(heads)), "feed-forward"]
+    rows = []
+    for string, change in zip(epochs.strings, changes, strict=True):
+        sums = np.cumsum(change)
+        start = sums - change
+        for name, x, y, z in zip(
+            names, change.tolist(), start.tolist(), sums.tolist(), strict=True
+        ):
+            direction = "toward negative" if x < 0 else "toward positive"
+            rows.append((string or "(empty)", name, x, y, z, direction))
+        rows.append(
+            (string or "(empty)", "logit", float(sums[-1]), 0.0, float(sums[-1]), "the logit")
+        )
+    return pd.DataFrame(rows, columns=["string", "step", "change", "start", "end", "direction"])
 
 
-def _readout_domain(traces: Traces) -> tuple[float, float]:
-    ends = [0.0]
-    for epoch, states in traces.states.items():
-        classifier = traces.history.networks[epoch].classifier
-        heads = states.head_output[:, :, 0] @ classifier
-        start = np.full((len(heads), 1), states.embedding[0] @ classifier)
-        sums = np.cumsum(np.concatenate([start, heads], axis=1), axis=1)
-        ends += [*sums.ravel().tolist(), *states.logit.tolist()]
-    margin = 0.12 * (max(ends) - min(ends)) or 1.0
-    return min(ends) - margin, max(ends) + margin
+def _steps(frame: pd.DataFrame, limits: tuple[float, float]) -> Any:
+    """What each part of the model adds to the logit, from top to bottom, a panel a string."""
+    names = ["toward positive", "toward negative", "the logit"]
+    scale = alt.Scale(domain=names, range=["~up", "~down", "~muted"])
+    legend = alt.Legend(orient="top", columns=3)
+    base = alt.Chart().encode(
+        alt.Y("step:N", title=None, sort=None, axis=alt.Axis(labelLimit=120)),
+        tooltip=marks.tips(
+            string="String", step="After", change="Adds to the logit:+.4f", end="Logit so far:.4f"
+        ),
+    )
+    start = alt.X("start:Q", title="Running logit", scale=alt.Scale(domain=limits, nice=False))
+    color = alt.Color("direction:N", title=None, sort=None, scale=scale, legend=legend)
+    bars = base.mark_bar(height=18).encode(start, alt.X2("end:Q"), color)
+    # In a column of their own: beside its bar a number would cross the line at zero. Aligned at the
+    # right, one sign and one point below the other.
+    texts = base.mark_text(align="right", dx=NUMBERS_WIDTH - 8, color="~ink", font="monospace")
+    text = alt.Text("change:Q", format="+.3f")
+    zero = alt.Chart().mark_rule(color="~muted").encode(x=alt.datum(0))
+    layers = [zero, bars, texts.encode(x=alt.value("width"), text=text)]
+    panel = alt.layer(*layers, data=frame).properties(width=STEPS_WIDTH, height=alt.Step(26))
+    strings = list(dict.fromkeys(frame["string"]))
+    header = alt.Header(labelFontSize=13, labelLimit=STEPS_WIDTH)
+    facet = alt.Facet("string:N", title=None, sort=strings, header=header)
+    padding = {"left": 5, "top": 5, "bottom": 5, "right": NUMBERS_WIDTH}
+    drawn = panel.facet(facet, columns=2, spacing=NUMBERS_WIDTH)
+    return drawn.properties(padding=padding, **OWN_SIZE)
 
 
-def score_circuits(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]:
+CELL, CELL_ROW = 52, 30
+"""Pixels of a cell of a matrix."""
+
+STRONG = 0.7
+"""The part of the largest value from which on a cell is so dark that its number is light."""
+
+WRITTEN = 8
+"""Dimensions of the widest stream that is drawn whole; of wider ones only what reaches the logit
+is."""
+
+
+def score_circuits(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
     """17: the score that every token gives every other, per head."""
-    of_heads = _circuits(traces, epoch)
-    rank = ", ".join(f"head {h}: rank {of_heads[h].key_query_rank}" for h in heads)
+    circuits = epochs.model.circuits()
     frame = pd.DataFrame(
         [
-            {"head": f"head {head}", "row": query, "column": key, "value": float(score)}
+            (f"head {head}", epochs.tokens[query], epochs.tokens[key], float(score))
             for head in heads
-            for query, scores in zip(traces.tokens, of_heads[head].scores, strict=True)
-            for key, score in zip(traces.tokens, scores, strict=True)
-        ]
+            for (query, key), score in np.ndenumerate(circuits[head].scores)
+        ],
+        columns=["head", "row", "column", "value"],
     )
     if frame.empty:
         return
+    rank = ", ".join(f"head {head}: rank {circuits[head].key_query_rank}" for head in heads)
     note = (
         "The score of each token (column) to each that asks (row). Only the row of `CLS` decides: "
         f"a gap of 1 between two scores is worth e = 2.7 letters for one. {rank}."
     )
-    limit = _limit([n.scores for n in traces.history.networks.values()])
+    limit = _largest(x.scores for model in epochs.models.values() for x in model.circuits())
     titles = ("asks (query)", "is asked (key)")
-    chart = matrix(frame, traces.tokens, titles, "score", limit, attended="column")
-    yield Figure(17, "Key-query circuit", "", note, frame, chart)
+    chart = _matrix(frame, epochs.tokens, titles, "score", limit)
+    yield Figure.of(17, "Key-query circuit", "", note, chart)
 
 
-def write_circuits(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]:
+def write_circuits(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
     """17: what attending to a token writes into the stream, and adds to the logit."""
-    of_heads = _circuits(traces, epoch)
-    rank = ", ".join(f"head {h}: rank {of_heads[h].value_output_rank}" for h in heads)
-    hidden = traces.history.config.hidden_size
-    rows: list[dict[str, object]] = []
+    circuits, hidden = epochs.model.circuits(), epochs.config.hidden_size
+    columns = [*(f"dim {x}" for x in range(hidden) if hidden <= WRITTEN), "logit"]
+    rows = []
     for head in heads:
-        for kind, token in enumerate(traces.tokens):
-            written = of_heads[head].ov_output[kind].tolist()
-            cells = {f"dim {number}": value for number, value in enumerate(written)}
-            cells = {} if hidden > MAX_WRITTEN else cells
-            cells["logit"] = float(of_heads[head].direct_logit[kind])
-            rows += [
-                {"head": f"head {head}", "row": token, "column": column, "value": value}
-                for column, value in cells.items()
-            ]
+        written = np.asarray(circuits[head].output)[:, : len(columns) - 1]
+        direct = np.asarray(circuits[head].direct_logit)
+        for (token, column), value in np.ndenumerate(np.column_stack([written, direct])):
+            rows.append((f"head {head}", epochs.tokens[token], columns[column], float(value)))
     if not rows:
         return
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(rows, columns=["head", "row", "column", "value"])
+    rank = ", ".join(f"head {head}: rank {circuits[head].value_output_rank}" for head in heads)
     note = (
         "What `CLS` receives where all of a head's attention is on one token (row), in each "
         f"dimension of the stream, and what that adds to the logit directly. {rank}."
     )
-    networks = traces.history.networks.values()
-    limit = _limit([n.ov_output for n in networks] + [n.ov_output @ n.classifier for n in networks])
-    columns = list(dict.fromkeys(frame["column"]))
-    chart = matrix(frame, columns, ("attended to", "written"), "added", limit, attended="row")
-    yield Figure(17, "Value-output circuit", "", note, frame, chart)
+    limit = _largest(
+        values
+        for model in epochs.models.values()
+        for circuit in model.circuits()
+        for values in (circuit.output, circuit.direct_logit)
+    )
+    chart = _matrix(frame, columns, ("attended to", "written"), "added", limit)
+    yield Figure.of(17, "Value-output circuit", "", note, chart)
 
 
-MAX_WRITTEN = 8
-"""The widest stream that is drawn whole; of wider ones only what reaches the logit is drawn."""
+def _largest(arrays: Iterator[Any]) -> float:
+    return max((float(np.abs(x).max(initial=0)) for x in arrays), default=1.0) or 1.0
 
 
-def _circuits(traces: Traces, epoch: int) -> tuple[Circuits, ...]:
-    return circuits(traces.history.networks[epoch])
+def _matrix(
+    frame: pd.DataFrame, columns: Sequence[str], titles: tuple[str, str], name: str, limit: float
+) -> Any:
+    """A number for every pair of a row and a column, one grid a head.
 
-
-def _limit(arrays: Sequence[np.ndarray]) -> float:
-    return max((float(np.abs(array).max()) for array in arrays if array.size), default=1.0) or 1.0
+    Args:
+        frame: head, row, column and value.
+        columns: in order.
+        titles: what a row is and what a column is.
+        name: what the value is.
+        limit: the largest absolute value of the color scale, the same at every epoch.
+    """
+    axis = alt.Axis(labelAngle=0, labelLimit=CELL)
+    base = alt.Chart().encode(
+        alt.X("column:N", title=titles[1], sort=list(columns), axis=axis),
+        alt.Y("row:N", title=titles[0], sort=None),
+        tooltip=marks.tips(head="Head", row=titles[0], column=titles[1], value=f"{name}:.4f"),
+    )
+    scale = alt.Scale(
+        domain=[-limit, 0, limit], range=["~down", "~empty", "~up"], interpolate="rgb"
+    )
+    legend = alt.Legend(orient="bottom", gradientLength=200)
+    color = alt.Color("value:Q", title=name, scale=scale, legend=legend)
+    is_strong = alt.expr.abs(alt.datum.value) > STRONG * limit
+    ink = alt.when(is_strong).then(alt.value("~ground")).otherwise(alt.value("~ink"))
+    texts = base.mark_text(fontSize=11).encode(text=alt.Text("value:Q", format=".2f"), color=ink)
+    grid = alt.layer(base.mark_rect().encode(color), texts, data=frame)
+    grid = grid.properties(width=alt.Step(CELL), height=alt.Step(CELL_ROW))
+    heads = list(dict.fromkeys(frame["head"]))
+    facet = alt.Facet("head:N", title=None, sort=heads, header=alt.Header(labelFontSize=13))
+    # Each panel is drawn alone.
+    drawn = grid.facet(facet, columns=2, spacing=24).resolve_scale(y="independent")
+    return drawn.properties(**OWN_SIZE)

@@ -6,8 +6,8 @@ import pandas as pd
 
 from seqcls.errors import UnknownRunError
 from sweeps.api import Store, configs, find_run, run_config
-from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import Selection
+from sweeps.api import reading
+from sweeps.api.reading import Selection
 from sweeps.grid.spec import load_specs
 
 DEFAULT = "all_initializations"

@@ -12,8 +12,6 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, page
-from dashboard.choosing.opened import OpenedModel, open_model
-from dashboard.figures.gallery import figures
 from dashboard.guide import models, sections
 from dashboard.guide.models import (
     DEFAULT,
@@ -23,49 +21,50 @@ from dashboard.guide.models import (
     SMALLER_START,
     WIDER,
 )
+from dashboard.model.opened import Opened
 from dashboard.section import Section
 from dashboard.text import error_text
-from dashboard.views.ablation import pruned
-from dashboard.views.families import answers_of
-from dashboard.views.why import draw_figures, explained
 from seqcls.errors import SeqclsError, StoreMissingError
-from seqcls.interpretability.families import family_text
-from seqcls.interpretability.sentences import explanation_text
+from seqcls.questions import RunModel
 from sweeps.access import is_read_only
 from sweeps.api import find_run, open_reader
 
 _BLANK = re.compile(r"\{\{ (.*?) \}\}")
 
 
-def _open(sweep: str, seed: int) -> OpenedModel:
-    return open_model(models.find(open_reader(), sweep, seed))
+def _open(sweep: str, seed: int) -> Opened:
+    return Opened(models.find(open_reader(), sweep, seed))
 
 
 # Numbers, by the names of their blanks.
 
 
 def _logit(string: str) -> str:
-    network = _open(DEFAULT, 5).network
-    return f"{float(network.logits(network.counts((string,)))[0]):.4f}"
+    return f"{_open(DEFAULT, 5).ask(RunModel.predict, (string,))['logit'][0]:.4f}"
 
 
 def _leads(seed: int) -> str:
-    scores = _open(DEFAULT, seed).network.scores[:, 0, 1:3]
-    leads = scores[:, 0] - scores[:, 1]
-    told = "; ".join(
-        f"head {head} scores {'a' if lead > 0 else 'b'} higher by {abs(lead):.2f}, so that one "
-        f"weighs as much as {np.exp(min(abs(lead), 700)):,.0f} of the other"
-        for head, lead in enumerate(leads.tolist())
-    )
-    return f"{told}."
+    told = []
+    for head in _open(DEFAULT, seed).ask(RunModel.circuits):
+        of_cls = dict(zip(head.token_types, head.scores[0].tolist(), strict=True))
+        lead = of_cls["a"] - of_cls["b"]
+        told.append(
+            f"head {head.head} scores {'a' if lead > 0 else 'b'} higher by {abs(lead):.2f}, so "
+            f"that one weighs as much as {np.exp(min(abs(lead), 700)):,.0f} of the other"
+        )
+    return f"{'; '.join(told)}."
 
 
 def _explain(sweep: str, string: str) -> str:
-    return " ".join(explanation_text(explained(_open(sweep, 2), string))[:2])
+    return " ".join(_open(sweep, 2).ask(_explained, string))
+
+
+def _explained(model: RunModel, string: str) -> list[str]:
+    return [x for x in model.describe(model.explain(string)) if isinstance(x, str)][:2]
 
 
 def _spare_heads() -> str:
-    steps = pruned(_open(MORE_HEADS, 0), "zero", ("head",))
+    steps = _open(MORE_HEADS, 0).ask(RunModel.ablate, ("head",), prune=True).outcomes
     spare = sum(step.errors <= steps[0].errors for step in steps[1:])
     return (
         f"of the {len(steps) - 1} of seed 0, {spare} can go, the cheapest first, before the test "
@@ -108,19 +107,21 @@ def _compare(*sweeps: str, number: int) -> None:
 
 
 def _states(sweep: str, seed: int, strings: tuple[str, ...], *own: int, number: int) -> None:
-    model = _open(sweep, seed)
-    heads = range(model.config.num_attention_heads)
-    drawn = figures(model.traces(strings), model.epoch, heads, own)
-    numbered = (replace(figure, number=number) for figure in drawn)
-    draw_figures(numbered, f"guide_{sweep}_{seed}_{own}")
+    run = models.find(open_reader(), sweep, seed)
+    for section in data.cached(sections.states)(run, strings, own):
+        key = f"guide {sweep} {seed} {section.title}"
+        numbered = replace(section, title="", caption=f"Figure {number}. {section.caption}")
+        page.render(numbered, key, heading=False, across=2)
 
 
 def _family(seed: int, number: int) -> None:
-    curve: Any = answers_of(_open(DEFAULT, seed), "ab{n}")
+    opened = _open(DEFAULT, seed)
+    curve: Any = opened.ask(RunModel.family, "ab{n}")
     rows = [{"n": x.values[0], "logit": x.score, "right": x.is_right} for x in curve.members]
     points = pd.DataFrame(rows)
     changes = [after.values[0] for _, after in curve.changes[:3]]
-    says = f"Figure {number}. Seed {seed}. {' '.join(family_text(curve))}"
+    told = " ".join(x for x in opened.model.describe(curve) if isinstance(x, str))
+    says = f"Figure {number}. Seed {seed}. {told}"
     page.render(sections.family(points, changes, says), f"guide family {seed}", heading=False)
 
 

@@ -1,12 +1,15 @@
 """The guide's pictures that are not of one model's states."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from dashboard import marks, style
+from dashboard.figures.epochs import through_epochs
+from dashboard.figures.gallery import figures
 from dashboard.guide import models
 from dashboard.section import Panel, Section, colors_present
 from sweeps.api import Store
@@ -49,6 +52,24 @@ def compare(store: Store, sweeps: Sequence[str]) -> Section:
     caption = "Every model of these sweeps; a click opens it."
     legend = colors_present(frame["outcome"], marks.OUTCOMES)
     return Section("", (), None, (Panel.of(chart),), caption, legend, opens="run")
+
+
+def states(
+    store: Store, run: int, strings: tuple[str, ...], numbers: tuple[int, ...]
+) -> list[Section]:
+    """Figures of a model's states for some strings, a section each.
+
+    Args:
+        numbers: which of `dashboard.figures.gallery`.
+    """
+    drawn = figures(through_epochs(store, run, strings), numbers)
+    named = groupby(drawn, key=lambda figure: (figure.number, figure.title))
+    sections = []
+    for (_, title), some in named:
+        parts = list(some)
+        panels = tuple(Panel(figure.spec, figure.part) for figure in parts)
+        sections.append(Section(title, (), None, panels, parts[0].note))
+    return sections
 
 
 def family(points: pd.DataFrame, changes: Sequence[int], says: str) -> Section:

@@ -19,8 +19,8 @@ from dashboard.words.tasks import task_names
 from seqcls import __version__
 from seqcls.errors import SeqclsError
 from sweeps.api import Store, language_names, names_of
-from sweeps.api.old_pages import reading
-from sweeps.api.old_pages.reading import Note, Selection
+from sweeps.api import reading
+from sweeps.api.reading import Note, Selection
 from sweeps.api.protocols import protocols
 from sweeps.grid.written_spec import toml_of
 
@@ -76,7 +76,7 @@ def task_sections(
 
     Args:
         selection: which models.
-        models: the same, as `sweeps.api.old_pages.reading.models`.
+        models: the same, as `sweeps.api.reading.models`.
 
     Yields:
         The task's name, its models, and its sections.

@@ -13,7 +13,7 @@ from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve, tokenizer_of
 from seqcls.text import count
 from sweeps.api import Store, configs, names_of
-from sweeps.api.old_pages.reading import ErrorSearch, string_errors
+from sweeps.api.reading import string_errors
 from sweeps.api.presentation import display_strings
 
 MOST_MODELS = 200
@@ -34,7 +34,7 @@ def failing_models(store: Store, failing: pd.DataFrame) -> Iterator[Details]:
     named = names_of(store, list(known))
     for model in shown.to_dict("records"):
         config = known[model["config_id"]]
-        errors = string_errors(store, int(model["run_id"]), ErrorSearch())
+        errors = string_errors(store, int(model["run_id"]))
         errors = display_strings(errors, config)
         most = min(left, MOST_STRINGS, len(errors))
         left -= most

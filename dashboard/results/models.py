@@ -9,7 +9,7 @@ from sweeps.api.two_models import compare_models
 
 MOST_STRINGS = 1_000
 
-add_columns({"wrong_of": Column("Wrong in", width=140)})
+add_columns({"wrong_in": Column("Wrong in", width=140)})
 add_sentences(
     {
         "two_models": "Of {tested:,} {strings}, {both:,} {both:is|are} wrong in both models, "
@@ -48,9 +48,9 @@ def two_models(store: Store, first: int, second: int) -> Section:
         **counts,
     )
     shown = display_strings(found.strings.head(MOST_STRINGS), *own)
-    wrong_of = shown["wrong_a"].gt(0).map({True: f"model {first}", False: f"model {second}"})
-    shown = shown.assign(wrong_of=wrong_of)
-    names = ("string", "length", "wrong_of")
+    wrong_in = shown["wrong_a"].gt(0).map({True: f"model {first}", False: f"model {second}"})
+    shown = shown.assign(wrong_in=wrong_in)
+    names = ("string", "length", "wrong_in")
     return Section("", (told, tested, apart), shown[[*names]], shown=names)
 
 

@@ -17,7 +17,7 @@ from seqcls.errors import SeqclsError
 from seqcls.text import count
 from sweeps.access import is_read_only
 from sweeps.api import Store, existing, open_reader, sweeping, watching
-from sweeps.api.old_pages.database import control
+from dashboard.actions import control
 from sweeps.grid.spec import SweepSpec, parse_spec, spec_as_written
 from sweeps.terminal import format_duration
 from sweeps.work.estimate import Estimate, Timer, guess_times, known_times

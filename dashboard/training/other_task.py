@@ -17,7 +17,7 @@ from seqcls.errors import ReadOnlyError, SeqclsError
 from seqcls.strings.datasets import remember
 from seqcls.tasks import TASKS
 from sweeps.access import refuse_writes
-from sweeps.api.old_pages.database import control
+from dashboard.actions import control
 from sweeps.api.typed import spell_task, values_of
 from sweeps.datasets import read_content
 from sweeps.datasets.summary import Summary, summary_of

@@ -10,8 +10,8 @@ from dashboard.training import offer
 from seqcls.errors import SeqclsError
 from seqcls.text import count
 from sweeps.api import Selection, Store, open_reader, watching
-from sweeps.api.old_pages.database import control
-from sweeps.api.old_pages.reading import SweepState
+from dashboard.actions import control
+from sweeps.api.reading import SweepState
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.terminal import format_duration
 from sweeps.work.progress import SweepProgress

@@ -11,7 +11,7 @@ from dashboard.training import running, sections
 from seqcls.errors import SeqclsError
 from seqcls.text import as_argument
 from sweeps.api import Selection, budgets, open_reader, watching
-from sweeps.api.old_pages.database import control
+from dashboard.actions import control
 from sweeps.grid.seeds import EXPECTED
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import LEARNED_AT, OutcomeCounts, describe_counts

@@ -40,6 +40,8 @@ LEGEND = {
     "at every length": "right at every length", "generalizes": "generalizes",
     "fails beyond": "fails beyond", "not learned": "not learned", "not known": "not known",
     "right": "right", "wrong": "wrong", "ink": "median", "muted": "best shortcut",
+    "up": "above 0", "down": "below 0",
+    "false positive": "false positive", "false negative": "false negative",
 }  # fmt: skip
 """What colors mean, by their names."""
 

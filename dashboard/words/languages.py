@@ -1,25 +1,16 @@
-"""A task as pages show it: its sentence, examples, and what testing showed of a model of it."""
+"""Examples of a task: its shortest strings, and a family of them."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-import pandas as pd
-import streamlit as st
 
-from dashboard import links
-from dashboard.text import verbatim
-from dashboard.words import measures
-from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.wording import EMPTY
-from seqcls.problem import resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
-from sweeps.results import Outcome
 
 MOST_LOOKED_AT = 4_000
 """Strings that are tried, from the shortest, to find some of either label."""
@@ -98,32 +89,6 @@ def _draw(task: LanguageTask, positive: bool) -> list[str]:
     return []
 
 
-def choose(models: "pd.Series[int]", more: Sequence[str] = (), *, more_first: bool = False) -> str:
-    """The language that a part of a page is about; a box where there are several.
-
-    Args:
-        models: how many each language has; that of most comes first.
-        more: what else may be chosen.
-        more_first: whether that comes before all languages, since one alone has nothing to show.
-    """
-    known = [str(name) for name in models.sort_values(ascending=False, kind="stable").index]
-    if len(known) == 1:
-        return known[0]
-    words = measures.words_of_languages(known).words
-    links.say_what_is_not("language", [*known, *more])
-    return st.selectbox(
-        verbatim(words.task.capitalize()),
-        [*more, *known] if more_first else [*known, *more],
-        key="language",
-        bind="query-params",
-        help=verbatim(
-            f"{words.task.capitalize()}s are never pooled by themselves: {words.one} has a "
-            f"{words.right} in one, and an accuracy means something else in the next. The one "
-            "with the most models comes first, unless it has nothing to show by itself."
-        ),
-    )
-
-
 def family_example(task: Task) -> str:
     """A family of which several strings are inputs, such as `a{n}`, or `1{n}+1=`; else `a{n}`."""
     assert isinstance(task, InputTask)
@@ -158,66 +123,3 @@ def _is_input(task: InputTask, tokenizer: Tokenizer, text: str) -> bool:
     except InvalidStringError:
         return False
     return True
-
-
-def show(task: LanguageTask) -> None:
-    """Draws the sentence and the strings."""
-    st.markdown(verbatim(task.describe()))
-    # On a page two spaces look like one.
-    between = " · " if Tokenizer(task.alphabet).separator else "  "
-    for name, strings in zip(("Positive", "Negative"), shortest_strings(task), strict=True):
-        listed = between.join(verbatim(text or EMPTY) for text in strings)
-        st.caption(f"{name}: {listed or 'none found'}")
-
-
-def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) -> str:
-    """What testing showed of the run; of test strings, which are not all strings.
-
-    Of one that has not learned the trained lengths nothing is said about length.
-
-    Args:
-        run: outcome, errors, false_positives, false_negatives and solved_length.
-        config: its configuration.
-        scores: length and tested (strings), of every length that was tested.
-    """
-    problem = resolve(config)
-    unit = Tokenizer(problem.task.alphabet).unit
-    wrong, tested = int(run["errors"]), int(scores["tested"].sum())
-    shortest, longest = scores["length"].min(), scores["length"].max()
-    left = max(problem.test.epoch_size - tested, 0)
-    more = "1 more was" if left == 1 else f"{left:,} more were"
-    untested = f" {more} not tested: the model has no positions for them." if left else ""
-    if not wrong:
-        return (
-            f"It is right on all {tested:,} test strings{' that it was given' if left else ''}, of "
-            f"up to {longest} {unit}s; other strings were not tried in the test.{untested}"
-        )
-    kinds = ""
-    if not pd.isna(run["false_positives"]):
-        positives, negatives = int(run["false_positives"]), int(run["false_negatives"])
-        kinds = f": {errors_by_kind(positives, negatives)}"
-    said = f"It is wrong on {wrong:,} of {tested:,} test strings{kinds}.{untested}"
-    if run["outcome"] == Outcome.NOT_LEARNED:
-        return said
-    missed = problem.kind.words.missed
-    return f"{said} {_describe_solved(run['solved_length'], shortest, missed, unit)}"
-
-
-def errors_by_kind(positives: int, negatives: int) -> str:
-    """`1 false positive and 2 false negatives`."""
-    return (
-        f"{positives:,} false positive{'s' * (positives != 1)} and "
-        f"{negatives:,} false negative{'s' * (negatives != 1)}"
-    )
-
-
-def _describe_solved(length: float, shortest: int, missed: str, unit: str) -> str:
-    if pd.isna(length) or length < 1:
-        said = "Some of the shortest test strings are among them"
-        none = f": the test has no string of fewer than {shortest:,} {unit}s"
-        return f"{said}{none if shortest > 1 else ''}."
-    letters = f"1 {unit}" if length == 1 else f"{length:.0f} {unit}s"
-    return (
-        f"It is right on every test string of up to {letters}; strings that are not in the test "
-        f"may be {missed} at a shorter length."
-    )

@@ -14,8 +14,8 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.problem import obstacle_of, resolve
-from sweeps.api.old_pages.reading import Selection
 from sweeps.api.presentation import describe_proofs
+from sweeps.api.reading import Selection
 from sweeps.results import LEARNED_AT, Outcome, why_not_known
 
 
@@ -63,7 +63,7 @@ def describe_model(
     Of one that has not learned nothing is said about length.
 
     Args:
-        model: its row, as `sweeps.api.old_pages.reading.model` has it.
+        model: its row, as `sweeps.api.reading.model` has it.
         trained: the lengths that it was trained on; None where that is not known.
         words: of its task.
         knows_trained_lengths: whether it is known what lengths it was trained on.

@@ -121,11 +121,11 @@ def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict
     Their shapes are those of `seqcls.models`: (string, position, hidden), of heads (string, head,
     position, head_size), of scores and weights (string, head, position, position).
     """
-    kept, plain = dict[str, Tensor](), plain_model(model)
+    found, plain = dict[str, Tensor](), plain_model(model)
 
     def keep(name: str, position: int | None, state: Tensor) -> Tensor:
         if position is None and (not names or name in names):
-            kept[name] = state
+            found[name] = state
         return state
 
     class Keeping(Changing):
@@ -135,7 +135,7 @@ def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict
 
     with torch.no_grad():
         plain.run(batch.ids, Keeping(_counting(plain, batch, keep)), None)
-    return kept
+    return found
 
 
 def logits(

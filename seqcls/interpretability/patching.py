@@ -184,7 +184,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
             "by place, so expected as many"
         )
     check_length(model, base)
-    measure = (_of_output if model.problem.writes else _of_answer)(model, base)
+    measure = (_measure_output if model.problem.writes else _measure_answer)(model, base)
     bases, sources = (
         [inside.read(model, [letters], output and [output]) for output in measure.outputs]
         for letters in (base, source)
@@ -278,7 +278,7 @@ def sites_of(model: TrainedModel) -> Mapping[Site, tuple[str, ...]]:
     )
 
 
-def _of_answer(model: TrainedModel, base: Sequence[int]) -> _Measure:
+def _measure_answer(model: TrainedModel, base: Sequence[int]) -> _Measure:
     """The one number of each answer, told by what is right of the base."""
     kind = model.problem.kind
     # Where a file does not say what is right, against what is predicted.
@@ -295,7 +295,7 @@ def _of_answer(model: TrainedModel, base: Sequence[int]) -> _Measure:
     return _Measure(LOGIT, [None], None, measure)
 
 
-def _of_output(model: TrainedModel, base: Sequence[int]) -> _Measure:
+def _measure_output(model: TrainedModel, base: Sequence[int]) -> _Measure:
     """How likely the base's target is, against what is written for the base."""
     written = write_output(model, tuple(base))
     right = target(model, base) if model.is_input(base) else written

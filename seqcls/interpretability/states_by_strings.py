@@ -235,8 +235,8 @@ def attention_patterns(
             f"architecture={config.architecture!r} attends to a picture, not to the input's "
             "tokens; look at the section Writing of the page Model instead"
         )
-    kept = _states(model, letters, output, blocks)
-    weights = np.stack([kept[block] for block in blocks])
+    states = _states(model, letters, output, blocks)
+    weights = np.stack([states[block] for block in blocks])
     tokens = tuple(token_names(model, letters, output))
     numbers = blocks_of(config.layers, True) or tuple(range(len(blocks)))
     if not in_two:
@@ -259,8 +259,8 @@ def picture_attention(
     names = _of_decoder(plain, "cross-attention") if plain.config.picture else ()
     if not names:
         raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
-    kept = _states(model, letters, None, names)
-    weights = np.stack([kept[name] for name in names])
+    states = _states(model, letters, None, names)
+    weights = np.stack([states[name] for name in names])
     return weights.reshape(*weights.shape[:-1], *memory_shape(plain.config))
 
 
@@ -326,8 +326,8 @@ def recurrent_units(
             f"architecture={config.architecture!r} is not recurrent; look at its attention and at "
             "what its parts add to the logit instead"
         )
-    kept = _states(model, letters, output, [x for layer in layers for x in layer.values()])
-    gates = {x: np.stack([kept[layer[x]] for layer in layers]) for x in layers[0]}
+    states = _states(model, letters, output, [x for layer in layers for x in layer.values()])
+    gates = {x: np.stack([states[layer[x]] for layer in layers]) for x in layers[0]}
     numbers = blocks_of(config.layers, False) or range(len(layers))
     by_name = {str(number): layer for layer, number in enumerate(numbers)}
     return Units(
@@ -343,15 +343,15 @@ def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
     centered = states - states.mean(axis=0, keepdims=True) if len(states) else states
     left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
     points = np.zeros((len(states), 2))
-    kept = min(2, len(sizes))
-    points[:, :kept] = left[:, :kept] * sizes[:kept]
+    number = min(2, len(sizes))
+    points[:, :number] = left[:, :number] * sizes[:number]
     if len(points):
         largest = np.abs(points).argmax(axis=0)
         points *= np.where(points[largest, np.arange(2)] < 0, -1.0, 1.0)
     variance = np.zeros(2)
     total = float((sizes**2).sum())
     if total > 0:
-        variance[:kept] = sizes[:kept] ** 2 / total
+        variance[:number] = sizes[:number] ** 2 / total
     return Path(points, (float(variance[0]), float(variance[1])))
 
 

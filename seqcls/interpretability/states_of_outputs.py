@@ -1,6 +1,6 @@
 """What a model that writes computes: its tokens, likeliest outputs, and what it reads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import exp, fsum, log
 from typing import NamedTuple
 
@@ -96,8 +96,6 @@ def require_writing(model: TrainedModel) -> None:
 
 # The likeliest outputs of an input as a tree, whose branches part where outputs differ.
 
-Path = tuple[str, ...]
-
 
 class Token(NamedTuple):
     """A token of the tree, which all outputs that begin alike share."""
@@ -146,56 +144,31 @@ def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree
         InvalidStringError: the string is no input of the task, or too long.
     """
     right = target(model, letters) if model.is_input(letters) else None
-    outputs = [
-        Output(tuple(token - FIRST_LETTER for token in likely.tokens), likely.ended)
-        for likely in likeliest_outputs(model, letters, width)
-    ]
-    paths = [
-        _Path(model, letters, output, None if right is None else output == right)
-        for output in outputs
-    ]
+    written, first = (
+        dict[tuple[str, ...], tuple[Output, list[float]]](),
+        dict[tuple[str, ...], int](),
+    )
+    for number, likely in enumerate(likeliest_outputs(model, letters, width)):
+        output = Output(tuple(token - FIRST_LETTER for token in likely.tokens), likely.ended)
+        path = output_tokens(model, letters, output)
+        names = tuple(x.token for x in path)
+        written[names] = output, [log(max(x.probability, 1e-300)) for x in path]
+        for end in range(1, len(names) + 1):
+            first.setdefault(names[:end], number)
     tokens, leaves = list[Token](), list[Leaf]()
-    rows: dict[Path, int] = {(): 0}
-    for row, path in enumerate(_in_order(paths, 0)):
-        names = path.names
-        branch = next(
-            (place for place in range(len(names)) if names[: place + 1] not in rows), len(names)
-        )
+    rows: dict[tuple[str, ...], int] = {(): 0}
+    # Outputs that share their first tokens stand beside each other, in the order of the likeliest.
+    ordered = sorted(written, key=lambda x: [first[x[:end]] for end in range(1, len(x) + 1)])
+    for row, names in enumerate(ordered):
+        output, logs = written[names]
+        branch = next((x for x in range(len(names)) if names[: x + 1] not in rows), len(names))
         parent = rows[names[:branch]]
         for place in range(branch, len(names)):
             rows[names[: place + 1]] = row
-            so_far = fsum(path.logs[: place + 1])
-            tokens.append(Token(row, place, names[place], exp(path.logs[place]), so_far))
-        text = model.text(path.output.letters)
-        whole = fsum(path.logs)
+            so_far = fsum(logs[: place + 1])
+            tokens.append(Token(row, place, names[place], exp(logs[place]), so_far))
+        text, is_right = model.text(output.letters), None if right is None else output == right
         leaves.append(
-            Leaf(row, text, path.output.ended, path.right, branch, parent, len(names), whole)
+            Leaf(row, text, output.ended, is_right, branch, parent, len(names), fsum(logs))
         )
     return OutputTree(tuple(tokens), tuple(leaves))
-
-
-class _Path:
-    """An output, token by token."""
-
-    def __init__(
-        self, model: TrainedModel, letters: Letters, output: Output, right: bool | None
-    ) -> None:
-        self.output, self.right = output, right
-        written = output_tokens(model, letters, output)
-        self.names: Path = tuple(each.token for each in written)
-        self.logs = [log(max(each.probability, 1e-300)) for each in written]
-
-
-def _in_order(paths: Sequence[_Path], place: int) -> Iterator[_Path]:
-    """Outputs that share their first tokens, those that share more beside each other."""
-    groups = dict[str, list[_Path]]()
-    for path in paths:
-        if len(path.names) == place:
-            yield path
-        else:
-            groups.setdefault(path.names[place], []).append(path)
-    for group in groups.values():
-        if len(group) == 1:
-            yield group[0]
-        else:
-            yield from _in_order(group, place + 1)

@@ -52,6 +52,16 @@ def ask_on_one_thread() -> None:
     torch.set_num_threads(1)
 
 
+def untrained_model(store: Store, run_id: int) -> RunModel:
+    """A run's model before its training."""
+    from seqcls.engines.member import draw_initial
+
+    stored = checkpoints.stored_model(store, run_id)
+    problem = resolve(stored.config)
+    (weights,) = draw_initial([(problem, stored.model_seed)])
+    return RunModel(problem, weights, run=run_id)
+
+
 def config(store: Store, run: int | str) -> RunConfig:
     """A run's configuration.
 

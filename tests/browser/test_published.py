@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, expect
 
-from sweeps.api.old_pages.database import REASON
+from dashboard.actions import REASON
 from tests.browser.conftest import BASE
 from tests.browser.server import new_page, no_traceback
 

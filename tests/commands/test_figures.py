@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import app
-from dashboard.figures.command import write_figures
 from dashboard.figures.figure import Figure
+from dashboard.model.files import write_figures
 from seqcls.errors import SeqclsError
 from sweeps import api
 from tests.commands import run_main
@@ -63,6 +63,6 @@ def test_a_model_that_letter_counts_do_not_decide_is_drawn_token_by_token(
 def test_strings_that_differ_in_brackets_alone_are_files_of_their_own(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": [1, 2]})
     chart = alt.Chart(frame).mark_point().encode(x="x:Q")
-    panels = [Figure(None, "Units", string, "", frame, chart) for string in ("(())", "()()")]
+    panels = [Figure.of(None, "Units", string, "", chart) for string in ("(())", "()()")]
     names = [path.name for path in write_figures(panels, tmp_path)]
     assert names == ["units.png", "units.svg", "units_2.png", "units_2.svg"]

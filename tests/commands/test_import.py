@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from dashboard.views.error_places import align
+from dashboard.model import errors_sections
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError
 from seqcls.imported import imported_config, unfold
@@ -605,9 +605,10 @@ def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLo
     wrong = api.errors(pairs.opened, [1])
     assert sorted(wrong["output"]) == ["abc", "a\ufffdb", "c{300}", "xy"]
     assert api.verify(pairs.opened).damages == []
-    row = wrong[wrong["output"] == "abc"].iloc[0]
-    shown = align(resolve(api.config(pairs.opened, 1)).tokenizer, row)
-    assert shown["Output"][:3] == ["a", "b", "c"]
+    shown = errors_sections.strings(pairs.opened, 1)
+    assert shown is not None
+    assert shown.table is not None
+    assert "abc" in set(shown.table["model_output"])
 
 
 def test_training_that_diverged_is_logged_up_to_there(

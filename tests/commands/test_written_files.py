@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def one_figure() -> Figure:
     frame = pd.DataFrame({"x": [1, 2]})
-    return Figure(1, "Units", "", "", frame, alt.Chart(frame).mark_point().encode(x="x:Q"))
+    return Figure.of(1, "Units", "", "", alt.Chart(frame).mark_point().encode(x="x:Q"))
 
 
 def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
@@ -57,7 +57,7 @@ def test_a_command_replaces_files_by_force_and_no_database(
     folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # All figures of a model take seconds to make.
-    monkeypatch.setattr("dashboard.figures.command.draw_figures", lambda *_: [one_figure()])
+    monkeypatch.setattr("dashboard.model.files.draw_figures", lambda *_: [one_figure()])
     arguments = WRITING[command]
     if command == "prove":
         load_parity(folder.parent / "runs.db")

@@ -70,13 +70,13 @@ def shown(app: AppTest) -> Shown:
     boxes = [*app.text_input, *app.text_area]
     return Shown(
         title="".join(str(own.value) for own in app.title),
-        headings=[str(own.value) for own in app.subheader],
+        headings=[_plain(_value(own)) for own in (*app.header, *app.subheader)],
         tabs=[tab.label for tab in app.tabs],
         numbers={own.label: own.value for own in app.metric},
         tables=[own.value for own in app.dataframe],
         charts=charts_of(app),
         pictures=len(app.image),
-        said=_plain("\n".join([said_on(app), *(own.value for own in app.subheader)])),
+        said=_plain("\n".join([said_on(app), *map(_value, (*app.header, *app.subheader))])),
         codes=codes,
         plain=[str(own.value) for own in app.text],
         # What is wrong stands below the error that says so.
@@ -89,6 +89,10 @@ def shown(app: AppTest) -> Shown:
         typed_into=[own.label for own in boxes if not own.disabled],
         has_content=any(len(app.get(part)) for part in CONTENT),
     )
+
+
+def _value(element: Any) -> str:
+    return str(element.value)
 
 
 def look(app: AppTest, **state: Any) -> Shown:

@@ -1,23 +1,23 @@
-"""Figures show the states of a network, and stand still from epoch to epoch."""
+"""Figures show the states of a model, and stand still from epoch to epoch."""
+
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dashboard.figures.epochs import Epochs, through_epochs
 from dashboard.figures.figure import Figure
-from dashboard.figures.gallery import NUMBERS, figures
-from dashboard.figures.history import History, losses_by_part
-from dashboard.views import ablation, families, verdict
+from dashboard.figures.gallery import GROUPS, figures
+from dashboard.figures.whole_model import losses_by_part
 from seqcls.engines.member import draw_initial
-from seqcls.interpretability.ablation import Ablated, ablate, prune
-from seqcls.interpretability.backends import Counts
-from seqcls.interpretability.families import answers_along
-from seqcls.interpretability.interventions import causes
-from seqcls.interpretability.network import Network
-from seqcls.interpretability.states_by_counts import activations
-from seqcls.interpretability.verdicts import errors_up_to
-from seqcls.problem import resolve
-from tests.histories import shipped
+from seqcls.interpretability.inside import read, states
+from sweeps.store.opening import open_reader
+from sweeps.store.reads import queries
+from tests.app import open_app
+from tests.conftest import ROOT
+from tests.pages.shown import shown
 
 STRINGS = ("aac", "baac", "ab{100}c{55}", "b{2}c{152}")
 GOOD, BAD, WIDE = (
@@ -27,119 +27,95 @@ GOOD, BAD, WIDE = (
 )
 
 
-def drawn(history: History, epoch: int | None = None, *numbers: int) -> list[Figure]:
-    traces = history.through(STRINGS)
-    shown = history.kept_epoch if epoch is None else epoch
-    heads = range(history.config.num_attention_heads)
-    return list(figures(traces, shown, heads, numbers or NUMBERS))
+@lru_cache
+def epochs(reference: str, shown: int | None = None) -> Epochs:
+    """Some strings through a model of the shipped database, from before its training on."""
+    store = open_reader(str(ROOT / "runs.db"))
+    return through_epochs(store, queries.find_run(store, reference), STRINGS, shown)
 
 
-def rows(history: History, number: int, panel: str = "") -> pd.DataFrame:
-    (found,) = (f for f in drawn(history, None, number) if f.panel == panel)
-    return found.data
+def drawn(of: Epochs, number: int, part: str = "") -> Figure:
+    (found,) = (figure for figure in figures(of, [number]) if figure.part == part)
+    return found
 
 
-def test_figures_show_the_states_of_the_network() -> None:
-    history = shipped(GOOD)
-    network = history.networks[history.kept_epoch]
-    states = activations(network, STRINGS)
-    embedded = rows(history, 2).set_index("token")
+def rows(of: Epochs, number: int, part: str = "", column: str = "x") -> pd.DataFrame:
+    """The data of a figure that has this column."""
+    every = [pd.DataFrame(x) for x in drawn(of, number, part).spec["datasets"].values()]
+    return next(frame for frame in reversed(every) if column in frame)
+
+
+def test_figures_show_the_states_of_the_model() -> None:
+    of = epochs(GOOD)
+    model = of.model
+    embedded = rows(of, 2).set_index("token")
     assert list(embedded.index) == ["CLS", "a", "b", "c"]
-    np.testing.assert_allclose(embedded[["x", "y"]], network.embedding)
-    read = rows(history, 13).set_index("name").loc[list(STRINGS)]
-    np.testing.assert_allclose(read[["x", "y"]], states.after_feed_forward[:, 0])
-    np.testing.assert_allclose(read["logit"], states.logit)
-    for head in (0, 1):
-        weights = rows(history, 8, f"head {head}")
-        own = weights[weights["string"] == "aac"].set_index("token")["each"]
-        assert [*own.index] == ["a", "c"], "CLS may not be attended to"
-        np.testing.assert_allclose(own, states.weights_each[0, head, 0, [1, 3]])
-    outcomes = rows(shipped(BAD), 13).set_index("name")["outcome"].to_dict()
+    np.testing.assert_allclose(
+        embedded[["x", "y"]], model.weights["embedding.weight"][[0, 2, 3, 4]]
+    )
+    found = rows(of, 13, column="logit").set_index("name").loc[list(STRINGS)]
+    np.testing.assert_allclose(found["logit"], model.logits(STRINGS), rtol=1e-5)
+    for string in STRINGS:
+        # Token by token, each as often as it occurs.
+        own = states(model, read(model, [model.letters(string)]))
+        last = own["blocks.0.after_feed_forward"][0, 0].numpy()
+        np.testing.assert_allclose(found.loc[string, ["x", "y"]].astype(float), last)
+        for head in (0, 1):
+            weights = rows(of, 8, f"head {head}", "each")
+            each = weights[weights["string"] == string].set_index("token")["each"]
+            assert "CLS" not in each.index, "it may not be attended to"
+            attended = own["blocks.0.attention.weights"][0, head, 0, 1:].numpy()
+            expected = dict(
+                zip(map("abc".__getitem__, model.letters(string)), attended, strict=True)
+            )
+            assert each.to_dict() == pytest.approx(expected, abs=1e-12)
+    outcomes = rows(epochs(BAD), 13, column="outcome").set_index("name")["outcome"].to_dict()
     wrong = {"ab{100}c{55}": "false negative", "b{2}c{152}": "false positive"}
     assert outcomes.items() >= {**wrong, "aac": "true negative"}.items()
 
 
+def test_the_axes_stand_still_from_epoch_to_epoch() -> None:
+    def limits(figure: Figure) -> list[Any]:
+        shared = [layer["encoding"].get("x", {}) for layer in figure.spec["layer"]]
+        return [x["scale"]["domain"] for x in shared if "scale" in x]
+
+    first, kept = epochs(GOOD, 0), epochs(GOOD)
+    for number in (2, 9, 13):
+        assert limits(drawn(first, number)) == limits(drawn(kept, number))
+    assert not rows(first, 2)["x"].equals(rows(kept, 2)["x"])
+
+
 def test_the_steps_of_the_stream_sum_to_the_logit() -> None:
-    history = shipped(WIDE)
-    network = history.networks[history.kept_epoch]
+    of = epochs(WIDE)
+    steps = rows(of, 16, column="change")
     for (_, own), logit in zip(
-        rows(history, 16).groupby("string", sort=False),
-        network.logits(network.counts(STRINGS)),
-        strict=True,
+        steps.groupby("string", sort=False), of.model.logits(STRINGS), strict=True
     ):
         assert own["change"].iloc[:-1].sum() == pytest.approx(logit)
         assert own["end"].iloc[-1] == pytest.approx(logit)
+    attributed = [step.adds for step in of.model.states(STRINGS[-1]).steps or ()]
+    assert own["change"].iloc[:-1].tolist() == pytest.approx(attributed)
 
 
 def test_the_initial_weights_are_epoch_0() -> None:
-    history = shipped(GOOD)
-    (initial,) = draw_initial([(resolve(history.config), 5)])
-    weights = history.networks[0].weights
+    of = epochs(GOOD)
+    (initial,) = draw_initial([(of.model.problem, 5)])
+    weights = of.models[0].weights
     assert weights["embedding.weight"] == pytest.approx(initial["embedding.weight"])
 
 
 def test_losses_are_means_over_the_strings_of_an_epoch() -> None:
-    good = shipped(GOOD)
+    good = epochs(GOOD)
     frame = losses_by_part(good.config, good.losses)
     means = frame.assign(strings=frame["sum"] / frame["loss"]).groupby("part")["strings"]
     assert means.max().to_dict() == pytest.approx({"training": 9984, "validation": 960})
 
 
-def test_a_model_s_errors_are_summed_up_by_their_cause() -> None:
-    history = shipped(BAD)
-    network = history.networks[history.kept_epoch]
-    found = causes(network, ["ab{68}", "ab{100}c{55}", "b{2}c{152}"])
-    assert [(share.phrase, share.errors, share.shortest) for share in found.shares] == [
-        ("dilution in head 0: a is drowned by b", 2, "ab{68}"),
-        ("value interference in head 0: c is taken for a", 1, "b{2}c{152}"),
-    ]
-    many = [f"ab{{{n}}}" for n in range(100, 1100)]
-    assert (causes(network, many).examined, causes(network, many).errors) == (300, 1000)
-
-
-# Frames of families, errors and ablations have what was computed, and no more.
-
-
-@pytest.fixture(scope="module")
-def network() -> Network:
-    """Seed 2 of the default model, which makes errors of both kinds."""
-    history = shipped(BAD)
-    return history.networks[history.kept_epoch]
-
-
-def test_a_family_has_its_flip_and_its_errors_and_a_map_a_cell_for_each_pair(
-    network: Network,
-) -> None:
-    curve = answers_along(network, "ab{n}")
-    frame, flips = families.curve_frame(curve), families.flips_frame(curve)
-    assert flips["label"].tolist() == ["n = 66"]
-    assert frame.loc[frame["outcome"] == "false negative", "n"].min() == 66
-    assert (frame.loc[frame["n"] < 66, "outcome"] == "true positive").all()
-    found = answers_along(network, "a{m}b{n}")
-    cells, flips = families.cells_frame(found), families.boundary_frame(found)
-    assert len(cells) == len(found.grid) ** 2
-    cell = cells[(cells["first"] == 1) & (cells["second"] == found.grid[-1])].iloc[0]
-    assert cell["logit"] == pytest.approx(found.rows[0][-1].score)
-    assert cell["outcome"] == "false negative"
-    assert flips[flips["first"] == 1]["second"].tolist() == [66]
-
-
-def test_every_error_is_in_one_cell_and_every_ablation_counts_all_strings(
-    network: Network,
-) -> None:
-    errors = errors_up_to(network, 80)
-    cells = verdict.cells_frame(network, errors, verdict.likeliest_letters(errors))
-    every = verdict.lengths_frame(errors)["errors"].sum()
-    assert cells["errors"].sum() == every == len(errors.texts)
-    backend = Counts(network)
-    found = ablate(backend, {backend.parts(["head"])[1]: "zero"})
-    frame = ablation.lengths_frame({"as trained": ablate(backend, {}), "ablated": found})
-    sums = frame.groupby("model")[["wrong", "strings"]].sum().T.to_dict("list")
-    assert sums == {"as trained": [697, 9984], "ablated": [found.errors, 9984]}
-    steps = ablation.pruning_frame(list(prune(backend, backend.parts(["head"]))), ablation.NAME)
-    assert steps["removed"].tolist() == [0, 1, 2]
-    assert steps.loc[0, "errors"] == 697
-    numbers = (np.array(x) for x in ([0, 1, 11], [1, 2, 4], [0, 2, 4]))
-    frame = ablation.lengths_frame({"m": Ablated((), 1, 0.5, None, 0.0, 0.0, *numbers)})
-    assert frame["lengths"].tolist() == ["0 to 10", "11 to 20"], "with the empty string"
-    assert frame["wrong"].tolist() == [1, 0]
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_group_of_figures_is_drawn(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = {"run": "5", "view": "Inside", "part": "Figures", "figures_of": group, "epoch": "1"}
+    app = open_app(monkeypatch, ROOT / "runs.db", "model", string="ab{100}c{55}", **link)
+    page = shown(app)
+    numbers = {int(x.value.partition("\\")[0]) for x in app.header if x.value[:1].isdigit()}
+    assert numbers == set(GROUPS[group]) - {4, 11}, "it has no norms"
+    assert not page.errors

@@ -1,4 +1,4 @@
-"""Clicks on the page Model: a model is found, asked, looked into and compared; and the guide."""
+"""The page Model: what is said of a model, the bar, the tabs, and links; and the guide."""
 
 import shutil
 import sqlite3
@@ -8,26 +8,26 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.choosing.run import OFFERED_MODELS
+from dashboard.model import automaton_sections, chosen, errors_sections, training_sections
+from seqcls.results import Confusion
 from sweeps import api
+from sweeps.api.models import model as model_of
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import queries
-from sweeps.store.reads.selection import Selection
 from tests.app import open_app, rerun
 from tests.conftest import ROOT
 from tests.databases import file_of, reseal
-from tests.pages.shown import Shown, look, shown
-from tests.pages.stock import MANY_SEEDS
-from tests.stock import stock
+from tests.inside import LSTM, WRITING
+from tests.oracles.facts import Facts
+from tests.pages.shown import Shown, shown
 
 SHIPPED = ROOT / "runs.db"
 SEED_2, SEED_5 = "5", "8"
-"""Runs of all_initializations in the shipped database."""
+"""Runs of all_initializations in the shipped database: one fails beyond, one generalizes."""
 
 
-def model(monkeypatch: pytest.MonkeyPatch, run: str, **query: str | list[str]) -> AppTest:
+def model(monkeypatch: pytest.MonkeyPatch, run: str, **query: str) -> AppTest:
     """The page on a model of the shipped database."""
     return open_app(monkeypatch, SHIPPED, "model", run=run, **query)
 
@@ -41,144 +41,117 @@ def typed(app: AppTest, key: str, text: str) -> Shown:
     return shown(rerun(app))
 
 
-def one_line(page: Shown, says: str) -> bool:
-    """Whether a page says this in a line of an error or a note."""
-    return any(says in said and "\n" not in said for said in (*page.errors, *page.notes))
+# What is said of a model, and the bar.
 
 
 @pytest.mark.parametrize(
-    ("run", "outcome"),
+    ("run", "outcome", "first"),
     [
-        (
-            "38",
-            "Not learned: it is right on 433 of 508 test strings of trained lengths 1 to 10 "
-            "(85.24%); a model has learned from 99% on. That it is right on ",
-        ),
-        ("5", "Learned, but fails beyond: it is right on all 508 test strings of trained lengths"),
-        (
-            "8",
-            "Learned and generalizes: it is right on all 508 test strings of trained lengths 1 to "
-            "10, and on all ",
-        ),
+        ("38", "Not learned: it is right on 433 of 508 test strings of trained lengths 1", "Why"),
+        ("5", "Learned, but fails beyond: it is right on all 508 test strings of", "Why"),
+        ("8", "Learned and generalizes: it is right on all 508 test strings of trained", "Errors"),
     ],
 )
 def test_a_model_begins_with_what_it_came_to(
-    monkeypatch: pytest.MonkeyPatch, run: str, outcome: str
+    monkeypatch: pytest.MonkeyPatch, run: str, outcome: str, first: str
 ) -> None:
-    said = shown(model(monkeypatch, run)).said
-    assert outcome in said
-    assert ("It has not learned the trained lengths" in said) == (run == "38")
-    assert ("max_num_epochs=120" in said) == (run == "38")
+    app = model(monkeypatch, run)
+    page = shown(app)
+    assert outcome in page.said
+    assert page.tabs == ["Errors", "Why", "Inside", "Limits", "Automaton", "Training"]
+    assert app.session_state["view"] == first
+    assert ("It has not learned the trained lengths" in page.said) == (run == "38")
+    assert ("max_num_epochs=120" in page.said) == (run == "38")
+    assert not page.errors
 
 
 def test_a_model_is_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = model(monkeypatch, "38", learned="80")
-    said = shown(app).said
+    said = shown(model(monkeypatch, "38", learned="80", view="Errors")).said
     assert "Learned, but fails beyond: it is right on 433 of 508" in said
-    assert "not learned" not in said.lower()
-    said = look(app, below=20.0).said
+    said = shown(model(monkeypatch, "38", learned="80", below="20", view="Errors")).said
     assert "Learned and generalizes" in said
     assert "; a model generalizes from 20% on." in said
 
 
-def test_why_a_model_and_a_string_fail_follows_what_is_chosen(
+def test_the_bar_says_what_the_model_makes_of_any_string_at_any_epoch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    app = model(monkeypatch, SEED_2)
-    page = shown(app)
-    assert app.selectbox(key="string").value == "ab{68}"
-    assert "wrong on 697 of 9,984 test strings: 6 false positives and 691 false" in page.said
-    assert page.headings[:2] == ["Why does this model fail?", "Why this string?"]
-    assert "dilution in head 0: a is drowned by b" in page.said
-    next(own for own in app.button if "value interference" in (own.key or "")).click()
-    page = shown(rerun(app))
-    assert str(app.selectbox(key="string").value).startswith("b")
-    assert "a false positive" in page.errors[0]
-    page = typed(app, "string", "ab{100}c{55}")
-    assert "ab{100}c{55} is positive, but the model predicts negative" in page.said
-    assert "The 55 c's have no part in it" in page.said
-    assert len(page.charts) == 4
+    app = model(monkeypatch, SEED_2, view="Training")
+    assert app.selectbox(key="string").value == "ab{68}", "its shortest error"
+    assert "ab{68} is positive, predicted negative (logit -0.2131" in shown(app).said.replace(
+        "`", ""
+    )
+    said = typed(app, "string", "a{1000000}b").said.replace("`", "")
+    assert "a{1000000}b is positive, predicted negative (logit -1.059" in said
+    assert "".join(app.query_params["string"]) == "a{1000000}b"
     slider = app.select_slider(key="epoch")
-    assert slider.value == 2
     assert [int(x) for x in slider.options] == list(range(21))
-    for epoch in (20, 0):
-        app.select_slider(key="epoch").set_value(epoch)
-        assert shown(rerun(app)).errors != page.errors, "0 is before training"
-    for view in ("Figures", "Breaking point", "Ablation", "Why"):
-        app.select_slider(key="epoch").set_value(5)
-        other = app.selectbox(key="string").options[7]
-        look(app, view=view, string=other)
-        assert (app.select_slider(key="epoch").value, app.selectbox(key="string").value) == (
-            5, other,
-        )  # fmt: skip
+    slider.set_value(0)
+    page = shown(rerun(app))
+    assert "logit -1.059" not in page.said, "0 is before training"
+    assert "".join(app.query_params["epoch"]) == "0"
+    assert "unknown letter 'x' in 'xyz'" in typed(app, "string", "xyz").errors[0]
+    # The link alone shows the same.
+    again = shown(model(monkeypatch, SEED_2, string="a{1000000}b", epoch="0", view="Training"))
+    assert again.said == page.said
 
 
-def test_each_group_of_figures_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    for group, number in {
-        "Tokens": 3, "Attention": 6, "The stream": 6, "Circuits": 6, "Training": 2
-    }.items():  # fmt: skip
-        page = shown(model(monkeypatch, SEED_5, view="Figures", group=group))
-        assert len(page.charts) == number, group
-        assert not page.errors
-    app = model(monkeypatch, SEED_2, view="Figures", group="Circuits", string="baac")
-    app.toggle(key="shuffle").set_value(True)
-    orders = shown(rerun(app)).tables[0]
-    assert len(set(orders["string"])) > 1
-    assert orders["logit"].max() - orders["logit"].min() < 1e-9, "it does not mind the order"
+def test_what_a_model_writes_stands_beside_what_is_right(
+    monkeypatch: pytest.MonkeyPatch, inside: Path
+) -> None:
+    page = shown(open_app(monkeypatch, inside, "model", run=WRITING, view="Training"))
+    assert "should give" in page.said
+    assert "log probability" in page.said
 
 
-def test_families_and_all_strings_tell_where_a_model_breaks(
+# Links, and how models are found.
+
+
+def test_a_link_to_a_section_of_earlier_versions_leads_to_its_tab(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    app = model(monkeypatch, SEED_2, view="Breaking point", family="ab{n}")
-    assert "From n = 66 on it predicts negative (wrong)" in shown(app).said
-    for text in ("ab{n", "ab"):
-        app.text_input(key="family").set_value(text)
-        assert one_line(shown(rerun(app)), "has no free counts")
-    app.text_input(key="family").set_value("a{m}b{n}")
-    assert len(shown(rerun(app)).charts) == 1
-    said = look(app, view="All strings").said
-    assert "there are 1,373,700, and the model is wrong on 11,426" in said
-    assert "The shortest is ab{66}." in said
-    assert "certified right" in said
+    for former, (tab, part) in {
+        "Answers": ("Errors", None),
+        "Surgery": ("Inside", "Ablation"),
+        "Minimal and nearest": ("Why", None),
+    }.items():
+        app = model(monkeypatch, SEED_2, view=former)
+        assert app.session_state["view"] == tab
+        if part is not None:
+            assert app.session_state["part"] == part
 
 
-def test_parts_are_switched_off_and_everything_follows(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = model(monkeypatch, SEED_2, view="Surgery", string="baac")
-    page = shown(app)
-    assert "Ablation" in page.tabs, "as the section is called now"
-    assert page.numbers["Test strings wrong"] == "697"
-    assert "Nothing is ablated yet" in page.said
-    assert not page.tables
-    app.multiselect(key="heads_off").set_value([1])
-    page = shown(rerun(app))
-    assert int(page.numbers["Test strings wrong"].replace(",", "")) > 697
-    assert page.tables[0].set_index("string").loc["baac", "change"] != 0
-    assert "".join(app.query_params["heads_off"]) == "1"
-    query: dict[str, str | list[str]] = {"heads_frozen": ["0", "7"], "dimensions_off": "1"}
-    app = model(monkeypatch, SEED_2, view="Ablation", **query)
-    assert app.multiselect(key="heads_off").value == []
-    assert app.multiselect(key="heads_frozen").value == [0], "it has no head 7"
-    assert app.multiselect(key="dimensions_off").value == [1]
-    assert int(shown(app).numbers["Test strings wrong"].replace(",", "")) > 697
+def test_any_model_is_chosen_or_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "model", view="Training")
+    run = int("".join(app.query_params["run"]))
+    facts = Facts(SHIPPED)
+    assert facts.errors[run], "the first is one that fails"
+    for text, expected in (("all_initializations/2", 5), ("8", 8)):
+        typed(app, "model_run", text)
+        assert int("".join(app.query_params["run"])) == expected
+    for text in ("9999", "no/2", "x"):
+        page = typed(app, "model_run", text)
+        assert f"no run '{text}'" in page.errors[0]
+        assert int("".join(app.query_params["run"])) == 8
+    models = api.reading.models(open_reader(str(SHIPPED)), api.Selection())
+    learned = models[models["outcome"] == "fails beyond"]
+    assert chosen.worst_of(models) in set(learned["run_id"])
 
 
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ({"string": "xyz"}, "unknown letter 'x' in 'xyz'"),
-        ({"strings": "aac b{0}"}, "cannot read the count '0'"),
-        ({"strings": " ".join("a" * n for n in range(1, 12))}, "too many to draw"),
         ({"run": "999"}, "no run '999'"),
         ({"run": "<b>"}, "no run '<b>'"),
-        ({"beside": "99", "view": "States"}, "no run '99'"),
+        ({"beside": "99", "view": "Training"}, "no run '99'"),
+        ({"beside": "5@77", "view": "Training"}, "No weights of epoch 77 of run 5 are stored"),
     ],
 )
-def test_a_link_of_nonsense_is_named(
+def test_a_link_of_nonsense_is_named_in_a_line(
     monkeypatch: pytest.MonkeyPatch, query: dict[str, str], says: str
 ) -> None:
     page = shown(open_app(monkeypatch, SHIPPED, "model", **{"run": SEED_2, **query}))
-    assert says in page.said
+    assert says in page.errors[0]
     assert ("has no model to show" in page.said) == ("run" in query)
 
 
@@ -194,8 +167,67 @@ def test_a_run_without_a_model_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pat
         file.execute("DELETE FROM checkpoint")
     reseal(open_writer(str(light)))
     page = shown(open_app(monkeypatch, light, "model", run=SEED_2))
-    assert "the weights of run 5 are not stored" in page.errors[0]
-    assert not page.charts
+    assert "the weights of run 5 are not stored" in page.notes[0]
+    assert page.tabs == ["Errors", "Training"]
+    assert "697 of 9,984 test strings are wrong" in page.said, "what is stored is shown"
+
+
+# Errors, Automaton and Training, as sections.
+
+
+def test_errors_begin_with_the_confusion_by_length() -> None:
+    facts, store = Facts(SHIPPED), open_reader(str(SHIPPED))
+    found = errors_sections.counts(store, 5)
+    assert found.table is not None
+    table = found.table.set_index("of_lengths")
+    assert table.loc["all", ["tn", "fp", "fn", "tp"]].tolist() == [4323, 6, 691, 4964]
+    assert (table.loc["1 to 10 (trained)"] + table.loc["longer"])["wrong_strings"] == 697
+    assert "697 of 9,984 test strings are wrong: 691 false negatives, 6 false" in found.says[0]
+    bars = next(iter(found.panels[0].spec["layer"][1:]))
+    (name,) = [bars["data"]["name"]]
+    rows = found.panels[0].spec["datasets"][name]
+    assert sum(row["strings"] for row in rows) == 697
+    listed = errors_sections.strings(store, 5)
+    assert listed is not None
+    assert listed.table is not None
+    assert set(listed.table["stored"]) == set(facts.errors[5])
+    right = errors_sections.counts(store, 8)
+    assert not right.panels
+    assert errors_sections.strings(store, 8) is None
+
+
+def test_a_click_on_a_wrong_string_asks_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = shown(model(monkeypatch, SEED_2, view="Errors"))
+    assert "Which test strings are wrong?" in page.said
+    assert "What does a shortcut reach?" in page.said
+    assert "decided by letter counts" in page.said
+
+
+def test_the_automaton_of_a_model_is_told_and_looked_for_inside(inside: Path) -> None:
+    opened = model_of(open_reader(str(inside)), LSTM)
+    learned = opened.automaton(states=20)
+    found = automaton_sections.learning(opened, learned)
+    assert found.says
+    made = learned.main_hypothesis
+    told = automaton_sections.hypothesis(opened, learned, made)
+    assert told.startswith(f"{made.states} state")
+    probes = automaton_sections.inside(opened, learned)
+    assert probes.table is not None
+    assert probes.table["of_trained"].between(0, 1).all()
+
+
+def test_losses_and_what_rounding_does_are_told(tmp_path: Path) -> None:
+    db = str(shutil.copy(SHIPPED, tmp_path / "runs.db"))
+    found = training_sections.losses(open_reader(db), 5)
+    assert "Trained for 20 epochs of at most 30; epoch 2" in found.says[0]
+    assert len(found.panels) == 1
+    own = [Confusion(4329, 0, 1333, 4322), Confusion(4329, 0, 0, 5655)]
+    writer.record_perturbations(open_writer(db), 41, own)
+    (_, told) = training_sections.losses(open_reader(db), 41).says
+    assert "it gets 0 to 1,333 test strings wrong" in told
+
+
+# The guide.
 
 
 def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,60 +266,3 @@ def test_the_guide_says_which_models_the_database_lacks(
     assert sum("the weights of run 8 are not stored" in note for note in page.notes) == 3
     assert any("no run 'lower_magnitude_initializations/2'" in note for note in page.notes)
     assert not page.errors
-
-
-def run_of(db: Path, hidden_size: int, heads: int, seed: int) -> int:
-    fields = {"hidden_size": hidden_size, "num_attention_heads": heads}
-    found = queries.runs(open_reader(str(db)), Selection(model_seeds=(seed,)), fields)
-    return int(found["id"].iloc[0])
-
-
-def chosen(app: AppTest) -> int:
-    return int("".join(app.query_params["run"]))
-
-
-def test_any_of_many_models_is_found_by_what_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = stock("states") / "many.db"
-    app = open_app(monkeypatch, many, "model")
-    offered = app.selectbox(key="model_run").options
-    wrong = [int(label.split(": ")[1].split()[0]) for label in offered]
-    assert len(wrong) == OFFERED_MODELS < MANY_SEEDS * 4, "the worst are offered, and not all"
-    assert wrong == sorted(wrong, reverse=True)
-    right = next(
-        run for seed in range(9) if (run := run_of(many, 2, 1, seed)) % 4 == 0
-    )  # It makes no error, and so is not offered.
-    typed(app, "model_run", f"run {right}")
-    assert chosen(app) == right
-    assert "no test string wrong" in app.selectbox(key="model_run").options[0]
-    for text in ("Model 17", "model 17", "17"):
-        page = typed(app, "model_run", text)
-        assert chosen(app) == 17
-    offered = app.selectbox(key="model_run").options
-    assert len(offered) == 5
-    assert sum("seed 17: " in label for label in offered) == 4
-    assert "5 of the models that match '17' are listed" in page.said
-    for text in (
-        "hidden_size=4 num_attention_heads=2 seed 9",
-        "hidden_size=4, num_attention_heads=2, 9",
-        "seed=9 hidden_size = 4 num_attention_heads = 2",
-    ):
-        typed(app, "model_run", text)
-        assert chosen(app) == run_of(many, 4, 2, 9)
-    for text, problem in (
-        ("seed 999", "no trained model matches in sweep 'large'"),
-        ("run 99999", "no trained model matches"),
-        ("run x", "expected a number, not 'x'"),
-        ("hidden_sise=4", "did you mean 'hidden_size'?"),
-        ("train_size=4", "train_size is the same for all models"),
-        ("hidden_size=5", "no trained model matches"),
-        ("9" * 30, "expected a number"),
-    ):
-        assert problem in typed(app, "model_run", text).errors[0]
-        assert chosen(app) == run_of(many, 4, 2, 9)
-
-
-def test_a_sweep_and_a_seed_mean_a_model_of_another_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = model(monkeypatch, "43")
-    typed(app, "model_run", "all_initializations/2")
-    assert chosen(app) == 5
-    assert app.selectbox(key="model_sweep").value == "all_initializations"

@@ -15,7 +15,7 @@ import pytest
 from dashboard import data
 from dashboard.server.opened_models import OpenedModels
 from seqcls.errors import StoreError
-from sweeps.api.old_pages.database import one_moment
+from sweeps.api.reading import one_moment
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import pandas as pd
-
-from dashboard.choosing.strings import first_shown
 from dashboard.words.outcomes import describe_model
 from seqcls.kinds import KINDS
 from sweeps.results import Outcome, OutcomeCounts, describe_counts
@@ -60,10 +57,3 @@ def test_of_a_model_it_is_said_what_it_came_to_and_at_which_length_it_is_wrong_f
         said = describe_model(found, range(1, 21), **named)
         assert said.startswith(start), said
         assert all(part in said for part in parts.split("; ")), said
-
-
-def test_a_string_that_can_be_shown_is_looked_at_first() -> None:
-    for lengths, expected in (([3, 900], "e0"), ([512], "e0"), ([513, 600], "example"), ([], "0")):
-        strings = [f"e{number}" for number in range(len(lengths))]
-        errors = pd.DataFrame({"string": strings, "length": lengths})
-        assert first_shown(errors, [*strings, "0", "example"]) == expected

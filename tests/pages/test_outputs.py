@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.views.error_places import alignment_table
+from dashboard.model import errors_sections
 from sweeps.api import errors, export, lengths, report
 from sweeps.store.opening import open_reader
 from tests.app import open_app
@@ -36,43 +36,20 @@ def doubled(string: str) -> str:
     return re.sub(r"(\w)\{2\}", r"\1\1", string)
 
 
-def test_wrong_outputs_stand_beside_their_targets(
-    monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts
-) -> None:
-    page = shown(open_app(monkeypatch, inside, "model", run=WRITING, view="Answers"))
-    (table,) = [own for own in page.tables if "error_kind" in own]
+def test_wrong_outputs_stand_beside_their_targets(inside: Path, told: Facts) -> None:
+    store = open_reader(str(inside))
+    found = errors_sections.strings(store, int(WRITING))
+    assert found is not None
+    assert found.table is not None
     query = "SELECT string, output, error_kind, first_wrong FROM wrong_output WHERE run_id = ?"
     known = {
         (doubled(string), doubled(output), *others)
         for string, output, *others in stored(told, query, int(WRITING))
     }
-    rows = table[["string", "output", "error_kind", "first_wrong"]]
+    rows = found.table[["string", "model_output", "kind", "first_wrong"]]
     assert set(rows.itertuples(index=False, name=None)) == known
-    kinds = {kind for *_, kind, _ in known}
-    assert kinds <= set(page.rows("kind", "strings")["kind"])
-
-
-def test_the_first_wrong_token_is_marked(
-    monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts
-) -> None:
-    query = """SELECT run_id, string, target, output, first_wrong FROM wrong_output
-        WHERE run_id BETWEEN 3 AND 7 AND error_kind = 'wrong token' AND output NOT LIKE '%{%'
-        AND target NOT LIKE '%{%' AND length(output) > first_wrong + 1 ORDER BY length LIMIT 1"""
-    ((run, string, target, output, first_wrong),) = stored(told, query)
-    app = open_app(monkeypatch, inside, "model", run=str(run), string=string, view="Answers")
-    (block,) = [
-        own.proto.body for own in app.get("html") if "aligned" in own.proto.body.split(">")[0]
-    ]
-    rows = re.findall(r"<tr>(.*?)</tr>", block)
-    cells = [re.findall(r"<td.*?>(.*?)</td>", row) for row in rows]
-    assert cells[:2] == [list(string), [*target, "END"]]
-    assert cells[2] == [
-        f"<mark>{x}</mark>" if i == first_wrong else x for i, x in enumerate(output)
-    ]
-    long = alignment_table({"Input": ["<b>"], "Output": ["x"] * 400 + ["<i>"]}, 400, 380, "#FFFFFF")
-    assert "<b>" not in long
-    assert "<td><mark>&lt;i&gt;</mark></td>" in long
-    assert long.count("<td>x</td>") == 20, "it begins before the first wrong one"
+    said = errors_sections.counts(store, int(WRITING)).says[0]
+    assert all(kind in said for *_, kind, _ in known)
 
 
 def test_exact_match_is_drawn_by_length(
@@ -87,7 +64,7 @@ def test_exact_match_is_drawn_by_length(
 
 
 def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
-    monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts, tmp_path: Path
+    inside: Path, told: Facts, tmp_path: Path
 ) -> None:
     store = open_reader(str(inside))
     tested = int(lengths(store, [SOME_PLACES])["tested"].sum())
@@ -102,8 +79,8 @@ def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
         assert sum(times[row["input"]] for row in own) == of
         wrong = {row["input"] for row in own if not row["correct"]}
         assert wrong == set(errors(store, [run])["string"])
-    said = shown(open_app(monkeypatch, inside, "model", run=SOME_PLACES)).said
-    assert f"of {tested} test strings" in said
+    said = " ".join(errors_sections.counts(store, int(SOME_PLACES)).says)
+    assert f"of {tested} test inputs" in said
     assert f"{sum(times.values()) - tested} more were not tested" in said
 
 

@@ -24,8 +24,7 @@ from websockets.typing import Origin
 
 from benchmarks.served import Server, running
 from benchmarks.visitors import visitor
-from sweeps.api.old_pages.work_hosts import answers_to
-from sweeps.serve import NAMES_VARIABLE
+from sweeps.serve import NAMES_VARIABLE, answers_to
 from sweeps.store.opening import open_writer
 from tests.app import PAGES, markdown_of, open_app, said
 from tests.commands import refused

@@ -20,7 +20,7 @@ def test_two_models_are_compared_string_by_string(
     facts = Facts(SHIPPED)
     a, b = (set(facts.errors[run_id]) for run_id in (first, second))
     page = open_app(
-        monkeypatch, SHIPPED, "model", run=str(first), beside=str(second), view="Second model"
+        monkeypatch, SHIPPED, "model", run=str(first), beside=str(second), view="Errors"
     )
     ((tested,),) = rows(SHIPPED, "SELECT count(*) FROM test_string WHERE test_set_id = 1")
     told = said(page).replace("\\", "")
@@ -31,8 +31,8 @@ def test_two_models_are_compared_string_by_string(
     p = min(1.0, 2 * sum(comb(n, x) for x in range(least + 1)) / 2**n) if n else 1.0
     assert f"p = {p:.3g}" in told if p else "p < 1e-300" in told
     display = Tokenizer("abc").display
-    tables = [x.value for x in page.dataframe if "wrong_of" in x.value]
-    shown = {(row["string"], row["wrong_of"]) for x in tables for row in x.to_dict("records")}
+    tables = [x.value for x in page.dataframe if "wrong_in" in x.value]
+    shown = {(row["string"], row["wrong_in"]) for x in tables for row in x.to_dict("records")}
     true = {(display(x), f"model {first}") for x in a - b}
     true |= {(display(x), f"model {second}") for x in b - a}
     assert shown <= true
@@ -41,4 +41,4 @@ def test_two_models_are_compared_string_by_string(
 
 def test_a_model_that_is_not_there_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     page = open_app(monkeypatch, SHIPPED, "model", run="3", beside="999", view="Second model")
-    assert "999" in page.info[-1].value
+    assert "999" in page.error[0].value

@@ -12,16 +12,13 @@ from threading import Barrier, Event
 import pytest
 
 from dashboard import data
-from dashboard.choosing.opened import AnyModel, open_any, open_model, remembered
+from dashboard.model.opened import Opened
 from dashboard.server import visitors
 from dashboard.server.opened_models import OpenedModels
-from dashboard.views import ablation, answers
 from seqcls import cancellation
 from seqcls.errors import ConfigError, VisitorError
-from seqcls.interpretability.ablation import ablate, backend_of
-from seqcls.interpretability.certification import certify
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.interpretability.verdicts import errors_up_to
+from seqcls.questions import RunModel
 from sweeps.grid.spec import parse_spec
 from sweeps.store.database import limit_reads
 from sweeps.store.opening import open_reader, open_writer
@@ -78,7 +75,7 @@ def test_a_question_that_takes_longer_than_it_may_is_ended_and_the_rest_is_there
 ) -> None:
     monkeypatch.setattr("dashboard.server.visitors.MODELS", OpenedModels())
     monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "0.001")
-    app = open_app(monkeypatch, public, "model", run="3", view="Breaking point")
+    app = open_app(monkeypatch, public, "model", run="3", view="Automaton")
     assert "takes more than 0.001 s" in said(app).replace("\\", "")
     assert app.get("tab"), "the rest of the page is there"
     monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "60")
@@ -121,9 +118,6 @@ def _first_weight(model: TrainedModel) -> float:
     return float(model.weights[name].ravel()[0])
 
 
-weight_of = remembered(_first_weight)
-
-
 @pytest.mark.parametrize("copied_over", [False, True])
 def test_answers_are_those_of_the_database_that_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied_over: bool
@@ -133,14 +127,10 @@ def test_answers_are_those_of_the_database_that_is_shown(
     monkeypatch.setenv("SEQCLS_DB", str(path))
 
     def seen() -> tuple[object, ...]:
-        opened = open_any(1)
-        counted = ablation.alone(open_model(1), "zero")
-        return (
-            weight_of(opened),
-            [part.errors for part in ablation.alone(opened, "zero")],
-            [part.errors for part in counted],
-            answers._predictions(1, ("ab", "aab"))["logit"].tolist(),
-        )
+        opened = Opened(1)
+        lost = opened.ask(RunModel.ablate).outcomes
+        logits = opened.ask(RunModel.predict, ("ab", "aab"))["logit"]
+        return opened.ask(_first_weight), [part.errors for part in lost], logits
 
     before = seen()
     other = Path(shutil.copy(ROOT / "runs.db", tmp_path / "other.db"))
@@ -151,23 +141,7 @@ def test_answers_are_those_of_the_database_that_is_shown(
     # By another file in its place, and by what is copied over it.
     shutil.copy(other, path) if copied_over else other.replace(path)
     after = seen()
-    assert [old != new for old, new in zip(before, after, strict=True)] == [True] * 4
-
-
-def test_a_model_in_the_place_of_one_that_is_gone_is_not_taken_for_it() -> None:
-    """Python gives the id of what is gone to what comes next."""
-    asked = list[str]()
-
-    def name_of(model: str) -> str:
-        asked.append(model)
-        return model
-
-    answer = remembered(name_of)
-    for name in ("first", "second"):
-        model = AnyModel(("a database", 1, name), name)  # type: ignore[arg-type]
-        assert answer(model) == name  # type: ignore[arg-type]
-        del model
-    assert asked == ["first", "second"]
+    assert [old != new for old, new in zip(before, after, strict=True)] == [True] * 3
 
 
 class _Visit:
@@ -216,10 +190,10 @@ def test_what_is_computed_for_a_visitor_ends_when_they_leave(
 LONG: dict[str, Callable[[], Callable[[], object]]] = {
     "a grid": lambda: partial(list, parse_spec({"name": "new", "model_seeds": [0]}).configs()),
     "reading": lambda: partial(data.models, Selection()),
-    "all strings": lambda: partial(errors_up_to, open_model(3).network),
-    "a proof": lambda: partial(certify, open_model(3).network),
-    "running strings": lambda: partial(open_any(3).model.ask_all, [(0,), (0, 1)]),
-    "ablation": lambda: partial(ablate, backend_of(open_any(3).model), {}),
+    "all strings": lambda: Opened(3).model.verdict,
+    "a proof": lambda: Opened(3).model.proofs,
+    "running strings": lambda: partial(Opened(3).model.ask_all, [(0,), (0, 1)]),
+    "ablation": lambda: Opened(3).model.ablate,
 }
 """What makes each, of what is at hand already."""
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.large import make_database
-from sweeps.api.old_pages.database import REASON
+from dashboard.actions import REASON
 from tests.app import FILTERED, PAGES, open_app
 from tests.conftest import ROOT
 from tests.databases import new_database

@@ -1,29 +1,75 @@
-"""What a model's page says of its outcome beside its causes."""
+"""Tab *Why*: the cause, the string, its minimal part and nearest right one, and what would help."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 
-from seqcls.results import Confusion
-from sweeps.store import writer
-from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import queries
+from dashboard.model import why_sections
+from seqcls.errors import InvalidStringError
+from sweeps import api
+from sweeps.api import Selection
+from sweeps.api.models import model
+from sweeps.store.opening import open_reader
 from tests.app import open_app
 from tests.conftest import ROOT
+from tests.inside import BLOCKS, LSTM, WRITING
+from tests.pages.shown import shown
+
+SHIPPED = ROOT / "runs.db"
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
-
-
-def test_a_model_that_hangs_on_rounding_is_marked_with_its_range(
-    monkeypatch: pytest.MonkeyPatch, db: Path
+def test_the_cause_the_string_and_what_is_left_of_it_stand_first(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    own = [Confusion(4329, 0, 1333, 4322), Confusion(4329, 0, 0, 5655)]
-    writer.record_perturbations(open_writer(str(db)), 41, own)
-    assert queries.run_status(open_reader(str(db)), 41).state == "done"
-    app = open_app(monkeypatch, db, "model", run="41")
-    (warning,) = app.warning
-    assert "misclassifies 0 to 1,333 test strings" in warning.value
+    page = shown(open_app(monkeypatch, SHIPPED, "model", run="5"))
+    assert "Its attention is diluted, head 0: a by b" in page.said
+    assert "Why `ab{68}`?" in page.said
+    assert "The answer would flip with 65 b's instead of 68" in page.said
+    assert "What is left of it that still fails: `ab{66}` (67 letters)" in page.said
+    assert len(page.charts) == 2, "what both heads attend to"
+    assert page.tables[0]["string"].tolist() == ["ab{68}", "ab{66}", "aab{65}"]
+    assert "What would help?" in page.said
+    assert any(label.startswith("Try it: 8 models") for label in page.pressable)
+    page = shown(open_app(monkeypatch, SHIPPED, "model", run="8", view="Why"))
+    assert "It gets no test string wrong." in page.said
+    assert not page.pressable
+
+
+@pytest.mark.parametrize("run", [BLOCKS, LSTM, WRITING])
+def test_a_failing_string_is_reduced_in_any_model(inside: Path, run: str) -> None:
+    store = open_reader(str(inside))
+    opened = model(store, run)
+    wrong = min(api.errors(store, [run])["string"], key=len)
+    found = why_sections.string(opened, wrong)
+    reduced = opened.minimal(wrong)
+    assert found.table is not None
+    assert found.table["stored"].iloc[0] == wrong
+    if reduced.minimal.found.string != wrong:
+        assert found.table["stored"].iloc[1] == reduced.minimal.found.string
+    last = found.table.iloc[-1]
+    assert last["what"] == "nearest that is right"
+    assert last["is"] == last["predicted"]
+    right = why_sections.string(opened, str(last["stored"]))
+    assert right.table is not None
+    assert len(right.table) == 1, "what is right is not reduced"
+    with pytest.raises(InvalidStringError):
+        why_sections.string(opened, "xyz")
+
+
+def test_a_handout_explains_one_string_on_one_page(tmp_path: Path) -> None:
+    store = open_reader(str(shutil.copy(SHIPPED, tmp_path / "runs.db")))
+    text = why_sections.handout(store, model(store, 5), "ab{68}", ["A model."], Selection())
+    for told in (
+        "Why does a small network answer ab{68}",
+        "A model.",
+        "attention is diluted",
+        "What would help?",
+        "attention_scale=log_length",
+        "Made by seqcls of run 5",
+    ):
+        assert told in text
+    assert text.count("<svg") >= 3, "what the heads attend to, and the running logit"
+    assert "https://" not in text, "it asks nothing of the network"
+    long = why_sections.handout(store, model(store, 5), "a{1000000}b", [], Selection())
+    assert "drown the b" in long, "no length is too long where letter counts decide"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.api import failures, submit, work
-from sweeps.api.old_pages.reading import Selection
+from sweeps.api.reading import Selection
 from sweeps.api.trials import trials
 from sweeps.api.tried import remedies_tried
 from sweeps.store.opening import open_writer

@@ -9,18 +9,16 @@ import pytest
 from sqlalchemy import text
 
 from benchmarks.large import make_database
-from dashboard import links
+from dashboard import filters
 from seqcls.strings.tokenizer import Tokenizer
 from sweeps import api
 from sweeps.api import failing
-from sweeps.api.old_pages import overview as pages
-from sweeps.api.old_pages import searching
-from sweeps.api.old_pages.searching import ErrorSearch
+from sweeps.api import overview as pages
 from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import overview, queries, sweep_queries
+from sweeps.store.reads import misclassified, overview, queries, sweep_queries
 from sweeps.store.reads.selection import Selection
 from tests.commands import refused, run_main
 from tests.conftest import ROOT
@@ -140,29 +138,14 @@ def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> Non
         assert {name: row[name] for name in own} == own
 
 
-def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) -> None:
-    def found(search: ErrorSearch, *part: int) -> list[str]:
-        strings: list[str] = searching.string_errors(small, 1, search, *part)["string"].tolist()
-        return strings
-
-    table = searching.string_errors(small, 1, ErrorSearch())
+def test_wrong_strings_come_from_the_shortest(small: Store) -> None:
+    table = misclassified.string_errors(small, 1)
+    assert len(table) == 8
     assert table["length"].is_monotonic_increasing
-    everything = table["string"].tolist()
-    assert len(everything) == 8
-    parts = [found(ErrorSearch(), 3, start) for start in (0, 3, 6)]
-    assert [text for part in parts for text in part] == everything
-    start = everything[0][:4]
-    assert found(ErrorSearch(start)) == [x for x in everything if start in x]
-    # Repetitions are found written out, and as they are written otherwise.
-    letters = {x: "".join(map(chr, ABC.encode(x)[1:])) for x in everything}
-    for asked in ("aaaa", "ab", "a{3}", "<ab>{2}", "ba{2}b"):
-        part = "".join(map(chr, ABC.encode(asked)[1:]))
-        assert found(ErrorSearch(asked)) == [x for x in letters if part in letters[x]]
-    # Signs that mean something in SQL mean nothing here.
-    assert found(ErrorSearch("%")) == []
-    negatives = searching.string_errors(small, 1, ErrorSearch(kind="false negatives"))
-    assert set(negatives["label"]) == {1}
-    assert set(negatives["kind"]) == {"false negative"}
+    assert set(zip(table["label"], table["kind"], strict=True)) <= {
+        (0, "false positive"),
+        (1, "false negative"),
+    }
 
 
 def broken(store: Store, run_ids: list[int]) -> Counter[str]:
@@ -286,7 +269,7 @@ def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store)
     """One that is right on exactly as many strings as a threshold asks for does not fail."""
     for right, tested, percentage in BORDERS:
         # As the sidebar has it, and a link; as a command has it.
-        threshold = links.as_share(percentage)
+        threshold = filters.as_share(percentage)
         assert threshold == right / tested == float(f"{percentage}e-2")
         wrong = f"{tested - right} + CASE id WHEN 1 THEN 1 ELSE 0 END"
         with ranged.write() as connection:

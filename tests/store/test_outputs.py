@@ -14,9 +14,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dashboard.model import errors_sections
 from sweeps.api import failing
 from sweeps.api.exports import export
-from sweeps.api.old_pages.output_errors import error_kinds_by_length, first_wrong_positions
 from sweeps.records import read_errors
 from sweeps.results import OUTPUT_COUNTS, RunResult
 from sweeps.store import writer
@@ -225,20 +225,16 @@ def test_commands_say_them(eleven: Path, tmp_path: Path) -> None:
     assert (first["output"], first["first_wrong"], first["error_kind"]) in GIVEN
 
 
-@pytest.mark.parametrize("width", [1, 7])
-def test_kinds_of_errors_and_first_wrong_places_are_counted_by_length(
-    store: Store, width: int
-) -> None:
-    kinds, places = Counter[Any](), Counter[Any]()
-    query = "SELECT length, error_kind, first_wrong, occurrences FROM wrong_output WHERE run_id = 3"
-    for length, error_kind, place, occurrences in rows(store, query):
-        first, last = (length - 1) // width * width + 1, -(-length // width) * width
-        first = 0 if first == 1 < width else first
-        kinds[first, last, error_kind] += occurrences
-        places[first, last, place] += occurrences
-    of_kinds = error_kinds_by_length(store, 3, width).itertuples(index=False, name=None)
-    assert Counter({tuple(row[:3]): row[3] for row in of_kinds}) == kinds
-    of_places = first_wrong_positions(store, 3, width).itertuples(index=False, name=None)
-    assert Counter({tuple(row[:3]): row[3] for row in of_places}) == places
-    assert error_kinds_by_length(store, 1, width).empty
-    assert first_wrong_positions(store, 5, width).empty
+def test_kinds_of_errors_and_first_wrong_places_are_told_as_they_are_stored(store: Store) -> None:
+    kinds, places = Counter[str](), Counter[int]()
+    query = "SELECT error_kind, first_wrong, occurrences FROM wrong_output WHERE run_id = 3"
+    for kind, place, occurrences in rows(store, query):
+        kinds[kind] += occurrences
+        places[place] += occurrences
+    found = errors_sections.counts(store, 3)
+    assert all(f"{number:,} {kind}" in found.says[0] for kind, number in kinds.items())
+    drawn = Counter[int]()
+    for cells in found.panels[1].spec["datasets"].values():
+        for cell in cells:
+            drawn[cell["place"]] += cell["occurrences"]
+    assert drawn == places

@@ -24,13 +24,13 @@ from seqcls.tasks.automaton import language_automaton
 from seqcls.weights import from_bytes, to_bytes
 from sweeps import api
 from sweeps.api import load_weights
+from sweeps.api import overview as pages
 from sweeps.api.budgets import more_training
 from sweeps.api.exports import export
 from sweeps.api.models import trained_model
-from sweeps.api.old_pages import overview as pages
-from sweeps.api.old_pages.reading import Selection
 from sweeps.api.presentation import describe_proofs
 from sweeps.api.proving import stored_proof
+from sweeps.api.reading import Selection
 from sweeps.results import ProofRecord
 from sweeps.store import writer
 from sweeps.store.database import Store

@@ -16,7 +16,7 @@ from dashboard.report.command import write
 from seqcls.cancellation import check
 from seqcls.shortcuts import READERS
 from sweeps import api
-from sweeps.api.old_pages import reading
+from sweeps.api import reading
 from sweeps.api.presentation import display_strings
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer

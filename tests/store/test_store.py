@@ -11,16 +11,14 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
+from sweeps.api import overview as pages
 from sweeps.api.exports import export
-from sweeps.api.old_pages import overview as pages
-from sweeps.api.old_pages import searching
-from sweeps.api.old_pages.searching import ErrorSearch
 from sweeps.processes import environment_of
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer, to_write
-from sweeps.store.reads import checkpoints, queries, sweep_queries, workers
+from sweeps.store.reads import checkpoints, misclassified, queries, sweep_queries, workers
 from sweeps.store.reads.stored import read_runs
 from tests.conftest import ROOT
 from tests.databases import change, rows, spec, stored_sweeps
@@ -255,7 +253,7 @@ def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
         connection.exec_driver_sql("UPDATE run SET errors = '[[16000000,-1.5]]' WHERE id = 1")
     query = "SELECT string, length, logit FROM misclassified WHERE run_id = 1"
     assert rows(store, query) == [(long, 10_000, -1.5)]
-    found = searching.string_errors(store, 1, ErrorSearch("ababab"))
+    found = misclassified.string_errors(store, 1)
     assert found["string"].tolist() == [long]
     export(store, tmp_path / "out", "csv")
     assert f'"{long}"' in (tmp_path / "out" / "errors.csv").read_text()

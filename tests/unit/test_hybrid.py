@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.figures.string_states import figures_of_strings, heads_of
+from dashboard.model.string_figures import figures_of_strings
+from dashboard.model.string_states import heads
 from seqcls.errors import ConfigError
 from seqcls.fields import fields_unread
 from seqcls.interpretability.mechanisms import LONGER
@@ -18,8 +19,8 @@ from seqcls.interpretability.states_by_strings import (
 )
 from seqcls.models import MODELS
 from seqcls.problem import check, configuration, differing_starts, obstacle_of, resolve
+from seqcls.questions import RunModel
 from seqcls.theory.predictions import theory_of
-from sweeps.api.old_pages.presentation import pattern_runs
 from tests.zoo import HEADS, untrained
 
 SIZES: dict[str, Any] = {**HEADS, "hidden_size": 6, "readout": "last"}
@@ -63,8 +64,9 @@ def test_a_hybrids_blocks_show_their_attention_or_their_memory() -> None:
     letters = [0, 1, 1]
     patterns, units = attention_patterns(model, letters), recurrent_units(model, letters)
     assert np.allclose(patterns.weights.sum(axis=3), 1)
-    assert [name.split(",")[0] for name in heads_of(patterns)] == ["block 1"] * 2 + ["block 3"] * 2
-    assert sorted({*pattern_runs(patterns)["block"]}) == [1, 3]
+    assert [name.split(",")[0].lower() for name, _ in heads(patterns)] == ["block 1"] * 2 + [
+        "block 3"
+    ] * 2
     assert units.layers == {"0": 0, "2": 1}
     assert layer_word(model) == "block"
     # A memory is what is kept of all tokens so far, whatever comes after them.
@@ -72,7 +74,8 @@ def test_a_hybrids_blocks_show_their_attention_or_their_memory() -> None:
     assert earlier.tokens[:2] == units.tokens[:2]
     assert np.allclose(units.states[:, :2], earlier.states[:, :2])
     assert not np.allclose(units.states[:, 1], units.states[:, 2])
-    drawn = [figure.panel for figure in figures_of_strings(model, ["011"])]
+    asked = RunModel(model.problem, model.weights)
+    drawn = [figure.part for figure in figures_of_strings(asked, ["011"])]
     assert "block 3, head 1, 011" in drawn
     assert "block 2: eigenvalue, 011" in drawn
 

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashboard.model.settings import usual_settings
 from seqcls.fields import fields_unread, language_of
 from seqcls.problem import configuration, resolve
 from sweeps import api
-from sweeps.api.old_pages.judging_naming import settings_changed
 from sweeps.api.protocols import of_run, protocol
 from sweeps.naming import (
     name_apart,
@@ -78,7 +78,8 @@ def test_what_is_not_read_is_in_no_name_and_one_alone_is_called_by_its_telling_f
     # What is usual for a task is no change.
     known = settings_read({1: configuration({"task": "copy", "hidden_size": 16})})[1]
     changed = {"task": "copy", "architecture": "transformer", "hidden_size": 16}
-    assert settings_changed(known) == changed
+    usual = usual_settings(known)
+    assert {x: y for x, y in known.items() if x not in usual or y != usual[x]} == changed
 
 
 VALUES: dict[str, list[Any]] = {

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from dashboard.elements import color_picture, overlay_heat
 from seqcls.decode import RecomputeStepper, start
 from seqcls.engines.pytorch import computations
 from seqcls.engines.pytorch.computations import plain_logits
@@ -163,16 +162,3 @@ def test_attention_lies_over_the_picture() -> None:
     assert found.shape[:2] == (2, 2)
     assert found.shape[3:] == (6, 3)
     np.testing.assert_allclose(found.sum(axis=(3, 4)), 1)
-
-
-def test_a_colored_picture_has_a_frame_and_heat() -> None:
-    plain = color_picture(PAGE, letters("12/3")[0].tolist())
-    framed = color_picture(PAGE, letters("12/3")[0].tolist(), marked=3)
-    heat = np.zeros((12, 6))
-    heat[1, 2] = 1
-    warm = overlay_heat(PAGE.draw(letters("12/3"))[0], heat)
-    (rows, columns) = np.nonzero((plain != framed).any(axis=2))
-    assert (rows.min() // 80, rows.max() // 80) == (1, 1)
-    assert columns.max() < 40
-    (rows, columns) = np.nonzero((plain != warm).any(axis=2))
-    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (40, 79, 80, 119)

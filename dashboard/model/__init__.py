@@ -1,0 +1,1 @@
+"""Page *Model*: why does this one fail?"""

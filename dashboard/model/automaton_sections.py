@@ -1,0 +1,146 @@
+"""The automaton that a model has become: what was found, how, and whether its states are inside."""
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from dashboard import marks
+from dashboard.section import Panel, Section
+from dashboard.words.columns import Column, add_columns
+from dashboard.words.sentences import add_sentences, say
+from seqcls.interpretability.wording import percent
+from seqcls.questions import RunModel
+
+add_columns(
+    {
+        "layer": Column("Probe of", width=200),
+        "of_trained": Column("Trained lengths", "percent", width=130),
+        "of_longer": Column("Longer strings", "percent", width=130),
+        "commonest": Column(
+            "Most frequent state", "percent", "What a probe that reads nothing gets.", 160
+        ),
+    }
+)
+
+add_sentences(
+    {
+        "states": "{number:,} {number:state|states}",
+        "hypothesis": "{states:,} {states:state|states}; it agrees with the model on {agreement} "
+        "of test strings",
+        "explains": ", and makes {explained:,} of its {wrong:,} test errors",
+        "refuted": "{known}. The model answers `{string}` differently.",
+        "not_refuted": "{known}. No string that was tried refutes it.",
+        "probe": "A linear probe of {layer} reads the automaton's state after {share:.1%} of "
+        "tokens of held-out strings of trained lengths; the most frequent state has {least:.1%}.",
+    }
+)
+
+
+def learning(model: RunModel, learned: Any) -> Section:
+    """What asking the model has found, and how the hypotheses grew.
+
+    Args:
+        model: the model.
+        learned: as `model.automaton` gives it.
+    """
+    _, *says = [x for x in learned.describe(model) if isinstance(x, str)]
+    frame = pd.DataFrame(
+        {
+            "hypothesis": range(1, len(learned.rounds) + 1),
+            "states": [x.states for x in learned.rounds],
+            "agreement": [x.agreement for x in learned.rounds],
+            "refuted": [_string(x.counterexample) for x in learned.rounds],
+        }
+    )
+    whole = alt.Axis(tickMinStep=1, format="d", grid=False)
+    chart = (
+        alt.Chart(frame)
+        .mark_line(point=True, interpolate="step-after", color="~accent")
+        .encode(
+            alt.X("hypothesis:Q", title="Hypothesis", axis=whole),
+            marks.y_axis("states:Q", "States", form="d"),
+            tooltip=[
+                alt.Tooltip("hypothesis:Q", title="Hypothesis"),
+                alt.Tooltip("states:Q", title="States"),
+                alt.Tooltip("agreement:Q", title="Says what the model says on", format=".2~%"),
+                alt.Tooltip("refuted:N", title="Refuted by"),
+            ],
+        )
+        .properties(height=160)
+    )
+    caption = "States of each hypothesis; each was refuted by a string, but for the last if found."
+    return Section("", tuple(says), None, (Panel.of(chart),) * (len(frame) > 1), caption)
+
+
+def _string(counterexample: str | None) -> str:
+    return "nothing" if counterexample is None else counterexample or "the empty string"
+
+
+def hypothesis(model: RunModel, learned: Any, made: Any) -> str:
+    """What is known of one hypothesis, in a sentence or two."""
+    known = say("hypothesis", states=made.states, agreement=percent(made.agreement))
+    if learned.wrong:
+        # It goes on with the sentence.
+        known += say("explains", explained=made.explained, wrong=learned.wrong)
+    if made.counterexample is None:
+        return say("not_refuted", known=known)
+    string = model.tokenizer.display(made.counterexample) or "the empty string"
+    return say("refuted", known=known, string=string)
+
+
+def inside(model: RunModel, learned: Any) -> Section:
+    """How well linear probes of every block or layer read the automaton's state.
+
+    Args:
+        model: the model.
+        learned: as `model.automaton` gives it.
+
+    Raises:
+        ConfigError: the model names no states of its blocks or layers.
+    """
+    found = model.automaton_inside(learned)
+    best = max(found.probes, key=lambda probe: float(probe.trained))
+    says = say("probe", layer=best.layer, share=best.trained, least=found.commonest)
+    table = pd.DataFrame(
+        {
+            "layer": [probe.layer for probe in found.probes],
+            "of_trained": [probe.trained for probe in found.probes],
+            "of_longer": [probe.beyond for probe in found.probes],
+            "commonest": found.commonest,
+        }
+    )
+    frames = [
+        pd.DataFrame({"layer": x.layer, "position": x.positions, "share": x.by_position})
+        for x in found.probes
+    ]
+    layers = [probe.layer for probe in found.probes]
+    colors = alt.Scale(
+        domain=layers, range=[f"~letter {place % 8}" for place in range(len(layers))]
+    )
+    lines = (
+        alt.Chart(pd.concat(frames))
+        .mark_line(point=True)
+        .encode(
+            marks.x_axis("position:Q", "Position of the token"),
+            marks.y_axis("share:Q", "State read rightly", form="%", domain=[0, 1]),
+            alt.Color("layer:N", title=None, scale=colors, legend=alt.Legend(orient="top")),
+            tooltip=[
+                alt.Tooltip("layer:N", title="Probe of"),
+                alt.Tooltip("position:Q", title="Position"),
+                alt.Tooltip("share:Q", title="Read rightly", format=".1~%"),
+            ],
+        )
+    )
+    rules = alt.Chart(pd.DataFrame([{"share": found.commonest}])).mark_rule(
+        strokeDash=[2, 3], color="~muted"
+    )
+    layered: list[Any] = [lines, rules.encode(alt.Y("share:Q"))]
+    if model.problem.knows_trained_lengths:
+        layered.insert(0, marks.trained_band(model.problem.trained_lengths))
+    chart = alt.layer(*layered).properties(height=220)
+    caption = (
+        "The share of held-out strings whose state is read rightly, by position; trained lengths "
+        "are shaded, dotted is the most frequent state."
+    )
+    return Section("", (says,), table, (Panel.of(chart),), caption)

@@ -1,0 +1,87 @@
+"""*Inside · Figures*: every figure of a model that reads letter counts, at any stored epoch."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import streamlit as st
+
+from dashboard import page
+from dashboard.figures.epochs import are_figures_by_counts
+from dashboard.figures.gallery import GROUPS, sections
+from dashboard.model.opened import Opened
+from dashboard.section import Section
+from dashboard.words.languages import first_strings
+from seqcls.errors import InvalidStringError
+from seqcls.questions import RunModel
+from sweeps.api import open_reader
+
+FEW_HEADS = 4
+"""Heads that are all drawn; of more, those are chosen that weigh the string's letters."""
+
+
+def has_figures(opened: Opened) -> bool:
+    """Whether the figures are of such models; of others *States* and *Circuits* have theirs."""
+    return are_figures_by_counts(opened.problem)
+
+
+def show(opened: Opened) -> None:
+    """Draws one group of figures at a time, for the bar's string and others."""
+    left, right = st.columns([5, 4], vertical_alignment="bottom")
+    with left:
+        group = st.segmented_control(
+            "Figures of",
+            list(GROUPS),
+            default="Attention",
+            required=True,
+            key="figures_of",
+            bind="query-params",
+        )
+    tokenizer = opened.problem.tokenizer
+    usual = [x for x in first_strings(opened.problem.task, 1) if x != opened.string]
+    typed = right.text_input(
+        "Strings beside the one above",
+        tokenizer.line_of(usual),
+        key="strings",
+        bind="query-params",
+        help="Separated by spaces; limits of axes are those of all epochs.",
+    )
+    numbers = GROUPS[group or "Attention"]
+    heads = _choose_heads(opened)
+    try:
+        strings = (opened.string, *tokenizer.strings_of(typed))
+        found = opened.ask(_figures, strings, opened.epoch, numbers, heads)
+    except InvalidStringError as error:
+        st.error(page.plain(str(error)))
+        return
+    for place, (across, some) in enumerate(groupby(found, _columns)):
+        together = list(some)
+        for number, section in enumerate(together):
+            page.render(section, f"figures {opened.key} {group} {place} {number}", across=across)
+
+
+def _figures(
+    model: RunModel,
+    strings: tuple[str, ...],
+    epoch: int,
+    numbers: tuple[int, ...],
+    heads: tuple[int, ...] | None,
+) -> tuple[Section, ...]:
+    assert model.run is not None
+    return sections(open_reader(), model.run, strings, numbers, epoch, heads)
+
+
+def _columns(section: Section) -> int:
+    """How many of its pictures stand beside each other."""
+    # Rows of facets are one plot wide.
+    return 1 if "field" in section.panels[0].spec.get("facet", {}) else 2
+
+
+def _choose_heads(opened: Opened) -> tuple[int, ...] | None:
+    """The heads that are drawn; None for all of a few."""
+    heads = range(opened.config.num_attention_heads)
+    if len(heads) <= FEW_HEADS:
+        return None
+    chosen: Sequence[int] = st.multiselect(
+        "Heads", heads, default=list(heads[:FEW_HEADS]), key=f"heads {opened.run}"
+    )
+    return tuple(sorted(chosen))

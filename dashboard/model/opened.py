@@ -1,0 +1,178 @@
+"""One model of the database as the page has opened it: at an epoch, with a string, and a second."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import pandas as pd
+
+from dashboard import data
+from dashboard.server.opened_models import MODELS
+from dashboard.server.visitors import ask
+from seqcls.config import RunConfig
+from seqcls.errors import UnknownRunError
+from seqcls.interpretability.trained_model import Letters
+from seqcls.problem import Problem, resolve
+from seqcls.questions import RunModel
+from sweeps.api import names_of, run_config
+from sweeps.api.reading import Selection, check_done, run_status, stored_epochs, why_no_weights
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+_names, _config = data.cached(names_of), data.cached(run_config)
+_epochs, _status = data.cached(stored_epochs), data.cached(run_status)
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A run's model at one epoch; what is read of it is read when it is asked for first."""
+
+    run: int
+    at_epoch: int | None = None
+    """None where it is the one that was kept."""
+    string: str = ""
+    """The bar's string, in the usual notation."""
+    second: "Opened | None" = None
+    judged: Selection = field(default_factory=Selection)
+    """From which accuracies on a model has learned, and fails."""
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """Its configuration."""
+        return _config(self.run)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What it was trained for.
+
+        Raises:
+            PluginMissingError: it needs a package that is not installed.
+        """
+        return resolve(self.config)
+
+    @cached_property
+    def row(self) -> dict[str, Any]:
+        """What came of it, as `data.model` has it.
+
+        Raises:
+            UnknownRunError: it is not finished.
+        """
+        status = _status(self.run)
+        check_done(self.run, status.state, status.error, "has no model to look into")
+        rows = data.model(self.run, self.judged)
+        # As objects: in a row of numbers of one type a large seed would be rounded.
+        return {str(name): value for name, value in rows.astype(object).iloc[0].items()}
+
+    @property
+    def fails(self) -> bool:
+        """Whether it gets any test string wrong."""
+        return bool(self.row["errors"])
+
+    @cached_property
+    def name(self) -> str:
+        """Its configuration and its seed, as `LSTM, seed 3`."""
+        config_id = int(self.row["config_id"])
+        return f"{_names((config_id,))[config_id]}, seed {self.row['model_seed']}"
+
+    @property
+    def title(self) -> str:
+        """Its name, with the epoch where it is not the kept one."""
+        return self.name if self.at_epoch is None else f"{self.name}, epoch {self.epoch}"
+
+    @cached_property
+    def lacks_weights(self) -> str | None:
+        """Why nothing can be asked of the model itself; None where it can."""
+        if (reason := why_no_weights(self.config)) is not None:
+            return reason
+        try:
+            _epochs(self.run)
+        except UnknownRunError as error:
+            return str(error)
+        return None
+
+    @cached_property
+    def epochs(self) -> tuple[int, ...]:
+        """The epochs whose weights are stored, in order."""
+        return () if self.lacks_weights else tuple(sorted(_epochs(self.run)))
+
+    @cached_property
+    def kept_epoch(self) -> int:
+        """The epoch whose weights were kept.
+
+        Raises:
+            UnknownRunError: no weights are stored.
+        """
+        return _epochs(self.run)[-1]
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that is looked at; 0 is before training."""
+        return self.kept_epoch if self.at_epoch is None else self.at_epoch
+
+    @cached_property
+    def model(self) -> RunModel:
+        """The model at that epoch.
+
+        Raises:
+            UnknownRunError: its weights are not stored.
+        """
+        key = ("model", *self._key)
+        model: RunModel = MODELS.answer(key, lambda: data.trained_model(self.run, self.at_epoch))
+        return model
+
+    @property
+    def letters(self) -> Letters:
+        """The letters of the bar's string.
+
+        Raises:
+            InvalidStringError: it is not of this alphabet, or too long to be worked on by letters.
+        """
+        return self.model.letters(self.string)
+
+    @cached_property
+    def errors(self) -> pd.DataFrame:
+        """The test strings that it gets wrong, the shortest first."""
+        return data.string_errors(self.run)
+
+    @property
+    def trained_lengths(self) -> range | None:
+        """The lengths that it was trained on; None where they are not known."""
+        known = self.problem.knows_trained_lengths
+        return self.problem.trained_lengths if known else None
+
+    def display(self, string: str) -> str:
+        """A string as it is written; the empty one by its name."""
+        return self.problem.tokenizer.display(string) or "the empty string"
+
+    @property
+    def key(self) -> str:
+        """What tells it from others among the keys of widgets."""
+        beside = f" beside {self.second.key}" if self.second else ""
+        return f"{self.run} {self.at_epoch} {self.string}{beside}"
+
+    @property
+    def _key(self) -> tuple[Hashable, ...]:
+        return (*data.state_shown(), self.run, self.at_epoch)
+
+    def ask(
+        self,
+        question: Callable[Concatenate[RunModel, Arguments], Answer],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Answer:
+        """The answer to a question, computed once for the model, its epoch and the arguments.
+
+        Args:
+            question: a function of a module, or a method of the model; what it returns is shared
+                between sessions and may not be changed.
+            *args: hashable.
+            **kwargs: likewise.
+
+        Raises:
+            VisitorError: the server is busy, or it takes longer than a visitor's question may.
+        """
+        name = f"{question.__module__}.{question.__qualname__}"
+        key = (name, *self._key, args, tuple(kwargs.items()))
+        return ask(key, lambda: question(self.model, *args, **kwargs))

@@ -1,0 +1,229 @@
+"""What happens inside a model along one string: running logit, parts, attention and units.
+
+Each is a section of the model's states, so that pages and files of one string share them.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dashboard.model import inside_words as words
+from dashboard.model import token_marks
+from dashboard.section import Panel, Section
+from dashboard.words.sentences import say
+from seqcls.counts import counts_suffice
+from seqcls.interpretability.wording import EMPTY
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.states_by_strings import ModelStates
+    from seqcls.interpretability.trained_model import Letters
+    from seqcls.questions import RunModel
+
+LEAST = 0.005
+"""Weights from which on a number stands above the bar."""
+
+DRAWN = 64
+"""Tokens up to which maps of attention and units are drawn."""
+
+
+def running(model: "RunModel", letters: "Letters") -> Section | None:
+    """Where along a string the answer is made; None of a model that writes.
+
+    Raises:
+        InvalidStringError: the string is too long to be looked at token by token.
+    """
+    return running_of(model, letters, model.states(model.text(letters)))
+
+
+def running_of(model: "RunModel", letters: "Letters", states: "ModelStates") -> Section | None:
+    """The same from its states."""
+    if (prefixes := states.prefixes) is None:
+        return None
+    at_places = model.problem.at_places
+    right = [
+        "not known" if label is None else "right" if is_right else "wrong"
+        for label, is_right in zip(prefixes.labels, _are_right(prefixes), strict=True)
+    ]
+    frame = pd.DataFrame({"place": range(len(right)), "value": prefixes.logits, "answer": right})
+    frame["prefix"] = [model.display(letters[:end]) or EMPTY for end in frame["place"]]
+    names = ["CLS" if at_places else EMPTY, *prefixes.tokens[1:]]
+    number = "Margin" if isinstance(prefixes.labels[0], str) else "Logit"
+    panels = [Panel.of(token_marks.running(frame, names, number))]
+    wrong = right.index("wrong") if "wrong" in right else None
+    key = "no_wrong_beginning" if wrong is None else "wrong_beginning"
+    said = [say(key, tokens=wrong)] if "not known" not in right or wrong is not None else []
+    if prefixes.answers:
+        texts = [*map(str, prefixes.labels)]
+        rows = {"String": names, "Target": texts, "Output": [*prefixes.answers]}
+        panels.append(Panel.of(token_marks.alignment(rows, wrong)))
+    caption = words.RUNNING_MARGIN if number == "Margin" else words.RUNNING
+    legend = tuple(x for x in ("right", "wrong", "not known") if x in right)
+    return Section(words.WHERE, tuple(said), None, tuple(panels), caption, legend)
+
+
+def _are_right(prefixes: Any) -> list[bool]:
+    """Whether each prefix is answered rightly, as far as it is known what is right."""
+    if isinstance(prefixes.labels[0], str):
+        return [x > 0 for x in prefixes.logits.tolist()]
+    pairs = zip(prefixes.logits.tolist(), prefixes.labels, strict=True)
+    return [x == x and (x > 0) == bool(label) for x, label in pairs]
+
+
+def stream_of(states: "ModelStates") -> Section | None:
+    """The residual stream read out after each step; None of a model that has none."""
+    if states.steps is None:
+        return None
+    ends = [step.logit for step in states.steps]
+    frame = pd.DataFrame(
+        {
+            "part": [step.text for step in states.steps],
+            "adds": [step.adds for step in states.steps],
+            "start": [0.0, *ends[:-1]],
+            "end": ends,
+        }
+    )
+    # Two parts of one name would be one row of the chart.
+    again = frame.groupby("part").cumcount()
+    frame["part"] = frame["part"].where(again == 0, frame["part"] + " " + again.astype(str))
+    most = frame.iloc[int(frame["adds"].abs().argmax())]
+    frame["color"] = np.where(frame["adds"] < 0, "~down", "~up")
+    frame["label"] = frame["adds"].map("{:+.3f}".format)
+    total = {"part": "logit", "adds": ends[-1], "start": 0.0, "end": ends[-1], "color": "~muted"}
+    frame = pd.concat([frame, pd.DataFrame([{**total, "label": f"{ends[-1]:+.3f}"}])])
+    said = say("most_adds", part=most["part"], adds=most["adds"], logit=ends[-1])
+    return Section(
+        words.PARTS,
+        (said,),
+        None,
+        (Panel.of(token_marks.steps(frame)),),
+        words.SUMS,
+        ("up", "down"),
+    )
+
+
+def reads_several(model: "RunModel", letters: "Letters", states: "ModelStates") -> bool:
+    """Whether what more than one token attends to has a part in the answer."""
+    patterns = states.attention
+    if patterns is None or model.problem.lacks("labels"):
+        return False
+    return len(patterns.weights) > 1 or len(_rows_read(patterns, model, letters)) > 1
+
+
+def attention_of(
+    model: "RunModel", letters: "Letters", states: "ModelStates", *, every: bool = False
+) -> Section | None:
+    """What is attended to, head by head; None of a model whose tokens do not attend.
+
+    Args:
+        model: the model.
+        letters: of the string.
+        states: of the string.
+        every: shows what each token attends to, not only the one that is read.
+    """
+    patterns = states.attention
+    if patterns is None or not patterns.weights.shape[1]:
+        return None
+    if every or model.problem.lacks("labels"):
+        if len(patterns.tokens) > DRAWN + 2:
+            return Section(words.ATTENTION, (say("too_long", drawn=DRAWN),))
+        panels = [
+            Panel.of(token_marks.attention(x, patterns.rows, patterns.tokens, "Attends"), name)
+            for name, x in heads(patterns)
+        ]
+        return Section(words.ATTENTION, (), None, tuple(panels), words.ROWS)
+    read = _rows_read(patterns, model, letters)
+    if counts_suffice(model.problem.network, training=False) is None:
+        # Equal letters have equal states: one bar for all of a letter.
+        names = list(dict.fromkeys(patterns.tokens))
+        counts = [patterns.tokens.count(name) for name in names]
+        held = np.array(names)[:, None] == np.array(patterns.tokens)
+        called = [
+            name if number == 1 else f"{name}{{{number}}}"
+            for name, number in zip(names, counts, strict=True)
+        ]
+        panels = [_bars(held @ x[read].mean(axis=0), called, name) for name, x in heads(patterns)]
+        return Section(words.ATTENTION, (), None, tuple(panels), words.BY_LETTER)
+    panels = [
+        _bars(x[read].mean(axis=0), list(patterns.tokens), name) for name, x in heads(patterns)
+    ]
+    return Section(words.ATTENTION, (), None, tuple(panels), words.READ[model.config.readout])
+
+
+def heads(patterns: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """What each head is called, and its weights, a row a token that attends."""
+    blocks, heads = patterns.weights.shape[:2]
+    for block in range(blocks):
+        for head in range(heads):
+            number = patterns.number_of(block)
+            yield (
+                f"Block {number}, head {head}" if blocks > 1 else f"Head {head}",
+                patterns.weights[block, head],
+            )
+
+
+def _rows_read(patterns: Any, model: "RunModel", letters: "Letters") -> list[int]:
+    """The rows of the tokens of which the answer is made."""
+    last, readout = len(patterns.rows) - 1, model.config.readout
+    if readout == "first":
+        return [0]
+    if readout == "mean":
+        return list(range(last + 1 - len(letters), last + 1)) or [last]
+    return [last]
+
+
+def _bars(weights: np.ndarray, names: list[str], title: str) -> Panel:
+    frame = pd.DataFrame({"place": range(len(names)), "token": names, "weight": weights})
+    frame["label"] = [f"{x:.0%}" if x >= LEAST else "" for x in weights]
+    label = "label" if len(names) <= 12 else ""
+    return Panel.of(token_marks.weights(frame, names, label), title)
+
+
+def layer_word(model: "RunModel") -> str:
+    """What each layer of the units of a string is, such as `decoder block`."""
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.interpretability import states_by_strings
+
+    return states_by_strings.layer_word(model)
+
+
+def units_of(
+    states: "ModelStates", state: str = "", layer: str = "", word: str = "layer"
+) -> Section | None:
+    """The units of a recurrent layer after every token; None of a model that has none.
+
+    Args:
+        states: of a string.
+        state: `state`, or one of the gates; the state where it has no such gate.
+        layer: as the network calls it; the last where it has no such layer.
+        word: what a layer is.
+    """
+    if (units := states.units) is None:
+        return None
+    number = units.layers.get(layer, len(units.states) - 1)
+    gate = units.gates.get(state)
+    values = (units.states if gate is None else gate)[number]
+    if len(units.tokens) > DRAWN + 2:
+        return Section(words.UNITS, (say("too_long", drawn=DRAWN),))
+    note = say("strongest", reach=float(np.abs(values).max(initial=0)))
+    panels = [Panel.of(token_marks.units(values, units.tokens), "Units", note)]
+    if gate is None:
+        panels.append(_path(values, units.tokens))
+    named = "state" if gate is None else state.replace("_", " ")
+    where = f"{word} {[*units.layers][number]}"
+    said = say("units", state=named, layer=where, units=values.shape[1])
+    return Section(words.UNITS, (said,), None, tuple(panels), words.UNIT_MAP, ("up", "down"))
+
+
+def _path(states: np.ndarray, tokens: tuple[str, ...]) -> Panel:
+    """The states in the plane in which they vary most."""
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.interpretability.states_by_strings import principal_path
+
+    found = principal_path(states)
+    frame = pd.DataFrame({"place": range(len(tokens)), "token": tokens})
+    # Of states along one line the second component is rounding alone.
+    frame["first"], frame["second"] = found.points.round(9).T
+    axes = (f"First component ({found.shares[0]:.0%})", f"Second ({found.shares[1]:.0%})")
+    return Panel.of(token_marks.path(frame, axes), "Path of the state")

@@ -1,0 +1,333 @@
+"""Marks along the tokens of a string, as functions of frames. Colors are names; `style` has them.
+
+Numbers of two models stand on one scale: a chart reaches at least what its data set `span` says.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from dashboard import marks, style
+
+NAMED = 66
+"""Tokens up to which an axis names them; of more it counts them."""
+
+ROOM = 60
+"""Characters that fit beside each other below a picture that shares the page with another."""
+
+CELL = 16
+"""Pixels of a row of a map at least."""
+
+NUMBERS = ",.4~g"
+
+FLAT: dict[str, Any] = {"domain": False, "ticks": False}
+
+
+def tokens_axis(names: Sequence[str], title: str | None = None, *, rows: bool = False) -> alt.Axis:
+    """An axis of the positions of a string, each called by its token.
+
+    Args:
+        names: of the tokens, that of position 0 first.
+        rows: whether it is the vertical axis.
+    """
+    if len(names) > NAMED:
+        every = next(x for x in (10, 20, 50, 100) if len(names) <= 12 * x or x == 100)
+        values = list(range(0, len(names), every))
+        return alt.Axis(title=title or "Tokens read", values=values, labelAngle=0, **FLAT)
+    is_upright = (
+        not rows
+        and max(map(len, names)) * len(names) > ROOM
+        and any(len(name) > 4 for name in names)
+    )
+    return alt.Axis(
+        title=title,
+        labelExpr=f"{json.dumps(list(names))}[datum.value]",
+        labelAngle=-90 if is_upright else 0,
+        labelFontSize=12,
+        labelOverlap="greedy" if len(names) > NAMED // 2 else False,
+        **FLAT,
+    )
+
+
+def along(field: str, names: Sequence[str], title: str | None = None) -> alt.X:
+    """The tokens along the horizontal axis, all of them, drawn or not."""
+    scale = alt.Scale(domain=list(range(len(names))))
+    return alt.X(f"{field}:O", scale=scale, axis=tokens_axis(names, title))
+
+
+def with_span(chart: Any, low: float, high: float) -> Any:
+    """A chart whose data set `span` has these two values."""
+    return chart.properties(datasets={"span": [{"value": low}, {"value": high}]}, width="container")
+
+
+def _reaching(**encoding: Any) -> Any:
+    """Marks of `span` that only a scale knows of."""
+    return alt.Chart(alt.NamedData("span")).mark_rule(opacity=0, aria=False).encode(**encoding)
+
+
+def running(frame: pd.DataFrame, names: Sequence[str], number: str) -> Any:
+    """A number after every token, in the color of whether the answer is right so far.
+
+    Args:
+        frame: place, prefix (text), value, answer (`right`, `wrong` or `not known`).
+        names: of the tokens.
+        number: what the values are called.
+    """
+    y = marks.y_axis("value:Q", number, form=NUMBERS, zero=True)
+    base = alt.Chart(frame).encode(along("place", names), y)
+    colors = marks.color("answer", (*marks.RIGHT, "not known"))
+    points = base.mark_point(filled=True, opacity=1, size=60 if len(names) <= NAMED else 12)
+    tooltip = [
+        alt.Tooltip("prefix:N", title="Beginning"),
+        alt.Tooltip("value:Q", title=number, format=".4f"),
+        alt.Tooltip("answer:N", title="Answer"),
+    ]
+    zero = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color="~muted", strokeDash=[3, 3])
+    drawn = alt.layer(
+        _reaching(y="value:Q"),
+        zero.encode(y="zero:Q"),
+        base.mark_line(color="~muted", strokeWidth=1),
+        points.encode(colors, tooltip=tooltip),
+    ).properties(height=180)
+    return with_span(drawn, *_ends(frame["value"]))
+
+
+def _ends(values: "pd.Series[Any]") -> tuple[float, float]:
+    known = values.dropna()
+    return (float(min(known.min(), 0.0)), float(max(known.max(), 0.0))) if len(known) else (0, 0)
+
+
+def steps(frame: pd.DataFrame) -> Any:
+    """What each part adds, from top to bottom, from where the part before it ended.
+
+    Args:
+        frame: part, adds, start, end (the sum before and after it), color (of a name of `style`);
+            the last row is the sum.
+    """
+    axis = alt.Axis(labelLimit=220, **FLAT)
+    y = alt.Y("part:N", title=None, sort=None, axis=axis)
+    x = marks.x_axis("start:Q", "Logit so far")
+    base = alt.Chart(frame).encode(
+        y,
+        tooltip=[
+            alt.Tooltip("part:N", title="Part"),
+            alt.Tooltip("adds:Q", title="Adds to the logit", format="+.4f"),
+            alt.Tooltip("end:Q", title="Logit so far", format=".4f"),
+        ],
+    )
+    color = alt.Color("color:N", legend=None, scale=None)
+    bars = base.mark_bar(height=14).encode(x, alt.X2("end:Q"), color)
+    texts = base.mark_text(align="right", dx=52, fontSize=12, color="~ink")
+    rule = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color="~muted").encode(x="zero:Q")
+    drawn = alt.layer(
+        _reaching(x="value:Q"),
+        rule,
+        bars,
+        texts.encode(x=alt.value("width"), text=alt.Text("label:N")),
+    ).properties(height=22 * len(frame), padding={"right": 60, "left": 5, "top": 5, "bottom": 5})
+    return with_span(drawn, float(frame[["start", "end"]].min().min()), float(frame["end"].max()))
+
+
+def weights(frame: pd.DataFrame, names: Sequence[str], label: str = "") -> Any:
+    """A weight for each token, as bars.
+
+    Args:
+        frame: place, token, weight in [0, 1].
+        names: of the tokens along the axis.
+        label: the column of what stands above each bar.
+    """
+    axis = alt.Axis(values=[0, 0.5, 1], format="~%", **FLAT)
+    y = alt.Y("weight:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, 1]))
+    base = alt.Chart(frame).encode(along("place", names), y)
+    tooltip = [
+        alt.Tooltip("token:N", title="Token"),
+        alt.Tooltip("weight:Q", title="Weight", format=".4f"),
+    ]
+    bars = base.mark_bar(color="~accent").encode(
+        tooltip=tooltip, size=alt.value(max(1.5, min(24, 420 / len(names))))
+    )
+    layers = [bars]
+    if label:
+        layers.append(base.mark_text(dy=-7, fontSize=12, color="~ink").encode(text=f"{label}:N"))
+    return alt.layer(*layers).properties(height=style.SMALL, width="container")
+
+
+def rows_axis(field: str, names: Sequence[str], title: str | None = None) -> alt.Y:
+    """Tokens from top to bottom, all of them."""
+    scale = alt.Scale(domain=list(range(len(names))))
+    return alt.Y(f"{field}:O", scale=scale, axis=tokens_axis(names, title, rows=True))
+
+
+def _map_size(rows: int) -> dict[str, Any]:
+    return {
+        "height": min(rows * max(CELL, min(26, 240 // max(rows, 1))), 560),
+        "width": "container",
+    }
+
+
+def share_map(
+    base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], dots: str = ""
+) -> Any:
+    """A map of cells, colored from nothing to all.
+
+    Args:
+        base: a chart with both axes.
+        field: of shares; what is beyond 0 and 1 is colored as these.
+        rows: of the map.
+        tooltip: what pointing at a cell tells.
+        dots: the column that says which cells have a dot.
+    """
+    scale = alt.Scale(domain=[0, 1], range=["~empty", "~accent"], clamp=True)
+    color = alt.Color(f"{field}:Q", legend=None, scale=scale)
+    cells = base.mark_rect(stroke="~line", strokeWidth=0.4).encode(color, tooltip=tooltip)
+    layers = [cells]
+    if dots:
+        layers.append(base.transform_filter(f"datum.{dots}").mark_circle(color="~wrong", size=40))
+    return alt.layer(*layers).properties(**_map_size(rows))
+
+
+def signed_map(
+    base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], reach: float
+) -> Any:
+    """A map of cells, one color below zero and one above it, the stronger the farther from it.
+
+    Args:
+        base: a chart with both axes.
+        field: of numbers.
+        rows: of the map.
+        tooltip: what pointing at a cell tells.
+        reach: what the strongest color stands for, at least.
+    """
+    scale = alt.Scale(domainMid=0, range=["~down", "~empty", "~up"], interpolate="rgb")
+    color = alt.Color(f"{field}:Q", legend=None, scale=scale)
+    cells = base.mark_rect().encode(color, tooltip=tooltip)
+    reached = _reaching(color=alt.Color("value:Q", legend=None, scale=scale))
+    return with_span(alt.layer(reached, cells).properties(**_map_size(rows)), -reach, reach)
+
+
+def attention(matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], attends: str) -> Any:
+    """What each token attends to in one head.
+
+    Args:
+        matrix: row (that attends) by column (attended to).
+        rows: the names of the tokens that attend.
+        columns: those of the tokens attended to.
+        attends: what the rows are.
+    """
+    row, place = np.indices(matrix.shape).reshape(2, -1)
+    named = {"attends": np.array(rows)[row], "to": np.array(columns)[place]}
+    frame = pd.DataFrame({"row": row, "place": place, "weight": matrix.ravel().round(6), **named})
+    tooltip = [
+        alt.Tooltip("attends:N", title=attends),
+        alt.Tooltip("to:N", title="Attended to"),
+        alt.Tooltip("weight:Q", title="Weight", format=".4f"),
+    ]
+    base = alt.Chart(frame).encode(
+        along("place", columns, "Attended to"), rows_axis("row", rows, attends)
+    )
+    return share_map(base, "weight", len(rows), tooltip)
+
+
+def units(values: np.ndarray, tokens: Sequence[str]) -> Any:
+    """The units of a layer after every token.
+
+    Args:
+        values: position by unit.
+        tokens: after which they are.
+    """
+    place, unit = np.indices(values.shape).reshape(2, -1)
+    frame = pd.DataFrame({"place": place, "unit": unit, "value": values.ravel().round(5)})
+    tooltip = [
+        alt.Tooltip("after:N", title="After"),
+        alt.Tooltip("unit:O", title="Unit"),
+        alt.Tooltip("value:Q", title="Value", format=".4f"),
+    ]
+    axis = alt.Axis(labelOverlap=True, **FLAT)
+    base = alt.Chart(frame.assign(after=np.array(tokens)[place])).encode(
+        along("place", tokens), alt.Y("unit:O", title="Unit", axis=axis)
+    )
+    reach = max(float(np.abs(values).max(initial=0)), 1e-9)
+    return signed_map(base, "value", values.shape[1], tooltip, reach)
+
+
+def path(frame: pd.DataFrame, axes: tuple[str, str]) -> Any:
+    """The path of a state in a plane, with the tokens along it.
+
+    Args:
+        frame: place, token, first, second.
+        axes: what they are called.
+    """
+    x, y = (
+        marks.x_axis("first:Q", axes[0]),
+        marks.y_axis("second:Q", axes[1], form=NUMBERS, zero=False),
+    )
+    base = alt.Chart(frame).encode(x, y)
+    late = alt.Color(
+        "place:Q", legend=None, scale=alt.Scale(range=["~accent soft", "~accent"]), title="Place"
+    )
+    tooltip = [alt.Tooltip("place:Q", title="Place"), alt.Tooltip("token:N", title="After")]
+    return alt.layer(
+        base.mark_line(color="~muted", strokeWidth=1).encode(order="place:Q"),
+        base.mark_point(filled=True, size=60, opacity=1).encode(late, tooltip=tooltip),
+        base.mark_text(dy=-10, fontSize=12, color="~ink").encode(text="token:N"),
+    ).properties(height=style.HEIGHT, width="container")
+
+
+SHOWN = 44
+"""Tokens of strings that stand below each other, at most."""
+
+NARROW = 30
+"""Places that share the width of the page where strings are short."""
+
+BEFORE = 8
+"""Tokens that are shown before the first wrong one, where it is far behind."""
+
+
+def alignment(rows: Mapping[str, Sequence[str]], wrong: int | None) -> Any:
+    """Strings below each other, token by token, with the first wrong token of the last marked.
+
+    Args:
+        rows: the tokens of each string, by what it is called.
+        wrong: the place of the first wrong token; None where all are right.
+    """
+    longest = max(map(len, rows.values()))
+    first = max(0, wrong - BEFORE) if wrong is not None and wrong >= SHOWN else 0
+    last = list(rows)[-1]
+    cells = [
+        {
+            "name": name,
+            "place": place,
+            "token": token,
+            "ink": _ink(place, wrong, name == last),
+            "is_wrong": name == last and place == wrong,
+        }
+        for name, tokens in rows.items()
+        for place, token in enumerate(tokens)
+        if first <= place < first + SHOWN
+    ]
+    # As many places as make cells no wider than a token.
+    scale = alt.Scale(domain=list(range(first, first + max(NARROW, min(longest, SHOWN)))))
+    axis = alt.Axis(title=None, labels=first > 0, labelAngle=0, labelOverlap=True, **FLAT)
+    names = alt.Axis(labelFontSize=12, **FLAT)
+    base = alt.Chart(pd.DataFrame(cells)).encode(
+        alt.X("place:O", scale=scale, axis=axis),
+        alt.Y("name:N", title=None, sort=list(rows), axis=names),
+    )
+    marked = base.transform_filter("datum.is_wrong").mark_rect(
+        color="~wrong", opacity=0.18, cornerRadius=3
+    )
+    ink = alt.Color("ink:N", legend=None, scale=None)
+    texts = base.mark_text(fontSize=13, font="monospace").encode(ink, text="token:N")
+    drawn = alt.layer(marked, texts).resolve_scale(color="independent")
+    return drawn.properties(height=24 * len(rows), width="container")
+
+
+def _ink(place: int, wrong: int | None, is_last: bool) -> str:
+    """The color of a token: what follows the first wrong one says little."""
+    if wrong is None or not is_last or place < wrong:
+        return "~ink"
+    return "~wrong" if place == wrong else "~muted"

@@ -1,0 +1,52 @@
+"""How a model was trained: its losses, the epoch that was kept, and whether rounding decides it."""
+
+import pandas as pd
+
+from dashboard.figures.whole_model import draw_losses, losses_by_part
+from dashboard.section import Panel, Section
+from dashboard.words.sentences import add_sentences, say
+from seqcls.problem import obstacle_of
+from sweeps.api import Store, reading, run_config
+
+add_sentences(
+    {
+        "trained": "Trained for {epochs:,} {epochs:epoch|epochs} of at most {most:,}; epoch "
+        "{kept:,} has the lowest validation loss and was kept.",
+        "trained_right": "Training ended after {epochs:,} {epochs:epoch|epochs} of at most "
+        "{most:,}, since every validation string was right.",
+        "trained_elsewhere": "It was trained elsewhere; its losses are not known.",
+        "rounding_decides": "Its outcome hangs on rounding: trained again {times:,} times with "
+        "other rounding (initial values moved by one unit in the last place, or double precision), "
+        "it gets {least:,} to {most:,} test strings wrong.",
+        "rounding_does_not": "Trained again {times:,} times with other rounding (initial values "
+        "moved by one unit in the last place, or double precision), it has the same confusion "
+        "matrix each time.",
+    }
+)
+
+
+def losses(store: Store, run_id: int) -> Section:
+    """Its losses by epoch, and why training ended."""
+    config, stored = run_config(store, run_id), reading.epochs(store, run_id)
+    if stored.empty:
+        return Section("", (say("trained_elsewhere"), *_rounding(store, run_id)))
+    kept = reading.run_status(store, run_id).best_epoch
+    values = {"epochs": len(stored), "most": config.max_num_epochs}
+    early = config.stop_when_right and len(stored) < config.max_num_epochs
+    says = [say("trained_right" if early else "trained", kept=kept or 0, **values)]
+    frame = losses_by_part(config, stored) if obstacle_of(config) is None else pd.DataFrame()
+    if frame.empty:
+        return Section("", (*says, *_rounding(store, run_id)))
+    caption = "Loss per string after each epoch, in nats; the epoch that was kept is marked."
+    panel = Panel.of(draw_losses(frame, kept))
+    return Section("", (*says, *_rounding(store, run_id)), None, (panel,), caption)
+
+
+def _rounding(store: Store, run_id: int) -> list[str]:
+    """Whether the model's outcome hangs on rounding, where it was trained again."""
+    again = reading.sensitivity(store, [run_id])
+    if again.empty:
+        return []
+    row = again.astype(object).iloc[0]
+    key = "rounding_decides" if row["sensitive"] else "rounding_does_not"
+    return [say(key, times=int(row["times"]), least=int(row["least"]), most=int(row["most"]))]

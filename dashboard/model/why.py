@@ -1,0 +1,232 @@
+"""Tab *Why*: cause, string and picture on the first screen; then what would help, to be tried."""
+
+import uuid
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard import actions, background, data, page
+from dashboard.model import bar
+from dashboard.model import why_sections as sections
+from dashboard.model.chosen import go_to
+from dashboard.model.opened import Opened
+from dashboard.section import Section
+from dashboard.server.visitors import later
+from dashboard.training import offer, running
+from dashboard.words.outcomes import describe_outcome
+from dashboard.words.sentences import say
+from seqcls.errors import InvalidStringError
+from seqcls.problem import obstacle_of
+from sweeps.api import tried
+from sweeps.api.trials import RemedyTrial
+from sweeps.grid.spec import SweepSpec
+from sweeps.terminal import format_duration
+
+SECONDS = 2.0
+"""The page looks so often whether the cause is known, or a remedy trained."""
+
+FEW = 6
+"""Remedies that are shown at once."""
+
+SHOWN = {True: (":green", "check_circle"), False: (":orange", "cancel"), None: (":gray", "help")}
+"""Color and icon of what came of a remedy: helped, harmed, or chance may explain it."""
+
+_cause, _remedies = data.cached(sections.cause), data.cached(sections.remedies)
+
+
+def show(opened: Opened) -> None:
+    """Draws the tab."""
+    learned_at = opened.judged.learned_at
+    cause = _cause(opened.run, learned_at)
+    left, right = st.columns([7, 5], gap="large")
+    with left:
+        _say_cause(opened, cause)
+        found = _say_string(opened)
+    with right:
+        _draw_picture(opened)
+    if found is not None and found.table is not None:
+        _show_strings(opened, found)
+    if cause is not None and cause.table is not None:
+        with st.expander("All causes of its errors"):
+            page.table(cause.table, f"causes {opened.run}")
+    _show_remedies(opened)
+
+
+def _say_cause(opened: Opened, cause: Section | None) -> None:
+    if cause is not None:
+        page.say(cause.says)
+    elif not opened.fails:
+        page.say((say("no_error"),))
+    elif background.want([opened.run]):
+        st.caption(f":material/hourglass_empty: {page.plain(say('cause_to_come'))}")
+        st.fragment(_look_for_cause, run_every=SECONDS)(opened.run)
+    elif reason := opened.problem.lacks("causes"):
+        page.say((say("no_cause", reason=reason),), answer=False)
+    else:
+        page.say((say("cause_unknown", run=opened.run),), answer=False)
+
+
+def _look_for_cause(run: int) -> None:
+    if len(data.causes([run])):
+        st.rerun()
+
+
+def _say_string(opened: Opened) -> Section | None:
+    """What is known of the bar's string, the rest of it folded."""
+    try:
+        found = opened.ask(sections.string, opened.string)
+    except InvalidStringError:
+        # The bar says what is wrong with it.
+        return None
+    if found.says:
+        shown = opened.display(opened.string)
+        st.markdown(page.markdown(say("why_string", string=shown)))
+        st.markdown("\n".join(f"- {page.markdown(sentence)}" for sentence in found.says))
+    more = [x for x in opened.ask(_find_reasons, opened.string) if x not in found.says]
+    if more:
+        with st.expander("More of what was found"):
+            st.markdown("\n".join(f"- {page.markdown(sentence)}" for sentence in more))
+    return found
+
+
+def _find_reasons(model: sections.RunModel, text: str) -> tuple[str, ...]:
+    return tuple(sections.find_reasons(model, text))
+
+
+def _draw_picture(opened: Opened) -> None:
+    try:
+        found = opened.ask(sections.picture, opened.string)
+    except InvalidStringError:
+        return
+    if found is not None and found.panels:
+        page.say_legend(found)
+        page.draw(found, f"why {opened.key}", across=2)
+
+
+def _show_strings(opened: Opened, found: Section) -> None:
+    """The string, its minimal failing part, and the nearest that is right; a click looks at one."""
+    table = found.table
+    assert table is not None
+    if len(table) < 2:
+        return
+    key = f"strings {opened.key}"
+    chosen = page.table(table, key, "single-row", "stored", shown=found.shown)
+    if chosen is not None and chosen != table["stored"].iloc[0]:
+        go_to(opened.run, str(chosen))
+        st.rerun()
+
+
+# What would help.
+
+
+def _show_remedies(opened: Opened) -> None:
+    """Suggestions, each with its button or, where that stood, with what came of it."""
+    found = _remedies(opened.run, opened.judged)
+    if not found and not opened.fails:
+        return
+    st.header("What would help?", anchor=False)
+    if (obstacle := obstacle_of(opened.config)) is not None:
+        st.caption(page.plain(f"No remedy can be trained here: {obstacle}."))
+        return
+    if not found:
+        st.caption(page.plain(say("no_known_remedy")))
+        return
+    for number, trial in enumerate(found[:FEW]):
+        _show_remedy(opened.run, number, trial)
+    if found[FEW:]:
+        with st.expander(f"{len(found) - FEW} more"):
+            for number, trial in enumerate(found[FEW:], FEW):
+                _show_remedy(opened.run, number, trial)
+    new = [trial for trial in found if not trial.is_begun]
+    if len(new) > 1:
+        spec = tried.all_spec(opened.run, opened.config, new)
+        models = len(new) * len(spec.model_seeds)
+        number = "both" if len(new) == 2 else f"all {len(new)}"
+        _offer(f"Try {number}: {models:,} models", f"train_all {opened.run}", spec)
+
+
+def _show_remedy(run: int, number: int, trial: RemedyTrial) -> None:
+    left, right = st.columns([7, 5], gap="large", vertical_alignment="center")
+    suggestion = trial.suggestion
+    reason, source = page.plain(suggestion.reason), page.plain(suggestion.source)
+    left.markdown(
+        f"**{page.plain(suggestion.text)}.** {reason}",
+        help=f"For: {page.plain(suggestion.mechanism)}. Source: {source}.",
+    )
+    said, helped = sections.outcome(trial)
+    with right:
+        if trial.waiting:
+            st.fragment(_follow, run_every=SECONDS)(trial.spec.name, trial.waiting)
+        elif said:
+            color, icon = SHOWN[helped]
+            st.markdown(f"{color}[:material/{icon}:] {page.plain(said)}")
+        else:
+            models = len(trial.spec.model_seeds)
+            label = f"Try it: {models:,} model{'s' * (models != 1)}{_time(trial.spec)}"
+            _offer(label, f"try {run} {number}", trial.spec)
+        if known := sections.elsewhere(trial):
+            st.caption(page.plain(known))
+
+
+def _time(spec: SweepSpec) -> str:
+    """About how long it takes, where that is known without timing."""
+    seconds = offer.guess(spec.submitted)
+    if seconds is None:
+        return ""
+    duration = format_duration(seconds)
+    return f", {duration}" if duration.startswith("under") else f", about {duration}"
+
+
+def _offer(label: str, key: str, spec: SweepSpec) -> None:
+    st.button(
+        label,
+        key=key,
+        icon=":material/play_arrow:",
+        on_click=_launch,
+        args=([spec], uuid.uuid4().hex),
+        **actions.control("Trains the same seeds with this change."),
+    )
+
+
+def _launch(specs: Sequence[SweepSpec], token: str) -> None:
+    # A button's callback gives nothing.
+    actions.launch(specs, token)
+
+
+def _follow(sweep: str, waiting: int) -> None:
+    """How far a remedy is; the page is drawn anew once it is done."""
+    found = next((x for x in data.progress() if x.name == sweep), None)
+    if found is None:
+        # It is part of a sweep of another name.
+        st.caption(page.plain(say("in_training", seeds=waiting)))
+    elif not found.queued + found.running:
+        st.rerun()
+    else:
+        st.progress(found.share, page.plain(running.describe(found, attended=True)))
+
+
+# The handout.
+
+
+def offer_handout(opened: Opened) -> None:
+    """Draws the button that gives the page of the bar's string."""
+
+    def make() -> str:
+        lead = [
+            f"{opened.title}. {opened.problem.task.describe()}",
+            describe_outcome(opened.run, opened.config, opened.judged),
+            bar.answer_sentence(opened).replace("`", ""),
+        ]
+        store = data.reader()
+        return sections.handout(store, opened.model, opened.string, lead, opened.judged)
+
+    st.download_button(
+        "Handout",
+        later(make),
+        f"model_{opened.run}.html",
+        "text/html",
+        icon=":material/description:",
+        type="tertiary",
+        on_click="ignore",
+        help="The string explained on one page: what was found, its pictures, what would help.",
+    )

@@ -1,0 +1,249 @@
+"""Why a model fails: its cause, a string made as short as it can be, what would help, a handout."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from dashboard.model import string_states
+from dashboard.model.words import cause_sentence, cause_title
+from dashboard.report.html import Part
+from dashboard.report.html import page as html_page
+from dashboard.section import Section
+from dashboard.words.sentences import LOOKS_ALIKE, say
+from seqcls.counts import counts_suffice
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.interpretability.mechanisms import NOT_LEARNED, forgetting_text
+from seqcls.interpretability.wording import sign
+from seqcls.problem import obstacle_of
+from seqcls.questions import RunModel
+from sweeps.api import Selection, Store, failures, forgettings, reading, run_config, trials
+from sweeps.api.presentation import display_of
+from sweeps.api.trials import RemedyTrial, why_left_out
+from sweeps.results import LEARNED_AT
+
+BULLETS = 4
+"""Sentences about a string at most; what else is known is unfolded."""
+
+FLIPS = "The answer would flip"
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('`', LOOKS_ALIKE)}`"
+
+
+def cause(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> Section | None:
+    """What most of a model's errors come from; None where that was not looked for yet."""
+    found = reading.causes(store, [run_id], learned_at)
+    not_learned = failures.why_not_learned(store, run_id, learned_at)
+    if found.empty and not_learned is None:
+        return None
+    says = []
+    if not_learned is not None:
+        says.append(say("has_not_learned", how=not_learned))
+    known, looked_at = found[found["mechanism"] != NOT_LEARNED], int(found["strings"].sum())
+    if not_learned is None:
+        leading = failures.leading_causes(found)["mechanism"].iloc[0]
+        own = found[found["mechanism"] == leading]
+        clause = cause_sentence(leading, [*zip(own["tokens"], own["head"], strict=True)])
+        strings = int(own["strings"].sum())
+        says.append(say("cause_of_most", cause=clause, strings=strings, of=looked_at))
+    elif len(known):
+        says.append(say("instead"))
+    if (record := forgettings(store).get(run_id)) is not None:
+        display = display_of(run_config(store, run_id))
+        says.append(forgetting_text(record, lambda text: _code(display(text))))
+    table = pd.DataFrame(
+        {
+            "cause": [cause_title(x, head) for x, head in found[["mechanism", "head"]].to_numpy()],
+            "about": found["tokens"],
+            "of_errors": [f"{n:,} of {looked_at:,}" for n in found["strings"]],
+        }
+    )
+    return Section("Why does it fail?", tuple(says), table if len(table) > 1 else None)
+
+
+def string(model: RunModel, text: str) -> Section:
+    """Why a string is answered as it is: the cause, and beside it what is left of it that still
+    fails, and the nearest string that is right.
+
+    Args:
+        model: at an epoch.
+        text: the string, in the usual notation, of any length where letter counts decide.
+
+    Raises:
+        InvalidStringError: it is not of this alphabet, or too long to be worked on.
+    """
+    found = [*find_reasons(model, text)]
+    says = [*found[:1], *[x for x in found[1:] if x.startswith(FLIPS)][:1]]
+    rows: list[dict[str, Any]] = []
+    try:
+        letters = model.letters(text)
+    except InvalidStringError:
+        # Where letter counts decide, any length is answered.
+        if not found:
+            raise
+        return Section("", tuple(says))
+    answer = model.answer(letters)
+    rows.append(_row("this string", answer))
+    if answer.is_wrong:
+        minimal = model.minimal(text)
+        shortest, nearest = minimal.minimal.found, minimal.nearest
+        if shortest.string != answer.string:
+            nearest = model.minimal(shortest.string).nearest
+            short = _is_short(model, shortest.length, answer.length)
+            within = say("as_in_training") if short else ""
+            says.append(
+                say(
+                    "minimal",
+                    minimal=shortest.name,
+                    letters=shortest.length,
+                    within=within.lower(),
+                    unit=model.tokenizer.unit,
+                )
+            )
+            rows.append(_row("its minimal failing part", shortest))
+        if nearest.answer is not None:
+            near, unit = nearest.answer, model.tokenizer.unit
+            says.append(say("nearest", nearest=near.name, edits=nearest.edits, unit=unit))
+            rows.append(_row("nearest that is right", near) | {"distance": nearest.edits})
+    table = pd.DataFrame(rows)
+    shown = tuple(x for x in table if x not in ("stored",) and table[x].notna().any())
+    return Section("", tuple(says[:BULLETS]), table, opens="string", shown=shown)
+
+
+def find_reasons(model: RunModel, text: str) -> Iterator[str]:
+    """The reasons for an answer in sentences, of models whose answers letter counts explain."""
+    try:
+        found = model.explain(text)
+    except ConfigError:
+        return
+    # The answer itself stands above.
+    _, *reasons = [x for x in model.describe(found) if isinstance(x, str)]
+    yield from reasons
+
+
+def _is_short(model: RunModel, shortest: int, given: int) -> bool:
+    """Whether the part is as short as training strings, while the string is not."""
+    if not model.problem.knows_trained_lengths:
+        return False
+    return shortest <= model.problem.trained_lengths[-1] < given
+
+
+def _row(what: str, answer: Any) -> dict[str, Any]:
+    def text(x: bool | str | None) -> str:
+        return "" if x is None else answer.tokenizer.display(x) if isinstance(x, str) else sign(x)
+
+    return {
+        "what": what,
+        "string": answer.name,
+        "length": answer.length,
+        "is": text(answer.label),
+        "predicted": text(answer.predicted),
+        "model_logit": answer.logit,
+        "distance": None,
+        "stored": answer.string,
+    }
+
+
+def picture(model: RunModel, text: str) -> Section | None:
+    """What is seen of a string at once: the attention where letter counts decide, else where along
+    it the answer is made; None where neither can be drawn.
+    """
+    try:
+        letters, states = model.letters(text), model.states(text)
+    except InvalidStringError:
+        return None
+    by_letter = counts_suffice(model.problem.network, training=False) is None
+    attention = string_states.attention_of(model, letters, states) if by_letter else None
+    return attention or string_states.running_of(model, letters, states)
+
+
+def remedies(
+    store: Store, run_id: int, selection: Selection | None = None
+) -> tuple[RemedyTrial, ...]:
+    """What may help, the likeliest first, with what came of it where it was tried."""
+    judged = selection or Selection()
+    found = trials.mechanisms_of(reading.causes(store, [run_id], judged.learned_at))
+    if failures.why_not_learned(store, run_id, judged.learned_at) and NOT_LEARNED not in found:
+        found = [NOT_LEARNED, *found]
+    if not found or obstacle_of(run_config(store, run_id)) is not None:
+        return ()
+    return trials.trials(store, run_id, found, judged)
+
+
+def outcome(trial: RemedyTrial) -> tuple[str, bool | None]:
+    """What came of a remedy, in a sentence which is empty where it was not tried.
+
+    Returns:
+        And whether it helps: None where chance alone may explain the difference.
+    """
+    found, (changed, before) = trial.comparison, trial.left_out
+    why = why_left_out(trial.suggestion.mechanism)
+    left_out = say("left_out", changed=changed, before=before, why=why) if changed or before else ""
+    if found is None or found.counts is None:
+        if trial.lost and not trial.waiting:
+            return say("training_failed", seeds=trial.lost), None
+        return (left_out if changed else ""), None
+    (after, n), (alone, m) = found.counts
+    lacks = "have not learned" if trial.suggestion.mechanism == NOT_LEARNED else "fail"
+    pairs = {} if found.table is None else asdict(found.table)
+    said = say(
+        "came_of_pairs" if pairs else "came_of",
+        **pairs, after=after, n=n, alone=alone, m=m, lacks=lacks, p=found.p_value or 0.0,
+        chance="more than chance explains" if found.is_decided else "chance may explain it",
+    )  # fmt: skip
+    helped = after / n < alone / m if found.is_decided else None
+    return " ".join(filter(None, [said, left_out])), helped
+
+
+def elsewhere(trial: RemedyTrial) -> str:
+    """How often a remedy mended its cause in the whole database; empty where nobody tried it."""
+    mended, seeds = trial.mended
+    mechanism = trial.suggestion.mechanism
+    return say("mended_here", mechanism=mechanism, mended=mended, seeds=seeds) if seeds else ""
+
+
+def remedies_table(found: tuple[RemedyTrial, ...]) -> Section:
+    """The remedies as a table, for a file."""
+    rows = [
+        {"remedy_in_words": f"{x.suggestion.text}. {x.suggestion.reason}"}
+        | {"came_of_remedy": outcome(x)[0] or say("not_tried")}
+        for x in found
+    ]
+    says = () if rows else (say("no_known_remedy"),)
+    return Section("What would help?", says, pd.DataFrame(rows) if rows else None)
+
+
+def handout(store: Store, model: RunModel, text: str, lead: list[str], selection: Selection) -> str:
+    """One string explained on one page that needs no other file.
+
+    Args:
+        store: the database.
+        model: of a run.
+        text: the string.
+        lead: what the model is and came to, and what it says of the string.
+        selection: from which accuracies on a model has learned and fails.
+    """
+    assert model.run is not None
+    sections = [cause(store, model.run, selection.learned_at), string(model, text)]
+    shown = model.tokenizer.display(text) or "the empty string"
+    sections += _pictures(model, text)
+    sections.append(remedies_table(remedies(store, model.run, selection)))
+    parts = [Part([section for section in sections if section is not None])]
+    footer = say("handout_footer", run=model.run)
+    return html_page(say("handout_title", string=shown), parts, lead, footer=footer)
+
+
+def _pictures(model: RunModel, text: str) -> list[Section]:
+    """What is drawn of a string; nothing of one that is too long."""
+    try:
+        letters, states = model.letters(text), model.states(text)
+    except InvalidStringError:
+        return []
+    drawn: list[Callable[..., Section | None]] = [
+        string_states.attention_of,
+        string_states.running_of,
+    ]
+    return [found for draw in drawn if (found := draw(model, letters, states)) is not None]

@@ -1,0 +1,164 @@
+"""What page Model calls things: columns of its tables, and its sentences."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from dashboard.words.columns import Column, add_columns
+from dashboard.words.sentences import add_sentences
+
+OCCURRENCES = "How often the test set has it."
+
+COLUMNS = add_columns(
+    {
+        "of_lengths": Column("Length", width=130),
+        "tn": Column("True negatives", "whole", "Negative strings, predicted negative.", 110),
+        "fp": Column("False positives", "whole", "Negative strings, predicted positive.", 115),
+        "fn": Column("False negatives", "whole", "Positive strings, predicted negative.", 115),
+        "tp": Column("True positives", "whole", "Positive strings, predicted positive.", 110),
+        "wrong_strings": Column("Wrong", "whole", width=90),
+        "tested_strings": Column("Tested", "whole", "Test strings of these lengths.", 90),
+        "right_share": Column("Right", "percent", "Of the test strings.", 90),
+        "interval": Column("95 % interval", help="By Wilson.", width=130),
+        "drawn": Column(
+            "Drawn",
+            help="How the string was drawn. Uniform: of all negative strings of its length. "
+            "Edited: a positive string with a few tokens changed. Near: a positive string with one "
+            "or two tokens replaced or exchanged. Border: one of a pair at edit distance 1, one in "
+            "the language and one outside.",
+            width=100,
+        ),
+        "reader": Column("What it reads", help="Fitted on the training strings.", width=330),
+        "within": Column("Trained lengths", "percent", width=120),
+        "beyond": Column("Other lengths", "percent", width=120),
+        "whole": Column("All test strings", "percent", width=120),
+        "target": Column("Target", "string", "What is right.", 200),
+        "model_output": Column("Output", "string", "What the model writes.", 200),
+        "kind": Column("Error", width=130),
+        "first_wrong": Column(
+            "Right before", "whole", "Tokens that are right before the first wrong one.", 100
+        ),
+        "model_logit": Column(
+            "Logit",
+            "number",
+            "Above 0 the model predicts positive; of other tasks the margin of the right answer, "
+            "of outputs the log-probability of the target.",
+            90,
+        ),
+        "occurrences": Column("Occurs", "whole", OCCURRENCES, 75),
+        "of_errors": Column("Errors", help="Of the errors that were looked at.", width=110),
+        "what": Column("", width=210),
+        "is": Column("Is", width=150),
+        "predicted": Column("Predicted", width=150),
+        "distance": Column("Edits", help="Letters changed from the minimal string.", width=70),
+    }
+)
+
+add_sentences(
+    {
+        "none_wrong": "None of {tested:,} {strings} is wrong; they have up to {longest:,} tokens. "
+        "Others were not tried here.",
+        "some_wrong": "{wrong:,} of {tested:,} {strings} are wrong, the shortest is `{shortest}`.",
+        "some_wrong_by_kind": "{wrong:,} of {tested:,} {strings} are wrong: {kinds}; the shortest "
+        "is `{shortest}`.",
+        "untested": "{left:,} more {left:was|were} not tested: the model has no positions for "
+        "{left:it|them}.",
+        "by_length_caption": "The share of the {strings} of each length that is wrong; trained "
+        "lengths are shaded.",
+        "first_wrong_caption": "Right: how many tokens of wrong outputs are right before the first "
+        "wrong one, the darker the more.",
+        "by_drawn": "It is right least often, {right:.1%}, on {drawn} strings.",
+        "no_training_strings": "Shortcut readers are fitted on training strings, which are not "
+        "known here.",
+        "no_readers": "No shortcut readers have been asked about this test yet. Workers ask them "
+        "when there is nothing to train; `seqcls db readers` asks them now.",
+        "not_fitted": "Not fitted, since {reason}: {readers}.",
+        "better_than_shortcut": "It is better than the best shortcut, {reader}: {accuracy:.2%} "
+        "against {reached:.2%}.",
+        "decided_by": "This task is decided by {by}: to read nothing else is no shortcut.",
+        "right_shortcut": "{reader} is right on every test string, so it is no shortcut.",
+        "no_better": "It is no better than {reader}: {accuracy:.2%} against {reached:.2%} of the "
+        "test strings.",
+        "shortest_listed": "The {listed:,} shortest of {wrong:,}.",
+    }
+)
+
+NAMED = 2
+"""Pairs of a head and its tokens that a sentence names."""
+
+CAUSES = {
+    "dilution": "Its attention is diluted, {about}: the more letters, the less weight is left for "
+    "the one that decides",
+    "order not seen": "It does not see the order of the letters, which decides {about}",
+    "constant answer": "It gives every string the same answer: {about}",
+    "simple rule": "It follows a rule of its own: {about}",
+    "answers by form": "It answers by form, not by the language: {about}",
+    "errors by a feature": "It errs where {about}",
+    "errors beyond a bound": "It errs beyond a bound: {about}",
+    "another language": "It has learned another language: {about}",
+    "one edit away": "It overlooks a single letter: {about}",
+    "longer than in training": "It errs only on strings longer than in training: {about}",
+    "not only longer than in training": "It errs on short strings as well: {about}",
+    "not learned": "It has not learned the trained lengths: {about}",
+}
+"""What a cause means, as a clause; one that is not here is called by its name."""
+
+
+def cause_title(mechanism: str, head: Any) -> str:
+    """What a cause is called in a table."""
+    return mechanism if pd.isna(head) else f"{mechanism}, head {head:.0f}"
+
+
+def cause_sentence(mechanism: str, about: Sequence[tuple[str, Any]]) -> str:
+    """A cause in a clause, with what it is about.
+
+    Args:
+        mechanism: the cause.
+        about: tokens and, where it is of one head, that; those of most errors first.
+    """
+    parts = [x if pd.isna(head) else f"head {head:.0f}: {x}" for x, head in about]
+    told = "; ".join([*filter(None, parts)][:NAMED])
+    clause = CAUSES.get(mechanism, f"{mechanism[:1].upper()}{mechanism[1:]}: {{about}}")
+    return clause.format(about=told) if told else clause.partition("{about}")[0].rstrip(" ,:")
+
+
+add_columns(
+    {
+        "about": Column("About", width=420),
+        "remedy_in_words": Column("Remedy", width=520),
+        "came_of_remedy": Column("What came of it", width=520),
+    }
+)
+
+add_sentences(
+    {
+        "no_error": "It gets no test string wrong.",
+        "cause_to_come": "The cause of its errors is being looked for: some ten seconds.",
+        "no_cause": "No cause can be found: {reason}.",
+        "cause_unknown": "The cause of its errors is not known yet; `seqcls causes {run}` finds "
+        "it.",
+        "has_not_learned": "It has not learned the trained lengths: it is {how}.",
+        "instead": "What it does instead is below; nothing follows about longer strings.",
+        "cause_of_most": "{cause} ({strings:,} of {of:,} errors looked at).",
+        "why_string": "Why `{string}`?",
+        "minimal": "What is left of it that still fails: `{minimal}` ({letters:,} {unit}s"
+        "{within}); with any single {unit} less it is right.",
+        "as_in_training": ", as short as in training",
+        "nearest": "The nearest string that is right, {edits} {edits:edit|edits} away: "
+        "`{nearest}`.",
+        "came_of": "{after} of {n} {n:seed|seeds} {lacks} with it, {alone} of {m} without: "
+        "{chance} (p = {p:.2g}).",
+        "came_of_pairs": "{after} of {n} {n:seed|seeds} {lacks} with it, {alone} of {m} without; "
+        "it mends {only_second} and breaks {only_first}: {chance} (p = {p:.2g}).",
+        "left_out": "Left out: {changed} with it, {before} without: {why}.",
+        "training_failed": "Training failed for {seeds:,} {seeds:seed|seeds}.",
+        "mended_here": "In this database it mended {mechanism} in {mended:,} of {seeds:,} "
+        "{seeds:seed|seeds}.",
+        "not_tried": "Not tried yet.",
+        "no_known_remedy": "No known remedy changes a setting of this configuration.",
+        "in_training": "In training: {seeds:,} {seeds:seed|seeds}.",
+        "handout_title": "Why does a small network answer {string} as it does?",
+        "handout_footer": "Made by seqcls of run {run}.",
+    }
+)

@@ -1,1 +1,0 @@
-"""What is drawn, a file a thing: its data frame, its chart and its section of a page."""

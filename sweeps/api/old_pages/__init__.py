@@ -1,1 +1,0 @@
-"""What only pages of the dashboard ask."""

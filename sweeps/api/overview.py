@@ -1,0 +1,209 @@
+"""What pages show of runs, configurations and sweeps, made of the frame of runs."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+import pandas as pd
+from sqlalchemy import select
+
+from seqcls.errors import UnknownRunError
+from sweeps.records import LENGTH_COUNTS
+from sweeps.results import RANGE_COLUMNS, Outcome, solved_or_none
+from sweeps.store.database import Store
+from sweeps.store.reads import frames
+from sweeps.store.reads.overview import first_lengths, last_lengths
+from sweeps.store.reads.queries import run_config, why_no_weights, with_outputs
+from sweeps.store.reads.selection import Selection
+from sweeps.store.reads.stored import length_frame
+from sweeps.store.statements import frame
+from sweeps.store.tables import Checkpoint, Revision, Run, RunState, Sweep, SweepRun
+
+_COLUMNS = {"wrong": "errors", "fp": "false_positives", "fn": "false_negatives"}
+
+
+def configs_revision(store: Store) -> int:
+    """A number that is raised whenever configurations are added or deleted."""
+    with store.read() as connection:
+        return connection.scalars(select(Revision.configs)).one()
+
+
+def model_seeds(store: Store) -> list[int]:
+    """The model seeds that there are, in order."""
+    query = select(Run.model_seed).distinct().order_by(Run.model_seed)
+    with store.read() as connection:
+        return list(connection.scalars(query))
+
+
+def count_runs(store: Store, selection: Selection) -> int:
+    """How many runs a selection leaves."""
+    with store.read() as connection:
+        return int(frames.runs(connection, selection)["picked"].sum())
+
+
+def configurations(store: Store, selection: Selection) -> pd.DataFrame:
+    """One row a configuration, as `frames.configurations`."""
+    with store.read() as connection:
+        return frames.configurations(frames.runs(connection, selection))
+
+
+def models(store: Store, selection: Selection) -> pd.DataFrame:
+    """One row a finished run in scope, in the order of configurations and seeds.
+
+    Returns:
+        run_id, config_id, model_seed, accuracy in [0, 1], errors, false_positives,
+        false_negatives, solved_length (missing where no test string is so short),
+        first_wrong_length (of the shortest test strings that it got wrong, of trained lengths or
+        longer; missing where there is none, and of runs that have not learned), failing and picked
+        (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
+        not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
+        and on longer lengths; every_length and refuted_by, where a proof is stored.
+    """
+    with store.read() as connection:
+        found = frames.runs(connection, selection)
+    done = found[found["state"] == RunState.DONE]
+    return _for_pages(store, done.sort_values(["config_id", "model_seed"]))
+
+
+def worst_models(store: Store, selection: Selection, limit: int) -> pd.DataFrame:
+    """Finished runs that the selection picks, as `models`, the least accurate first."""
+    with store.read() as connection:
+        found = frames.worst_first(frames.runs(connection, selection), selection)
+    return _for_pages(store, found[found["picked"]].head(limit))
+
+
+def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.DataFrame:
+    """The row that `models` has of a run, with `RANGE_COLUMNS`; none where it is not done or does
+    not exist.
+
+    Args:
+        run_id: the run, in the scope of the selection or not.
+        selection: says what fails and what has learned, if not as is usual.
+    """
+    chosen = selection or Selection()
+    of_run = replace(
+        chosen, sweeps=(), without=(), model_seeds=(), config_ids=None, run_ids=(run_id,)
+    )
+    with store.read() as connection:
+        found = frames.runs(connection, of_run)
+    return _for_pages(store, found[found["state"] == RunState.DONE], RANGE_COLUMNS)
+
+
+def _for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
+    """Runs with the length of their shortest errors, and without a solved length where they get
+    one of the shortest test strings wrong.
+
+    Up to the length that is stored then there is no test string at all.
+    """
+    with store.read() as connection:
+        shortest = frames.shortest_tested(connection, set(found["config_id"].tolist()))
+    least = found["config_id"].map(shortest).fillna(-1)
+    solved = found["solved_length"]
+    says = (found["wrong"] > 0) & (found["outcome"] != Outcome.NOT_LEARNED)
+    shown = (
+        frames.whole(found)
+        .assign(
+            solved_length=solved_or_none(solved, least),
+            # The length that is stored is one less than that of the shortest errors.
+            first_wrong_length=(solved + 1).where(says),
+            **{name: found[name].astype("int64") for name in ("failing", "picked")},
+            learned=found["learned"].astype("Int64"),
+        )
+        .rename(columns=_COLUMNS)
+    )
+    proofs = ["every_length", "refuted_by"] if found["every_length"].notna().any() else []
+    columns = ["run_id", "config_id", "model_seed", "accuracy", *_COLUMNS.values()]
+    columns += ["solved_length", "failing", "outcome", "learned", "accuracy_within"]
+    columns += ["accuracy_beyond", "picked", *also, "first_wrong_length", *proofs]
+    return shown[columns].reset_index(drop=True)
+
+
+def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
+    """The confusion of runs on strings of similar length.
+
+    Args:
+        width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
+
+    Returns:
+        run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong (strings); and
+        right_length_given (strings), edits and target_tokens, where any of the runs is of a
+        transduction.
+    """
+    with store.read() as connection:
+        scores = length_frame(connection, run_ids)
+    scores["first_length"] = first_lengths(scores["length"].to_numpy(), width)
+    groups = scores.groupby(["run_id", "first_length"])[list(LENGTH_COUNTS)]
+    scores = with_outputs(groups.sum(min_count=1).reset_index())
+    scores.insert(2, "last_length", last_lengths(scores["first_length"], width))
+    return scores
+
+
+def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
+    """The epochs of a run whose weights are stored, the kept one last.
+
+    Raises:
+        UnknownRunError: none are.
+    """
+    stored = select(Checkpoint.epoch, Run.best_epoch).join(Run, Run.id == Checkpoint.run_id)
+    query = stored.where(Checkpoint.run_id == run_id).order_by(Checkpoint.epoch)
+    with store.read() as connection:
+        rows = connection.execute(query).all()
+    kept = rows[0].best_epoch if rows else None
+    if kept is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
+        raise UnknownRunError(f"run {run_id}: {reason}")
+    if kept is None:
+        raise UnknownRunError(f"the weights of run {run_id} are not stored")
+    return (*(row.epoch for row in rows if row.epoch != kept), kept)
+
+
+def members_revision(store: Store) -> int:
+    """A number that is raised whenever a sweep, or what runs it has, changes."""
+    with store.read() as connection:
+        return connection.scalars(select(Revision.members)).one()
+
+
+def memberships(store: Store) -> "pd.DataFrame":
+    """Which configurations each sweep has runs of, sweeps in the order of their making.
+
+    Returns:
+        config_id, sweep (its name).
+    """
+    query = (
+        select(Run.config_id, Sweep.name.label("sweep"))
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .group_by(Run.config_id, Sweep.id, Sweep.name)
+        .order_by(Run.config_id, Sweep.id)
+    )
+    return frame(store, query)
+
+
+def sweeps_of_run(store: Store, run_id: int) -> list[str]:
+    """The names of the sweeps that a run belongs to, in the order of their making."""
+    query = (
+        select(Sweep.name)
+        .join(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .where(SweepRun.run_id == run_id)
+        .order_by(Sweep.id)
+    )
+    with store.read() as connection:
+        return list(connection.scalars(query))
+
+
+@contextmanager
+def one_moment(store: Store) -> Iterator[None]:
+    """A block in which a database is seen as it was at its beginning; it holds up no writer.
+
+    Of a file that is not in write-ahead mode each block of `Store.read` is a moment of its own: a
+    reader would hold up its writers.
+    """
+    held = ExitStack()
+    db = held.enter_context(store.read())
+    is_file = db.dialect.name == "sqlite"
+    if is_file and db.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+        held.close()
+    try:
+        yield
+    finally:
+        # Not as an error of the database: it is one of whatever the page does.
+        held.close()

@@ -1,0 +1,133 @@
+"""Tab *Limits*: families, the shortest errors, all strings, and what is proved."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard.model import family_sections, limits_sections
+from dashboard.section import Section
+from seqcls.interpretability.domains import multisets_of
+from seqcls.questions import RunModel
+from sweeps import api
+from tests.app import open_app
+from tests.conftest import ROOT
+from tests.inside import LSTM, WRITING
+from tests.pages.shown import shown
+
+RUN = "all_initializations/2"
+"""It makes errors of both kinds."""
+
+
+@pytest.fixture(scope="module")
+def model() -> RunModel:
+    return api.model(api.open_reader(str(ROOT / "runs.db")), RUN)
+
+
+def rows(section: Section, column: str, panel: int = 0) -> pd.DataFrame:
+    """The data of a picture that has this column."""
+    every = section.panels[panel].spec["datasets"].values()
+    return next(x for x in map(pd.DataFrame, every) if column in x)
+
+
+def test_a_family_begins_with_what_is_left_of_an_error(model: RunModel) -> None:
+    assert family_sections.usual_family(model, "ab{100}c{55}") == "ab{n}"
+    assert family_sections.usual_family(model, "aab") == "aab{n}", "it is right"
+    assert family_sections.family_through("aabb<ab>{5}a{2}") == "aabb<ab>{n}a{2}"
+
+
+def test_a_family_has_its_flip_and_its_errors(model: RunModel) -> None:
+    found = family_sections.family(model, "ab{n}")
+    assert found.says[0] == "Of `ab{n}` the first wrong string that was tried has n = 66."
+    assert "is not excluded" in found.says[1]
+    frame = rows(found, "score")
+    assert (frame["verdict"].eq("wrong") == frame["n"].ge(66)).all()
+    tried = [f"ab{{{n}}}" for n in frame["n"].iloc[[0, 20, -1]]]
+    answers = model.predict(tried)["logit"]
+    np.testing.assert_allclose(frame["score"].iloc[[0, 20, -1]], answers, rtol=1e-5)
+    assert found.legend == ("right", "wrong")
+
+
+def test_a_map_has_a_cell_for_each_pair_of_counts(model: RunModel) -> None:
+    found = family_sections.family(model, "a{m}b{n}")
+    cells, changes = rows(found, "strength"), rows(found, "m", 0)
+    grid = sorted(set(cells["m"]))
+    assert len(cells) == len(grid) ** 2
+    cell = cells[(cells["m"] == 1) & (cells["n"] == grid[-1])].iloc[0]
+    assert cell["verdict"] == "wrong"
+    assert cell["score"] == pytest.approx(model.predict([f"ab{{{grid[-1]}}}"])["logit"][0])
+    assert (cells["x"] < cells["m"]).all()
+    assert (cells["m"] < cells["x2"]).all()
+    assert len(changes)
+    assert found.table is not None
+    assert found.table["row_of"].iloc[0] == "m = 1"
+
+
+def test_every_error_is_in_one_cell_and_in_one_bar(model: RunModel) -> None:
+    found = limits_sections.every_multiset(model)
+    every = multisets_of(model.problem, model.problem.longest_tested)
+    texts = [model.tokenizer.text_of_counts(x) for x in every[:2000].tolist()]
+    logits = np.array(model.predict(texts)["logit"])
+    wrong = (logits > 0) != model.problem.count_task.labels_of_counts(every[:2000])
+    lengths = rows(found, "length", 1)
+    whole = every[:2000].sum(axis=1)
+    # The shortest multisets come first.
+    some = lengths[lengths["length"] < whole[-1]]["errors"].sum()
+    assert some == wrong[whole < whole[-1]].sum()
+    assert rows(found, "share")["errors"].sum() == lengths["errors"].sum()
+    assert f"It is wrong on {lengths['errors'].sum():,} of all {len(every):,}" in found.says[0]
+    assert found.table is not None
+    assert found.table["string"].iloc[0] == "ab{66}"
+
+
+def test_what_is_proved_of_longer_strings_is_a_row_for_each_set_of_letters(
+    model: RunModel,
+) -> None:
+    found = limits_sections.beyond(model)
+    table = found.table
+    assert table is not None
+    assert table["letters"].tolist() == ["a", "b", "c", "a, b", "a, c", "b, c", "a, b, c"]
+    shares = table[["proved_right", "proved_wrong", "not_proved"]].sum(axis=1)
+    np.testing.assert_allclose(shares, 1)
+
+
+def test_outputs_of_a_family_are_colored_by_what_is_wrong_of_them(inside: Path) -> None:
+    model = api.model(api.open_reader(str(inside)), WRITING)
+    found = family_sections.family(model, "a{n}b")
+    table = found.table
+    assert table is not None
+    assert set(table["output_is"]) <= {"right", *found.legend}
+    first = table.iloc[0]
+    answer = model.answer("ab")
+    assert (first["target"], first["output_is"] == "right") == (answer.label, not answer.is_wrong)
+
+
+# The page.
+
+
+def test_the_tab_shows_limits_from_its_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    link = {"run": "5", "view": "Limits", "string": "ab{100}c{55}"}
+    page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link))
+    assert "the first wrong string that was tried has n = 66." in page.said
+    assert "It is wrong on 11,426 of all 1,373,700 multisets of up to 200 letters" in page.said
+    assert "Proved for strings of every length" in page.said
+    page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link, family="a{m}b{n}"))
+    assert "the first wrong string that was tried has m = 1 and n = 66." in page.said
+    page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link, family="ab{n"))
+    assert any("expected one or two" in x for x in page.errors)
+
+
+def test_outputs_and_proofs_are_shown_where_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, inside: Path
+) -> None:
+    link = {"run": WRITING, "view": "Limits", "family": "a{n}b", "every_input": "true"}
+    page = shown(open_app(monkeypatch, inside, "model", **link))
+    assert "Tried:" in page.said
+    assert "inputs of up to" in page.said
+    assert not page.errors
+    link = {"run": LSTM, "view": "Limits", "every_string": "true"}
+    page = shown(open_app(monkeypatch, inside, "model", **link))
+    assert any(x in page.said for x in ("Refuted: on", "Proved: the model", "Not decided within"))
+    assert "Every string up to the greatest length" in page.said
+    assert not page.errors
