@@ -5,8 +5,7 @@ from functools import lru_cache
 import pandas as pd
 
 from seqcls.errors import UnknownRunError
-from sweeps.api import Store, configs, find_run, run_config
-from sweeps.api import reading
+from sweeps.api import Store, configs, find_run, reading, run_config
 from sweeps.api.reading import Selection
 from sweeps.grid.spec import load_specs
 

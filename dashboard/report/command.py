@@ -8,8 +8,7 @@ from typing import Any
 
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.text import as_argument
-from sweeps.api import Store, open_reader
-from sweeps.api import reading
+from sweeps.api import Store, open_reader, reading
 from sweeps.api.selecting import selection_of
 from sweeps.cli.printing import Answer, Table
 from sweeps.files import refuse_taken, whole_files

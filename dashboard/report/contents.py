@@ -18,10 +18,9 @@ from dashboard.words.sentences import LOOKS_ALIKE
 from dashboard.words.tasks import task_names
 from seqcls import __version__
 from seqcls.errors import SeqclsError
-from sweeps.api import Store, language_names, names_of
-from sweeps.api import reading
-from sweeps.api.reading import Note, Selection
+from sweeps.api import Store, language_names, names_of, reading
 from sweeps.api.protocols import protocols
+from sweeps.api.reading import Note, Selection
 from sweeps.grid.written_spec import toml_of
 
 MOST_CONFIGURATIONS = 40

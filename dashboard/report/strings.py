@@ -13,8 +13,8 @@ from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve, tokenizer_of
 from seqcls.text import count
 from sweeps.api import Store, configs, names_of
-from sweeps.api.reading import string_errors
 from sweeps.api.presentation import display_strings
+from sweeps.api.reading import string_errors
 
 MOST_MODELS = 200
 MOST_STRINGS, MOST_OF_ALL = 2_000, 20_000

@@ -20,8 +20,7 @@ from dashboard.server import visitors
 from seqcls.errors import ConfigError, HostError, SeqclsError
 from sweeps.access import READ_ONLY_VARIABLE, is_read_only
 from sweeps.api import open_reader
-from sweeps.serve import answers_to
-from sweeps.serve import NAMES_VARIABLE, THIS_MACHINE, configured_names
+from sweeps.serve import NAMES_VARIABLE, THIS_MACHINE, answers_to, configured_names
 from sweeps.terminal import say
 
 END_SECONDS = 3.0

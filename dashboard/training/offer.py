@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 import streamlit as st
 
 from dashboard import actions, data, page
+from dashboard.actions import control
 from dashboard.server import visitors
 from dashboard.text import error_text
 from dashboard.training import form
@@ -17,7 +18,6 @@ from seqcls.errors import SeqclsError
 from seqcls.text import count
 from sweeps.access import is_read_only
 from sweeps.api import Store, existing, open_reader, sweeping, watching
-from dashboard.actions import control
 from sweeps.grid.spec import SweepSpec, parse_spec, spec_as_written
 from sweeps.terminal import format_duration
 from sweeps.work.estimate import Estimate, Timer, guess_times, known_times

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from dashboard import page
-from dashboard.actions import PROBLEM
+from dashboard.actions import PROBLEM, control
 from dashboard.text import format_value
 from dashboard.training import form, settings
 from seqcls.config import default_fields
@@ -17,7 +17,6 @@ from seqcls.errors import ReadOnlyError, SeqclsError
 from seqcls.strings.datasets import remember
 from seqcls.tasks import TASKS
 from sweeps.access import refuse_writes
-from dashboard.actions import control
 from sweeps.api.typed import spell_task, values_of
 from sweeps.datasets import read_content
 from sweeps.datasets.summary import Summary, summary_of

@@ -6,11 +6,11 @@ from functools import partial
 import streamlit as st
 
 from dashboard import actions, data, page
+from dashboard.actions import control
 from dashboard.training import offer
 from seqcls.errors import SeqclsError
 from seqcls.text import count
 from sweeps.api import Selection, Store, open_reader, watching
-from dashboard.actions import control
 from sweeps.api.reading import SweepState
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.terminal import format_duration

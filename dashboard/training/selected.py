@@ -6,12 +6,12 @@ from typing import Any
 import streamlit as st
 
 from dashboard import actions, data, page
+from dashboard.actions import control
 from dashboard.text import clock, error_text, without_folder
 from dashboard.training import running, sections
 from seqcls.errors import SeqclsError
 from seqcls.text import as_argument
 from sweeps.api import Selection, budgets, open_reader, watching
-from dashboard.actions import control
 from sweeps.grid.seeds import EXPECTED
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import LEARNED_AT, OutcomeCounts, describe_counts
