@@ -416,4 +416,4 @@ class RunModel(TrainedModel):
         else:
             from seqcls.interpretability.sentences import text_of
 
-            yield from text_of(found, self.tokenizer.display)
+            yield from text_of(found)

@@ -29,7 +29,8 @@ from dashboard.views.ablation import pruned
 from dashboard.views.families import answers_of
 from dashboard.views.why import draw_figures, explained
 from seqcls.errors import SeqclsError, StoreMissingError
-from seqcls.interpretability.sentences import explanation_text, family_text
+from seqcls.interpretability.explanations import explanation_text
+from seqcls.interpretability.sentences import family_text
 from sweeps.access import is_read_only
 from sweeps.api import find_run, open_reader
 

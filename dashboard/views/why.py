@@ -19,9 +19,9 @@ from dashboard.placement import place, place_chart, show_keys, stretch, stretch_
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.explanations import Explanation, explain
-from seqcls.interpretability.interventions import causes
-from seqcls.interpretability.sentences import explanation_text
+from seqcls.interpretability.causes import attributions
+from seqcls.interpretability.explanations import Explanation, explain, explanation_text
+from seqcls.interpretability.mechanisms import AttributedError
 from seqcls.interpretability.states_by_counts import letter_orders
 from sweeps.api.presentation import display_strings
 
@@ -71,7 +71,7 @@ EVIDENCE = (6, 8, 13)
 MOST_HEADS = 4
 
 explained = remembered(explain)
-summed_up = remembered(causes, "Finding causes")
+attributed = remembered(attributions, "Finding causes")
 
 
 def show(chosen: Chosen) -> None:
@@ -96,7 +96,12 @@ def _summary(chosen: Chosen) -> None:
     Of a model that has not learned they say what it does instead, and nothing about length.
     """
     model = chosen.model.at(chosen.model.stored.kept_epoch)
-    summary = summed_up(model, chosen.errors)
+    found: dict[str, list[AttributedError]] = {}
+    for error in attributed(model, chosen.errors):
+        head = "" if error.head is None else f" in head {error.head}"
+        about = f": {error.tokens}" if error.tokens else ""
+        found.setdefault(f"{error.mechanism}{head}{about}", []).append(error)
+    examined = sum(map(len, found.values()))
     st.subheader("Why does this model fail?")
     learned_at = links.thresholds().learned_at
     if (not_learned := data.why_not_learned(chosen.model.run_id, learned_at)) is not None:
@@ -104,18 +109,18 @@ def _summary(chosen: Chosen) -> None:
             f"It has not learned the trained lengths: it is {verbatim(not_learned)}. Its errors, "
             "short and long, come from:"
         )
-    for share in summary.shares:
+    for phrase, some in sorted(found.items(), key=lambda x: -len(x[1])):
         # As wide as its label: in a column, a string would be cut off at 820 pixels.
         row = st.container(horizontal=True, vertical_alignment="center")
-        part = f"{share.errors:,} of {summary.examined:,}"
-        row.markdown(f"**{part}**: {verbatim(share.phrase)}")
+        part, shortest = f"{len(some):,} of {examined:,}", some[0].string
+        row.markdown(f"**{part}**: {verbatim(phrase)}")
         row.button(
-            f"Explain {verbatim(chosen.model.network.tokenizer.display(share.shortest))}",
-            key=f"explain {share.phrase}",
+            f"Explain {verbatim(chosen.model.network.tokenizer.display(shortest))}",
+            key=f"explain {phrase}",
             on_click=look_at,
-            args=(share.shortest,),
+            args=(shortest,),
         )
-    errors, examined = summary.errors, summary.examined
+    errors = len(chosen.errors)
     which = "" if examined == errors else f"{examined:,} of "
     how = "" if examined == errors else ", taken at even intervals"
     st.caption(
@@ -143,7 +148,7 @@ def _cause(explanation: Explanation, display: Callable[[str], str]) -> None:
 
 def _tables(explanation: Explanation, config: RunConfig) -> None:
     seen = [
-        {"head": head.head, "attends to": seen.token_type, "occurs": seen.count,
+        {"head": head.head, "attends to": seen.kind, "occurs": seen.count,
          "score": seen.score, "weight": seen.weight,
          "value": ", ".join(f"{v:.4f}" for v in seen.value),
          "adds to the logit directly": seen.adds}

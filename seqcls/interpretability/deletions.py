@@ -5,8 +5,8 @@ false negative would become a true one; it is an error no longer, however the mo
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64
@@ -25,12 +25,11 @@ MOST_CELLS = 4_000
 """Regions looked at before it is left open whether letters have a part."""
 
 
-@dataclass(frozen=True)
-class Removal:
+class Removal(NamedTuple):
     """The least change of one letter's number that changes the answer, all else unchanged."""
 
     letter: str
-    count: int
+    count: int  # type: ignore[assignment]
     left: int
     """Less than `count` for a deletion, more for an addition."""
     string: str
@@ -38,8 +37,7 @@ class Removal:
     """The logit of the string so changed."""
 
 
-@dataclass(frozen=True)
-class MinimalString:
+class MinimalString(NamedTuple):
     """What is left of a misclassified string when no letter can go without its being right."""
 
     string: str

@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperOption
 from typer.models import OptionInfo
 
 from seqcls.errors import ConfigError, Parameter
+from seqcls.interpretability import rows
 from seqcls.text import count
 from sweeps import api
 from sweeps.cli.printing import Answer, TableOptions, print_answer
@@ -142,7 +143,10 @@ class Asked:
 
     def tell(self, found: Any) -> Answer:
         """An answer of the model that is found already; as data it names the run."""
-        record = found.record() if hasattr(found, "record") else asdict(found)
+        if hasattr(found, "record"):
+            record = found.record()
+        else:
+            record = rows.record(found) if hasattr(found, "_asdict") else asdict(found)
         return Answer({"run": self.run, **record}, self.model.describe(found))
 
 

@@ -14,7 +14,6 @@ from seqcls.interpretability.backends import Counts
 from seqcls.interpretability.certification import errors_up_to
 from seqcls.interpretability.families import counted_curve, counted_map
 from seqcls.interpretability.family import parse_family
-from seqcls.interpretability.interventions import causes
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.states_by_counts import activations
 from seqcls.problem import resolve
@@ -84,18 +83,6 @@ def test_losses_are_means_over_the_strings_of_an_epoch() -> None:
     frame = losses_by_part(good.config, good.losses)
     means = frame.assign(strings=frame["sum"] / frame["loss"]).groupby("part")["strings"]
     assert means.max().to_dict() == pytest.approx({"training": 9984, "validation": 960})
-
-
-def test_a_model_s_errors_are_summed_up_by_their_cause() -> None:
-    history = shipped(BAD)
-    network = history.networks[history.kept_epoch]
-    found = causes(network, ["ab{68}", "ab{100}c{55}", "b{2}c{152}"])
-    assert [(share.phrase, share.errors, share.shortest) for share in found.shares] == [
-        ("dilution in head 0: a is drowned by b", 2, "ab{68}"),
-        ("value interference in head 0: c is taken for a", 1, "b{2}c{152}"),
-    ]
-    many = [f"ab{{{n}}}" for n in range(100, 1100)]
-    assert (causes(network, many).examined, causes(network, many).errors) == (300, 1000)
 
 
 # Frames of families, errors and ablations have what was computed, and no more.

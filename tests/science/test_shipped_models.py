@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from seqcls.interpretability.certification import certify, errors_up_to
-from seqcls.interpretability.explanations import explain
+from seqcls.interpretability.explanations import explain, explanation_text
 from seqcls.interpretability.families import counted_curve
 from seqcls.interpretability.family import parse_family
 from seqcls.interpretability.network import Network
-from seqcls.interpretability.sentences import explanation_text
 from seqcls.problem import resolve
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
