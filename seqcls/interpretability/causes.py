@@ -53,9 +53,9 @@ from seqcls.interpretability.interventions import (
     Head,
     find_dilution,
     find_one_letter,
+    find_outnumbered,
     leaves_right,
     longest_trained,
-    outnumbered,
     read_string,
 )
 from seqcls.interpretability.mechanisms import (
@@ -115,8 +115,11 @@ def attributions(
             that has.
     """
     picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
-    of_outputs = model.problem.writes or model.problem.at_places
-    causes = (output_causes if of_outputs else _language_causes)(model, wrong, picked)
+    # What errors have in common is another question where they are outputs.
+    if model.problem.writes or model.problem.at_places:
+        causes = output_causes(model, wrong, picked)
+    else:
+        causes = _language_causes(model, wrong, picked)
     if not_learned is None:
         return causes
     # The shortest stands for those of trained lengths, which others describe and do not excuse.
@@ -146,12 +149,12 @@ def _language_causes(
     shortest = shortest_short_error(model, short, test)
     row_of = {text: row for row, text in enumerate(texts)}
     causes: dict[str, AttributedError] = {}
-    for find in (_rounded, _order_not_seen):
+    for find in (_find_rounding, _order_not_seen):
         causes |= find(model, [x for x in picked if x not in causes])
     left = [x for x in dict.fromkeys(picked) if x not in causes]
     labels = {x: bool(test.labels[row_of[x]]) for x in left}
     if shortest is None:
-        causes |= _diluted(model, test, texts, labels)
+        causes |= _find_dilution(model, test, texts, labels)
     causes |= _on_one_letter(model, {x: y for x, y in labels.items() if x not in causes})
     groups = [
         *_rule(model, test, short),
@@ -176,7 +179,7 @@ def _language_causes(
     return tuple(causes[string] for string in picked)
 
 
-def _rounded(model: TrainedModel, strings: Sequence[str]) -> dict[str, AttributedError]:
+def _find_rounding(model: TrainedModel, strings: Sequence[str]) -> dict[str, AttributedError]:
     """The errors that are none in double precision."""
     if not strings or model.config.precision == "float64":
         return {}
@@ -252,7 +255,7 @@ def _with_label(problem: Problem, length: int, positive: bool) -> tuple[Letters,
 # What interventions show.
 
 
-def _diluted(
+def _find_dilution(
     model: TrainedModel, test: TriedStrings, texts: Sequence[str], labels: dict[str, bool]
 ) -> dict[str, AttributedError]:
     """The errors that are right once attention is not diluted, where that spares right answers.
@@ -282,7 +285,7 @@ def _diluted(
             causes[text] = AttributedError(text, DILUTION, None, ALL_HEADS)
             continue
         ((block, head),) = found.heads
-        about = [" by ".join(outnumbered(model, string, found.heads[0]) or ())]
+        about = [" by ".join(find_outnumbered(model, string, found.heads[0]) or ())]
         about += [f"block {block}"] if model.config.num_blocks > 1 or not about[0] else []
         causes[text] = AttributedError(text, DILUTION, head, ", ".join(filter(None, about)))
     return causes

@@ -74,7 +74,7 @@ class GivenString(NamedTuple):
     """A string as a model reads it, with its label."""
 
     batch: Batch
-    """Of this string alone: its letter counts where the order has no part, else its tokens."""
+    """This string alone: its letter counts where the order has no part, else its tokens."""
     counts: tuple[int, ...]
     """How often it has each letter of the alphabet."""
     label: bool
@@ -130,7 +130,7 @@ def find_dilution(model: TrainedModel, string: GivenString) -> Diluted | None:
     network = plain_model(model).config
     every = tuple(np.ndindex(network.num_blocks, network.num_attention_heads))
     tried = [(head,) for head in every] + [every] * (len(every) > 1)
-    found = [Diluted(*x) for x in zip(tried, undiluted(model, string, tried), strict=True)]
+    found = [Diluted(*x) for x in zip(tried, run_undiluted(model, string, tried), strict=True)]
     alone = [x for x in found[: len(every)] if (x.logit > 0) == string.label]
     if alone:
         return max(alone, key=lambda x: x.logit if string.label else -x.logit)
@@ -144,21 +144,21 @@ def leaves_right(
 
     Otherwise it turns answers, whichever they are. Not known, and so no, without any string.
     """
-    right = [(undiluted(model, x, [heads])[0] > 0) == x.label for x in strings]
+    right = [(run_undiluted(model, x, [heads])[0] > 0) == x.label for x in strings]
     return bool(right) and sum(right) >= STAYS * len(right)
 
 
-def undiluted(
+def run_undiluted(
     model: TrainedModel, string: GivenString, tried: Sequence[Sequence[Head]]
 ) -> list[float]:
     """The logits of a string with the attention of these heads not diluted, each tried alone."""
     ids = string.batch.ids
     at_once = max(PAIRS_AT_ONCE // ids.shape[1] ** 2, 1)
     parts = (tried[start : start + at_once] for start in range(0, len(tried), at_once))
-    return [x for part in parts for x in _undiluted(model, string, part)]
+    return [x for part in parts for x in _run_undiluted(model, string, part)]
 
 
-def _undiluted(
+def _run_undiluted(
     model: TrainedModel, string: GivenString, tried: Sequence[Sequence[Head]]
 ) -> list[float]:
     attendable = _attendable(model, string.batch)
@@ -191,14 +191,16 @@ def undilute(
     Args:
         times: how often each token occurs.
     """
-    attended = _attended(scores, attendable)
+    attended = _find_attended(scores, attendable)
     number = (attended * times).sum(dim=1, keepdim=True).clamp_min(1)
     rest = (attendable * times).sum(dim=1, keepdim=True) - number
     odds = (rest / number / others).clamp_min(1).to(scores.dtype)
     return torch.where(attended, scores + odds.log(), scores)
 
 
-def outnumbered(model: TrainedModel, string: GivenString, head: Head) -> tuple[str, str] | None:
+def find_outnumbered(
+    model: TrainedModel, string: GivenString, head: Head
+) -> tuple[str, str] | None:
     """Which letter a head attends to where the answer is read, and which other token it gives most
     of its weight besides; None where that is not two of them.
     """
@@ -208,7 +210,7 @@ def outnumbered(model: TrainedModel, string: GivenString, head: Head) -> tuple[s
     query = {"first": 0, "last": -1}.get(plain_model(model).config.readout)
     if query is None:
         return None
-    attended = _attended(scores, _attendable(model, batch))[query]
+    attended = _find_attended(scores, _attendable(model, batch))[query]
     by_token: list[dict[str, float]] = [{}, {}]
     alphabet, special = model.tokenizer.alphabet, "CLS"
     for token, weight, known in zip(batch.ids[0], weights[query], attended, strict=True):
@@ -219,7 +221,7 @@ def outnumbered(model: TrainedModel, string: GivenString, head: Head) -> tuple[s
     return None if one is None or other is None or one == other else (one, other)
 
 
-def _attended(
+def _find_attended(
     scores: Float[Tensor, "query key"], attendable: Bool[Tensor, "#query key"]
 ) -> Bool[Tensor, "query key"]:
     known = scores.masked_fill(~attendable, -torch.inf)
@@ -267,7 +269,10 @@ def _find_diluted(model: TrainedModel, string: GivenString) -> Iterator[Mechanis
         return
     logit = float(run(model, string.batch)[0])
     head = found.heads[0][1] if len(found.heads) == 1 else None
-    letter, by = (head is not None and outnumbered(model, string, found.heads[0])) or (None, None)
+    letter, by = (head is not None and find_outnumbered(model, string, found.heads[0])) or (
+        None,
+        None,
+    )
     which = "every head" if head is None else f"head {head}"
     yield Mechanism(
         DILUTION,
@@ -302,7 +307,7 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
                 f"head {head} scored {alphabet[others[other]]} and {alphabet[letter]} each as the "
                 "other",
                 here,
-                _changed(model, string, "scores", head, exchange),
+                _run_changed(model, string, "scores", head, exchange),
             )
     elif counts[letter]:
         for other in (x for x in others if not counts[x]):
@@ -326,7 +331,7 @@ def _find_values(model: TrainedModel, string: GivenString) -> Iterator[Mechanism
         for other in missing if there else []:
             letter = min(there, key=lambda x: float(np.linalg.norm(value[x] - value[other])))
             put = _put(first + letter, first + other)
-            if _changed(model, string, "value", head, put) > 0:
+            if _run_changed(model, string, "value", head, put) > 0:
                 yield Mechanism(
                     VALUES,
                     head,
@@ -334,11 +339,11 @@ def _find_values(model: TrainedModel, string: GivenString) -> Iterator[Mechanism
                     alphabet[other],
                     f"head {head} did not see {alphabet[letter]}",
                     here,
-                    _changed(model, string, "weights", head, _hide(first + letter)),
+                    _run_changed(model, string, "weights", head, _hide(first + letter)),
                 )
 
 
-def _changed(
+def _run_changed(
     model: TrainedModel,
     string: GivenString,
     state: str,
