@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from seqcls.interpretability.circuits import Circuits, Orders
     from seqcls.interpretability.explanations import Explanation
     from seqcls.interpretability.families import FamilyAnswers
-    from seqcls.interpretability.network import Network
     from seqcls.interpretability.patching import Patches
     from seqcls.interpretability.states_by_strings import ModelStates
     from seqcls.proofs.prover import Proof
@@ -145,8 +144,8 @@ class RunModel(TrainedModel):
         """Finds the cause of an answer."""
         from seqcls.interpretability import explanations
 
-        network = self._network("explanations")
-        return explanations.explain(network, network.tokenizer.notation(string))
+        self._refuse_others("explanations")
+        return explanations.explain(self, self.tokenizer.notation(string))
 
     def proofs(self) -> "Certification":
         """Proves what it can of the answers for strings of every length."""
@@ -154,13 +153,6 @@ class RunModel(TrainedModel):
 
         self._refuse_others("proofs")
         return certify(self)
-
-    def _network(self, what: str) -> "Network":
-        """The model as a function of letter counts; refuses as `_refuse_others`."""
-        from seqcls.interpretability.network import Network
-
-        self._refuse_others(what)
-        return Network.of(self.problem, self.weights)
 
     def _refuse_others(self, what: str) -> None:
         """Refuses a model that is not the report's.
@@ -440,9 +432,5 @@ class RunModel(TrainedModel):
         """An answer to a question in sentences and tables."""
         if isinstance(found, Verdict):
             yield f"{self.name}: {verdict_text(found, self.problem)}"
-        elif hasattr(found, "describe"):
-            yield from found.describe(self)
         else:
-            from seqcls.interpretability.sentences import explanation_text
-
-            yield from explanation_text(found, self.tokenizer.display)
+            yield from found.describe(self)

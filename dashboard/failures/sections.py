@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard.failures.words import CAUSES
+import dashboard.failures.words  # noqa: F401  Its words are those of these sections.
 from dashboard.section import Section
 from dashboard.words.sentences import LOOKS_ALIKE, say
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.mechanisms import forgetting_text
+from seqcls.interpretability.mechanisms import CAUSES, forgetting_text
 from seqcls.interpretability.wording import EMPTY
 from seqcls.problem import tokenizer_of
 from seqcls.strings.tokenizer import Tokenizer
@@ -28,7 +28,7 @@ NAMED = 3
 
 
 def _phrase(mechanism: str) -> str:
-    return CAUSES.get(mechanism, mechanism)
+    return CAUSES[mechanism].phrase
 
 
 def _failing(models: pd.DataFrame) -> str:

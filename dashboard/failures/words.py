@@ -4,31 +4,6 @@ from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences
 from seqcls.interpretability.mechanisms import SAMPLE
 
-CAUSES = {
-    "dilution": "diluted attention",
-    "rounding": "rounding",
-    "order not seen": "not seeing the order of letters",
-    "not learned": "not having learned",
-    "constant answer": "a constant answer",
-    "simple rule": "a simple rule of their own",
-    "answers by form": "answering by form",
-    "errors by a feature": "a feature of the string",
-    "errors beyond a bound": "a bound that they do not hold beyond",
-    "another language": "having learned another language",
-    "one edit away": "overlooking single letters",
-    "longer than in training": "length alone",
-    "not only longer than in training": "more than length",
-    "repeated input tokens": "repeated input tokens",
-    "first tokens right": "getting only the first tokens right",
-    "first wrong at one place": "getting one place wrong",
-    "first wrong later in longer inputs": "going wrong after a share of the output",
-    "stopped early": "stopping early",
-    "went on": "going on after the end",
-    "repeats": "repeating themselves",
-    "wrong token": "writing wrong tokens",
-}  # fmt: skip
-"""What models fail by; a cause that is not here is called by its own name."""
-
 COLUMNS = add_columns(
     {
         "cause": Column(

@@ -1,194 +1,312 @@
-"""Why each of a failing model's errors is one: by its mechanism, or by what it does.
+"""Why each of a failing model's errors is one: the causes of `mechanisms`, and how each is found.
 
-Where letter counts give an exact account of a model, every error's mechanism is shown by a
-counterfactual (`interventions`). The errors of other models are attributed by what they have in
-common (`behaviours` below), as wrong outputs are, and by how they differ from their targets
-(`output_causes`).
+What is said of all strings is tried on the test strings and on all short ones: those no longer than
+the training's, as far as `seqcls.interpretability.domains` tries them. Dilution and two heads on
+one letter are shown by interventions; the other causes say what errors have in common, which is not
+what makes them. In the order in which they are tried, the first that holds:
+
+- **rounding**: with the same weights in double precision the answer is right;
+- **order not seen**: the model sees letter counts alone, and a string with the same letters has
+  the other label: it is wrong on one of the two, whatever it has learned;
+- **dilution** of a model that is right on all short strings, by an intervention that answers the
+  error rightly and leaves right answers on test strings beyond the training's lengths so;
+- **two heads on one letter** of one block that reads letter counts, for required letters;
+- **constant answer**: it gives all test strings, and nearly all short ones, the same answer;
+- **simple rule**: one rule of the fixed list in `seqcls.interpretability.rules` says what the
+  model says on at least `AGREES` of all test strings, and of the short ones, and on at least
+  `EXPLAINS` of its errors among either;
+- **answers by form**: a shortcut reader (`seqcls.shortcuts`), which knows less than the language,
+  says what the model says on at least `FORMAL` of the test strings of trained lengths, wrong ones
+  included: their agreement beyond what both being right explains is at least half of what it
+  could be, by the lower end of its 95% interval; and the error is one of the reader's, too;
+- **errors beyond a bound**: they lie beyond a bound of a feature of the task, and what is answered
+  rightly before it (`seqcls.interpretability.separations`);
+- **order not seen**, too, of a model that sees letter counts alone and fails so on a short string;
+- **longer than in training**, of a model that is right on all short strings, by a bound of the
+  length where it tells errors from right answers better than any feature; false positives and
+  negatives apart;
+- **no cause found** of any other error.
+
+Of a model that has not learned the trained lengths no cause is told that speaks of length: such
+errors, and the shortest in any case, are **not learned**. Of errors that are outputs it is another
+question what they have in common (`seqcls.interpretability.output_causes`).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool
 
+from seqcls.cache import remembered
+from seqcls.counts import counts_suffice
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.cause_evidence import (
-    LENGTH,
-    Dilution,
-    Head,
-    first_difference,
-    first_not_seen,
-    same_letters_other_label,
-    sees_counts_alone,
-    separations,
-    smallest_automaton,
-)
 from seqcls.interpretability.domains import (
     TriedStrings,
     ask_tested,
+    obstacle,
     short_strings,
     shortest_short_error,
 )
-from seqcls.interpretability.interventions import mechanism_of_error
+from seqcls.interpretability.interventions import (
+    Head,
+    find_dilution,
+    find_one_letter,
+    find_outnumbered,
+    leaves_right,
+    longest_trained,
+    read_string,
+)
 from seqcls.interpretability.mechanisms import (
-    ALL_HEADS,
-    ANOTHER,
-    AS_SHORT,
     BESIDE_NOT_LEARNED,
     BEYOND,
     CONSTANT,
     DILUTION,
     EXPLAINS,
-    FEATURE,
     FORM,
     LONGER,
+    NOT_FOUND,
     NOT_LEARNED,
-    ONE_EDIT,
+    ONE_LETTER,
     ORDER,
     ROUNDING,
     RULE,
     SAMPLE,
     AttributedError,
-    Mechanism,
     spread_evenly,
 )
-from seqcls.interpretability.minimal import nearest_right
-from seqcls.interpretability.network import Network, as_network
-from seqcls.interpretability.output_causes import output_behaviours
+from seqcls.interpretability.output_causes import output_causes
 from seqcls.interpretability.rules import agreement, rules
+from seqcls.interpretability.separations import separations
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.problem import Problem, resolve
 from seqcls.results import Cause
 from seqcls.shortcuts import READERS, agreement_of, read_test
-from seqcls.text import count as count_of
-
-# Why errors of any model are errors: diluted attention, or what they have in common.
-#
-# Each is attributed by the first that holds. What is said of all strings is tried on the test
-# strings and on all short ones: those no longer than the training's, as far as
-# `seqcls.interpretability.domains` tries them.
-#
-# - **order not seen**: the model sees letter counts alone, and a string with the same letters has
-#   the other label: it is wrong on one of the two, whatever it has learned;
-# - **dilution** of a Transformer that is right on all short strings, shown by an intervention on
-#   its attention (`seqcls.interpretability.cause_evidence`) that answers the error rightly and
-#   leaves test strings beyond the training's lengths that are answered rightly so;
-# - **constant answer**: it gives all test strings, and nearly all short ones, the same answer;
-# - **simple rule**: one rule of the fixed list in `seqcls.interpretability.rules` says what the
-#   model says on at least `AGREES` of all test strings, and of the short ones, and on at least
-#   `EXPLAINS` of its errors among either;
-# - **answers by form**: a shortcut reader (`seqcls.shortcuts`), which knows less than the language,
-#   says what the model says on at least `FORMAL` of the test strings of trained lengths, wrong ones
-#   included: their agreement beyond what both being right explains is at least half of what it
-#   could be, by the lower end of its 95% interval; and the error is one of the reader's, too;
-# - **errors by a feature**: they lie beyond a bound of a feature of the task, and what is answered
-#   rightly on the other side (`seqcls.interpretability.cause_evidence`);
-# - **errors beyond a bound**: likewise, a bound of the length, which tells errors from right
-#   answers better than any feature, of a model that is right on all short strings;
-# - **another language**: of a model that is wrong on a short string, an automaton of a few states
-#   (`seqcls.interpretability.cause_evidence`) says what the model says, as a simple rule does:
-#   errors are where it and the language differ;
-# - **order not seen**, too, of a model that sees letter counts alone and fails so on a short
-#   string;
-# - **one edit away**: of at most `EDITED` tokens, and a string one edit away is answered otherwise,
-#   and rightly; which edit is told;
-# - **longer than in training**, of a model that is right on all short strings, else **not only
-#   longer than in training**, with the shortest error: false positives and negatives apart.
-#
-# A behaviour says what the errors have in common, not what makes them.
-#
-# Of a model that has not learned the trained lengths no cause is told that speaks of length: such
-# errors, and the shortest in any case, are **not learned**.
+from seqcls.strings.token_strings import TokenStrings
 
 AGREES = 0.99
 FORMAL, LEAST_KAPPA = 0.95, 0.5
-EDITED = 16
 
 CONTROLS = 20
 """Rightly answered strings on which an intervention is tried beside the error."""
 
+DRAWN = 32
+"""Strings of the other label, and as many orders of the same letters, that are tried."""
 
-def behaviours(
-    model: TrainedModel, wrong: Sequence[str], picked: Sequence[str]
+ALL_HEADS = "all heads"
+"""Where attention is diluted, if in no one head."""
+
+
+def attributions(
+    model: TrainedModel,
+    wrong: Sequence[str],
+    sample: int = SAMPLE,
+    *,
+    not_learned: str | None = None,
 ) -> tuple[AttributedError, ...]:
-    """Which of some errors are diluted attention, and the behavioural groups of the others.
+    """The causes of a sample of a model's errors.
 
     Args:
-        wrong: all test strings that it misclassifies.
-        picked: those to attribute.
+        wrong: all test strings that it misclassifies, the shortest first, each as often as it
+            occurs in the test set.
+        sample: how many of them to look at, spread evenly.
+        not_learned: how it shows that the model has not learned the trained lengths; None of one
+            that has.
     """
+    picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
+    # What errors have in common is another question where they are outputs.
+    if model.problem.writes or model.problem.at_places:
+        causes = output_causes(model, wrong, picked)
+    else:
+        causes = _language_causes(model, wrong, picked)
+    if not_learned is None:
+        return causes
+    # The shortest stands for those of trained lengths, which others describe and do not excuse.
+    return tuple(
+        AttributedError(cause.string, NOT_LEARNED, None, not_learned)
+        if place == 0 or cause.mechanism not in BESIDE_NOT_LEARNED
+        else cause
+        for place, cause in enumerate(causes)
+    )
+
+
+def summed_up(attributions: Sequence[AttributedError]) -> list[Cause]:
+    """The causes of some errors, the most frequent first; before all others *not learned*."""
+    times = Counter(error[1:] for error in attributions)
+    ranked = sorted(times.items(), key=lambda item: (item[0][0] != NOT_LEARNED, -item[1]))
+    return [
+        Cause(mechanism, head, tokens, count / len(attributions), count, agrees)
+        for (mechanism, head, tokens, agrees), count in ranked
+    ]
+
+
+def _language_causes(
+    model: TrainedModel, wrong: Sequence[str], picked: Sequence[str]
+) -> tuple[AttributedError, ...]:
     test, texts = ask_tested(model, wrong)
     short = short_strings(model)
     shortest = shortest_short_error(model, short, test)
-    unseen = first_not_seen(model.problem, short)
+    row_of = {text: row for row, text in enumerate(texts)}
+    causes: dict[str, AttributedError] = {}
+    for find in (_find_rounding, _order_not_seen):
+        causes |= find(model, [x for x in picked if x not in causes])
+    left = [x for x in dict.fromkeys(picked) if x not in causes]
+    labels = {x: bool(test.labels[row_of[x]]) for x in left}
+    if shortest is None:
+        causes |= _find_dilution(model, test, texts, labels)
+    causes |= _on_one_letter(model, {x: y for x, y in labels.items() if x not in causes})
     groups = [
         *_rule(model, test, short),
         *_form(model, test, texts),
         *_bounds(model, test, short, by_length=shortest is None),
     ]
-    places = {text: place for place, text in enumerate(texts)}
-    causes = _not_seen(model, picked)
-    if shortest is None:
-        causes |= _find_diluted(
-            model, test, texts, [string for string in picked if string not in causes]
-        )
-    elif unseen is None and not all(any(x[places[y]] for _, x in groups) for y in picked):
-        groups += _another(model, test, short)
-    for string in picked:
-        place = places[string]
-        first = next((attribution for attribution, holds in groups if holds[place]), None)
-        if string in causes:
-            continue
+    unseen = _first_not_seen(model.problem, short)
+    for string in (x for x in labels if x not in causes):
+        row = row_of[string]
+        first = next((cause for cause, holds in groups if holds[row]), None)
+        kind = "false positives" if test.predicted[row] else "false negatives"
         if first is not None:
-            causes[string] = replace(first, string=string)
+            causes[string] = first._replace(string=string)
         elif unseen is not None:
             causes[string] = AttributedError(string, ORDER, None, f"as in {model.display(unseen)}")
+        elif shortest is None:
+            causes[string] = AttributedError(string, LONGER, None, kind)
         else:
-            causes[string] = _other(model, string, shortest, positive=bool(test.predicted[place]))
+            named = model.display(shortest) or "the empty string"
+            about = f"{kind}, the model's shortest error {named}"
+            causes[string] = AttributedError(string, NOT_FOUND, None, about)
     return tuple(causes[string] for string in picked)
 
 
-def _not_seen(model: TrainedModel, picked: Sequence[str]) -> dict[str, AttributedError]:
+def _find_rounding(model: TrainedModel, strings: Sequence[str]) -> dict[str, AttributedError]:
+    """The errors that are none in double precision."""
+    if not strings or model.config.precision == "float64":
+        return {}
+    exact = model.config.model_copy(update={"precision": "float64"})
+    weights = {name: value.astype(np.float64) for name, value in model.weights.items()}
+    answers = replace(model, problem=resolve(exact), weights=weights).ask_all(strings)
+    right = [string for string, right in zip(strings, answers.right, strict=True) if right]
+    return {string: AttributedError(string, ROUNDING) for string in right}
+
+
+# Strings that a function of letter counts cannot tell apart, though the language does.
+
+
+def sees_counts_alone(problem: Problem) -> bool:
+    """Whether the order of tokens decides in the language, and not in the model's answer."""
+    return problem.task.order_sensitive and counts_suffice(problem.network, training=False) is None
+
+
+def _order_not_seen(model: TrainedModel, strings: Sequence[str]) -> dict[str, AttributedError]:
     """The errors that no function of letter counts can avoid all of, where that is all it sees."""
     if not sees_counts_alone(model.problem):
         return {}
-    twins = (
-        (string, same_letters_other_label(model.problem, model.letters(string)))
-        for string in dict.fromkeys(picked)
-    )
-    return {string: AttributedError(string, ORDER) for string, twin in twins if twin is not None}
+    found = [x for x in strings if same_letters_other_label(model.problem, model.letters(x))]
+    return {string: AttributedError(string, ORDER) for string in found}
 
 
-def _find_diluted(
-    model: TrainedModel, test: TriedStrings, texts: Sequence[str], picked: Sequence[str]
+def _first_not_seen(problem: Problem, tried: TriedStrings) -> Letters | None:
+    """The first misclassified of some strings of which another has its letters and its other label.
+
+    None where the model does not see counts alone.
+    """
+    if not sees_counts_alone(problem):
+        return None
+    _, rows = np.unique(tried.strings.counts, axis=0, return_inverse=True)
+    positive = np.bincount(rows, tried.labels)[rows]
+    unseen = np.flatnonzero(tried.wrong & (positive > 0) & (positive < np.bincount(rows)[rows]))
+    if not len(unseen):
+        return None
+    letters = tried.strings.letters[unseen[0], : tried.strings.lengths[unseen[0]]]
+    return tuple(letters.tolist())
+
+
+def same_letters_other_label(problem: Problem, letters: Sequence[int]) -> Letters | None:
+    """A string with the same letters and the other label, where one is found.
+
+    A model that sees counts alone answers both alike, so it is wrong on one of them, whatever it
+    has learned. None says only that none was found among `DRAWN` strings of the other label, as
+    many orders of these letters, and these in the order of the alphabet.
+    """
+    task, alphabet = problem.language, len(problem.task.alphabet)
+    given = TokenStrings.of_lists(alphabet, [letters])
+    label = bool(task.labels(given)[0])
+    generator = np.random.default_rng(0)
+    shuffled = [tuple(generator.permutation(letters).tolist()) for _ in range(DRAWN)]
+    others = [tuple(sorted(letters)), *_with_label(problem, len(letters), not label), *shuffled]
+    ordered = TokenStrings.of_lists(alphabet, others)
+    # What has no known label is no such string.
+    labels = problem.targets_or(ordered, np.full(len(ordered), label))
+    fits = (ordered.counts == given.counts).all(axis=1) & (labels != label)
+    return others[int(fits.argmax())] if fits.any() else None
+
+
+@remembered
+def _with_label(problem: Problem, length: int, positive: bool) -> tuple[Letters, ...]:
+    task = problem.language
+    if not task.has(length, positive):
+        return ()
+    generator = np.random.default_rng(1)
+    drawn = (task.draw(generator, length, positive) for _ in range(DRAWN))
+    return tuple({tuple(string.tolist()): None for string in drawn})
+
+
+# What interventions show.
+
+
+def _find_dilution(
+    model: TrainedModel, test: TriedStrings, texts: Sequence[str], labels: dict[str, bool]
 ) -> dict[str, AttributedError]:
-    """The errors that are right once attention is not diluted, where that spares right answers."""
-    dilution = Dilution(model)
+    """The errors that are right once attention is not diluted, where that spares right answers.
+
+    Args:
+        labels: of errors.
+    """
     lengths = test.strings.lengths
-    fits = (lengths > dilution.longest_trained) & (lengths <= MAX_LENGTH)
+    fits = (lengths > longest_trained(model)) & (lengths <= MAX_LENGTH)
     right = np.flatnonzero(fits & ~test.wrong).tolist()
-    spread = [right[place] for place in spread_evenly(len(right), CONTROLS)]
-    controls = [model.letters(texts[row]) for row in spread]
-    label_of = {texts[row]: bool(test.labels[row]) for row in np.flatnonzero(fits).tolist()}
+    rows = [right[place] for place in spread_evenly(len(right), CONTROLS)]
+    controls = [
+        read_string(model, model.letters(texts[row]), bool(test.labels[row])) for row in rows
+    ]
+    readable = {text for text, length in zip(texts, lengths, strict=True) if length <= MAX_LENGTH}
     spares: dict[tuple[Head, ...], bool] = {}
     causes = {}
-    for string in dict.fromkeys(x for x in picked if x in label_of):
-        cause = dilution.cause_of(model.letters(string), label_of[string])
-        if cause is None:
+    for text in (x for x in labels if x in readable):
+        string = read_string(model, model.letters(text), labels[text])
+        if (found := find_dilution(model, string)) is None:
             continue
-        if cause.heads not in spares:
-            spares[cause.heads] = dilution.leaves(controls, cause.heads)
-        if spares[cause.heads]:
-            causes[string] = _of_dilution(string, cause.heads)
+        if found.heads not in spares:
+            spares[found.heads] = leaves_right(model, controls, found.heads)
+        if not spares[found.heads]:
+            continue
+        if len(found.heads) > 1:
+            causes[text] = AttributedError(text, DILUTION, None, ALL_HEADS)
+            continue
+        ((block, head),) = found.heads
+        about = [" by ".join(find_outnumbered(model, string, found.heads[0]) or ())]
+        about += [f"block {block}"] if model.config.num_blocks > 1 or not about[0] else []
+        causes[text] = AttributedError(text, DILUTION, head, ", ".join(filter(None, about)))
     return causes
 
 
-def _of_dilution(string: str, heads: tuple[Head, ...]) -> AttributedError:
-    if len(heads) > 1:
-        return AttributedError(string, DILUTION, None, ALL_HEADS)
-    ((block, head),) = heads
-    return AttributedError(string, DILUTION, head, f"block {block}")
+def _on_one_letter(model: TrainedModel, labels: dict[str, bool]) -> dict[str, AttributedError]:
+    """The errors that two heads on one letter make."""
+    if obstacle(model.problem) is not None:
+        return {}
+    causes = {}
+    for text, label in labels.items():
+        string = read_string(model, model.letters(text), label)
+        found = [x for x in find_one_letter(model, string) if (x.logit_with > 0) == label]
+        if found:
+            best = max(found, key=lambda x: abs(x.logit_with - x.logit))
+            about = f"{best.letter}, none on {best.by}"
+            causes[text] = AttributedError(text, ONE_LETTER, best.head, about)
+    return causes
 
+
+# What errors have in common.
 
 _Group = tuple[AttributedError, Bool[np.ndarray, " string"]]
 
@@ -199,11 +317,11 @@ def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Itera
     most = 0.0
     for text, holds in rules(model.tokenizer.alphabet, test.strings, test.predicted, test.times):
         constant = text.startswith("always")
-        says = holds(test.strings)
-        share = agreement(text, says, test.predicted, test.times).agreement
+        predicts = holds(test.strings)
+        share = agreement(text, predicts, test.predicted, test.times).agreement
         if share < (1 if constant else AGREES) or share <= most:
             continue
-        same = says == test.predicted
+        same = predicts == test.predicted
         same_of_short = holds(short.strings) == short.predicted
         explained = [
             alike for alike in (same[test.wrong], same_of_short[short.wrong]) if len(alike)
@@ -238,7 +356,7 @@ def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iter
             text = f"{READERS[shortcut.reader]}, kappa {agrees.kappa:.2f} ({interval})"
             found.append((agrees.kappa, text, agrees.share, errs & test.wrong))
     if found:
-        _, text, share, holds = max(found, key=lambda each: each[0])
+        _, text, share, holds = max(found, key=lambda x: x[0])
         yield AttributedError("", FORM, None, text, share), holds
 
 
@@ -246,128 +364,6 @@ def _bounds(
     model: TrainedModel, test: TriedStrings, short: TriedStrings, *, by_length: bool
 ) -> Iterator[_Group]:
     """The bounds of features, and of the length where no short string is misclassified."""
-    for separation in separations(model.task, test, short, by_length=by_length):
-        name = BEYOND if separation.name == LENGTH else FEATURE
-        yield AttributedError("", name, None, separation.text), separation.beyond
-
-
-def _another(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Iterator[_Group]:
-    """The errors that a small automaton, which says what the model says, makes too."""
-    automaton = smallest_automaton(model, test, short, AGREES, EXPLAINS)
-    if automaton is None:
-        return
-    says = automaton.accepting[automaton.states(test.strings)]
-    rule = agreement("", says, test.predicted, test.times)
-    differs = first_difference(model, automaton, short)
-    first_wrong = "" if differs is None else f", first wrong on {differs or 'the empty string'}"
-    states = f"an automaton of {count_of(len(automaton.table), 'state')}{first_wrong}"
-    yield AttributedError("", ANOTHER, None, states, rule.agreement), says == test.predicted
-
-
-def _other(
-    model: TrainedModel, string: str, shortest: Letters | None, *, positive: bool
-) -> AttributedError:
-    """The group of an error that no rule and no bound accounts for."""
-    letters = model.letters(string)
-    if len(letters) <= EDITED:
-        nearest = nearest_right(model, letters, other_answer=True, max_edits=1)
-        if nearest.answer is not None:
-            return AttributedError(
-                string, ONE_EDIT, None, _edit_of(model, letters, nearest.letters)
-            )
-    kind = "false positives" if positive else "false negatives"
-    if shortest is None:
-        return AttributedError(string, LONGER, None, kind)
-    named = model.display(shortest) or "the empty string"
-    return AttributedError(string, AS_SHORT, None, f"{kind}, the model's shortest error {named}")
-
-
-def _edit_of(model: TrainedModel, before: Letters, after: Letters) -> str:
-    """Such as `replace a by b`, `delete a` or `insert b`."""
-    pairs = zip(before, after, strict=False)
-    place = next((i for i, (x, y) in enumerate(pairs) if x != y), min(len(before), len(after)))
-    alphabet = model.tokenizer.alphabet
-    if len(after) < len(before):
-        return f"delete {alphabet[before[place]]}"
-    if len(after) > len(before):
-        return f"insert {alphabet[after[place]]}"
-    return f"replace {alphabet[before[place]]} by {alphabet[after[place]]}"
-
-
-def attributions(
-    model: TrainedModel,
-    wrong: Sequence[str],
-    sample: int = SAMPLE,
-    *,
-    not_learned: str | None = None,
-) -> tuple[AttributedError, ...]:
-    """The causes of a sample of a model's errors.
-
-    Args:
-        wrong: all test strings that it misclassifies, the shortest first, each as often as it
-            occurs in the test set.
-        sample: how many of them to look at, spread evenly.
-        not_learned: how it shows that the model has not learned the trained lengths; None of one
-            that has.
-    """
-    picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
-    causes = _attributions(model, wrong, picked)
-    if not_learned is None:
-        return causes
-    # The shortest stands for those of trained lengths, which others describe and do not excuse.
-    return tuple(
-        replace(cause, agreement=None, head=None, mechanism=NOT_LEARNED, tokens=not_learned)
-        if place == 0 or cause.mechanism not in BESIDE_NOT_LEARNED
-        else cause
-        for place, cause in enumerate(causes)
-    )
-
-
-def _attributions(
-    model: TrainedModel, wrong: Sequence[str], picked: Sequence[str]
-) -> tuple[AttributedError, ...]:
-    # What errors have in common is another question where they are outputs.
-    if model.problem.writes or model.problem.at_places:
-        return output_behaviours(model, wrong, picked)
-    network = as_network(model)
-    if network is not None:
-        return tuple(_exact(network, string) for string in picked)
-    return behaviours(model, wrong, picked)
-
-
-def summed_up(attributions: Sequence[AttributedError]) -> list[Cause]:
-    """The causes of some errors, the most frequent first; before all others *not learned*."""
-    times: dict[tuple[str, int | None, str, float | None], int] = {}
-    for attribution in attributions:
-        key = (attribution.mechanism, attribution.head, attribution.tokens, attribution.agreement)
-        times[key] = times.get(key, 0) + 1
-    ranked = sorted(times.items(), key=lambda item: (item[0][0] != NOT_LEARNED, -item[1]))
-    return [
-        Cause(mechanism, head, tokens, count / len(attributions), count, agrees)
-        for (mechanism, head, tokens, agrees), count in ranked
-    ]
-
-
-def _exact(network: Network, string: str) -> AttributedError:
-    """The mechanism of one error of a model that has an exact account."""
-    mechanism = mechanism_of_error(network, string)
-    if mechanism is None:
-        return AttributedError(string, ROUNDING)
-    return AttributedError(string, mechanism.name, mechanism.head, tokens_of(mechanism))
-
-
-def tokens_of(mechanism: Mechanism) -> str:
-    """The tokens, or the unit, that a mechanism is about."""
-    letter, by = mechanism.letter, mechanism.by
-    match mechanism.name:
-        case "dilution":
-            return f"{letter} by {by}"
-        case "value interference" if letter is None:
-            return f"several for {by}"
-        case "value interference":
-            return f"{letter} for {by}" if by else f"{letter}"
-        case "two heads on one letter":
-            return f"{letter}, none on {by}"
-        case "feed-forward saturation":
-            return f"unit {mechanism.unit}"
-    return ""
+    for found in separations(model.task, test, short, by_length=by_length):
+        name = LONGER if found.is_length else BEYOND
+        yield AttributedError("", name, None, found.text), found.beyond

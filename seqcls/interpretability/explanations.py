@@ -1,14 +1,20 @@
-"""Why a model answers one string as it does."""
+"""Why a model answers one string as it does, as data and in plain sentences.
+
+Every claim is checked by changing the string, or one thing inside the model, and asking again: see
+`deletions` and `interventions` of `seqcls.interpretability`.
+"""
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from string import ascii_lowercase
+from typing import Literal, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability import rows
+from seqcls.interpretability import inside
 from seqcls.interpretability.deletions import (
     MinimalString,
     Removal,
@@ -17,33 +23,30 @@ from seqcls.interpretability.deletions import (
     removals,
     without_part,
 )
-from seqcls.interpretability.interventions import mechanism_of
-from seqcls.interpretability.mechanisms import Mechanism
-from seqcls.interpretability.network import Network, refuse, sigmoid
-from seqcls.interpretability.states_by_counts import Activations, activations
+from seqcls.interpretability.domains import refuse
+from seqcls.interpretability.interventions import VALUES, Mechanism, mechanism_of, read_counts
+from seqcls.interpretability.mechanisms import ONE_LETTER
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.wording import number, sign
 from seqcls.prediction import not_a_number
-
-# What an explanation consists of: plain values that a person, a page or a test can check.
 
 ErrorKind = Literal["false positive", "false negative"]
 
 
-@dataclass(frozen=True)
-class AttentionEntry:
+class AttentionEntry(NamedTuple):
     """One token type as one head sees it from `CLS`."""
 
-    token_type: str
-    count: int
+    kind: str
+    count: int  # type: ignore[assignment]
     score: float
     weight: float
-    """Attention to all tokens of the token type together."""
+    """Attention to all tokens of the type together."""
     value: tuple[float, ...]
     adds: float
     """weight x what the value adds to the logit directly, past the feed-forward."""
 
 
-@dataclass(frozen=True)
-class ScoreGap:
+class ScoreGap(NamedTuple):
     """How far one letter's score lies above the next one's in a head."""
 
     over: str
@@ -53,8 +56,7 @@ class ScoreGap:
     """e^gap: so many of `under` weigh as much as one of `over`."""
 
 
-@dataclass(frozen=True)
-class NearValue:
+class NearValue(NamedTuple):
     """A letter whose value in a head lies closest to that of another."""
 
     letter: str
@@ -64,15 +66,14 @@ class NearValue:
     next_distance: float | None
 
 
-@dataclass(frozen=True)
-class HeadReading:
+class HeadReading(NamedTuple):
     """One head, looking at one string."""
 
     head: int
     order: tuple[str, ...]
     """All letters of the alphabet, those with the highest score first."""
     gaps: tuple[ScoreGap, ...]
-    """Between neighbours in `order`."""
+    """Between neighbors in `order`."""
     seen: tuple[AttentionEntry, ...]
     """The token types that the string has and that can be attended to, the largest weight first."""
     values: tuple[tuple[float, ...], ...]
@@ -82,8 +83,7 @@ class HeadReading:
     mixed_value: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """A string's answer and its cause."""
 
     string: str
@@ -102,34 +102,26 @@ class Explanation:
     """Letters of which any number may go, all of them together too, without a change of answer."""
     smallest: MinimalString | None
     mechanism: Mechanism | None
+    """None of an error, too, that no one change turns."""
 
-    def record(self) -> dict[str, Any]:
-        """What programs read of it."""
-        record: dict[str, Any] = rows.record(asdict(self))
-        for head in record["heads"]:
-            # Programs read this name.
-            head["seen"] = [{"kind": entry.pop("token_type"), **entry} for entry in head["seen"]]
-        return record
+    def describe(self, model: TrainedModel) -> Iterator[str]:
+        """What was found, most important first."""
+        yield from explanation_text(self, model.tokenizer.display)
 
 
-# The cause of a string's answer, as data; `explanation_text` puts it into words.
-
-
-def explain(network: Network, string: str) -> Explanation:
-    """Why the model answers a string as it does; for an error, its mechanism.
-
-    Every claim is checked by changing the string, or one thing inside the network, and asking
-    again: see `deletions` and `interventions` of `seqcls.interpretability`.
+def explain(model: TrainedModel, string: str) -> Explanation:
+    """Why a model answers a string as it does; for an error, the one thing that makes it.
 
     Raises:
         ConfigError: of this model or task the explanation would not be true.
         InvalidStringError: the string is not of this alphabet.
     """
-    refuse(network.problem)
-    states = activations(network, [string])
-    counts = network.tokenizer.counts(string)
-    label = network.label_of(counts)
-    logit = float(states.logit[0])
+    refuse(model.problem)
+    counts = model.tokenizer.counts(string)
+    label = bool(model.problem.count_task.labels_of_counts(np.array([counts]))[0])
+    read = read_counts(model, counts, label)
+    states = {name: x.numpy() for name, x in inside.states(model, read.batch).items()}
+    logit = float(states["logit"][0])
     if math.isnan(logit):
         raise InvalidStringError(not_a_number(string))
     failed = (logit > 0) != label
@@ -138,35 +130,54 @@ def explain(network: Network, string: str) -> Explanation:
         counts=counts,
         label=label,
         logit=logit,
-        probability=float(sigmoid(states.logit)[0]),
+        probability=1 / (1 + math.exp(-logit)) if logit > -700 else 0.0,
         error=("false negative" if label else "false positive") if failed else None,
         heads=tuple(
-            _head(network, states, head) for head in range(network.config.num_attention_heads)
+            _head(model, states, counts, head) for head in range(model.config.num_attention_heads)
         ),
-        removals=removals(network, counts),
-        additions=additions(network, counts),
-        no_part=tuple(network.tokenizer.alphabet[x] for x in without_part(network, counts)),
-        smallest=minimal_string(network, counts) if failed else None,
-        mechanism=mechanism_of(network, counts) if failed else None,
+        removals=removals(model, counts),
+        additions=additions(model, counts),
+        no_part=tuple(model.tokenizer.alphabet[x] for x in without_part(model, counts)),
+        smallest=minimal_string(model, counts) if failed else None,
+        mechanism=mechanism_of(model, read) if failed else None,
     )
 
 
-def _head(network: Network, states: Activations, head: int) -> HeadReading:
-    """What a head makes of the first of some strings."""
-    scores = network.scores[head, 0]
-    order = sorted(range(1, len(scores)), key=lambda token_type: -scores[token_type])
-    token_types = network.token_types
+States = dict[str, Float[np.ndarray, "..."]]
+
+
+def _head(model: TrainedModel, states: States, counts: tuple[int, ...], head: int) -> HeadReading:
+    """What a head makes of a string, whose token types are `CLS` and the letters."""
+    names = ("CLS", *model.tokenizer.alphabet)
+    scores, weights = (states[f"blocks.0.attention.{x}"][0, head, 0] for x in ("scores", "weights"))
+    values, mixed = (states[f"blocks.0.attention.{x}"][0, head] for x in ("value", "mixed_value"))
+    size = model.config.attention_head_size
+    output = model.weights["blocks.0.attention.output.weight"].astype(np.float64)
+    direct = values @ output[:, head * size : (head + 1) * size].T
+    direct = direct @ model.weights["classifier.weight"][0].astype(np.float64)
+    order = sorted(range(1, len(names)), key=lambda x: -scores[x])
+    times = (int(not model.config.no_attend_cls), *counts)
+    seen = [x for x in np.argsort(-weights, kind="stable").tolist() if times[x]]
     return HeadReading(
         head=head,
-        order=tuple(token_types[token_type] for token_type in order),
+        order=tuple(names[x] for x in order),
         gaps=tuple(
-            _gap(token_types[over], token_types[under], float(scores[over] - scores[under]))
-            for over, under in pairwise(order)
+            _gap(names[x], names[y], float(scores[x] - scores[y])) for x, y in pairwise(order)
         ),
-        seen=_entries(network, states, head),
-        values=tuple(map(tuple, network.value[head, 1:].tolist())),
-        near_values=_near_values(network, head),
-        mixed_value=tuple(states.mixed_value[0, head, 0].tolist()),
+        seen=tuple(
+            AttentionEntry(
+                names[x],
+                times[x],
+                float(scores[x]),
+                float(weights[x]),
+                tuple(values[x].tolist()),
+                float(weights[x] * direct[x]),
+            )
+            for x in seen
+        ),
+        values=tuple(map(tuple, values[1:].tolist())),
+        near_values=_near_values(model.tokenizer.alphabet, values[1:]),
+        mixed_value=tuple(mixed[0].tolist()),
     )
 
 
@@ -175,31 +186,172 @@ def _gap(over: str, under: str, gap: float) -> ScoreGap:
     return ScoreGap(over, under, gap, float(np.exp(min(gap, 700.0))))
 
 
-def _entries(network: Network, states: Activations, head: int) -> tuple[AttentionEntry, ...]:
-    weights = states.weights[0, head, 0]
-    direct = network.ov_output[head] @ network.classifier
-    attended = np.flatnonzero(states.attended[0])
-    return tuple(
-        AttentionEntry(
-            token_type=network.token_types[token_type],
-            count=int(states.counts[0, token_type]),
-            score=float(network.scores[head, 0, token_type]),
-            weight=float(weights[token_type]),
-            value=tuple(network.value[head, token_type].tolist()),
-            adds=float(weights[token_type] * direct[token_type]),
-        )
-        for token_type in attended[np.argsort(-weights[attended], kind="stable")]
-    )
-
-
-def _near_values(network: Network, head: int) -> tuple[NearValue, ...]:
-    values = network.value[head, 1:]
+def _near_values(
+    alphabet: Sequence[str], values: Float[np.ndarray, "letter head_size"]
+) -> tuple[NearValue, ...]:
     distances = np.linalg.norm(values[:, None] - values, axis=2)
-    alphabet = network.tokenizer.alphabet
-    ranges = []
+    found = []
     for letter, row in enumerate(distances):
         others = sorted((float(x), alphabet[k]) for k, x in enumerate(row) if k != letter)
         distance, near_to = others[0]
         next_distance, next_nearest = others[1] if len(others) > 1 else (None, None)
-        ranges.append(NearValue(alphabet[letter], near_to, distance, next_nearest, next_distance))
-    return tuple(ranges)
+        found.append(NearValue(alphabet[letter], near_to, distance, next_nearest, next_distance))
+    return tuple(found)
+
+
+# In plain sentences, each with the numbers to check it by.
+
+HEADS_TOLD = 2
+"""Heads that are described where no mechanism names one."""
+
+LETTERS_TOLD = 4
+"""Letters of each head that are; all are in the data."""
+
+
+def explanation_text(
+    explanation: Explanation, display: Callable[[str], str] = str
+) -> tuple[str, ...]:
+    """What was found, most important first.
+
+    Args:
+        explanation: of a string.
+        display: how the tokenizer shows strings.
+    """
+    sentences = [_answer(explanation, display(explanation.string) or "The empty string")]
+    if explanation.error is not None and any(explanation.counts):
+        sentences.append(_cause(explanation, explanation.mechanism))
+    sentences += [_describe_head(explanation, head) for head in _relevant(explanation)]
+    sentences += [*_near(explanation), _flips(explanation), *_no_part(explanation)]
+    smallest = explanation.smallest
+    if smallest is not None and smallest.string != explanation.string:
+        sentences.append(
+            f"The smallest part that still fails is {display(smallest.string)} (logit "
+            f"{number(smallest.logit)}): with fewer of any one letter it is right."
+        )
+    return tuple(sentences)
+
+
+def _answer(explanation: Explanation, string: str) -> str:
+    right, predicted = sign(explanation.label), sign(explanation.logit > 0)
+    numbers = f"(logit {number(explanation.logit)}, probability {explanation.probability:.3g})"
+    if explanation.error is None:
+        return f"{string} is {right}, and the model agrees {numbers}."
+    return (
+        f"{string} is {right}, but the model predicts {predicted} {numbers}: a {explanation.error}."
+    )
+
+
+def _cause(explanation: Explanation, mechanism: Mechanism | None) -> str:
+    if mechanism is None:
+        return (
+            "No single cause: neither diluted attention, nor the letter that all heads look for, "
+            "nor the values of one head explain it alone."
+        )
+    return (
+        f"{mechanism.name.capitalize()}: {_what(explanation, mechanism)}. "
+        f"If {mechanism.counterfactual}, the logit would be {number(mechanism.logit_with)}: "
+        f"{sign(mechanism.logit_with > 0)}."
+    )
+
+
+def _what(explanation: Explanation, mechanism: Mechanism) -> str:
+    head, letter, by = mechanism.head, mechanism.letter, mechanism.by
+    if mechanism.name == ONE_LETTER:
+        heads = len(explanation.heads)
+        which = "both" if heads == 2 else f"all {heads}"
+        return f"{which} heads score {letter} highest, so none looks for {by}"
+    if mechanism.name == VALUES:
+        return f"head {head} takes {_some(explanation, letter)} for {by}"
+    if head is None or letter is None:
+        which = "no head alone, but all together" if head is None else f"head {head}"
+        return f"{which} give too little weight to what they attend to"
+    seen = explanation.heads[head].seen
+    weight = next(x.weight for x in seen if x.kind == letter)
+    drown = "drowns" if _count(explanation, by) == 1 else "drown"
+    return (
+        f"in head {head}, {_some(explanation, by)} {drown} {_some(explanation, letter)}, "
+        f"whose weight is {number(weight)}"
+    )
+
+
+def _relevant(explanation: Explanation) -> tuple[HeadReading, ...]:
+    mechanism = explanation.mechanism
+    if len(explanation.heads) > HEADS_TOLD and mechanism is not None and mechanism.head is not None:
+        return (explanation.heads[mechanism.head],)
+    return explanation.heads[:HEADS_TOLD]
+
+
+def _describe_head(explanation: Explanation, head: HeadReading) -> str:
+    sentence = f"Head {head.head} attends to {', then to '.join(head.order[:LETTERS_TOLD])}"
+    if head.gaps:
+        gaps = (
+            f"{gap.over} outscores {gap.under} by {number(gap.gap)}, so one {gap.over} weighs as "
+            f"much as {number(gap.outweighed_by)} {gap.under}'s"
+            for gap in head.gaps[: LETTERS_TOLD - 1]
+        )
+        sentence += f": {'; '.join(gaps)}"
+    weights = (
+        f"{number(seen.weight)} on {_some(explanation, seen.kind)}"
+        for seen in head.seen[: LETTERS_TOLD + 1]
+    )
+    return (
+        f"{sentence}. Here its attention is {', '.join(weights)}." if head.seen else f"{sentence}."
+    )
+
+
+def _near(explanation: Explanation) -> Iterator[str]:
+    mechanism = explanation.mechanism
+    if mechanism is None or mechanism.name != VALUES or mechanism.head is None:
+        return
+    head = explanation.heads[mechanism.head]
+    letters = [x.letter for x in head.near_values]
+    nearest = head.near_values[letters.index(mechanism.letter or "")]
+    value, other = (head.values[letters.index(x)] for x in (nearest.letter, nearest.near_to))
+    sentence = (
+        f"In head {head.head} the value of {nearest.letter}, {_values(value)}, lies closest to "
+        f"that of {nearest.near_to}, {_values(other)}: {number(nearest.distance)} apart"
+    )
+    if nearest.next_distance is not None:
+        sentence += f", against {number(nearest.next_distance)} from that of {nearest.next_nearest}"
+    yield f"{sentence}. The head's mixed value is {_values(head.mixed_value)}."
+
+
+def _flips(explanation: Explanation) -> str:
+    if not any(explanation.counts):
+        return "There is no letter to attend to: the answer is that of CLS alone."
+    changes = [
+        f"{_several(x.left, x.letter)} instead of {x.count:,} (logit {number(x.logit)})"
+        for x in (*explanation.removals, *explanation.additions)
+    ]
+    if not changes:
+        return "No other number of any one letter that it has, up to a million, flips the answer."
+    return f"The answer would flip with {'; or with '.join(changes)}; all else unchanged."
+
+
+def _no_part(explanation: Explanation) -> Iterator[str]:
+    if not explanation.no_part:
+        return
+    letters = " and ".join(_some(explanation, letter) for letter in explanation.no_part)
+    one = sum(_count(explanation, letter) for letter in explanation.no_part) == 1
+    has, fewer = ("has", "without it") if one else ("have", "with fewer of them, or none,")
+    yield f"{letters[0].upper()}{letters[1:]} {has} no part in it: {fewer} it is the same."
+
+
+def _some(explanation: Explanation, token_type: str | None) -> str:
+    number_of = _count(explanation, token_type)
+    return f"the {token_type}" if number_of == 1 else f"the {number_of:,} {token_type}'s"
+
+
+def _several(number_of: int, letter: str) -> str:
+    return f"no {letter}" if number_of == 0 else f"{number_of:,} {letter}" + "'s" * (number_of > 1)
+
+
+def _count(explanation: Explanation, token_type: str | None) -> int:
+    """How many of a token type the string has; there is one `CLS`."""
+    letters = dict(zip(ascii_lowercase, explanation.counts, strict=False))
+    return letters.get(token_type or "", 1)
+
+
+def _values(value: tuple[float, ...]) -> str:
+    numbers = ", ".join(map(number, value))
+    return numbers if len(value) == 1 else f"({numbers})"

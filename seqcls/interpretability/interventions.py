@@ -1,379 +1,397 @@
-"""Why a misclassified string fails, decided by changing one thing inside and asking again.
+"""What a model would answer if one thing about its attention were otherwise.
 
-The *reference* of a string has each of its letters once. In this order, the first that holds is
-it:
+Each intervention changes one thing and computes all that follows from it as it is (activation
+patching; Vig et al., *Investigating Gender Bias in Language Models Using Causal Mediation
+Analysis*, 2020). Where the answer turns, what was changed has made it.
 
-- **dilution** (false negatives): in one head, a required letter gets less weight than in the
-  reference. Given back its weight there (the others keep their proportions), the answer changes.
-- **two heads on one letter**: the reference fails too, and all heads score the same letter
-  highest. False positives: without that letter the answer changes, while the missing letter,
-  added as often as the string is long, moves the logit less than `DEAF` times as much. False
-  negatives: with the scores of that letter and another required one exchanged in one head, the
-  answer changes.
-- **value interference** (false positives): hidden from one head, a letter that is there changes
-  the answer; with its value replaced by a missing letter's it does not, and of all values there
-  its is the nearest to that letter's. Or several letters together: with one head's attention
-  that of the reference the answer changes, with all of it on a missing letter it does not, and
-  the head's mixed value lies nearer to that letter's than in the reference. (False negatives
-  whose reference fails too: a letter that is not required, hidden from one head, changes the
-  answer.)
-- **feed-forward saturation**: the reference is right, and one unit lets through less than
-  `FLOOR` of its input here; with its activation in the reference, the answer changes.
-
-Where none of these holds, there is no single mechanism.
+- **Dilution**, of any attention. A softmax gives every token some weight, so what a head attends
+  to gets less of it the more other tokens there are (Hahn 2020; Chiang & Cholak 2022). The
+  intervention takes that away and nothing else: in one head, the tokens attended to get the weight
+  that they would have if there were no more others for each of them than the longest training
+  string can have.
+- **Two heads on one letter**, of one block that reads letter counts. The *reference* of a string,
+  with each of its letters once, fails too, and all heads score the same letter highest. A false
+  positive: without that letter the answer turns, while the missing letter, added as often as the
+  string is long, moves the logit less than `DEAF` times as much. A false negative: with the scores
+  of that letter and another required one exchanged in one head, the answer turns.
+- **Values**, likewise. A false positive: hidden from one head, a letter that is there turns the
+  answer; with its value replaced by a missing letter's it does not, and of all values there its is
+  the nearest to that letter's.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int64
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 
-from seqcls.interpretability.deletions import Counts
-from seqcls.interpretability.mechanisms import Mechanism, MechanismName, spread_evenly
-from seqcls.interpretability.network import Network, refuse, softmax
+from seqcls.interpretability.domains import obstacle
+from seqcls.interpretability.inside import Batch, counted, logits, read, run, states
+from seqcls.interpretability.mechanisms import DILUTION, ONE_LETTER
+from seqcls.interpretability.readable_model import PAIRS_AT_ONCE, plain_model
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.models.forms import form
+from seqcls.strings.tokenizer import FIRST_LETTER
 
-# What the logit of a string would be if one thing inside the network were otherwise.
-#
-# Each counterfactual changes one thing and computes all that follows from it as it is (activation
-# patching; Vig et al., *Investigating Gender Bias in Language Models Using Causal Mediation
-# Analysis*, 2020).
+ATTENDED = 0.9
+"""Tokens of at least this share of the greatest weight are those attended to."""
 
-
-@dataclass(frozen=True, eq=False)
-class Counterfactuals:
-    """A misclassified string, and what the counterfactuals need of it."""
-
-    network: Network
-    counts: Int64[np.ndarray, " letter"]
-
-    @cached_property
-    def logit(self) -> float:
-        return float(self.network.logits(self.counts[None])[0])
-
-    @cached_property
-    def wrong(self) -> bool:
-        """The model's answer, which is the wrong one."""
-        return self.logit > 0
-
-    @cached_property
-    def attention(self) -> Float[np.ndarray, "head token_type"]:
-        return self._attention(self.counts)
-
-    @cached_property
-    def reference(self) -> Float[np.ndarray, "head token_type"]:
-        return self._attention(np.minimum(self.counts, 1))
-
-    @cached_property
-    def reference_logit(self) -> float:
-        return self.with_attention(self.reference)
-
-    @cached_property
-    def reference_fails(self) -> bool:
-        return (self.reference_logit > 0) == self.wrong
-
-    @property
-    def present(self) -> list[int]:
-        return np.flatnonzero(self.counts).tolist()
-
-    @property
-    def missing(self) -> list[int]:
-        """Required letters that are not there."""
-        return [x for x in self.network.problem.required_letters if not self.counts[x]]
-
-    @property
-    def heads(self) -> range:
-        return range(self.network.config.num_attention_heads)
-
-    def name(self, letter: int) -> str:
-        return self.network.tokenizer.alphabet[letter]
-
-    def with_attention(self, attention: Float[np.ndarray, "head token_type"]) -> float:
-        return float(self.network.logits_of_attention(attention[None])[0])
-
-    def with_counts(self, letter: int, count: int) -> float:
-        changed = self.counts.copy()
-        changed[letter] = count
-        return float(self.network.logits(changed[None])[0])
-
-    def with_head(self, head: int, weights: Float[np.ndarray, " token_type"]) -> float:
-        """The logit where one head attends like this, the others as they do."""
-        changed = self.attention.copy()
-        changed[head] = weights
-        return self.with_attention(changed)
-
-    def hidden_from(self, head: int, letter: int) -> float:
-        """The logit where one head does not see a letter."""
-        scores = self.scores(head)
-        scores[1 + letter] = -np.inf
-        return self.with_head(head, softmax(scores))
-
-    def with_value_of(self, head: int, letter: int, other: int) -> float:
-        """The logit where one head reads another letter's value off a letter."""
-        weights = self.attention[head].copy()
-        weights[1 + other] += weights[1 + letter]
-        weights[1 + letter] = 0
-        return self.with_head(head, weights)
-
-    def exchange_letters(self, head: int, letter: int, other: int) -> float:
-        """The logit where one head scores two letters each as the other."""
-        scores = self.network.scores[head, 0].copy()
-        scores[[1 + letter, 1 + other]] = scores[[1 + other, 1 + letter]]
-        return self.with_head(head, softmax(scores + self._log_counts(self.counts)))
-
-    def scores(self, head: int) -> Float[np.ndarray, " token_type"]:
-        return np.asarray(self.network.scores[head, 0] + self._log_counts(self.counts))
-
-    def favourite(self) -> int | None:
-        """The letter that all heads, at least two, score highest."""
-        favourites = set(self.network.scores[:, 0, 1:].argmax(axis=1).tolist())
-        return favourites.pop() if len(self.heads) > 1 and len(favourites) == 1 else None
-
-    def mechanism(
-        self, name: MechanismName, counterfactual: str, logit_with: float, **about: int | str | None
-    ) -> Mechanism:
-        known: dict[str, Any] = {"head": None, "letter": None, "by": None, "unit": None, **about}
-        return Mechanism(
-            name=name,
-            counterfactual=counterfactual,
-            logit=self.logit,
-            logit_with=logit_with,
-            **known,
-        )
-
-    def _log_counts(self, counts: Int64[np.ndarray, " letter"]) -> Float[np.ndarray, " token_type"]:
-        return np.asarray(self.network.log_counts(counts[None])[0])
-
-    def _attention(
-        self, counts: Int64[np.ndarray, " letter"]
-    ) -> Float[np.ndarray, "head token_type"]:
-        return np.asarray(self.network.attention(self._log_counts(counts)[None])[0])
-
+STAYS = 0.9
+"""So many of the strings that are answered rightly must still be so under an intervention."""
 
 DEAF = 0.1
-FLOOR = 0.05
+
+VALUES = "value interference"
+
+Head = tuple[int, int]
+"""Its block and its number there."""
 
 
-def mechanism_of(network: Network, counts: Counts) -> Mechanism:
-    """The mechanism of a misclassified string.
+class Mechanism(NamedTuple):
+    """Why a string fails, by an intervention that turns its answer."""
+
+    name: str
+    head: int | None
+    """None where it is of all heads."""
+    letter: str | None
+    """The letter that is outnumbered, taken for another, or that all heads attend to; None where
+    it is not one letter."""
+    by: str | None
+    """What outnumbers it, the letter for which it is taken, or the one that no head looks for."""
+    counterfactual: str
+    """What was changed, in words."""
+    logit: float
+    """The logit of the string as it is."""
+    logit_with: float
+    """And with the change."""
+    block: int = 0
+
+
+class GivenString(NamedTuple):
+    """A string as a model reads it, with its label."""
+
+    batch: Batch
+    """This string alone: its letter counts where the order has no part, else its tokens."""
+    counts: tuple[int, ...]
+    """How often it has each letter of the alphabet."""
+    label: bool
+
+    @property
+    def length(self) -> int:
+        """Its letters."""
+        return sum(self.counts)
+
+
+def read_counts(model: TrainedModel, counts: Sequence[int], label: bool) -> GivenString:
+    """A string by its letter counts.
 
     Raises:
-        ConfigError: of this model or task it would not be true.
+        ConfigError: the order of tokens has a part in what the model computes.
     """
-    refuse(network.problem)
-    patching = Counterfactuals(network, np.array(counts, dtype=np.int64))
-    questions: tuple[Callable[[Counterfactuals], Iterator[Mechanism]], ...] = (
-        (_on_one_letter_positive, _interference, _mixture, _saturation)
-        if patching.wrong
-        else (_dilution, _on_one_letter_negative, _find_interference, _saturation)
-    )
-    for ask in questions:
-        reversing = [x for x in ask(patching) if (x.logit_with > 0) != patching.wrong]
-        if reversing:
-            return max(reversing, key=lambda x: abs(x.logit_with - x.logit))
-    together = "the attention of every head were that of the string with each letter once"
-    return patching.mechanism("no single mechanism", together, patching.reference_logit)
+    return GivenString(counted(model, np.array([counts])), tuple(counts), label)
 
 
-def mechanism_of_error(network: Network, string: str) -> Mechanism | None:
-    """The mechanism of a test error; None where in double precision the answer is right."""
-    counts = network.tokenizer.counts(string)
-    right = (network.logit_of(counts) > 0) == network.label_of(counts)
-    return None if right else mechanism_of(network, counts)
+def read_string(model: TrainedModel, letters: Sequence[int], label: bool) -> GivenString:
+    """A string, by its letter counts where they suffice, which reads each letter once."""
+    counts = np.bincount(letters, minlength=model.num_letters).tolist()
+    if obstacle(model.problem, "states") is None:
+        return read_counts(model, counts, label)
+    return GivenString(read(model, [letters]), tuple(counts), label)
 
 
-def _dilution(patching: Counterfactuals) -> Iterator[Mechanism]:
-    gains = patching.attention - patching.reference
-    for head in patching.heads:
-        for letter in patching.network.problem.required_letters:
-            if gains[head, 1 + letter] >= 0:
-                continue
-            weights = patching.attention[head].copy()
-            given = patching.reference[head, 1 + letter]
-            weights *= (1 - given) / (1 - weights[1 + letter])
-            weights[1 + letter] = given
-            name = patching.name(letter)
-            yield patching.mechanism(
-                "dilution",
-                f"head {head} gave {name} the weight {given:.3g} that it has where each letter "
-                "occurs once",
-                patching.with_head(head, weights),
-                head=head,
-                letter=name,
-                by=patching.network.token_types[int(gains[head].argmax())],
-            )
+# Dilution.
 
 
-def _on_one_letter_positive(patching: Counterfactuals) -> Iterator[Mechanism]:
-    letter = patching.favourite()
-    if letter is None or not patching.counts[letter] or not patching.reference_fails:
-        return
-    without = patching.with_counts(letter, 0)
-    length = int(patching.counts.sum())
-    for other in patching.missing:
-        moved = abs(patching.with_counts(other, length) - patching.logit)
-        if moved < DEAF * abs(without - patching.logit):
-            yield patching.mechanism(
-                "two heads on one letter",
-                f"every {patching.name(letter)} were deleted",
-                without,
-                letter=patching.name(letter),
-                by=patching.name(other),
-            )
+class Diluted(NamedTuple):
+    """Where attention is diluted in a string."""
+
+    heads: tuple[Head, ...]
+    """The head that decides alone; all of them where only all together do."""
+    logit: float
+    """The logit of the string with their attention not diluted."""
 
 
-def _on_one_letter_negative(patching: Counterfactuals) -> Iterator[Mechanism]:
-    letter = patching.favourite()
-    if letter is None or not patching.reference_fails:
-        return
-    for head in patching.heads:
-        for other in patching.network.problem.required_letters:
-            if other != letter:
-                yield patching.mechanism(
-                    "two heads on one letter",
-                    f"head {head} scored {patching.name(other)} and {patching.name(letter)} each "
-                    "as the other",
-                    patching.exchange_letters(head, letter, other),
-                    head=head,
-                    letter=patching.name(letter),
-                    by=patching.name(other),
-                )
+def longest_trained(model: TrainedModel) -> int:
+    """Tokens of the longest string that may be in the training."""
+    return model.problem.train.lengths[-1]
 
 
-def _interference(patching: Counterfactuals) -> Iterator[Mechanism]:
-    for head in patching.heads:
-        value = patching.network.value[head, 1:]
-        for other in patching.missing:
-            letter = min(
-                patching.present, key=lambda x: _distance(value[x], value[other]), default=None
-            )
-            if letter is None or patching.with_value_of(head, letter, other) <= 0:
-                continue
-            yield _hide(patching, head, letter, by=patching.name(other))
+def find_dilution(model: TrainedModel, string: GivenString) -> Diluted | None:
+    """The head whose diluted attention makes a failing string fail, or all of them together.
+
+    Of several heads the one that moves the logit furthest. Nothing is diluted in strings that are
+    no longer than those of the training, and in models without attention.
+    """
+    if string.length <= longest_trained(model) or form(plain_model(model), "attendable") is None:
+        return None
+    network = plain_model(model).config
+    every = tuple(np.ndindex(network.num_blocks, network.num_attention_heads))
+    tried = [(head,) for head in every] + [every] * (len(every) > 1)
+    found = [Diluted(*x) for x in zip(tried, run_undiluted(model, string, tried), strict=True)]
+    alone = [x for x in found[: len(every)] if (x.logit > 0) == string.label]
+    if alone:
+        return max(alone, key=lambda x: x.logit if string.label else -x.logit)
+    return next((x for x in found[len(every) :] if (x.logit > 0) == string.label), None)
 
 
-def _mixture(patching: Counterfactuals) -> Iterator[Mechanism]:
-    for head in patching.heads:
-        value = patching.network.value[head]
-        mixed, reference = (x[head] @ value for x in (patching.attention, patching.reference))
-        for other in patching.missing:
-            nearer = _distance(mixed, value[1 + other]) < _distance(reference, value[1 + other])
-            all_on_it = np.eye(len(value))[1 + other]
-            if nearer and patching.with_head(head, all_on_it) > 0:
-                yield patching.mechanism(
-                    "value interference",
-                    f"head {head} gave each letter the weight that it has where each occurs once",
-                    patching.with_head(head, patching.reference[head]),
-                    head=head,
-                    by=patching.name(other),
-                )
+def leaves_right(
+    model: TrainedModel, strings: Sequence[GivenString], heads: Sequence[Head]
+) -> bool:
+    """Whether strings that are answered rightly stay so with these heads' attention not diluted.
+
+    Otherwise it turns answers, whichever they are. Not known, and so no, without any string.
+    """
+    right = [(run_undiluted(model, x, [heads])[0] > 0) == x.label for x in strings]
+    return bool(right) and sum(right) >= STAYS * len(right)
 
 
-def _find_interference(patching: Counterfactuals) -> Iterator[Mechanism]:
-    if not patching.reference_fails:
-        return
-    for head in patching.heads:
-        for letter in patching.present:
-            if letter not in patching.network.problem.required_letters:
-                yield _hide(patching, head, letter)
+def run_undiluted(
+    model: TrainedModel, string: GivenString, tried: Sequence[Sequence[Head]]
+) -> list[float]:
+    """The logits of a string with the attention of these heads not diluted, each tried alone."""
+    ids = string.batch.ids
+    at_once = max(PAIRS_AT_ONCE // ids.shape[1] ** 2, 1)
+    parts = (tried[start : start + at_once] for start in range(0, len(tried), at_once))
+    return [x for part in parts for x in _run_undiluted(model, string, part)]
 
 
-def _hide(patching: Counterfactuals, head: int, letter: int, by: str | None = None) -> Mechanism:
-    name = patching.name(letter)
-    return patching.mechanism(
-        "value interference",
-        f"head {head} did not see {name}",
-        patching.hidden_from(head, letter),
-        head=head,
-        letter=name,
-        by=by,
-    )
+def _run_undiluted(
+    model: TrainedModel, string: GivenString, tried: Sequence[Sequence[Head]]
+) -> list[float]:
+    attendable = _attendable(model, string.batch)
+    times = string.batch.times[0]
+    # Of the tokens that the model reads, one may be none of the string's own.
+    others = max(longest_trained(model) + float(times.sum()) - string.length - 1, 1.0)
+
+    def change(name: str, _position: int | None, state: Tensor) -> Tensor:
+        block = _block_of_scores(name)
+        changed = state.clone() if block is not None else state
+        for row, heads in enumerate(tried):
+            for _, head in (x for x in heads if x[0] == block):
+                changed[row, head] = undilute(state[row, head], attendable, others, times)
+        return changed
+
+    return [float(x) for x in run(model, _repeat(string.batch, len(tried)), change)]
 
 
-def _saturation(patching: Counterfactuals) -> Iterator[Mechanism]:
-    if patching.reference_fails:
-        return
-    network = patching.network
-    states = network.after_attention(np.stack([patching.attention, patching.reference]))
-    forward = network.feed_forward(states)
-    adds = network.classifier @ network.weights["blocks.0.feed_forward.output.weight"]
-    for unit in range(network.config.feed_forward_size):
-        inner, (here, there) = forward.input[0, unit], forward.activation[:, unit]
-        if inner < 0 and abs(here) < FLOOR * abs(inner):
-            yield patching.mechanism(
-                "feed-forward saturation",
-                f"unit {unit} had the activation {there:.3g} that it has where each letter occurs "
-                "once",
-                patching.logit + float(adds[unit] * (there - here)),
-                unit=unit,
-            )
+def undilute(
+    scores: Float[Tensor, "query key"],
+    attendable: Bool[Tensor, "#query key"],
+    others: float,
+    times: Float[Tensor, " key"],
+) -> Float[Tensor, "query key"]:
+    """Scores of one head with the odds of the tokens attended to as beside fewer others.
 
-
-def _distance(x: Float[np.ndarray, " head_size"], y: Float[np.ndarray, " head_size"]) -> float:
-    return float(np.linalg.norm(x - y))
-
-
-# What makes a model fail, summed up over its errors.
-
-MOST_ERRORS = 300
-"""Errors that are looked at, which takes a fraction of a second: some of them if there are more."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """The errors with one cause."""
-
-    phrase: str
-    """The cause, in words."""
-    errors: int
-    shortest: str
-
-
-@dataclass(frozen=True)
-class Causes:
-    """The causes of a model's errors, the most frequent first."""
-
-    examined: int
-    errors: int
-    """How many there are in all."""
-    shares: tuple[Share, ...]
-
-
-def causes(network: Network, strings: Sequence[str]) -> Causes:
-    """Why a model fails.
+    Their odds against the rest are multiplied by how many times more others there are, for each
+    of them, than `others`; not where there are no more.
 
     Args:
-        strings: its misclassified strings, the shortest first.
+        times: how often each token occurs.
     """
-    picked = [strings[place] for place in spread_evenly(len(strings), MOST_ERRORS)]
-    by_phrase: dict[str, list[str]] = {}
-    for string in picked:
-        by_phrase.setdefault(phrase_of(mechanism_of_error(network, string)), []).append(string)
-    shares = [Share(phrase, len(errors), errors[0]) for phrase, errors in by_phrase.items()]
-    shares.sort(key=lambda share: -share.errors)
-    return Causes(len(picked), len(strings), tuple(shares))
+    attended = _find_attended(scores, attendable)
+    number = (attended * times).sum(dim=1, keepdim=True).clamp_min(1)
+    rest = (attendable * times).sum(dim=1, keepdim=True) - number
+    odds = (rest / number / others).clamp_min(1).to(scores.dtype)
+    return torch.where(attended, scores + odds.log(), scores)
 
 
-def phrase_of(mechanism: Mechanism | None) -> str:
-    """A mechanism, or rounding, in words that hold for many strings."""
-    if mechanism is None:
-        return "rounding: in double precision the answer is right"
-    head, letter, by = mechanism.head, mechanism.letter, mechanism.by
-    match mechanism.name:
-        case "dilution":
-            return f"dilution in head {head}: {letter} is drowned by {by}"
-        case "value interference" if letter is None:
-            return f"value interference in head {head}: its letters together are taken for {by}"
-        case "value interference" if by is not None:
-            return f"value interference in head {head}: {letter} is taken for {by}"
-        case "value interference":
-            return (
-                f"value interference in head {head}: what it reads off {letter} outweighs the rest"
+def find_outnumbered(
+    model: TrainedModel, string: GivenString, head: Head
+) -> tuple[str, str] | None:
+    """Which letter a head attends to where the answer is read, and which other token it gives most
+    of its weight besides; None where that is not two of them.
+    """
+    (block, number), batch = head, string.batch
+    names = [f"blocks.{block}.attention.{x}" for x in ("scores", "weights")]
+    scores, weights = (x[0, number] for x in states(model, batch, names).values())
+    query = {"first": 0, "last": -1}.get(plain_model(model).config.readout)
+    if query is None:
+        return None
+    attended = _find_attended(scores, _attendable(model, batch))[query]
+    by_token: list[dict[str, float]] = [{}, {}]
+    alphabet, special = model.tokenizer.alphabet, "CLS"
+    for token, weight, known in zip(batch.ids[0], weights[query], attended, strict=True):
+        name = alphabet[token - FIRST_LETTER] if token >= FIRST_LETTER else special
+        side = by_token[not known]
+        side[name] = side.get(name, 0.0) + float(weight)
+    one, other = (max(x, key=lambda name: x[name], default=None) for x in by_token)
+    return None if one is None or other is None or one == other else (one, other)
+
+
+def _find_attended(
+    scores: Float[Tensor, "query key"], attendable: Bool[Tensor, "#query key"]
+) -> Bool[Tensor, "query key"]:
+    known = scores.masked_fill(~attendable, -torch.inf)
+    return (known >= known.amax(dim=1, keepdim=True) + math.log(ATTENDED)) & attendable
+
+
+def _attendable(model: TrainedModel, batch: Batch) -> Bool[Tensor, "#query key"]:
+    """Which tokens each may attend to, of the letters those that occur."""
+    seen: Bool[Tensor, "#query key"] = form(plain_model(model), "attendable")(batch.ids)[0]
+    return seen & (batch.times[0] > 0)
+
+
+def _block_of_scores(name: str) -> int | None:
+    """The block whose attention scores a state of this name is; None of any other state."""
+    first, *rest = name.split(".")
+    return int(rest[0]) if first == "blocks" and rest[1:] == ["attention", "scores"] else None
+
+
+def _repeat(batch: Batch, times: int) -> Batch:
+    """A string, as often as it is to be changed."""
+    counts = None if batch.counts is None else batch.counts.expand(times, -1)
+    return Batch(batch.ids.expand(times, -1), counts)
+
+
+# One block that reads letter counts, of a task with required letters.
+
+
+def mechanism_of(model: TrainedModel, string: GivenString) -> Mechanism | None:
+    """What makes one block err on a string, if one thing alone; of several changes of one kind the
+    one that moves the logit furthest.
+
+    Raises:
+        ConfigError: it is no model of one block, letter counts and required letters.
+    """
+    kinds = (_find_diluted, find_one_letter) if string.label else (find_one_letter, _find_values)
+    for find in (*kinds, *([] if string.label else [_find_diluted])):
+        turning = [x for x in find(model, string) if (x.logit_with > 0) == string.label]
+        if turning:
+            return max(turning, key=lambda x: abs(x.logit_with - x.logit))
+    return None
+
+
+def _find_diluted(model: TrainedModel, string: GivenString) -> Iterator[Mechanism]:
+    if (found := find_dilution(model, string)) is None:
+        return
+    logit = float(run(model, string.batch)[0])
+    head = found.heads[0][1] if len(found.heads) == 1 else None
+    letter, by = (head is not None and find_outnumbered(model, string, found.heads[0])) or (
+        None,
+        None,
+    )
+    which = "every head" if head is None else f"head {head}"
+    yield Mechanism(
+        DILUTION,
+        head,
+        letter,
+        by,
+        f"{which} gave {letter or 'what it attends to'} the weight that it has beside no more "
+        f"others than in a string as long as in training, {longest_trained(model)}",
+        logit,
+        found.logit,
+    )
+
+
+def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechanism]:
+    """What shows that all heads of a string look for one letter."""
+    counts = np.array(string.counts)
+    here, once = logits(model, np.stack([counts, np.minimum(counts, 1)])).tolist()
+    scores = _scores(model)
+    favorites = set(scores.argmax(axis=1).tolist())
+    if (once > 0) == string.label or len(scores) < 2 or len(favorites) > 1:
+        return
+    (letter,), alphabet, first = favorites, model.tokenizer.alphabet, _first_letter(string.batch)
+    others = [x for x in model.problem.required_letters if x != letter]
+    if string.label:
+        for head, other in np.ndindex(len(scores), len(others)):
+            exchange = _exchange(first + letter, first + others[other])
+            yield Mechanism(
+                ONE_LETTER,
+                head,
+                alphabet[letter],
+                alphabet[others[other]],
+                f"head {head} scored {alphabet[others[other]]} and {alphabet[letter]} each as the "
+                "other",
+                here,
+                _run_changed(model, string, "scores", head, exchange),
             )
-        case "two heads on one letter":
-            return f"two heads on one letter: all look for {letter}, none for {by}"
-        case "feed-forward saturation":
-            return f"feed-forward saturation: unit {mechanism.unit} lets next to nothing through"
-    return "no single mechanism"
+    elif counts[letter]:
+        for other in (x for x in others if not counts[x]):
+            changed = np.stack([counts, counts])
+            changed[0, letter], changed[1, other] = 0, string.length
+            without, added = logits(model, changed).tolist()
+            if abs(added - here) < DEAF * abs(without - here):
+                words = f"every {alphabet[letter]} were deleted"
+                names = alphabet[letter], alphabet[other]
+                yield Mechanism(ONE_LETTER, None, *names, words, here, without)
+
+
+def _find_values(model: TrainedModel, string: GivenString) -> Iterator[Mechanism]:
+    name = "blocks.0.attention.value"
+    values = states(model, string.batch, [name])[name][0].numpy()
+    first = _first_letter(string.batch)
+    here, alphabet = float(run(model, string.batch)[0]), model.tokenizer.alphabet
+    there = np.flatnonzero(string.counts).tolist()
+    missing = [x for x in model.problem.required_letters if not string.counts[x]]
+    for head, value in enumerate(values[:, first:]):
+        for other in missing if there else []:
+            letter = min(there, key=lambda x: float(np.linalg.norm(value[x] - value[other])))
+            put = _put(first + letter, first + other)
+            if _run_changed(model, string, "value", head, put) > 0:
+                yield Mechanism(
+                    VALUES,
+                    head,
+                    alphabet[letter],
+                    alphabet[other],
+                    f"head {head} did not see {alphabet[letter]}",
+                    here,
+                    _run_changed(model, string, "weights", head, _hide(first + letter)),
+                )
+
+
+def _run_changed(
+    model: TrainedModel,
+    string: GivenString,
+    state: str,
+    head: int,
+    change: Callable[[Tensor], None],
+) -> float:
+    """The logit where one head's state of a name is changed, where it stands."""
+
+    def change_state(name: str, _position: int | None, value: Tensor) -> Tensor:
+        if name != f"blocks.0.attention.{state}":
+            return value
+        changed = value.clone()
+        change(changed[0, head])
+        return changed
+
+    return float(run(model, string.batch, change_state)[0])
+
+
+def _exchange(letter: int, other: int) -> Callable[[Tensor], None]:
+    def change(scores: Float[Tensor, "query key"]) -> None:
+        scores[:, [letter, other]] = scores[:, [other, letter]]
+
+    return change
+
+
+def _hide(letter: int) -> Callable[[Tensor], None]:
+    def change(weights: Float[Tensor, "query key"]) -> None:
+        weights[:, letter] = 0
+        total = weights.sum(dim=1, keepdim=True)
+        weights /= torch.where(total == 0, 1.0, total)
+
+    return change
+
+
+def _put(letter: int, other: int) -> Callable[[Tensor], None]:
+    def change(values: Float[Tensor, "key head_size"]) -> None:
+        values[letter] = values[other]
+
+    return change
+
+
+def _first_letter(batch: Batch) -> int:
+    """The position of the alphabet's first letter where each is read once."""
+    return int((batch.ids[0] == FIRST_LETTER).nonzero()[0])
+
+
+def _scores(model: TrainedModel) -> Float[np.ndarray, "head letter"]:
+    """How the token that is read scores each letter of the alphabet, per head."""
+    name = "blocks.0.attention.scores"
+    batch = counted(model, np.ones((1, model.num_letters)))
+    return np.asarray(states(model, batch, [name])[name][0, :, 0, _first_letter(batch) :])

@@ -1,105 +1,178 @@
-"""What errors come from, or have in common."""
+"""What models fail by: one vocabulary of causes, with a sentence each and what shows it.
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+Causes are found by `seqcls.interpretability.causes`, and named so in the database, by commands, on
+pages and in reports.
+"""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, get_args
+
+from seqcls.kinds.base import Words
+from seqcls.results import ErrorKind, RangeCounts
 from seqcls.text import count
-
-MechanismName = Literal[
-    "dilution",
-    "value interference",
-    "two heads on one letter",
-    "feed-forward saturation",
-    "no single mechanism",
-]
-"""Those of models that have an exact account."""
-
-
-@dataclass(frozen=True)
-class Mechanism:
-    """Why the string fails, decided by what would turn its answer."""
-
-    name: MechanismName
-    head: int | None
-    letter: str | None
-    """The letter that is drowned, that is taken for another, or that all heads attend to.
-
-    None where several together are taken for another.
-    """
-    by: str | None
-    """What drowns it, the letter for which it is taken, or the one that no head looks for."""
-    unit: int | None
-    """The feed-forward unit that saturates."""
-    counterfactual: str
-    """What was changed inside the network, in words."""
-    logit: float
-    """The logit of the string as it is."""
-    logit_with: float
-    """And with the counterfactual."""
-
 
 SAMPLE = 50
 """Errors of a model that causes are found of, unless more are asked for."""
 
-DILUTION = "dilution"
-ROUNDING = "rounding"
-ORDER = "order not seen"
-CONSTANT = "constant answer"
-RULE = "simple rule"
-FORM = "answers by form"
-FEATURE = "errors by a feature"
-BEYOND = "errors beyond a bound"
-ANOTHER = "another language"
-ONE_EDIT = "one edit away"
-LONGER = "longer than in training"
-AS_SHORT = "not only longer than in training"
-
-FORGETS = "forgets while one token repeats"
-FORGETS_WORD = "forgets while a word repeats"
-"""What a refuted proof shows of a recurrent network; it is of the model, not of its test errors."""
-
-NOT_LEARNED = "not learned"
-"""The cause of a model that is not right on the trained lengths; it says nothing of longer ones."""
-
-BEHAVIOURS = (ORDER, CONSTANT, RULE, FORM, FEATURE, BEYOND, ANOTHER, ONE_EDIT, LONGER, AS_SHORT)
-
-REPEATED = "repeated input tokens"
-FIRST_RIGHT = "first tokens right"
-ONE_PLACE = "first wrong at one place"
-LATER = "first wrong later in longer inputs"
-
-BESIDE_NOT_LEARNED = frozenset(
-    {
-        *("value interference", "two heads on one letter", "feed-forward saturation", ROUNDING),
-        *(ORDER, CONSTANT, RULE, FORM, ANOTHER),
-    }
-)
-"""What may be told of errors of a model that has not learned, too: what it does instead.
-
-It speaks of no length, nor of a feature that grows with the length."""
-
-OUTPUT_BEHAVIOURS = (REPEATED, FIRST_RIGHT, ONE_PLACE, LATER)
-"""Behaviors of wrong outputs, beside how each differs from its target."""
-
 EXPLAINS = 0.9
 """What is said of errors together holds of such a share of them at least."""
 
-ALL_HEADS = "all heads"
-"""Where the attention of a model without an exact account is diluted, if in no one head."""
+NOT_LEARNED = "not learned"
+ROUNDING = "rounding"
+ORDER = "order not seen"
+DILUTION = "dilution"
+ONE_LETTER = "two heads on one letter"
+CONSTANT = "constant answer"
+RULE = "simple rule"
+FORM = "answers by form"
+BEYOND = "errors beyond a bound"
+LONGER = "longer than in training"
+NOT_FOUND = "no cause found"
+FIRST_RIGHT = "first tokens right"
+FORGETS = "forgets while one token repeats"
+FORGETS_WORD = "forgets while a word repeats"
 
 
-def is_exact(mechanism: str, tokens: str) -> bool:
-    """Whether a cause rests on an exact account of the model."""
-    of_any_model = tokens == ALL_HEADS or tokens.startswith("block ")
-    return mechanism in (*get_args(MechanismName), ROUNDING) and not of_any_model
+class CauseEntry(NamedTuple):
+    """One cause in the vocabulary."""
+
+    phrase: str
+    """What models fail by, after that word."""
+    sentence: str
+    """What it means, with `{about}` for what a model's cause is about."""
+    shown_by: str
+    """What it needs to be found."""
+    beside_not_learned: bool = False
+    """Whether it is told of errors of a model that has not learned, too: what it does instead. It
+    speaks of no length, nor of a feature that grows with the length."""
 
 
-# Errors attributed to their causes.
+_ALIKE = "it says what the model says, on at least {} of the test strings, and makes its errors"
+
+_ERROR_KINDS: dict[ErrorKind, tuple[str, str]] = {
+    "stopped early": ("stopping early", "Its outputs stop early"),
+    "went on": ("going on after the end", "Its outputs go on after the end"),
+    "repeats": ("repeating themselves", "Its outputs repeat themselves"),
+    "wrong token": ("writing wrong tokens", "Its outputs have a wrong token"),
+    "too much": ("answering more than is right", "It answers more than is right at a place"),
+    "too little": ("answering less than is right", "It answers less than is right at a place"),
+    "wrong answer": ("wrong answers at places", "It answers wrongly at a place"),
+}
+
+CAUSES: Mapping[str, CauseEntry] = {
+    NOT_LEARNED: CauseEntry(
+        "not having learned",
+        "It has not learned the trained lengths: {about}",
+        "its accuracy on trained lengths is below 99%, or the share that is asked by",
+    ),
+    ROUNDING: CauseEntry(
+        "rounding",
+        "In double precision the answer is right",
+        "the same weights in double precision answer rightly",
+        beside_not_learned=True,
+    ),
+    ORDER: CauseEntry(
+        "not seeing the order of letters",
+        "It sees how often letters occur, not their order, which decides: {about}",
+        "a model of letter counts; a string with the same letters has the other label, or such a "
+        "string is misclassified that is as short as in training",
+        beside_not_learned=True,
+    ),
+    DILUTION: CauseEntry(
+        "diluted attention",
+        "Its attention is diluted, {about}: others outnumber the tokens that it attends to",
+        "attention, and a string longer than in training of a model that errs on none as short as "
+        "in training: with the tokens attended to outnumbered no more than there, in one head or "
+        "in all, it answers rightly, as it does the strings that it answered so",
+    ),
+    ONE_LETTER: CauseEntry(
+        "two heads on one letter",
+        "All its heads look for one letter: {about}",
+        "one block, no positions, required letters: all heads score one letter highest, the string "
+        "with each of its letters once is misclassified too, and without that letter, or with its "
+        "score exchanged for another's, the answer turns",
+        beside_not_learned=True,
+    ),
+    CONSTANT: CauseEntry(
+        "a constant answer",
+        "It gives every string the same answer: {about}",
+        "one answer to all test strings, and to 99% of those as short as in training",
+        beside_not_learned=True,
+    ),
+    RULE: CauseEntry(
+        "a simple rule of their own",
+        "It follows a rule of its own: {about}",
+        f"one of the rules of `seqcls model rules`: {_ALIKE.format('99%')}",
+        beside_not_learned=True,
+    ),
+    FORM: CauseEntry(
+        "answering by form",
+        "It answers by form, not by the language: {about}",
+        f"a shortcut reader: {_ALIKE.format('95%')} of trained lengths",
+        beside_not_learned=True,
+    ),
+    BEYOND: CauseEntry(
+        "a bound that they do not hold beyond",
+        "It errs beyond a bound: {about}",
+        "a bound of a feature of the task, with errors beyond it and right answers before it",
+    ),
+    LONGER: CauseEntry(
+        "length alone",
+        "It errs only on strings longer than in training: {about}",
+        "it errs on no string as short as in training; where a length tells errors from right "
+        "answers, that is named",
+    ),
+    NOT_FOUND: CauseEntry(
+        "no cause that was found",
+        "Nothing that was tried accounts for its errors: {about}",
+        "none of the above",
+    ),
+    FIRST_RIGHT: CauseEntry(
+        "getting only the first tokens right",
+        "Its outputs go wrong from some token on: {about}",
+        "five wrong outputs: the first n tokens are right in 90% of them, and every test input "
+        "with a longer target is wrong",
+    ),
+    **{
+        kind: CauseEntry(
+            phrase,
+            f"{sentence}: {{about}}",
+            "a wrong output; whether it parts from its target within the length of training",
+        )
+        for kind, (phrase, sentence) in _ERROR_KINDS.items()
+    },
+    **{
+        name: CauseEntry(
+            name.replace("forgets", "forgetting"),
+            f"It {name}: {{about}}",
+            "a recurrent network that a proof refutes by such a string",
+        )
+        for name in (FORGETS, FORGETS_WORD)
+    },
+}
+"""Every cause by its name, in the order in which they are tried."""
+
+OF_OUTPUTS = (FIRST_RIGHT, *get_args(ErrorKind))
+"""Causes of wrong outputs alone."""
+
+BESIDE_NOT_LEARNED = frozenset(name for name, entry in CAUSES.items() if entry.beside_not_learned)
 
 
-@dataclass(frozen=True)
-class AttributedError:
+def sentence_of(mechanism: str, tokens: str, head: float | None = None) -> str:
+    """A cause in a clause, with what it is about.
+
+    Args:
+        mechanism: one that is not in the vocabulary is called by its name.
+        tokens: what is stored beside it; may be empty.
+        head: None or NaN where it is of no head.
+    """
+    about = f"head {head:.0f}: {tokens}" if head is not None and head == head else tokens
+    entry = CAUSES.get(mechanism)
+    sentence = f"{mechanism[:1].upper()}{mechanism[1:]}: {{about}}" if entry is None else entry[1]
+    return sentence.format(about=about) if about else sentence.partition("{about}")[0].rstrip(" ,:")
+
+
+class AttributedError(NamedTuple):
     """One error and its cause."""
 
     string: str
@@ -114,9 +187,6 @@ def spread_evenly(number: int, most: int) -> list[int]:
     if number <= most:
         return list(range(number))
     return [number * place // most for place in range(most)]
-
-
-# What a model forgets.
 
 
 def forgetting_text(stored: Mapping[str, Any], display: Callable[[str], str]) -> str:
@@ -135,3 +205,34 @@ def forgetting_text(stored: Mapping[str, Any], display: Callable[[str], str]) ->
         f"away ({moved}); from {count(stored['repetitions'], 'repetition')} on it is wrong, as on "
         f"{display(stored['string'])}."
     )
+
+
+STILL_FALLS = 0.98
+"""A loss still falls at the end where its last quarter comes to less than this share of the one
+before."""
+
+
+def not_learned_text(
+    counts: RangeCounts, words: Words, train_losses: Sequence[float], kept_epoch: int | None
+) -> str:
+    """What a model gets wrong of trained lengths, how its training ended, and what was kept.
+
+    Args:
+        counts: strings of trained lengths, and which of them it gets wrong.
+        train_losses: one for each epoch; none where they are not known.
+        kept_epoch: counted from 1.
+    """
+    strings = words.plural(counts.within_from)
+    parts = [
+        f"wrong on {counts.wrong_within:,} of {counts.tested_within:,} {strings} of trained lengths"
+    ]
+    epochs = len(train_losses)
+    if epochs > 1:
+        quarter = max(epochs // 4, 1)
+        last, before = train_losses[-quarter:], train_losses[-2 * quarter : -quarter]
+        falls = "was still" if sum(last) < STILL_FALLS * sum(before) else "was no longer"
+        parts.append(f"training loss {falls} falling at the end")
+    if epochs:
+        kept = "" if kept_epoch is None else f", epoch {kept_epoch:,} kept"
+        parts.append(f"{epochs:,} epoch{'s' * (epochs > 1)}{kept}")
+    return "; ".join(parts)

@@ -1,12 +1,11 @@
 """What may help against a cause of failure: one field to change, with the reason and its source.
 
 Nothing here is certain. A suggestion is made only where the configuration can have the changed
-field; whether it helps, training it with the same seeds shows.
+field; whether it helps, training it with the same seeds shows. The table is `REMEDIES`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, NamedTuple
 
 from seqcls.config import (
     ANY_SAMPLER,
@@ -19,165 +18,46 @@ from seqcls.config import (
 )
 from seqcls.fields import fields_unread
 from seqcls.interpretability.mechanisms import (
-    ANOTHER,
-    AS_SHORT,
-    BEHAVIOURS,
     BEYOND,
-    FEATURE,
+    CONSTANT,
+    DILUTION,
     FORM,
     LONGER,
+    NOT_FOUND,
     NOT_LEARNED,
-    OUTPUT_BEHAVIOURS,
+    OF_OUTPUTS,
+    ONE_LETTER,
+    ORDER,
+    ROUNDING,
+    RULE,
 )
 from seqcls.problem import Problem, configuration, obstacle_of
-from seqcls.results import ErrorKind
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.tasks.rearranging import Copy
 from seqcls.theory.predictions import theory_of
 
-# One change of a configuration that may help, and the values that such changes have.
-
-
 Value = Callable[[Problem], Any]
 """The value of the changed field for a problem; None where there is nothing to change."""
 
+Condition = Callable[[Problem], bool]
 
-@dataclass(frozen=True)
-class Remedy:
-    """One field whose change may help against some mechanisms."""
 
-    mechanisms: frozenset[str]
-    field: str
-    value: Value
+class Remedy(NamedTuple):
+    """One field whose change may help against some causes."""
+
+    causes: Sequence[str]
+    change: Mapping[str, Any]
+    """The field's new value, or a `Value`; and those of others that have to change with it, since
+    they mean nothing beside it."""
     reason: str
-    source: str
-    others: Callable[[Problem], Mapping[str, Any]] = lambda _: {}
-    """Other fields that have to change with it, since they mean nothing beside the new value."""
+    source: str = "an assumption, which the training tests"
+    where: Condition = lambda _: True
+    """Which configurations it is about."""
+    after_few_epochs: bool = False
+    """Whether it is about trainings that took a third of their epochs at most."""
 
 
-def always(value: Any) -> Value:
-    """The same whatever the problem."""
-    return lambda _: value
-
-
-def one_more(field: str) -> Value:
-    """One more than there are."""
-    return lambda problem: getattr(problem.config, field) + 1
-
-
-def in_a_transformer(value: Value) -> Value:
-    """A value only where the network is one."""
-    return lambda problem: value(problem) if _is_transformer(problem) else None
-
-
-def _is_transformer(problem: Problem) -> bool:
-    """Whether the network is one that the sources of remedies are about."""
-    return problem.config.architecture == "transformer"
-
-
-# What may help against wrong outputs of transductions: other positions, more depth.
-
-_ASSUMED = "an assumption, which the training tests"
-
-_OF_OUTPUTS = frozenset({*get_args(ErrorKind), *OUTPUT_BEHAVIOURS})
-
-_HUANG = "Huang et al. 2025, A Formal Framework for Understanding Length Generalization"
-_OLSSON = "Olsson et al. 2022, In-context Learning and Induction Heads"
-_CHO = "Cho et al. 2024, Position Coupling"
-
-
-def _tested_longer(value: Value) -> Value:
-    """Only where the test has longer strings than the training."""
-
-    def where_longer(problem: Problem) -> Any:
-        tested, trained = problem.test.lengths[-1], problem.train.lengths[-1]
-        return value(problem) if tested > trained else None
-
-    return where_longer
-
-
-def _of_learned(problem: Problem) -> str | None:
-    return "shifted" if problem.config.positions == "learned" else None
-
-
-def _learned_positions(problem: Problem) -> str | None:
-    # Of learned places the draw alone is changed; coupled ones are moved already.
-    return None if problem.config.positions in ("learned", *COUPLED) else "learned"
-
-
-def _without_a_draw(problem: Problem) -> dict[str, Any]:
-    """Coupled places read no `position_draw`."""
-    name = "position_draw"
-    return {name: default_fields()[name]} if name in problem.config.changed else {}
-
-
-def _second_block(*, copies: bool) -> Value:
-    def where_one(problem: Problem) -> Any:
-        fits = isinstance(problem.task, Copy) == copies and problem.config.num_blocks == 1
-        return 2 if fits else None
-
-    return in_a_transformer(where_one)
-
-
-def _more_layers(problem: Problem) -> int | None:
-    # Of Transformers of one stream a second block is what there is a reason for.
-    return None if _is_transformer(problem) else int(one_more("num_blocks")(problem))
-
-
-OUTPUT_REMEDIES = (
-    Remedy(
-        _OF_OUTPUTS,
-        "positions",
-        always("coupled_marks"),
-        "Tokens of input and output that belong together share a place, so that what is to be "
-        "written next, from the first token on, is found by its place, in longer strings too.",
-        _CHO,
-        _without_a_draw,
-    ),
-    Remedy(
-        _OF_OUTPUTS,
-        "position_draw",
-        _tested_longer(_of_learned),
-        "Places beyond those of training are trained too where training shifts strings.",
-        _HUANG,
-    ),
-    Remedy(
-        _OF_OUTPUTS,
-        "positions",
-        _tested_longer(_learned_positions),
-        "Places beyond those of training are trained too where they are learned and training "
-        "shifts strings.",
-        _HUANG,
-        lambda _: {"position_draw": "shifted"},
-    ),
-    Remedy(
-        _OF_OUTPUTS,
-        "num_blocks",
-        _second_block(copies=True),
-        "Two blocks can look up what followed a token in the input; one that copies distinct "
-        "tokens was not found.",
-        f"{_OLSSON}; {_HUANG}",
-    ),
-    Remedy(
-        _OF_OUTPUTS,
-        "num_blocks",
-        _second_block(copies=False),
-        "Two blocks can look up what followed a token in the input; whether this task needs it is "
-        "not proven.",
-        _OLSSON,
-    ),
-    Remedy(
-        _OF_OUTPUTS,
-        "num_blocks",
-        _more_layers,
-        "More layers compute more from token to token; that these outputs need it is not proven.",
-        _ASSUMED,
-    ),
-)
-
-
-@dataclass(frozen=True)
-class Suggestion:
+class Suggestion(NamedTuple):
     """A remedy for one configuration."""
 
     mechanism: str
@@ -203,16 +83,20 @@ class Suggestion:
         return f"{self.field}={self.value} (now {self.before}){also}"
 
 
-def suggestions(problem: Problem, mechanisms: Sequence[str]) -> tuple[Suggestion, ...]:
-    """What may help models against these mechanisms, each change named once.
+def suggestions(
+    problem: Problem, mechanisms: Sequence[str], epochs: float | None = None
+) -> tuple[Suggestion, ...]:
+    """What may help models against these causes, each change named once.
 
     Args:
         mechanisms: the most frequent first.
+        epochs: after how many training ended; None where that is not known.
     """
+    few = epochs is not None and 3 * epochs <= problem.config.max_num_epochs
     named: dict[tuple[str, Any], Suggestion] = {}
     for mechanism in mechanisms:
         for remedy in REMEDIES:
-            if mechanism in remedy.mechanisms:
+            if mechanism in remedy.causes and (few or not remedy.after_few_epochs):
                 for applied in _suggest(problem, mechanism, remedy):
                     named.setdefault((applied.field, applied.value), applied)
     return tuple(named.values())
@@ -235,15 +119,16 @@ def named_fields(config: RunConfig) -> dict[str, Any]:
 
 
 def _suggest(problem: Problem, mechanism: str, remedy: Remedy) -> Iterator[Suggestion]:
-    config = problem.config
-    value, before = remedy.value(problem), getattr(config, remedy.field)
-    if value is None or value == before or remedy.field in fields_unread(config):
+    config, (field, *_) = problem.config, remedy.change
+    if not remedy.where(problem) or field in fields_unread(config):
         return
-    others = remedy.others(problem)
-    changed = {**named_fields(config), remedy.field: value, **others}
-    if obstacle_of(changed) is not None or _is_in_vain(changed, remedy.field, mechanism):
+    values = {x: y(problem) if callable(y) else y for x, y in remedy.change.items()}
+    new = {x: y for x, y in values.items() if y is not None and y != getattr(config, x)}
+    fields = {**named_fields(config), **new}
+    if field not in new or obstacle_of(fields) is not None or _is_in_vain(fields, field, mechanism):
         return
-    yield Suggestion(mechanism, remedy.field, before, value, remedy.reason, remedy.source, others)
+    value, before = new.pop(field), getattr(config, field)
+    yield Suggestion(mechanism, field, before, value, remedy.reason, remedy.source, new)
 
 
 def _is_in_vain(changed: Mapping[str, Any], field: str, mechanism: str) -> bool:
@@ -252,34 +137,23 @@ def _is_in_vain(changed: Mapping[str, Any], field: str, mechanism: str) -> bool:
     What it says of every length does not keep a network from the trained ones, nor other training
     from pushing errors back; what it says without a condition holds of short strings, too.
     """
-    said = theory_of(changed).first
-    if said.verdict != "cannot" or not said.condition:
-        return said.verdict == "cannot"
+    theory = theory_of(changed).first
+    if theory.verdict != "cannot" or not theory.condition:
+        return theory.verdict == "cannot"
     return mechanism != NOT_LEARNED and field in NetworkConfig.model_fields
 
 
-def _double(field: str) -> Value:
-    return lambda problem: 2 * getattr(problem.config, field) or 2
+# Which configurations a remedy is about.
 
 
-def _with_positions(value: Value) -> Value:
-    """Only where tokens have places that a test can go beyond."""
-    return lambda problem: value(problem) if problem.config.positions != "none" else None
+def _is_transformer(problem: Problem) -> bool:
+    """Whether the network is one that the sources of remedies are about."""
+    return problem.config.architecture == "transformer"
 
 
-def _of_drawn_strings(value: Value) -> Value:
-    """Only where training draws strings of any task."""
-    return lambda problem: value(problem) if problem.config.train_sampler == ANY_SAMPLER else None
-
-
-def _where_order_decides(value: Value) -> Value:
-    """Only for a Transformer that cannot tell orders apart, on a task that asks for it."""
-
-    def where_blind(problem: Problem) -> Any:
-        has_places = problem.config.positions != "none"
-        return None if has_places or not _hides_order(problem) else value(problem)
-
-    return in_a_transformer(where_blind)
+def _has_positions(problem: Problem) -> bool:
+    """Whether it is one whose tokens have positions that a test can go beyond."""
+    return _is_transformer(problem) and problem.config.positions != "none"
 
 
 def _hides_order(problem: Problem) -> bool:
@@ -287,55 +161,44 @@ def _hides_order(problem: Problem) -> bool:
     return problem.config.attention_mask == "full" and problem.task.order_sensitive
 
 
-def _longest_tested(problem: Problem) -> int:
-    return 4 * max(problem.sampler(part).lengths[-1] for part in PARTS) + 2
+def _is_blind(problem: Problem) -> bool:
+    """Whether it cannot tell orders apart, on a task that asks for it."""
+    is_without = _is_transformer(problem) and not _has_positions(problem)
+    return is_without and _hides_order(problem)
 
 
-def _of_an_lstm(problem: Problem) -> dict[str, Any]:
-    """Its answer is read at the end, and it has no use for what only a Transformer reads."""
-    config = problem.config
-    unread = {name: default_fields()[name] for name in _TRANSFORMERS if name in config.changed}
-    return {**unread, "readout": "last"} if config.readout == "first" else unread
+def _is_tested_longer(problem: Problem) -> bool:
+    """Whether the test has longer strings than the training."""
+    return problem.test.lengths[-1] > problem.train.lengths[-1]
 
 
-_TRANSFORMERS = (
-    *("positions", "position_range", "position_draw", "attention_mask", "attention_scale"),
-    *("norm_placement", "activation", "final_norm"),
-)
+def _copies_in_one_block(problem: Problem) -> bool:
+    return _is_shallow(problem) and isinstance(problem.task, Copy)
 
 
-def _without_bound(problem: Problem) -> str | None:
-    """No positions, where those that there are bring a bound on the length.
-
-    Not where the order would be out of sight then: a causal mask shows it, a full one does not.
-    """
-    has_places = problem.config.positions != "none"
-    return "none" if has_places and not _hides_order(problem) else None
+def _is_shallow(problem: Problem) -> bool:
+    """Whether it has one block, of which there is a reason for a second."""
+    return _is_transformer(problem) and problem.config.num_blocks == 1
 
 
-def _of_near_negatives(problem: Problem) -> str | None:
-    train = problem.longest_train
-    if not isinstance(train, BalancedStrings) or train.negatives in ("near", "border"):
-        return None
-    return "near" if train.near_obstacle is None else None
+# Values that follow from the configuration.
 
 
-def _negatives_of_test(problem: Problem) -> dict[str, Any]:
-    """As they are: what helps is seen on the same test strings."""
-    config = problem.config
-    if config.test_strings != "random":
-        return {}
-    named = config.test_negatives
-    return {"test_negatives": config.negatives if named == AS_TRAINED else named}
+def _times(field: str, number: int) -> Value:
+    return lambda problem: number * getattr(problem.config, field) or number
 
 
-def _longer_patience(problem: Problem) -> dict[str, Any]:
-    """Else training may stop before the epochs are up, as it may have."""
-    return {"patience": MORE_EPOCHS * problem.config.patience}
+def _one_more(field: str) -> Value:
+    return lambda problem: getattr(problem.config, field) + 1
 
 
 def _rate(factor: float) -> Value:
     return lambda problem: float(f"{problem.config.learning_rate * factor:.1g}")
+
+
+def _default(field: str) -> Value:
+    """What a field is where nothing reads it."""
+    return lambda problem: default_fields()[field] if field in problem.config.changed else None
 
 
 def _warm_up(problem: Problem) -> int | None:
@@ -345,208 +208,234 @@ def _warm_up(problem: Problem) -> int | None:
     return None if config.warm_up_steps or steps < MANY_STEPS else int(float(f"{steps / 20:.1g}"))
 
 
-MORE_EPOCHS = 4
-"""Times as many as now."""
+def _longest_tested(problem: Problem) -> int:
+    return 4 * max(problem.sampler(part).lengths[-1] for part in PARTS) + 2
+
+
+def _near_negatives(problem: Problem) -> str | None:
+    train = problem.longest_train
+    if not isinstance(train, BalancedStrings) or train.negatives in ("near", "border"):
+        return None
+    return "near" if train.near_obstacle is None else None
+
+
+def _same_test(problem: Problem) -> str | None:
+    """The negatives of the test as they are: what helps is seen on the same test strings."""
+    config = problem.config
+    as_trained = config.test_strings == "random" and config.test_negatives == AS_TRAINED
+    return config.negatives if as_trained else None
+
+
+_LSTM = {
+    "architecture": "lstm",
+    # Its answer is read at the end, and it has no use for what only a Transformer reads.
+    "readout": lambda problem: "last" if problem.config.readout == "first" else None,
+    **{
+        name: _default(name)
+        for name in (
+            *("positions", "position_range", "position_draw", "attention_mask", "attention_scale"),
+            *("norm_placement", "activation", "final_norm"),
+        )
+    },
+}
 
 MANY_STEPS = 200
 
-_LENGTH = frozenset({LONGER, BEYOND})
-_BLIND = frozenset(BEHAVIOURS) - _LENGTH
+_DEEP = (ORDER, CONSTANT, RULE, FORM, BEYOND, NOT_FOUND)
+"""Causes that length does not make."""
 
-_WIDTH = (
-    "Values of more letters than a head has dimensions lie close together; with more of them they "
-    "can be told apart."
-)
-_SUPERPOSITION = "Elhage et al. 2022, Toy Models of Superposition"
 _CHOMSKY = "Delétang et al. 2023, Neural Networks and the Chomsky Hierarchy"
 _REPORT = "the report's own sweeps of increased dimensionality and of more attention heads"
+_CHIANG = "Chiang & Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention"
+_HUANG = "Huang et al. 2025, A Formal Framework for Understanding Length Generalization"
+_OLSSON = "Olsson et al. 2022, In-context Learning and Induction Heads"
 
-OF_LEARNING = (
+REMEDIES = (
+    # To learn the lengths that it is trained on.
     Remedy(
-        frozenset({NOT_LEARNED}),
-        "max_num_epochs",
-        lambda problem: MORE_EPOCHS * problem.config.max_num_epochs,
+        [NOT_LEARNED],
+        # Else training may stop before the epochs are up, as it may have.
+        {"max_num_epochs": _times("max_num_epochs", 4), "patience": _times("patience", 4)},
         "Training may have ended too early: what one budget does not learn, a larger one may.",
         f"{_CHOMSKY}, who train for a million steps",
-        _longer_patience,
     ),
     Remedy(
-        frozenset({NOT_LEARNED}),
-        "learning_rate",
-        _rate(1 / 3),
+        [NOT_LEARNED, CONSTANT],
+        {"learning_rate": _rate(1 / 3)},
         "Steps that are too large pass by what smaller ones find.",
-        _ASSUMED,
     ),
     Remedy(
-        frozenset({NOT_LEARNED}),
-        "learning_rate",
-        _rate(3),
+        [NOT_LEARNED],
+        {"learning_rate": _rate(3)},
         "Steps that are too small do not get there in time, or stay where the loss is flat.",
-        _ASSUMED,
     ),
     Remedy(
-        frozenset({NOT_LEARNED}),
-        "warm_up_steps",
-        _warm_up,
+        [NOT_LEARNED],
+        {"warm_up_steps": _warm_up},
         "The first steps of Adam are its least certain; small ones do not lead astray.",
         "Liu et al. 2020, On the Variance of the Adaptive Learning Rate and Beyond",
     ),
     Remedy(
-        frozenset({NOT_LEARNED}),
-        "hidden_size",
-        _double("hidden_size"),
+        [NOT_LEARNED],
+        {"hidden_size": _times("hidden_size", 2)},
         "A wider model has more ways to get right what it is trained on.",
-        f"{_REPORT}; of other architectures {_ASSUMED}",
+        f"{_REPORT}; of other architectures an assumption, which the training tests",
     ),
-)
-"""What may help a model to learn the lengths that it is trained on."""
-
-REMEDIES = (
-    *OF_LEARNING,
+    # Having learned them, to go on beyond.
     Remedy(
-        frozenset({FORM}),
-        "negatives",
-        _of_near_negatives,
+        [FORM],
+        {"negatives": _near_negatives, "test_negatives": _same_test},
         "Negatives that a reader of neighboring tokens takes for positive show what else decides.",
         "the shortcut readers themselves",
-        _negatives_of_test,
     ),
     Remedy(
-        frozenset({"dilution"}),
-        "attention_scale",
-        in_a_transformer(always("log_length")),
+        [DILUTION],
+        {"attention_scale": "log_length"},
         "Scores that grow with the logarithm of the length keep a token's weight as strings grow.",
-        "Chiang & Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention",
+        _CHIANG,
+        _is_transformer,
     ),
     Remedy(
-        frozenset({"dilution"}),
-        "attention_head_size",
-        in_a_transformer(_double("attention_head_size")),
+        [DILUTION],
+        {"attention_head_size": _times("attention_head_size", 2)},
         "Larger heads can score tokens further apart, so that more of another outweigh one.",
         _REPORT,
+        _is_transformer,
     ),
     Remedy(
-        frozenset({"value interference"}),
-        "attention_head_size",
-        in_a_transformer(_double("attention_head_size")),
-        _WIDTH,
-        _SUPERPOSITION,
-    ),
-    Remedy(
-        frozenset({"value interference", "dilution", "no single mechanism"}),
-        "hidden_size",
-        _double("hidden_size"),
+        [DILUTION, NOT_FOUND],
+        {"hidden_size": _times("hidden_size", 2)},
         "A wider residual stream holds the tokens further apart.",
-        f"{_SUPERPOSITION}; {_REPORT}",
+        f"Elhage et al. 2022, Toy Models of Superposition; {_REPORT}",
     ),
     Remedy(
-        frozenset(
-            {"two heads on one letter", "value interference", "dilution", "no single mechanism"}
-        ),
-        "num_attention_heads",
-        in_a_transformer(_double("num_attention_heads")),
+        [ONE_LETTER, DILUTION, NOT_FOUND],
+        {"num_attention_heads": _times("num_attention_heads", 2)},
         "With more heads than tokens to look for, some head is likelier to look for each.",
         _REPORT,
+        _is_transformer,
     ),
     Remedy(
-        frozenset({"feed-forward saturation"}),
-        "feed_forward_size",
-        _double("feed_forward_size"),
-        "With more units the answer hangs less on one that is closed.",
-        "the mechanism itself",
-    ),
-    Remedy(
-        _LENGTH,
-        "positions",
-        in_a_transformer(_with_positions(always("alibi"))),
+        [LONGER],
+        {"positions": "alibi"},
         "A bias by distance has a meaning at places that training never reached.",
         "Press, Smith & Lewis 2022, Train Short, Test Long",
+        _has_positions,
     ),
     Remedy(
-        _LENGTH,
-        "position_range",
-        in_a_transformer(_with_positions(_longest_tested)),
+        [LONGER],
+        {"position_range": _longest_tested},
         "Places drawn at random from a longer range are all trained before the test.",
         "Ruoss et al. 2023, Randomized Positional Encodings Boost Length Generalization",
+        _has_positions,
     ),
     Remedy(
-        _LENGTH,
-        "positions",
-        in_a_transformer(_without_bound),
+        [LONGER],
+        {"positions": "none"},
         "Without positions there are no places beyond training.",
         "Kazemnejad et al. 2023, The Impact of Positional Encoding on Length Generalization",
+        lambda problem: _has_positions(problem) and not _hides_order(problem),
     ),
     Remedy(
-        _LENGTH,
-        "attention_scale",
-        in_a_transformer(always("log_length")),
+        [LONGER],
+        {"attention_scale": "log_length"},
         "Attention spreads over more tokens as strings grow; scores that grow too sharpen it.",
-        "Chiang & Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention",
+        _CHIANG,
+        _is_transformer,
     ),
     Remedy(
-        _BLIND | {NOT_LEARNED},
-        "positions",
-        _where_order_decides(always("alibi")),
+        [*_DEEP, NOT_LEARNED],
+        {"positions": "alibi"},
         "This model sees how often tokens occur, not where; the language asks where.",
         "the invariance of attention without positions under permutation",
+        _is_blind,
     ),
     Remedy(
-        _BLIND,
-        "architecture",
-        in_a_transformer(always("lstm")),
-        "Recurrent networks often learn regular languages such as parity.",
+        [*_DEEP, LONGER],
+        _LSTM,
+        "Recurrent networks often learn regular languages such as parity, and go on beyond "
+        "training.",
         _CHOMSKY,
-        _of_an_lstm,
+        _is_transformer,
     ),
     Remedy(
-        _LENGTH,
-        "architecture",
-        in_a_transformer(always("lstm")),
-        "Recurrent networks often go on beyond the trained lengths.",
-        _CHOMSKY,
-        _of_an_lstm,
-    ),
-    Remedy(
-        frozenset({*BEHAVIOURS, NOT_LEARNED}),
-        "eigenvalue_range",
-        always("signed"),
+        [*_DEEP, LONGER, NOT_LEARNED],
+        {"eigenvalue_range": "signed"},
         "A memory whose factors may be below 0 can turn with each token, as counting modulo 2 "
         "asks; one with factors from 0 to 1 can only fade.",
         "Grazzi et al. 2024, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
     ),
     Remedy(
-        _LENGTH,
-        "train_max_length",
-        _double("train_max_length"),
+        [LONGER],
+        {"train_max_length": _times("train_max_length", 2)},
         "Training on longer strings may push back the length at which errors begin.",
-        _ASSUMED,
     ),
     Remedy(
-        frozenset({FEATURE, ANOTHER, AS_SHORT}),
-        "train_size",
-        _of_drawn_strings(_double("train_size")),
+        [BEYOND, NOT_FOUND],
+        {"train_size": _times("train_size", 2)},
         "Strings of a kind that training seldom shows are seen more often.",
-        _ASSUMED,
+        where=lambda problem: problem.config.train_sampler == ANY_SAMPLER,
     ),
     Remedy(
-        _BLIND,
-        "num_blocks",
-        in_a_transformer(one_more("num_blocks")),
+        _DEEP,
+        {"num_blocks": _one_more("num_blocks")},
         "Deeper Transformers can follow an automaton in fewer steps than the string has tokens.",
         "Liu et al. 2023, Transformers Learn Shortcuts to Automata",
+        _is_transformer,
     ),
-    *OUTPUT_REMEDIES,
+    # To write outputs: other positions, more depth.
     Remedy(
-        frozenset({"constant answer"}),
-        "learning_rate",
-        _rate(1 / 3),
-        "Training may end in an answer that never changes because its steps are too large.",
-        _ASSUMED,
+        OF_OUTPUTS,
+        # Coupled places read no draw.
+        {"positions": "coupled_marks", "position_draw": _default("position_draw")},
+        "Tokens of input and output that belong together share a place, so that what is to be "
+        "written next, from the first token on, is found by its place, in longer strings too.",
+        "Cho et al. 2024, Position Coupling",
     ),
     Remedy(
-        frozenset({"rounding"}),
-        "precision",
-        always("float64"),
+        OF_OUTPUTS,
+        {"position_draw": "shifted"},
+        "Places beyond those of training are trained too where training shifts strings.",
+        _HUANG,
+        lambda problem: _is_tested_longer(problem) and problem.config.positions == "learned",
+    ),
+    Remedy(
+        OF_OUTPUTS,
+        {"positions": "learned", "position_draw": "shifted"},
+        "Places beyond those of training are trained too where they are learned and training "
+        "shifts strings.",
+        _HUANG,
+        # Of learned places the draw alone is changed; coupled ones are moved already.
+        lambda problem: _is_tested_longer(problem) and problem.config.positions not in COUPLED,
+    ),
+    Remedy(
+        OF_OUTPUTS,
+        {"num_blocks": 2},
+        "Two blocks can look up what followed a token in the input; one that copies distinct "
+        "tokens was not found.",
+        f"{_OLSSON}; {_HUANG}",
+        _copies_in_one_block,
+    ),
+    Remedy(
+        OF_OUTPUTS,
+        {"num_blocks": _one_more("num_blocks")},
+        "A further layer can look up what followed a token in the input, or compute more from "
+        "token to token; that these outputs need it is not proven.",
+        _OLSSON,
+        lambda problem: _is_shallow(problem) or not _is_transformer(problem),
+    ),
+    # Whatever the cause.
+    Remedy(
+        [DILUTION, ONE_LETTER, CONSTANT, RULE, FORM, BEYOND, LONGER, NOT_FOUND, *OF_OUTPUTS],
+        {"min_num_epochs": lambda problem: problem.config.max_num_epochs, "stop_when_right": False},
+        "Training ended after few epochs, since little was left to learn of the trained lengths; "
+        "trained on, a model may still turn to a rule that goes beyond them.",
+        "Murty et al. 2023, Grokking of Hierarchical Structure in Vanilla Transformers",
+        after_few_epochs=True,
+    ),
+    Remedy(
+        [ROUNDING],
+        {"precision": "float64"},
         "These errors are right answers in double precision.",
         "the mechanism itself",
     ),

@@ -238,7 +238,7 @@ def causes_of(
 
 def why_not_learned(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> str | None:
     """How it shows that a run has not learned the trained lengths; None where it does not."""
-    from seqcls.interpretability.sentences import not_learned_text
+    from seqcls.interpretability.mechanisms import not_learned_text
     from sweeps.api.presentation import words_of
 
     found = explained.not_learned(store, [run_id], learned_at)

@@ -20,6 +20,7 @@ from seqcls.config import RunConfig
 from seqcls.fields import fields_unread
 from seqcls.interpretability.mechanisms import NOT_LEARNED, ORDER
 from seqcls.interpretability.remedies import Suggestion, change_fields, named_fields, suggestions
+from seqcls.interpretability.rows import record
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from seqcls.text import canonical_json, count
@@ -95,7 +96,7 @@ class RemedyTrial:
                 "medians": list(self.medians or ()),
             }
         return {
-            **asdict(self.suggestion),
+            **record(self.suggestion),
             "mended": {"seeds": self.mended[0], "of": self.mended[1]},
             "left_out": list(self.left_out),
             "sweep": self.spec.name,
@@ -206,7 +207,8 @@ class Asker:
         """Every suggestion against these mechanisms, and what came of it."""
         config = self.configs[config_id]
         before = self.runs[self.runs["config_id"] == config_id]
-        suggested = suggestions(resolve(config), mechanisms)
+        epochs = before.loc[before["failing"] == 1, "epochs"].median()
+        suggested = suggestions(resolve(config), mechanisms, None if pd.isna(epochs) else epochs)
         others = [change_fields(config, each.fields) for each in suggested]
         ids = [self._alike.get(_meaning(other), []) for other in others]
         every = queries.seeds_of(self._store, {x for some in ids for x in some}, self._anywhere)

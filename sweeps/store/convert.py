@@ -12,7 +12,14 @@ from sqlalchemy import Connection, insert, text
 
 from seqcls.config import RunConfig
 from seqcls.errors import StoreDamagedError, StoreError, StoreVersionError
-from seqcls.interpretability.mechanisms import NOT_LEARNED, is_exact
+from seqcls.interpretability.mechanisms import (
+    BEYOND,
+    CAUSES,
+    DILUTION,
+    NOT_LEARNED,
+    ONE_LETTER,
+    ROUNDING,
+)
 from seqcls.results import Confusion
 from seqcls.text import canonical_json
 from seqcls.weights import num_parameters
@@ -29,7 +36,6 @@ from sweeps.results import (
     shortcut_digest,
 )
 from sweeps.store.database import Store
-from sweeps.store.findings import SHORT_TRIED
 from sweeps.store.opening import OLDER, locate, open_as_it_is, open_writer
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.test_sets import names_of_datasets
@@ -191,8 +197,10 @@ def _copy_shortcuts(theirs: Connection, ours: Connection) -> None:
 
 _NUMBERS = {"verdict": "0", "proof": "of_language", "failure": "own.attempt"}
 
-_RENAMED = {"value mixing": "value interference"}
-"""What mechanisms were called in older rows."""
+_SHORT_TRIED = " (short strings tried)"
+"""Followed the names of causes, unless an exact account showed them."""
+
+_SHOWN = (DILUTION, ONE_LETTER, ROUNDING)
 
 
 def _copy_findings(theirs: Connection, ours: Connection) -> None:
@@ -211,7 +219,7 @@ def _copy_findings(theirs: Connection, ours: Connection) -> None:
             if kind == "cause":
                 if run_id in outdated:
                     continue
-                fields["mechanism"] = _RENAMED.get(fields["mechanism"], fields["mechanism"])
+                fields["mechanism"] = fields["mechanism"].removesuffix(_SHORT_TRIED)
             said, blob = canonical_json(fields), None if made is None else bytes(made)
             digest = finding_digest(key, seed, kind, number, said, blob)
             if kind == "proof":
@@ -225,21 +233,24 @@ def _copy_findings(theirs: Connection, ours: Connection) -> None:
 
 
 def _outdated_causes(theirs: Connection) -> set[int]:
-    """Runs whose causes an older version found: on test strings alone, or without asking whether
-    the run had learned. They count for nothing, and are found anew where they are asked for.
+    """Runs whose causes an older version found: on test strings alone, without asking whether the
+    run had learned, or some that are called otherwise now. They count for nothing, and are found
+    anew where they are asked for.
     """
     outdated: set[int] = set()
     asked: set[int] = set()
     unlearned: set[int] = set()
     query = (
-        "SELECT run_id, mechanism, tokens, tested_within, wrong_within "
+        "SELECT run_id, mechanism, tested_within, wrong_within "
         "FROM cause JOIN run ON run.id = run_id"
     )
-    for run_id, mechanism, tokens, tested, wrong in theirs.exec_driver_sql(query):
-        name = _RENAMED.get(mechanism, mechanism)
-        if not (name.endswith(SHORT_TRIED) or is_exact(name, tokens)):
+    for run_id, mechanism, tested, wrong in theirs.exec_driver_sql(query):
+        name = mechanism.removesuffix(_SHORT_TRIED)
+        # What is called a bound now is none of the length.
+        known = name in CAUSES and name != BEYOND
+        if not known or (name == mechanism and name not in _SHOWN):
             outdated.add(run_id)
-        if name.removesuffix(SHORT_TRIED) == NOT_LEARNED:
+        if name == NOT_LEARNED:
             asked.add(run_id)
         if tested and (tested - wrong) / tested < LEARNED_AT:
             unlearned.add(run_id)

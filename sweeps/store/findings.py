@@ -12,16 +12,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, delete, inspect, select
 
 from seqcls.errors import UnknownRunError
-from seqcls.interpretability.mechanisms import is_exact
 from seqcls.results import Cause, Confusion, Verdict
 from seqcls.text import canonical_json
 from sweeps.results import ProofRecord, ProofResult, finding_digest
 from sweeps.store.database import Store
 from sweeps.store.statements import insert_rows, one_of
 from sweeps.store.tables import Config, Finding, FindingKind, Run, RunState
-
-SHORT_TRIED = " (short strings tried)"
-"""Follows the stored name of a cause that is no exact account."""
 
 ONE_BY_ONE = (FindingKind.PROOF, FindingKind.FAILURE)
 """Kinds of which one finding of a run replaces none but that of its number; of the others all do,
@@ -148,9 +144,6 @@ def record_causes(store: Store, run_id: int, causes: Sequence[Cause]) -> None:
         UnknownRunError: the run no longer exists, or is not finished.
     """
     found = {number: asdict(cause) for number, cause in enumerate(causes)}
-    for fields in found.values():
-        if not is_exact(fields["mechanism"], fields["tokens"]):
-            fields["mechanism"] += SHORT_TRIED
     _record(store, run_id, FindingKind.CAUSE, found)
 
 

@@ -15,7 +15,9 @@ _ARRAYS = {
     "sqlite": "json_each({})",
     "postgresql": "json_array_elements(CAST({} AS json))",
 }
-_OBJECTS = {"sqlite": "json", "postgresql": "CAST(json AS json)"}
+OBJECTS = {"sqlite": "json", "postgresql": "CAST(json AS json)"}
+"""What `->>` takes a field out of, by the dialect."""
+
 _TYPES = {int: "BIGINT", float: "DOUBLE PRECISION", str: "TEXT"}
 
 
@@ -105,7 +107,7 @@ def make_views(connection: Connection) -> None:
     """Makes the views of a new database."""
     dialect = connection.dialect.name
     words = {name: _ARRAYS[dialect].format(f"run.{name}") for name in RECORDS}
-    words["object"] = _OBJECTS[dialect]
+    words["object"] = OBJECTS[dialect]
     words["tags"] = _ARRAYS[dialect].format("sweep.tags")
     words["word"] = {"sqlite": "item.value", "postgresql": "item.value #>> '{}'"}[dialect]
     for name, query in VIEWS.items():

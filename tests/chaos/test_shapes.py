@@ -16,8 +16,8 @@ CHECKED = ",".join(
         *("interpretability.attribution", "interpretability.bounds", "interpretability.domains"),
         *("interpretability.certification", "interpretability.deletions", "tasks"),
         *("interpretability.explanations", "interpretability.interventions"),
-        *("interpretability.mechanisms", "interpretability.network", "interpretability.sentences"),
-        *("interpretability.states_by_counts", "interpretability.verdicts"),
+        *("interpretability.mechanisms", "interpretability.inside", "interpretability.circuits"),
+        *("interpretability.families", "interpretability.verdicts"),
     )
 )
 """Modules whose functions name the axes of what they take and give, and are not compiled."""

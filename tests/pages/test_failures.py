@@ -14,12 +14,12 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import background
 from dashboard.failures import sections
-from dashboard.failures.words import CAUSES
 from seqcls.config import RunConfig
-from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED
+from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, CAUSES
 from seqcls.interpretability.remedies import named_fields
 from seqcls.problem import configuration
 from seqcls.results import Cause
+from sweeps.api import failing
 from sweeps.api import trials as remedy_trials
 from sweeps.api.trials import trial_sentence, trials
 from sweeps.api.tried import remedies_tried
@@ -104,7 +104,7 @@ def test_numbers_are_those_of_sql(
     assert f"{len(fail)} of {len(own)} tested models fail" in plain(app)
     worst = sorted(fail, key=lambda x: (x["accuracy"], x["run_id"]))[: sections.PAGE]
     main = {x["run_id"]: true_cause(facts, x, chosen) for x in fail}
-    known = {x: CAUSES.get(y, y) for x, y in main.items() if y}
+    known = {x: CAUSES[y].phrase for x, y in main.items() if y}
     expected = [
         (
             run["model_seed"],
@@ -150,10 +150,14 @@ def test_every_section_is_said_in_a_terminal_too(trained: Path) -> None:
     assert "Of 5 seeds that fail by diluted attention, attention_scale=log_length mends 5." in told
 
 
-def test_a_cause_that_no_table_names_is_called_by_its_own_name(looked_at: Store) -> None:
-    explain(looked_at, [1, 2, 3], "a cause from outside")
+def test_causes_of_another_vocabulary_count_for_nothing_and_are_found_anew(
+    looked_at: Store,
+) -> None:
+    found = failing.failing_models(looked_at, Selection())
+    explain(looked_at, [1, 2, 3], "another language")
+    assert failing.waiting(looked_at, found) == (found["run_id"].tolist(), {})
     (first, *_) = sections.causes(looked_at, Selection()).says
-    assert first == "Of 6 failing models 3 fail by a cause from outside."
+    assert first == "No cause is known yet of 6 failing models."
 
 
 def test_what_errs_with_an_unknown_outcome_stands_below_with_its_errors(
@@ -434,11 +438,11 @@ def test_the_table_knows_every_trial_that_a_models_page_knows(looked_at: Store) 
 def test_remedies_obey_filters_and_thresholds(looked_at: Store) -> None:
     submit(looked_at, configuration({**BLIND, "hidden_size": 4}), "0..1", "wider")
     set_done(looked_at, "id > 6")
-    explain(looked_at, [7, 8], "errors by a feature")
+    explain(looked_at, [7, 8], "errors beyond a bound")
     assert len(rows_of(looked_at)) == 2
-    for sweep, cause in {"parity": "simple rule", "wider": "errors by a feature"}.items():
+    for sweep, cause in {"parity": "simple rule", "wider": "errors beyond a bound"}.items():
         (row,) = rows_of(looked_at, Selection(sweeps=(sweep,)))
-        assert row["cause"] == CAUSES[cause]
+        assert row["cause"] == CAUSES[cause].phrase
     parity = Selection(("parity",))
     assert not rows_of(looked_at, replace(parity, outcomes=(Outcome.GENERALIZES,)))
     # Each is right on nine of ten strings.

@@ -14,7 +14,6 @@ from seqcls.strings.tokenizer import Tokenizer
 from sweeps.api import delete, failures
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.findings import SHORT_TRIED
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from tests.app import open_app, said
@@ -136,7 +135,7 @@ def test_what_people_wrote_is_text_whatever_it_holds_in_reports_and_sites(tmp_pa
         change = "UPDATE test_string SET string = ? || string WHERE string LIKE 'a{100}b%'"
         connection.exec_driver_sql(change, (MARKUP,))
     put_failure(store, [3], MARKUP)
-    named = {"mechanism": MARKUP + SHORT_TRIED, "tokens": MARKUP}
+    named = {"mechanism": "dilution", "tokens": MARKUP}
     put_finding(store, 3, "cause", 0, head=0, share=1.0, strings=5, agreement=None, **named)
     writer.write_note(store, 2, title=f"{MARKUP} title", note=f"{MARKUP} note", tags=[])
     writer.submit(store, parse_spec({"name": "new", "model_seeds": [0]}))

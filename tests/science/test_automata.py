@@ -17,7 +17,6 @@ from seqcls.interpretability.automaton import (
 from seqcls.interpretability.automaton_answers import EndedError, ModelAnswers
 from seqcls.interpretability.automaton_inside import look_inside
 from seqcls.interpretability.automaton_learning import learn, shortest_difference
-from seqcls.interpretability.causes import attributions, summed_up
 from seqcls.interpretability.domains import strings_of_length
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
@@ -148,15 +147,6 @@ def test_a_model_is_asked_about_no_string_that_it_has_no_places_for() -> None:
     assert found.longest <= 30
     answers = ModelAnswers(model, LearningBudget(strings=200))
     assert answers.longest < 60, "it would be twice the longest test string"
-
-
-def test_a_small_other_language_is_a_cause() -> None:
-    model, wrong = saying(follows(SEVEN), task="regular", alphabet="01", pattern=TOMITA_5)
-    (cause,) = summed_up(attributions(model, wrong, 20))
-    assert cause.mechanism == "another language"
-    assert cause.tokens.startswith("an automaton of ")
-    assert cause.tokens.endswith("first wrong on 0")
-    assert (cause.share, cause.agreement) == (1.0, 1.0)
 
 
 def test_a_state_that_is_there_is_read() -> None:

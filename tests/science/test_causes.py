@@ -11,9 +11,13 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.evaluation import distinct_test_strings
 from seqcls.fields import test_set_json as json_of_test
-from seqcls.interpretability.cause_evidence import same_letters_other_label, sees_counts_alone
-from seqcls.interpretability.causes import attributions, summed_up
-from seqcls.interpretability.mechanisms import AttributedError, spread_evenly
+from seqcls.interpretability.causes import (
+    attributions,
+    same_letters_other_label,
+    sees_counts_alone,
+    summed_up,
+)
+from seqcls.interpretability.mechanisms import CAUSES, sentence_of, spread_evenly
 from seqcls.interpretability.remedies import change_fields, suggestions
 from seqcls.interpretability.rules import fitting_rules, rules
 from seqcls.interpretability.trained_model import TrainedModel
@@ -24,6 +28,7 @@ from seqcls.problem import configuration, resolve
 from seqcls.results import Cause
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import texts
+from tests.conftest import ROOT
 from tests.science.trained import EQUATIONS, trained
 from tests.zoo import LSTM, untrained
 
@@ -33,7 +38,7 @@ PARITY: dict[str, Any] = {
 }  # fmt: skip
 
 
-BEYOND, SHORT = "errors beyond a bound", "not only longer than in training"
+BEYOND, LONG, SHORT = "errors beyond a bound", "longer than in training", "no cause found"
 Says = Callable[[TokenStrings], np.ndarray]
 
 
@@ -89,15 +94,15 @@ BY_ONE: list[tuple[Says, dict[str, Any], str, str]] = [
     (lambda own: ones(own) > 0, {}, "simple rule", "positive iff there is a 1"),
     (lambda own: ones(own) == 0, {}, "simple rule", "positive iff no 1 at all"),
     (lambda own: own.lengths < 0, {}, "constant answer", "always negative"),
-    (lambda own: is_odd(own) ^ (own.lengths > 25), {}, BEYOND, "the length is above 25"),
+    (lambda own: is_odd(own) ^ (own.lengths > 25), {}, LONG, "the length is above 25"),
     # Trained lengths whose strings are too many are tried on those of training.
-    (lambda own: is_odd(own) ^ (own.lengths > 20), LONGER, BEYOND, "the length is above 20"),
+    (lambda own: is_odd(own) ^ (own.lengths > 20), LONGER, LONG, "the length is above 20"),
     (
-        opened_and_closed, {"task": "dyck", "max_depth": 3}, "errors by a feature",
+        opened_and_closed, {"task": "dyck", "max_depth": 3}, BEYOND,
         "the nesting depth is above 3",
     ),
     (
-        overlooks_defects, AB, "errors by a feature",
+        overlooks_defects, AB, BEYOND,
         "the length before the first defect is above 5",
     ),
 ]  # fmt: skip
@@ -127,7 +132,7 @@ def test_length_and_rules_are_no_cause_where_a_short_string_fails() -> None:
     told = {own.tokens for own in two if own.mechanism == SHORT}
     sides = ("false positives", "false negatives")
     assert told == {f"{side}, the model's shortest error 11" for side in sides}
-    assert {own.mechanism for own in two} <= {SHORT, "one edit away"}
+    assert {own.mechanism for own in two} == {SHORT}
     # All test strings have more than twelve letters; shorter ones are answered rightly.
     at_once: tuple[Says, ...] = (
         lambda own: is_odd(own) | (own.lengths > 12),
@@ -145,8 +150,12 @@ def test_no_rule_is_claimed_without_answers_nor_one_that_is_the_language() -> No
     assert {own.mechanism for own in found}.isdisjoint({"simple rule", "constant answer"})
     # A good model of a language that is on the list agrees with it, save where it fails.
     labels = test.labels.astype(bool)
-    few = [test.texts[row] for row in np.flatnonzero(labels & (test.strings.lengths > 30))[:2]]
-    found = summed_up(attributions(saying(is_odd)[0], few))
+    spelled = texts("01", test.strings)
+    rows = np.flatnonzero(labels & (test.strings.lengths > 30))[:2]
+    few = {spelled[row] for row in rows}
+    model, wrong = saying(lambda own: is_odd(own) ^ np.array([x in few for x in texts("01", own)]))
+    assert len(wrong) == 2
+    found = summed_up(attributions(model, wrong))
     assert {own.mechanism for own in found} == {"longer than in training"}
 
 
@@ -165,7 +174,7 @@ def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> No
         places = np.cumsum([1 - 2 * letter for letter in model.letters(string)])
         assert places.max() > 3
         assert not model.answer(model.letters(string)).label
-    assert not {own.mechanism for own in found} & {"longer than in training", BEYOND}
+    assert LONG not in {own.mechanism for own in found}
 
 
 def is_equation(strings: TokenStrings) -> np.ndarray:
@@ -204,7 +213,7 @@ def test_a_model_that_answers_by_form_is_shown_near_negatives_and_tested_as_befo
         return [own.fields for own in found]
 
     own = trained("formal").problem.config
-    assert suggested(own) == [{"negatives": "near", "test_negatives": "near"}]
+    assert suggested(own) == [{"negatives": "near"}]
     mixed = configuration({**own.changed, "test_negatives": "as_trained"})
     assert suggested(mixed) == [{"negatives": "near", "test_negatives": "mixed"}]
     assert suggested(configuration({**own.changed, "negatives": "near"})) == []
@@ -239,26 +248,7 @@ def test_every_error_of_any_model_has_one_cause(fields: dict[str, Any]) -> None:
     assert spread_evenly(100, 4) == [0, 25, 50, 75]
     assert [own.string for own in found] == [wrong[x] for x in spread_evenly(len(wrong), 10)]
     assert sum(own.share for own in summed_up(found)) == pytest.approx(1)
-    for own in found:
-        if own.mechanism == "one edit away":
-            assert _helps(model, own)
-
-
-def _helps(model: TrainedModel, own: AttributedError) -> bool:
-    """Whether an edit of that kind makes the model answer otherwise, and rightly."""
-    letters = model.letters(own.string)
-    kind, *tokens = own.tokens.replace(" by", "").split()
-    first, last = (model.tokenizer.alphabet.index(x) for x in (tokens[0], tokens[-1]))
-    found = []
-    for place in range(len(letters) + 1):
-        before, after = letters[:place], letters[place + 1 :]
-        if kind == "insert":
-            found.append((*before, first, *letters[place:]))
-        elif letters[place : place + 1] == (first,):
-            found.append((*before, *((last,) if kind == "replace" else ()), *after))
-    answers = model.ask_all(found)
-    was = model.answer(letters).predicted
-    return bool((answers.right & (answers.predicted != was)).any())
+    assert {own.mechanism for own in found} <= {*CAUSES}
 
 
 def test_an_error_of_one_that_cannot_see_the_order_names_a_short_one() -> None:
@@ -310,3 +300,20 @@ def test_rules_say_what_their_words_say() -> None:
     agreeing = {rule.text for rule in found.rules if rule.agreement == found.best.agreement}
     assert found.best.agreement > 0.99
     assert "positive iff there is a 1" in agreeing
+
+
+def test_the_vocabulary_of_causes_is_the_one_that_is_documented() -> None:
+    lines = (ROOT / "docs" / "why.md").read_text(encoding="utf-8").splitlines()
+    table = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
+    documented = {name.strip("`"): shown_by for name, *_, shown_by in table}
+    assert {name: documented[name] for name in CAUSES} == {
+        name: entry.shown_by for name, entry in CAUSES.items()
+    }
+    assert len({entry.sentence for entry in CAUSES.values()}) == len(CAUSES)
+    assert sentence_of("dilution", "b by a", 1.0) == (
+        "Its attention is diluted, head 1: b by a: others outnumber the tokens that it attends to"
+    )
+    assert sentence_of("rounding", "") == "In double precision the answer is right"
+    assert (
+        sentence_of("order not seen", "") == CAUSES["order not seen"].sentence[: -len(": {about}")]
+    )

@@ -3,16 +3,15 @@
 import json
 import math
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from seqcls.interpretability.mechanisms import NOT_LEARNED, OUTPUT_BEHAVIOURS
+from seqcls.interpretability.mechanisms import NOT_LEARNED, OF_OUTPUTS
 from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tree
 from seqcls.interpretability.verdicts import OutputVerdict
-from seqcls.results import ErrorKind
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.cli.app import app
@@ -211,7 +210,7 @@ def test_causes_remedies_and_comparisons_speak_of_outputs(inside: Path) -> None:
         assert "classif" not in result.output
         said[arguments[0]] = result.output
     causes = data(inside, "causes", "copying")["causes"]
-    known = {*get_args(ErrorKind), *OUTPUT_BEHAVIOURS, NOT_LEARNED}
+    known = {*OF_OUTPUTS, NOT_LEARNED}
     for run in (int(WRITING), int(WRITING_LSTM)):
         own = [cause for cause in causes if cause["run_id"] == run]
         assert {cause["mechanism"] for cause in own} <= known

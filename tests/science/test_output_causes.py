@@ -1,16 +1,14 @@
-"""What a model's wrong outputs have in common, said of models whose outputs are known."""
+"""What a model's wrong outputs have in common, found of models whose outputs are known."""
 
-import re
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.causes import attributions, summed_up
-from seqcls.interpretability.mechanisms import FIRST_RIGHT, LATER, ONE_PLACE, REPEATED
-from seqcls.interpretability.output_causes import WrongOutputs, statements
+from seqcls.interpretability.mechanisms import FIRST_RIGHT
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.transduction import OutputAnswers, WrongOutput
 from seqcls.models.initialization import initial_parameters
@@ -29,7 +27,6 @@ def of_lengths(trained: int, tested: int, **more: int) -> Problem:
 
 
 PROBLEM = of_lengths(3, 8)
-COPY = of_lengths(4, 12, num_tokens=20, test_size=400)
 WRONG = ["ab", "aba", "abab", "babab", "bababa", "aaaabbb"]
 
 
@@ -95,86 +92,54 @@ def test_what_holds_of_all_names_the_cause_and_the_kind_follows(
     (cause,) = summed_up(attributions(model_that_writes(monkeypatch, outputs), long))
     assert cause.tokens.split("; ") == [
         "the first 3 tokens are right, and every output with a longer target is wrong",
-        "first wrong at token 4, whatever the length",
         "the output stopped early",
     ]
     assert (cause.mechanism, cause.share) == ("first tokens right", 1)
 
 
-def wrong_outputs(
-    is_wrong: Callable[[list[int]], bool], place: Callable[[list[int]], int]
-) -> WrongOutputs:
-    """Copies of test inputs, wrong where it is said, from the place on that is said."""
-    test = distinct_test_strings(COPY.test).strings
-    inputs = [row[:length] for row, length in zip(test.letters.tolist(), test.lengths, strict=True)]
-    wrong = np.array([is_wrong(tokens) for tokens in inputs])
-    places = [place(tokens) for tokens, fails in zip(inputs, wrong, strict=True) if fails]
-    rows = np.flatnonzero(wrong)
-    return WrongOutputs(test.take(rows), np.array(places), test, test.lengths, wrong)
+def found_of(
+    monkeypatch: pytest.MonkeyPatch,
+    is_wrong: Callable[[str], bool],
+    position: Callable[[str], int],
+    least: int = 0,
+) -> dict[str, list[str]]:
+    """The causes of copies of test inputs, wrong where it is said, from the position on that is
+    said; of inputs of at least so many tokens.
+    """
+    test = distinct_test_strings(PROBLEM.test)
+    spelled = dict(zip(test.texts, texts("ab", test.strings), strict=True))
+    outputs: dict[str, tuple[str, int, ErrorKind]] = {
+        # One is no output of the others.
+        own: (f"{own}a", min(position(own), len(own)), "wrong token")
+        for own in spelled.values()
+        if len(own) >= least and is_wrong(own)
+    }
+    wrong = [text for text in test.texts if spelled[text] in outputs]
+    found: dict[str, list[str]] = {}
+    for error in attributions(model_that_writes(monkeypatch, outputs), wrong, 1000):
+        found.setdefault(error.mechanism, []).append(spelled[error.string])
+    return found
 
 
-def said(
-    is_wrong: Callable[[list[int]], bool], place: Callable[[list[int]], int]
-) -> dict[str, str]:
-    found = statements(wrong_outputs(is_wrong, place))
-    assert all(x.holds.mean() >= (0.5 if x.mechanism == ONE_PLACE else 0.9) for x in found)
-    return {x.mechanism: x.text for x in found}
-
-
-def scattered(tokens: list[int]) -> int:
-    """Some place of an output, whichever its tokens happen to give."""
-    return sum(tokens) % len(tokens)
-
-
-def has_repeats(tokens: list[int]) -> bool:
-    return len(set(tokens)) < len(tokens)
-
-
-def test_what_holds_of_all_wrong_outputs_is_said_and_nothing_else() -> None:
-    right_for = "the first 6 tokens are right, and every output with a longer target is wrong"
-    assert said(lambda x: len(x) > 6, lambda x: 6 + sum(x) % 4) == {FIRST_RIGHT: right_for}
-    assert FIRST_RIGHT not in said(lambda x: len(x) > 6, lambda _: 0), "all go wrong at once"
-    at_two = said(lambda x: len(x) > 2 and sum(x) % 2 > 0, lambda _: 2)
-    assert at_two == {ONE_PLACE: "first wrong at token 3, whatever the length"}
-    assert said(lambda x: len(x) > 5, lambda x: 2 if sum(x) % 3 else sum(x) % 5) == at_two
-    (later,) = said(lambda x: sum(x) % 2 > 0, lambda x: len(x) - 1).items()
-    assert later == (LATER, "right for longer in longer inputs (rank correlation 1.00)")
-    (repeated,) = said(has_repeats, scattered).items()
-    assert repeated[0] == REPEATED
-    assert re.findall(r"\d+%", repeated[1]) == ["100%", "0%"]
-    nothing: list[tuple[Callable[[list[int]], bool], Callable[[list[int]], int]]] = [
-        # 6 of them are right in all, but some longer outputs are right, too.
-        (lambda x: len(x) > 6 and sum(x) % 7 > 0, lambda x: 6 + sum(x) % 4),
-        (lambda x: len(x) > 5, lambda x: sum(x) % 3),
-        # One length has one place anyway.
-        (lambda x: len(x) == 9 and sum(x) % 2 > 0, lambda _: 2),
-        (lambda x: sum(x) % 2 > 0, scattered),
-        (lambda x: sum(x) % 2 > 0, lambda x: 12 - len(x)),
-    ]
-    assert not any(said(*own) for own in nothing)
-
-
-def test_a_few_outputs_that_are_wrong_before_are_not_covered() -> None:
-    wrong = wrong_outputs(lambda x: len(x) > 5, lambda x: 2 if sum(x) % 20 == 0 else 5)
-    first, place = statements(wrong)
-    assert (first.mechanism, place.mechanism) == (FIRST_RIGHT, ONE_PLACE)
-    for statement in (first, place):
-        assert statement.holds.tolist() == (wrong.first_wrong == 5).tolist()
-        assert 0.9 <= statement.holds.mean() < 1
-
-
-def test_repeats_are_not_named_where_length_or_nothing_tells_them_apart() -> None:
-    long_ones = wrong_outputs(lambda x: len(x) > 8, scattered)
-    assert np.mean([has_repeats(x) for x in long_ones.inputs.letters.tolist()]) > 0.8
-    assert not statements(long_ones)
-    # All inputs have repeats.
-    of_two = wrong_outputs(has_repeats, scattered)
-    rows = np.flatnonzero((of_two.tested.counts > 1).any(axis=1))
-    lengths, wrong = of_two.target_lengths[rows], of_two.is_wrong[rows]
-    taken = of_two.tested.take(rows)
-    assert not statements(replace(of_two, tested=taken, target_lengths=lengths, is_wrong=wrong))
+def test_what_holds_of_all_wrong_outputs_is_said_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    find = partial(found_of, monkeypatch)
+    assert {*find(lambda x: len(x) > 3, lambda x: 3 + len(x) % 3)} == {FIRST_RIGHT}
+    assert {*find(lambda x: len(x) > 3, lambda _: 0)} == {"wrong token"}, "all go wrong at once"
+    some_right = find(lambda x: len(x) > 3 and x[:3] != "aba", lambda _: 3)
+    assert {*some_right} == {"wrong token"}, "some longer outputs are right, too"
     # Of four wrong outputs little is known.
     number = iter(range(1000))
-    few = wrong_outputs(lambda x: len(x) == 12 and next(number) < 4, lambda _: 2)
-    assert len(few.inputs) == 4
-    assert not statements(few)
+    few = find(lambda x: len(x) == 8 and next(number) < 4, lambda _: 2)
+    assert sum(map(len, few.values())) == 4
+    assert {*few} == {"wrong token"}
+
+
+def test_a_few_outputs_that_are_wrong_before_are_not_covered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    early = "ababa"
+    found = found_of(monkeypatch, lambda x: len(x) > 3, lambda x: 1 if x == early else 3)
+    assert found["wrong token"] == [early]
+    assert len(found[FIRST_RIGHT]) > 9

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from seqcls.interpretability.network import Network
-from seqcls.interpretability.states_by_counts import activations
+from seqcls.interpretability import inside
 from seqcls.prediction import predict
 from seqcls.problem import resolve
 from seqcls.weights import from_bytes
+from sweeps.api.models import trained_model
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import checkpoints, misclassified, queries
@@ -156,15 +157,19 @@ States of letters are those of each; weights and what follows the block are thos
 def test_the_published_numbers_are_met(store: Store) -> None:
     for run, text, state, place, published in STATES:
         run_id = queries.find_run(store, run)
-        config, weights = queries.run_config(store, run_id), checkpoints.weights(store, run_id)
-        states = activations(Network.of(resolve(config), weights), [text])
+        model = trained_model(store, run_id)
+        counts = np.array([model.tokenizer.counts(text)])
+        states = inside.states(model, inside.counted(model, counts))
+        logit = float(states["logit"][0])
+        # Weights are those of all tokens of a letter together.
+        times = np.maximum(np.insert(counts[0], 0, 1), 1)
         found = {
-            "logit": states.logit[0],
-            "probability": states.probability[0],
-            "embedding": states.embedding,
-            "value": states.value[0],
-            "weights": states.weights_each[0, :, 0],
-            "after_feed_forward": states.after_feed_forward[0, 0],
+            "logit": logit,
+            "probability": expit(logit),
+            "embedding": states["embedding"][0],
+            "value": states["blocks.0.attention.value"][0, 0],
+            "weights": states["blocks.0.attention.weights"][0, :, 0] / times,
+            "after_feed_forward": states["blocks.0.after_feed_forward"][0, 0],
         }[state]
         # The fourth digit differs between processors.
         said = np.asarray(found)[place]

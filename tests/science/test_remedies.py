@@ -1,24 +1,28 @@
 """What may help: only changes that a configuration can have, with their reason and source."""
 
 from itertools import product
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.interpretability.mechanisms import BEHAVIOURS, NOT_LEARNED, OUTPUT_BEHAVIOURS
+from seqcls.interpretability.mechanisms import (
+    CAUSES,
+    FORGETS,
+    FORGETS_WORD,
+    LONGER,
+    NOT_LEARNED,
+    OF_OUTPUTS,
+)
 from seqcls.interpretability.remedies import REMEDIES, change_fields, suggestions
 from seqcls.problem import configuration, resolve
-from seqcls.results import ErrorKind
 from seqcls.theory.predictions import theory_of
 from sweeps.api.trials import RemedyTrial, rank, results_of, trial_spec
+from tests.zoo import LSTM
 
-BEYOND = "errors beyond a bound"
-MECHANISMS = [
-    *("dilution", "value interference", "two heads on one letter", "feed-forward saturation"),
-    *("no single mechanism", "rounding", NOT_LEARNED, *BEHAVIOURS),
-    *(*get_args(ErrorKind), *OUTPUT_BEHAVIOURS),
-]
+MECHANISMS = sorted(CAUSES.keys() - {FORGETS, FORGETS_WORD})
+BLIND = sorted({*MECHANISMS} - {*OF_OUTPUTS, LONGER, "dilution", "rounding"})
+"""Causes of languages that length does not make."""
 ROTARY = {"task": "parity", "positions": "rotary", "attention_head_size": 2, "num_blocks": 2}
 CONFIGS = [
     RunConfig(),
@@ -33,7 +37,7 @@ CONFIGS = [
 
 
 def test_what_is_suggested_can_be_trained_and_changes_that_field() -> None:
-    assert {mechanism for own in REMEDIES for mechanism in own.mechanisms} == {*MECHANISMS}
+    assert {mechanism for own in REMEDIES for mechanism in own.causes} == {*MECHANISMS}
     for config, mechanism in product(CONFIGS, MECHANISMS):
         case = f"{mechanism}: {config.changed}"
         for own in suggestions(resolve(config), [mechanism]):
@@ -54,7 +58,7 @@ def test_what_is_suggested_fits_the_model() -> None:
     assert fields(RunConfig(), "dilution")[0] == "attention_scale=log_length"
     already = RunConfig(attention_scale="log_length")
     assert "attention_scale=log_length" not in fields(already, "dilution")
-    assert "num_attention_heads=4" in fields(RunConfig(), "value interference")
+    assert "num_attention_heads=4" in fields(RunConfig(), "two heads on one letter")
     rotary, lstm = CONFIGS[2:4]
     places = configuration({**rotary.changed, "task": "even_pairs"})
     assert fields(places, "longer than in training")[0] == "positions=alibi"
@@ -66,9 +70,9 @@ def test_what_is_suggested_fits_the_model() -> None:
     assert fields(order, NOT_LEARNED) == ["positions=alibi"]
     assert "max_num_epochs=120" in fields(configuration({"task": "parity"}), NOT_LEARNED)
     # What fails at trained lengths is shown more of them, where there are more.
-    assert "train_size=20000" in fields(lstm, "not only longer than in training")
+    assert "train_size=20000" in fields(lstm, "no cause found")
     fixed = RunConfig(architecture="lstm", readout="last", train_sampler="fixed_length")
-    assert not any("train_size" in own for own in fields(fixed, "errors by a feature"))
+    assert not any("train_size" in own for own in fields(fixed, "errors beyond a bound"))
     # An LSTM needs another readout with it.
     every = suggestions(resolve(CONFIGS[1]), ["simple rule"])
     (own,) = (x for x in every if x.field == "architecture")
@@ -77,8 +81,7 @@ def test_what_is_suggested_fits_the_model() -> None:
 
 def test_where_short_strings_may_fail_nothing_is_suggested_about_length() -> None:
     length = {"train_max_length", "position_range", "attention_scale"}
-    others = {*BEHAVIOURS, NOT_LEARNED} - {"longer than in training", BEYOND}
-    for config, mechanism in product(CONFIGS, sorted(others)):
+    for config, mechanism in product(CONFIGS, BLIND):
         case = f"{mechanism}: {config.changed}"
         found = suggestions(resolve(config), [mechanism])
         assert not {own.field for own in found} & length, case
@@ -88,7 +91,7 @@ def test_where_short_strings_may_fail_nothing_is_suggested_about_length() -> Non
 
 @pytest.mark.parametrize("task", ["parity", "even_pairs", "word_problem"])
 def test_no_network_is_suggested_that_theory_excludes(task: str) -> None:
-    mechanisms = sorted({*BEHAVIOURS, "dilution", "value interference"})
+    mechanisms = [*({*BLIND} - {NOT_LEARNED}), LONGER, "dilution"]
     networks: list[dict[str, Any]] = [{}, {"num_blocks": 2}, {"positions": "sinusoidal"}]
     networks += [{"architecture": x, "readout": "last"} for x in ("mamba", "linear_attention")]
     for network, mechanism in product(networks, mechanisms):
@@ -154,6 +157,17 @@ def test_places_are_learned_beyond_training_and_depth_has_a_reason_that_holds() 
         assert "copies" not in of_outputs(**other)[two]
     assert three not in of_outputs(task="copy", num_blocks=2)
     assert three in of_outputs(task="copy", architecture="encoder_decoder", num_blocks=2)
+
+
+def test_a_model_whose_training_ended_early_is_trained_on() -> None:
+    config = configuration({"task": "parity", **LSTM, "stop_when_right": True})
+    for epochs, there in ((3, True), (10, True), (11, False), (None, False)):
+        found = suggestions(resolve(config), ["longer than in training"], epochs)
+        on = [own.fields for own in found if own.field == "min_num_epochs"]
+        assert on == [{"min_num_epochs": 30, "stop_when_right": False}] * there, epochs
+    assert "min_num_epochs" not in {
+        own.field for x in ("rounding", NOT_LEARNED) for own in suggestions(resolve(config), [x], 3)
+    }
 
 
 def test_a_seed_with_two_budgets_is_one_of_those_that_a_remedy_mended() -> None:

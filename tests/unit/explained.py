@@ -9,8 +9,7 @@ from torch import Tensor
 
 from seqcls.config import RunConfig
 from seqcls.counts.forward import group_logits, log_counts
-from seqcls.interpretability.mechanisms import Mechanism
-from seqcls.interpretability.network import Network
+from seqcls.interpretability.interventions import Mechanism
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.base import Recorder
@@ -34,16 +33,15 @@ FIELDS = st.fixed_dictionaries(
 """Networks of letter counts, of three letters."""
 
 
-def random_network(seed: int = 0, **fields: object) -> Network:
+def random_network(seed: int = 0, **fields: object) -> TrainedModel:
     """An untrained network with larger weights than usual, so that its states differ."""
     config = RunConfig.from_mapping({"precision": "float64", **fields})
     random = np.random.default_rng(seed)
     shapes = {
         name: p.shape for name, p in Transformer(resolve(config).network).state_dict().items()
     }
-    return Network.of(
-        resolve(config), {name: random.normal(size=shape) for name, shape in shapes.items()}
-    )
+    weights = {name: random.normal(size=shape) for name, shape in shapes.items()}
+    return TrainedModel(resolve(config), weights)
 
 
 class Patched(Recorder):
@@ -97,24 +95,19 @@ def true_logits(network: TrainedModel, counts: np.ndarray) -> np.ndarray:
 
 
 def counterfactual_logits(
-    network: Network, counts: np.ndarray, mechanisms: Sequence[Mechanism]
+    network: TrainedModel, counts: np.ndarray, mechanisms: Sequence[Mechanism]
 ) -> np.ndarray:
     """The logits of strings with what their mechanisms say changed, made in the readable model."""
-    once = np.minimum(counts, 1)
-    seen: dict[str, np.ndarray] = {}
-
-    def keep(name: str) -> Patch:
-        return lambda state: seen.setdefault(name, state)
-
-    watched = ("blocks.0.attention.weights", "blocks.0.feed_forward.activation")
-    patched_logits(network, once, {name: keep(name) for name in watched})
+    times = np.insert(counts, 0, not network.config.no_attend_cls, axis=1)
+    trained = network.problem.train.lengths[-1]
     return patched_logits(
         network,
         counts,
         {
             "blocks.0.attention.scores": lambda scores: _exchange(scores, mechanisms),
-            watched[0]: lambda weights: _reweigh(weights, seen[watched[0]], mechanisms),
-            watched[1]: lambda active: _reactivate(active, seen[watched[1]], mechanisms),
+            "blocks.0.attention.weights": lambda weights: _reweigh(
+                weights, times, trained, mechanisms
+            ),
         },
     )
 
@@ -128,32 +121,25 @@ def _exchange(scores: np.ndarray, mechanisms: Sequence[Mechanism]) -> np.ndarray
 
 
 def _reweigh(
-    weights: np.ndarray, reference: np.ndarray, mechanisms: Sequence[Mechanism]
+    weights: np.ndarray, times: np.ndarray, trained: int, mechanisms: Sequence[Mechanism]
 ) -> np.ndarray:
+    """Weights of heads with what is diluted or hidden given back or taken away.
+
+    Args:
+        times: how often each token type can be attended to.
+        trained: tokens of the longest training string.
+    """
     for row, mechanism in enumerate(mechanisms):
-        if mechanism.name == "no single mechanism":
-            weights[row, :, 0] = reference[row, :, 0]
-        if mechanism.name == "value interference" and mechanism.letter is None:
-            weights[row, mechanism.head, 0] = reference[row, mechanism.head, 0]
-        if mechanism.letter is None or mechanism.head is None:
-            continue
-        letter = 1 + "abc".index(mechanism.letter)
-        own = weights[row, mechanism.head, 0]
+        heads = weights[row, :, 0] if mechanism.head is None else weights[row, mechanism.head, :1]
         if mechanism.name == "dilution":
-            given = reference[row, mechanism.head, 0, letter]
-            own[letter] = 0
-            own *= (1 - given) / own.sum()
-            own[letter] = given
+            for own in heads:
+                of_one = np.where(times[row] > 0, own / np.maximum(times[row], 1), 0)
+                attended = of_one >= 0.9 * of_one.max()
+                others = times[row][~attended].sum() / times[row][attended].sum()
+                own[attended] *= max(others / trained, 1)
+                own /= own.sum()
         if mechanism.name == "value interference":
-            own[letter] = 0
+            (own,) = heads
+            own[1 + "abc".index(mechanism.letter or "")] = 0
             own /= own.sum() or 1
     return weights
-
-
-def _reactivate(
-    active: np.ndarray, reference: np.ndarray, mechanisms: Sequence[Mechanism]
-) -> np.ndarray:
-    for row, mechanism in enumerate(mechanisms):
-        if mechanism.unit is not None:
-            active[row, 0, mechanism.unit] = reference[row, 0, mechanism.unit]
-    return active

@@ -286,7 +286,7 @@ def test_an_architecture_from_outside_reads_what_it_names_or_is_refused_by_name(
     read = without_unread(settings, {1: fields_read.fields_unread(silent)})
     assert read["num_attention_heads"].tolist() == [None]
     assert read["hidden_size"].tolist() == [2]
-    found = suggestions(resolve(silent), ["feed-forward saturation", "no single mechanism"])
+    found = suggestions(resolve(silent), ["dilution", "two heads on one letter"])
     assert {own.field for own in found} == {"hidden_size"}
     with pytest.raises(PluginError, match=r"entry point 'broken'.*ended in LookupError"):
         configuration({"task": "parity", "architecture": "broken"})

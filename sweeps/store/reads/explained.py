@@ -4,9 +4,9 @@ import json
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnClause, Text, literal_column, select
 
-from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, NOT_LEARNED
+from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, CAUSES, NOT_LEARNED
 from seqcls.results import Confusion
 from sweeps.results import (
     FINDINGS,
@@ -17,11 +17,12 @@ from sweeps.results import (
     ProofResult,
 )
 from sweeps.store.database import Store
-from sweeps.store.findings import SHORT_TRIED, is_proof_with, read_findings
+from sweeps.store.findings import is_proof_with, read_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import Selection
 from sweeps.store.statements import fetch, frame, one_of
 from sweeps.store.tables import Finding, FindingKind, Run
+from sweeps.store.views import OBJECTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,10 +37,13 @@ def causes(
     """The stored causes of these runs, or of all: run_id, number and the other columns.
 
     They are stored as `LEARNED_AT` has it; by another accuracy a run that has learned does not fail
-    by that, and one that has not fails by nothing that speaks of length.
+    by that, and one that has not fails by nothing that speaks of length. Of a run with a cause that
+    is not in the vocabulary, which another version found, none is known.
     """
     known = _read_rows(store, FindingKind.CAUSE, run_ids).astype({"head": "Int64"})
-    known["mechanism"] = known["mechanism"].astype("str").str.removesuffix(SHORT_TRIED)
+    known["mechanism"] = known["mechanism"].astype("str")
+    foreign = known.loc[~known["mechanism"].isin([*CAUSES]), "run_id"]
+    known = known[~known["run_id"].isin(foreign)].reset_index(drop=True)
     return known if learned_at == LEARNED_AT else _judge(store, known, learned_at)
 
 
@@ -68,9 +72,13 @@ def not_learned(
 
 
 def runs_with_causes(store: Store) -> set[int]:
-    """The runs of which causes are stored."""
-    query = select(Finding.run_id).where(Finding.kind == FindingKind.CAUSE).distinct()
+    """The runs of which causes are known, as `causes` has them."""
+    found = select(Finding.run_id).where(Finding.kind == FindingKind.CAUSE)
     with store.read() as connection:
+        fields = OBJECTS[connection.dialect.name]
+        mechanism: ColumnClause[str] = literal_column(f"{fields} ->> 'mechanism'", Text)
+        foreign = found.where(mechanism.not_in([*CAUSES]))
+        query = found.distinct().where(Finding.run_id.not_in(foreign))
         _, rows = fetch(connection, query)
     return {run_id for (run_id,) in rows}
 
