@@ -170,7 +170,7 @@ class Judge:
         margins = kind.margins(outputs, tested.targets)
         # An output's margin is the log-probability of all its tokens.
         losses = -margins
-        if not self.model.problem.writes:
+        if not self._writes:
             config = plain_network(self.model)
             encoded = torch.from_numpy(kind.encoded(self.model.task, tested.examples, config))
             losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
@@ -199,16 +199,20 @@ class Judge:
 
         batches = self._batches
         return torch.cat(
-            [self._judged(x, inside.run(self.model, x, change)) for x in batches]
+            [self._select(x, inside.run(self.model, x, change)) for x in batches]
         ).numpy()
 
-    def _judged(self, batch: inside.Batch, outputs: Tensor) -> Tensor:
+    def _select(self, batch: inside.Batch, outputs: Tensor) -> Tensor:
         """What is judged of that which the head gives: of outputs each token, or every place."""
         problem, judged = self.model.problem, batch.ids != PAD
-        if problem.writes:
+        if self._writes:
             separators = batch.ids == separator_id(problem.network)
             judged = judged & (separators.cumsum(dim=1) > 0)
-        return outputs[judged] if problem.writes or problem.at_places else outputs
+        return outputs[judged] if self._writes or problem.at_places else outputs
+
+    @property
+    def _writes(self) -> bool:
+        return self.model.problem.lacks("outputs") is None
 
     @cached_property
     def _states(self) -> Mapping[Part, tuple[str, ...]]:
@@ -230,7 +234,7 @@ class Judge:
         model = self.model
         if not self.exact:
             read = model.problem.kind.reading(model.task, self.tested.examples)
-            return list(inside.spelled(model, read))
+            return list(inside.spell(model, read))
         counts = self.tested.strings.counts
         starts = range(0, len(counts), inside.COUNTS_AT_ONCE)
         return [inside.counted(model, counts[x : x + inside.COUNTS_AT_ONCE]) for x in starts]

@@ -41,7 +41,7 @@ COUNTS_AT_ONCE = 2**13
 
 
 class Batch(NamedTuple):
-    """What is read at once, in one of three ways: `read`, `spelled`, `counted`."""
+    """What is read at once, in one of three ways: `read`, `spell`, `counted`."""
 
     ids: Int64[Tensor, "string position"]
     counts: Float[Tensor, "string position"] | None = None
@@ -64,7 +64,7 @@ def read(
     return Batch(ids_of(model, strings, outputs))
 
 
-def spelled(model: TrainedModel, strings: TokenStrings) -> Iterator[Batch]:
+def spell(model: TrainedModel, strings: TokenStrings) -> Iterator[Batch]:
     """Strings as they are read, which are sorted by length, some at a time, as narrow as can be."""
     config = plain_model(model).config
     start, most = 0, min(STRINGS_AT_ONCE, pictures_at_once(config))
@@ -164,7 +164,7 @@ def _counting(plain: Classifier, batch: Batch, change: Change) -> Change:
         scale = length.log() / (math.log(counts.shape[1]) or 1.0)
     last = counts
 
-    def seen(name: str, position: int | None, state: Tensor) -> Tensor:
+    def count_in(name: str, position: int | None, state: Tensor) -> Tensor:
         nonlocal last
         if name.endswith(".scores"):
             scores = change(name, position, state * scale) + logs
@@ -177,4 +177,4 @@ def _counting(plain: Classifier, batch: Batch, change: Change) -> Change:
         last = change(name, position, state)
         return last
 
-    return seen
+    return count_in

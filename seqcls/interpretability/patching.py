@@ -184,6 +184,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
             "by place, so expected as many"
         )
     check_length(model, base)
+    # An output has as many answers as tokens, of which one is measured.
     measure = (_measure_output if model.problem.writes else _measure_answer)(model, base)
     bases, sources = (
         [inside.read(model, [letters], output and [output]) for output in measure.outputs]

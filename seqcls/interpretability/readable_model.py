@@ -135,6 +135,7 @@ def ids_of(
         outputs: of a model that writes, what it reads after each; what it writes if none are given.
     """
     batch = TokenStrings.of_lists(model.num_letters, strings)
+    # What is read after a string is a question for models that answer token by token alone.
     if model.problem.writes:
         outputs = outputs or [write_output(model, tuple(letters)) for letters in strings]
         examples = Examples(batch, letter_rows([output.read for output in outputs]))
