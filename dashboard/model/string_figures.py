@@ -66,6 +66,9 @@ def _panels(model: "RunModel", letters: "Letters") -> Iterator[tuple[str, str, s
         # Of a model of one block the page leaves its number out.
         title = panel.title.lower()
         title = title if "block" in title else f"block {block}, {title}"
+        # What a decoder attends to stands first in names of files.
+        head, comma, kind = title.rpartition(", ")
+        title = f"{kind}{comma}{head}" if kind.endswith("attention") else title
         yield "Attention weights", title, note, panel
     if states.units is None:
         return
