@@ -192,7 +192,7 @@ def answer_sentence(opened: Opened) -> str:
         columns = opened.ask(RunModel.predict, (opened.string,))
         row = {name: values[0] for name, values in columns.items()}
     shown = opened.display(opened.string)
-    right, answer, number = (list(row)[1], list(row)[2], list(row)[3])
+    _, right, answer, number, *_ = map(str, row)
     if row[answer] is None:
         return say("unanswered", string=shown)
     if right == "label":

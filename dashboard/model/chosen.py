@@ -74,7 +74,7 @@ def _choose_another(run: int, models: pd.DataFrame) -> None:
     names = task_names(tasks.unique())
     task = _select("Task", [*names], tasks[run], names.__getitem__)
     alike = models[tasks == task]
-    own = int(models.at[run, "config_id"])
+    own = int(models["config_id"][run])
     # The row of the run may stand first: it decides which are offered, not their order.
     offered = alike["config_id"].drop_duplicates().head(OFFERED).tolist()
     called = _names(tuple(sorted({*offered, own} if task == tasks[run] else offered)))

@@ -64,7 +64,7 @@ def counts(store: Store, run_id: int) -> Section:
         says.append(say("untested", left=left))
     trained = _find_trained_lengths(config)
     table = _by_range(scores, trained)
-    shown = tuple(name for name in table if table[name].notna().any())
+    shown = tuple(str(name) for name in table if table[name].notna().any())
     if errors.empty:
         return Section("", tuple(says), table, shown=shown)
     panels = [Panel.of(_errors_by_length(scores, trained))]

@@ -58,7 +58,7 @@ def _is_missing(value: object) -> bool:
 
 def usual_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """What is usual of a task and an architecture, which decide and so are never usual."""
-    parts = {x: settings[x] for x in ("task", "architecture") if x in settings}
+    parts: dict[str, Any] = {x: settings[x] for x in ("task", "architecture") if x in settings}
     usual = dict(RunConfig.from_mapping(with_samplers(parts)))
     return {x: y for x, y in usual.items() if x not in parts}
 

@@ -17,6 +17,7 @@ from dashboard.words.outcomes import describe_outcome
 from dashboard.words.sentences import say
 from seqcls.errors import InvalidStringError
 from seqcls.problem import obstacle_of
+from seqcls.questions import RunModel
 from sweeps.api import tried
 from sweeps.api.trials import RemedyTrial
 from sweeps.grid.spec import SweepSpec
@@ -89,7 +90,7 @@ def _say_string(opened: Opened) -> Section | None:
     return found
 
 
-def _find_reasons(model: sections.RunModel, text: str) -> tuple[str, ...]:
+def _find_reasons(model: RunModel, text: str) -> tuple[str, ...]:
     return tuple(sections.find_reasons(model, text))
 
 
@@ -141,8 +142,8 @@ def _show_remedies(opened: Opened) -> None:
     if len(new) > 1:
         spec = tried.all_spec(opened.run, opened.config, new)
         models = len(new) * len(spec.model_seeds)
-        number = "both" if len(new) == 2 else f"all {len(new)}"
-        _offer(f"Try {number}: {models:,} models", f"train_all {opened.run}", spec)
+        which = "both" if len(new) == 2 else f"all {len(new)}"
+        _offer(f"Try {which}: {models:,} models", f"train_all {opened.run}", spec)
 
 
 def _show_remedy(run: int, number: int, trial: RemedyTrial) -> None:

@@ -109,7 +109,7 @@ def string(model: RunModel, text: str) -> Section:
             says.append(say("nearest", nearest=near.name, edits=nearest.edits, unit=unit))
             rows.append(_row("nearest that is right", near) | {"distance": nearest.edits})
     table = pd.DataFrame(rows)
-    shown = tuple(x for x in table if x not in ("stored",) and table[x].notna().any())
+    shown = tuple(str(x) for x in table if x != "stored" and table[x].notna().any())
     return Section("", tuple(says[:BULLETS]), table, opens="string", shown=shown)
 
 

@@ -23,6 +23,7 @@ from seqcls.interpretability.inside import Batch
 from seqcls.interpretability.readable_model import (
     PAIRS_AT_ONCE,
     Output,
+    check_length,
     log_probabilities,
     plain_model,
     target,
@@ -31,7 +32,6 @@ from seqcls.interpretability.readable_model import (
     write_output,
 )
 from seqcls.interpretability.rows import record
-from seqcls.interpretability.states_by_strings import check_length
 from seqcls.interpretability.trained_model import Answer, TrainedModel
 from seqcls.interpretability.wording import Table, percent
 from seqcls.kinds.transduction import writable

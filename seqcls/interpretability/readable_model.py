@@ -10,12 +10,13 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.decode import best_written
+from seqcls.errors import InvalidStringError
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds import Examples
 from seqcls.kinds.transduction import end_id, letter_rows, target_lengths
 from seqcls.models.base import Classifier, Recorder
 from seqcls.models.initialization import load_parameters, make_model
-from seqcls.models.positions import read_ids
+from seqcls.models.positions import longest_readable, read_ids
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, PAD
 
@@ -151,3 +152,42 @@ def token_names(
     alphabet = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
     (row,) = ids_of(model, [letters], None if output is None else [output]).tolist()
     return [alphabet[x - FIRST_LETTER] if x >= FIRST_LETTER else special for x in row if x != PAD]
+
+
+# How long a string may be to be looked at token by token.
+
+MAX_TOKENS = 512
+"""Tokens of a string whose every state, or every prefix, is looked at."""
+
+
+def check_length(model: TrainedModel, letters: Sequence[int], output: Output | None = None) -> None:
+    """Refuses a string whose states are too many to be looked at.
+
+    Args:
+        output: what is read after it; of a model that writes what it writes, if none is given.
+
+    Raises:
+        InvalidStringError: it is no input of the task, or longer than `MAX_TOKENS` or than the
+            model has places for; with its output, where it has one.
+    """
+    if output is None:
+        model.refuse_no_input(letters)
+    prompt = model.problem.kind.prompt_length(len(letters))
+    _check_tokens(model, letters, prompt, "")
+    if prompt > len(letters):
+        read = (write_output(model, tuple(letters)) if output is None else output).read
+        _check_tokens(model, letters, prompt + len(read), " with SEP and an output")
+
+
+def _check_tokens(model: TrainedModel, letters: Sequence[int], tokens: int, what: str) -> None:
+    if tokens > MAX_TOKENS:
+        raise InvalidStringError(
+            f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
+            f"{MAX_TOKENS} whose states are looked at; shorten it"
+        )
+    end = longest_readable(model.problem.network)
+    if end is not None and tokens > end:
+        raise InvalidStringError(
+            f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the {end} "
+            f"places that the model has (positions={model.config.positions!r}); shorten it"
+        )

@@ -1,13 +1,10 @@
-"""What questions are answered with, as rows: named tuples, of which JSON and frames are made."""
+"""What questions are answered with, as rows: named tuples, of which JSON is made."""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def record(found: Any) -> Any:
@@ -29,11 +26,3 @@ def record(found: Any) -> Any:
     if isinstance(found, Sequence) and not isinstance(found, str):
         return [record(value) for value in found]
     return found
-
-
-def frame(rows: Sequence[Any]) -> "pd.DataFrame":
-    """Rows of one kind of named tuple as a frame, a column a field."""
-    # Imported where it is used: a second for those who only ask.
-    import pandas as pd
-
-    return pd.DataFrame([row._asdict() for row in rows])

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import ConfigError
 from seqcls.interpretability import inside
 from seqcls.interpretability.readable_model import (
     Output,
+    check_length,
     plain_model,
     token_names,
-    write_output,
 )
 from seqcls.interpretability.rows import record
 from seqcls.interpretability.trained_model import Answer, TrainedModel
@@ -21,15 +21,12 @@ from seqcls.kinds.places import PlacesKind
 from seqcls.models.base import Classifier
 from seqcls.models.hybrid import blocks_of
 from seqcls.models.pictures import memory_shape
-from seqcls.models.positions import longest_readable
 from seqcls.strings.token_strings import TokenStrings
 
 if TYPE_CHECKING:
     from seqcls.interpretability.attribution import LogitStep
     from seqcls.interpretability.states_of_outputs import OutputToken
 
-MAX_TOKENS = 512
-"""Tokens of a string whose every state, or every prefix, is looked at."""
 
 Kind = Literal["cross-attention", "self-attention"]
 """What a decoder that reads outputs apart from inputs attends to: the input, or the output so
@@ -362,36 +359,3 @@ def _states(
     check_length(model, letters, output)
     batch = inside.read(model, [letters], None if output is None else [output])
     return {name: x[0].numpy() for name, x in inside.states(model, batch, names).items()}
-
-
-def check_length(model: TrainedModel, letters: Sequence[int], output: Output | None = None) -> None:
-    """Refuses a string whose states are too many to be looked at.
-
-    Args:
-        output: what is read after it; of a model that writes what it writes, if none is given.
-
-    Raises:
-        InvalidStringError: it is no input of the task, or longer than `MAX_TOKENS` or than the
-            model has places for; with its output, where it has one.
-    """
-    if output is None:
-        model.refuse_no_input(letters)
-    prompt = model.problem.kind.prompt_length(len(letters))
-    _check_tokens(model, letters, prompt, "")
-    if prompt > len(letters):
-        read = (write_output(model, tuple(letters)) if output is None else output).read
-        _check_tokens(model, letters, prompt + len(read), " with SEP and an output")
-
-
-def _check_tokens(model: TrainedModel, letters: Sequence[int], tokens: int, what: str) -> None:
-    if tokens > MAX_TOKENS:
-        raise InvalidStringError(
-            f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
-            f"{MAX_TOKENS} whose states are looked at; shorten it"
-        )
-    end = longest_readable(model.problem.network)
-    if end is not None and tokens > end:
-        raise InvalidStringError(
-            f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the {end} "
-            f"places that the model has (positions={model.config.positions!r}); shorten it"
-        )

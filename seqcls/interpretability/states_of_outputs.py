@@ -12,11 +12,11 @@ from seqcls.interpretability import inside
 from seqcls.interpretability.readable_model import (
     AROUND_OUTPUTS,
     Output,
+    check_length,
     target,
     token_ids,
     write_output,
 )
-from seqcls.interpretability.states_by_strings import check_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds.base import Written
 from seqcls.kinds.transduction import writable

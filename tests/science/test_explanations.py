@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
+from seqcls.interpretability.circuits import circuits
 from seqcls.interpretability.deletions import Removal, without_part
 from seqcls.interpretability.explanations import Explanation, explain, explanation_text
 from seqcls.interpretability.trained_model import TrainedModel
@@ -135,8 +136,8 @@ def test_several_letters_without_a_part_are_without_one_together() -> None:
 def test_a_reading_of_a_head_is_in_the_order_of_its_scores() -> None:
     network = random_network(3, no_attend_cls=False)
     found = explain(network, "a{3}c")
-    for head in found.heads:
-        scores = dict(zip(network.token_types, network.scores[head.head, 0].tolist(), strict=True))
+    for head, circuit in zip(found.heads, circuits(network), strict=True):
+        scores = dict(zip(circuit.token_types, circuit.scores[0].tolist(), strict=True))
         assert list(head.order) == sorted("abc", key=lambda letter: -scores[letter])
         for gap in head.gaps:
             assert gap.gap == pytest.approx(scores[gap.over] - scores[gap.under])

@@ -22,7 +22,7 @@ from seqcls.interpretability.minimal import (
     nearest_right,
     shortest_failing,
 )
-from seqcls.interpretability.states_by_strings import check_length
+from seqcls.interpretability.readable_model import check_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds.transduction import edits
 from seqcls.strings.datasets import remember
