@@ -117,30 +117,6 @@ def _remember(key: str, _ask: Callable[[], Any]) -> Any:  # noqa: ARG001, it is 
     return _ask()
 
 
-def shared(
-    function: Callable[Arguments, Answer],
-    of: Callable[[Store], Any] = reading.revision,
-) -> Callable[Arguments, Answer]:
-    """A function whose answers all sessions share until what they are made of changes.
-
-    Args:
-        function: of a module; depends on nothing but the database and its arguments, whose texts
-            tell them apart.
-        of: gives the revision of what it reads.
-    """
-
-    @wraps(function)
-    def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        with at_one_moment():
-            name = f"{function.__module__}.{function.__qualname__}"
-            # As a text, ten thousand numbers are hashed in a millisecond.
-            key = repr((name, state_shown(of), args, sorted(kwargs.items())))
-            answer: Answer = _remember(key, partial(function, *args, **kwargs))
-            return answer
-
-    return ask
-
-
 def cached(
     query: Callable[Concatenate[Store, Arguments], Answer],
     of: Callable[[Store], Any] = reading.revision,
@@ -148,15 +124,21 @@ def cached(
     """A query whose answers all sessions share until what they are made of changes.
 
     Args:
-        query: reads the database.
+        query: of a module; depends on nothing but the database and its arguments, whose texts tell
+            them apart.
         of: gives the revision of the data that the query reads.
     """
 
     @wraps(query)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        return query(reader(), *args, **kwargs)
+        with at_one_moment():
+            name = f"{query.__module__}.{query.__qualname__}"
+            # As a text, ten thousand numbers are hashed in a millisecond.
+            key = repr((name, state_shown(of), args, sorted(kwargs.items())))
+            answer: Answer = _remember(key, partial(query, reader(), *args, **kwargs))
+            return answer
 
-    return shared(ask, of)
+    return ask
 
 
 causes = cached(reading.causes)

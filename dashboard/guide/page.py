@@ -56,10 +56,10 @@ def _leads(seed: int) -> str:
 
 
 def _explain(sweep: str, string: str) -> str:
-    return " ".join(_open(sweep, 2).ask(_explained, string))
+    return " ".join(_open(sweep, 2).ask(_reasons, string))
 
 
-def _explained(model: RunModel, string: str) -> list[str]:
+def _reasons(model: RunModel, string: str) -> list[str]:
     return [x for x in model.describe(model.explain(string)) if isinstance(x, str)][:2]
 
 

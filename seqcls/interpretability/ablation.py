@@ -237,7 +237,7 @@ class Judge:
             return list(inside.spell(model, read))
         counts = self.tested.strings.counts
         starts = range(0, len(counts), inside.COUNTS_AT_ONCE)
-        return [inside.counted(model, counts[x : x + inside.COUNTS_AT_ONCE]) for x in starts]
+        return [inside.from_counts(model, counts[x : x + inside.COUNTS_AT_ONCE]) for x in starts]
 
     @cached_property
     def _means(self) -> Mapping[str, Tensor]:

@@ -68,7 +68,7 @@ def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep,
         )
     if obstacle(model.problem, "states") is None:
         counts = np.bincount(np.array(letters, dtype=int), minlength=model.num_letters)
-        batch = inside.counted(model, counts[None])
+        batch = inside.from_counts(model, counts[None])
     else:
         batch = inside.read(model, [letters])
     head, times = stream().head, batch.times[:, :, None]

@@ -22,7 +22,7 @@ from jaxtyping import Float
 from scipy.special import ndtr
 
 from seqcls.interpretability.domains import refuse
-from seqcls.interpretability.inside import counted, states
+from seqcls.interpretability.inside import from_counts, states
 from seqcls.interpretability.trained_model import TrainedModel
 
 ROUNDING = 1e-11
@@ -90,7 +90,7 @@ def block_of(model: TrainedModel) -> Block:
     config = model.config
     weights = {name: value.astype(np.float64) for name, value in model.weights.items()}
     names = ["embedding", *(f"blocks.0.attention.{x}" for x in ("scores", "value"))]
-    seen = states(model, counted(model, np.ones((1, model.num_letters))), names)
+    seen = states(model, from_counts(model, np.ones((1, model.num_letters))), names)
     embedding, scores, values = (seen[name][0].numpy() for name in names)
     size = (config.num_attention_heads, config.attention_head_size, config.hidden_size)
     units, norm = weights["blocks.0.feed_forward.input.weight"], None

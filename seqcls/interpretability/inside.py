@@ -41,7 +41,7 @@ COUNTS_AT_ONCE = 2**13
 
 
 class Batch(NamedTuple):
-    """What is read at once, in one of three ways: `read`, `spell`, `counted`."""
+    """What is read at once, in one of three ways: `read`, `spell`, `from_counts`."""
 
     ids: Int64[Tensor, "string position"]
     counts: Float[Tensor, "string position"] | None = None
@@ -76,7 +76,7 @@ def spell(model: TrainedModel, strings: TokenStrings) -> Iterator[Batch]:
         start = end
 
 
-def counted(
+def from_counts(
     model: TrainedModel, counts: Float[np.ndarray, "string letter"], special: float = 1.0
 ) -> Batch:
     """Multisets of letters: each letter once, with how often it occurs, in the alphabet's order.
@@ -141,9 +141,9 @@ def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict
 def logits(
     model: TrainedModel, counts: Float[np.ndarray, "string letter"], special: float = 1.0
 ) -> Float[np.ndarray, " string"]:
-    """The logits of any number of strings by their letter counts, as `counted` reads them."""
+    """The logits of any number of strings by their letter counts, as `from_counts` reads them."""
     starts = check_each(range(0, len(counts), COUNTS_AT_ONCE))
-    parts = [counted(model, counts[x : x + COUNTS_AT_ONCE], special) for x in starts]
+    parts = [from_counts(model, counts[x : x + COUNTS_AT_ONCE], special) for x in starts]
     return np.concatenate([np.zeros(0), *(run(model, part).numpy() for part in parts)])
 
 

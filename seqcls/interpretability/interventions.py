@@ -29,7 +29,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seqcls.interpretability.domains import obstacle
-from seqcls.interpretability.inside import Batch, counted, logits, read, run, states
+from seqcls.interpretability.inside import Batch, from_counts, logits, read, run, states
 from seqcls.interpretability.mechanisms import DILUTION, ONE_LETTER
 from seqcls.interpretability.readable_model import PAIRS_AT_ONCE, plain_model
 from seqcls.interpretability.trained_model import TrainedModel
@@ -91,7 +91,7 @@ def read_counts(model: TrainedModel, counts: Sequence[int], label: bool) -> Give
     Raises:
         ConfigError: the order of tokens has a part in what the model computes.
     """
-    return GivenString(counted(model, np.array([counts])), tuple(counts), label)
+    return GivenString(from_counts(model, np.array([counts])), tuple(counts), label)
 
 
 def read_string(model: TrainedModel, letters: Sequence[int], label: bool) -> GivenString:
@@ -393,5 +393,5 @@ def _first_letter(batch: Batch) -> int:
 def _scores(model: TrainedModel) -> Float[np.ndarray, "head letter"]:
     """How the token that is read scores each letter of the alphabet, per head."""
     name = "blocks.0.attention.scores"
-    batch = counted(model, np.ones((1, model.num_letters)))
+    batch = from_counts(model, np.ones((1, model.num_letters)))
     return np.asarray(states(model, batch, [name])[name][0, :, 0, _first_letter(batch) :])

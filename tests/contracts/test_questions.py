@@ -365,7 +365,7 @@ def test_every_state_by_letter_counts_is_that_of_the_string_that_is_run(
 ) -> None:
     own = scattered_model(seed, **fields)
     counts = np.array([own.tokenizer.counts(text) for text in texts])
-    kept = inside.states(own, inside.counted(own, counts))
+    kept = inside.states(own, inside.from_counts(own, counts))
     special = {"first": 0, "last": own.num_letters}.get(own.config.readout)
 
     def close(ours: Any, theirs: Any, what: str = "") -> None:

@@ -60,7 +60,7 @@ def test_shares_without_the_special_token_are_the_limit_of_long_strings(
 def test_the_circuits_of_a_head_are_its_matrices_multiplied_out() -> None:
     own = scattered_model(hidden_size=6, attention_head_size=2, num_attention_heads=3)
     opened = RunModel(own.problem, own.weights)
-    kept = inside.states(own, inside.counted(own, np.ones((1, 3))))
+    kept = inside.states(own, inside.from_counts(own, np.ones((1, 3))))
     states = kept["blocks.0.attention_norm"][0].numpy()
     for head, found in enumerate(opened.circuits()):
         rows = slice(2 * head, 2 * head + 2)
@@ -153,7 +153,7 @@ def test_the_order_of_letters_moves_what_reads_places() -> None:
 def test_states_of_strings_without_letters_and_of_absent_letters_are_there_to_be_drawn() -> None:
     for no_attend_cls in (False, True):
         own = scattered_model(no_attend_cls=no_attend_cls)
-        kept = inside.states(own, inside.counted(own, np.array([[0, 0, 0], [0, 7, 0]])))
+        kept = inside.states(own, inside.from_counts(own, np.array([[0, 0, 0], [0, 7, 0]])))
         assert all(torch.isfinite(state).all() for state in kept.values())
         # The empty string has only CLS to attend to, or nothing at all.
         weights = kept["blocks.0.attention.weights"]
@@ -187,4 +187,4 @@ def test_what_an_analysis_does_not_hold_for_is_refused_by_the_name_of_its_settin
         if least == "states":
             own = RunModel(problem, {})
             with pytest.raises(ConfigError, match=name):
-                inside.counted(own, np.ones((1, own.num_letters)))
+                inside.from_counts(own, np.ones((1, own.num_letters)))

@@ -159,7 +159,7 @@ def test_the_published_numbers_are_met(store: Store) -> None:
         run_id = queries.find_run(store, run)
         model = trained_model(store, run_id)
         counts = np.array([model.tokenizer.counts(text)])
-        states = inside.states(model, inside.counted(model, counts))
+        states = inside.states(model, inside.from_counts(model, counts))
         logit = float(states["logit"][0])
         # Weights are those of all tokens of a letter together.
         times = np.maximum(np.insert(counts[0], 0, 1), 1)
