@@ -158,11 +158,13 @@ string_errors = cached(reading.string_errors)
 sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
 
 
-@partial(shared, of=reading.configs_revision)
-def classes() -> "pd.Series[Any]":
+def _classes(store: Store) -> "pd.Series[Any]":
     """The class of the language of one configuration of each task, by id."""
     first = {task: config_id for config_id, task in languages().items()}
-    return populating.classes_of(reader(), some_configs(tuple(first.values())))
+    return populating.classes_of(store, some_configs(tuple(first.values())))
+
+
+classes = cached(_classes, reading.configs_revision)
 
 
 def trained_model(run_id: int, epoch: int | None) -> "RunModel":

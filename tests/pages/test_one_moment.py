@@ -175,13 +175,13 @@ def test_two_databases_of_the_same_revision_are_not_taken_for_one_another(
 def test_an_error_is_not_remembered() -> None:
     problems, calls = [StoreError("busy")], list[int]()
 
-    def answer() -> str:
+    def answer(_: Store) -> str:
         calls.append(1)
         if problems:
             raise problems.pop()
         return "answer"
 
-    shared = data.shared(answer)
+    shared = data.cached(answer)
     with pytest.raises(StoreError, match="busy"):
         shared()
     assert [shared(), shared()] == ["answer"] * 2
