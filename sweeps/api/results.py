@@ -46,36 +46,25 @@ SORTS = ("length", "string", "logit", "occurrences")
 def stored_runs(
     store: Store,
     sweeps: Sequence[str] = (),
-    model_seeds: int | Sequence[int] | None = (),
     *,
-    failing: bool = False,
-    outcome: str | Sequence[str] | None = (),
-    learned_at: float = LEARNED_AT,
-    below: float = 1.0,
     fields: Mapping[str, Any] | None = None,
     conditions: Sequence[str] = (),
+    **chosen: Any,
 ) -> pd.DataFrame:
     """Runs, their results and configurations as they are stored, and what is predicted of them.
 
-    And what the best shortcut reader reaches on the same test. Asked like `runs`.
+    And what the best shortcut reader reaches on the same test.
 
     Args:
         fields: values that columns must have: fields of the configuration, or results.
         conditions: likewise, as a user writes them: `hidden_size=16`, `model_seed=0`.
+        chosen: which runs, as for `sweeps.api.selecting.selection_of`.
 
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such column, or a seed is no seed.
     """
-    selection = selection_of(
-        store,
-        sweeps,
-        model_seeds,
-        failing=failing,
-        outcome=outcome,
-        learned_at=learned_at,
-        below=below,
-    )
+    selection = selection_of(store, sweeps, **chosen)
     settings: dict[str, Any] = {}
     results: list[tuple[str, Any, str | Parameter]] = []
     wanted: list[tuple[str, Any, str | Parameter]] = [
@@ -193,17 +182,9 @@ def runs(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such field, or a seed is no seed.
     """
-    sweeps = [] if sweep is None else as_list(sweep)
-    frame = stored_runs(
-        store,
-        sweeps,
-        model_seeds,
-        failing=failing,
-        outcome=outcome,
-        learned_at=learned_at,
-        below=below,
-        fields=fields,
-    )
+    chosen: dict[str, Any] = {"model_seeds": model_seeds, "failing": failing, "outcome": outcome}
+    chosen |= {"learned_at": learned_at, "below": below, "fields": fields}
+    frame = stored_runs(store, [] if sweep is None else as_list(sweep), **chosen)
     frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
     first = [*FIRST, *differing_fields(frame)]
     return frame[[*first, *(name for name in frame if name not in first)]]

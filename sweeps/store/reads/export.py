@@ -1,20 +1,17 @@
-"""What exports read: results as Arrow tables, and a run's answer for every string of its test."""
+"""A run's answer for every string of its test."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Int64
 from sqlalchemy import select
 
 from seqcls.fields import TestSet
-from sweeps.records import LENGTH_COUNTS
 from sweeps.store import tables
 from sweeps.store.database import Store
-from sweeps.store.reads.misclassified import ERRORS, TestStrings, errors_table
 from sweeps.store.reads.queries import run_config
-from sweeps.store.reads.stored import StoredRun, length_frame, read_runs
+from sweeps.store.reads.stored import StoredRun, read_runs
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
 from sweeps.store.tables import Config, Run
 
@@ -71,23 +68,3 @@ def _tested_rows(
     # Of a length of which fewer were tested, as its task is not known here, nobody knows which.
     known = [count.get(length, 0) == times[length] for length in test.lengths[rows].tolist()]
     return np.asarray(rows[np.array(known, dtype=bool)])
-
-
-# Results as Arrow tables, for files of millions of rows.
-
-LENGTHS = pa.schema([(name, pa.int64()) for name in ("run_id", "length", *LENGTH_COUNTS)])
-
-
-def results_of(store: Store, run_ids: Sequence[int], strings: TestStrings) -> dict[str, pa.Table]:
-    """These runs' results: `lengths`, with the columns of `LENGTHS`, and `errors`, of `ERRORS`.
-
-    Args:
-        strings: what is kept of the test sets that were read before.
-    """
-    with store.read() as connection:
-        return {
-            "lengths": pa.Table.from_pandas(
-                length_frame(connection, run_ids), schema=LENGTHS, preserve_index=False
-            ),
-            "errors": errors_table(connection, run_ids, strings).select(ERRORS.names),
-        }
