@@ -234,7 +234,7 @@ def compare(
     first, second = (
         config_named(store, each)
         if isinstance(each, str)
-        else queries.config_id_of(store, queries.find_run(store, str(each)))
+        else queries.config_id_of(store, queries.find_run(store, each))
         for each in (a, b)
     )
     return compare_configs(store, (first, second), (str(a), str(b)), selection)

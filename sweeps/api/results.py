@@ -198,7 +198,7 @@ def _run_ids(store: Store, runs: Runs) -> list[int]:
     return [
         int(run)
         if isinstance(run, numbers.Integral) and not isinstance(run, bool)
-        else queries.find_run(store, str(run))
+        else queries.find_run(store, run)
         for run in as_list(runs)
     ]
 
@@ -248,10 +248,10 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     """
     if sort not in SORTS:
         raise ConfigError(Parameter("sort", sort), f": {nearest(sort, list(SORTS))}")
-    reader, run_id = queries.open_run(store, run)
-    status = queries.run_status(reader, run_id)
+    run_id = queries.find_run(store, run)
+    status = queries.run_status(store, run_id)
     queries.check_done(run_id, status.state, status.error, "was not tested")
-    frame = misclassified.string_errors(reader, run_id)
+    frame = misclassified.string_errors(store, run_id)
     return frame.sort_values([sort, *(name for name in SORTS if name != sort)])
 
 
@@ -300,14 +300,10 @@ def remedies(store: Store, run: int | str, **chosen: Any) -> Remedies:
     Raises:
         UnknownRunError: there is no such run, or it has no model.
     """
-    reader, run_id = queries.open_run(store, run)
-    selection = selection_of(reader, **chosen)
+    run_id = queries.find_run(store, run)
+    selection = selection_of(store, **chosen)
     mechanisms = mechanisms_of(causes_of_run(store, run_id, selection.learned_at))
-    return Remedies(mechanisms, trials(reader, run_id, mechanisms, selection))
-
-
-helps = remedies
-"""What it was called until 0.3."""
+    return Remedies(mechanisms, trials(store, run_id, mechanisms, selection))
 
 
 def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.DataFrame:
@@ -348,7 +344,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
 def _finished_runs(store: Store, reference: int | str) -> Iterator[int]:
     """The finished runs of a sweep, or the one run of that reference; a number is a run's id."""
     if not isinstance(reference, str):
-        yield queries.find_run(store, str(reference))
+        yield queries.find_run(store, reference)
         return
     named = sweep_queries.sweeps_that_begin(store, reference)
     sweep = next((name for name in named if reference in (name, f"{name}:")), None)

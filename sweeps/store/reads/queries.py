@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Select, select
-from sqlalchemy.orm import InstrumentedAttribute
 
 from seqcls import results
 from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
@@ -27,7 +26,6 @@ from sweeps.store.reads.stored import IMPORTED_JSON, config_of, length_frame, re
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.statements import one_of
 from sweeps.store.tables import (
-    Base,
     Config,
     Finding,
     FindingKind,
@@ -165,13 +163,14 @@ def _is_reference(text: str) -> bool:
     return is_number and int(seed) <= MAX_MODEL_SEED and bool(sweep or not slash)
 
 
-def find_run(store: Store, reference: str) -> int:
+def find_run(store: Store, reference: int | str) -> int:
     """The id of the run meant by `12`, or by `all_initializations/2`: a sweep and a model seed.
 
     Raises:
         UnknownRunError: there is no such run, or several.
         StoreDamagedError: its results do not fit their digest.
     """
+    reference = str(reference)
     if not _is_reference(reference):
         raise UnknownRunError(
             f"no run {reference!r}: expected a run's id, such as 12, or a sweep and a model seed, "
@@ -206,15 +205,6 @@ def refuse_misfit(store: Store, run_id: int) -> None:
                     f"{store.name!r}: run {run_id} is damaged: {misfit}; restore a copy, or train "
                     "it again in another database"
                 )
-
-
-def open_run(store: Store, run: int | str) -> tuple[Store, int]:
-    """The database, open for reading, and the id of the run that `find_run` finds.
-
-    Raises:
-        UnknownRunError: there is no such run, or several.
-    """
-    return store, find_run(store, str(run))
 
 
 def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
@@ -417,7 +407,3 @@ def config_id_of(store: Store, run_id: int) -> int:
     """The configuration of a run that exists."""
     with store.read() as connection:
         return connection.scalars(select(Run.config_id).where(Run.id == run_id)).one()
-
-
-def _columns(table: type[Base]) -> list[InstrumentedAttribute[Any]]:
-    return [getattr(table, column.key) for column in table.__table__.columns]

@@ -1,6 +1,7 @@
 """Reads of sweeps: what they are, how far they are, what is written about them."""
 
 import json
+import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from sweeps.records import read_rows
 from sweeps.results import FINDINGS
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
-from sweeps.store.reads.selection import Selection
+from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
 from sweeps.store.statements import HAS_UNTIL, frame, in_another_sweep, one_of, read, state_of_sweep
@@ -59,16 +60,30 @@ def sweeps_that_begin(store: Store, text: str) -> list[str]:
         return list(connection.scalars(select(Sweep.name).where(Sweep.name.in_(heads))))
 
 
-def check_sweep_id(store: Store, sweep_id: int) -> int:
-    """The id, where there is such a sweep.
+Sweeps = str | int | Iterable[str | int]
+"""The name or id of a sweep, or those of several."""
+
+
+def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
+    """The ids of these sweeps.
 
     Raises:
-        UnknownRunError: there is none.
+        UnknownRunError: there is no sweep of such a name or id.
     """
-    with store.read() as connection:
-        if connection.scalar(select(Sweep.id).where(Sweep.id == sweep_id)) is None:
-            raise UnknownRunError(f"no sweep with the id {sweep_id} in {store.name!r}")
-    return sweep_id
+    names, found = sweep_names(store), []
+    for each in as_list(sweeps):
+        if not isinstance(each, numbers.Integral) or isinstance(each, bool):
+            found.append(find_sweep(store, each))
+        elif each in names:
+            found.append(int(each))
+        else:
+            raise UnknownRunError(f"no sweep with the id {each} in {store.name!r}")
+    return found
+
+
+def ids_or_all(store: Store, sweeps: Sweeps | None) -> list[int] | None:
+    """The ids of these sweeps; None where all are meant."""
+    return None if sweeps is None else sweep_ids(store, sweeps)
 
 
 @dataclass(frozen=True)
@@ -171,11 +186,15 @@ def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
         return connection.scalars(query).one()
 
 
-def counts_by_state(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[str, int]:
-    """How many distinct runs of these sweeps, or of all, there are in each state."""
+def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
+    """How many distinct runs of these sweeps, or of all, there are in each state.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
     members = select(SweepRun.run_id)
-    if sweep_ids is not None:
-        members = members.where(SweepRun.sweep_id.in_(sweep_ids))
+    if (ids := ids_or_all(store, sweeps)) is not None:
+        members = members.where(SweepRun.sweep_id.in_(ids))
     query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
     with store.read() as connection:
         return dict(connection.execute(query).all())
