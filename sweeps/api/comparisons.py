@@ -290,7 +290,7 @@ def compare_configs(
         lengths=by_length(*lengths, paired=paired),
         strings=strings,
         shortcuts=_shortcuts(store, ids, longer),
-        border=border_medians(store, selection, "config_id", ids, frame, longer),
+        border=border_medians(store, selection, ids, frame, longer),
         longer=longer,
         absent=absent,
     )
@@ -414,7 +414,6 @@ def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.D
 def border_medians(
     store: Store,
     selection: Selection,
-    by: str,
     ids: tuple[int, int],
     runs: pd.DataFrame,
     longer: range | None,
@@ -426,7 +425,8 @@ def border_medians(
     """
     found = border_accuracies(store, selection, longer)
     found = of_learned(found, runs.set_index("id")["outcome"])
-    medians = found.groupby(by)[list(BORDER_SHARES)].median().reindex(ids).dropna(axis=1, how="all")
+    medians = found.groupby("config_id")[list(BORDER_SHARES)].median().reindex(ids)
+    medians = medians.dropna(axis=1, how="all")
     return {str(name): (float(x.iloc[0]), float(x.iloc[1])) for name, x in medians.items()}
 
 

@@ -137,8 +137,8 @@ def leaving_sentence(store: Store, spec: SweepSpec) -> str:
     if not (leaving := sweep_queries.leaving_runs(store, spec)):
         return ""
     runs = "1 run leaves" if len(leaving) == 1 else f"{len(leaving):,} runs leave"
-    listed = ", ".join(str(run.id) for run in leaving[:10]) + " …" * (len(leaving) > 10)
-    deleted = sum(run.is_deleted for run in leaving)
+    listed = ", ".join(map(str, [*leaving][:10])) + " …" * (len(leaving) > 10)
+    deleted = sum(leaving.values())
     return (
         f"{runs} the sweep {spec.name!r}, whose specification has changed: {listed}; {deleted:,} "
         "not begun yet are deleted"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import Connection, select
 
 from seqcls.config import are_imported
 from seqcls.errors import SeqclsError
@@ -23,7 +23,7 @@ from sweeps.store.reads.sweep_queries import specifications as specifications
 from sweeps.store.reads.sweep_queries import sweep_names as sweep_names
 from sweeps.store.reads.sweep_queries import sweep_record as sweep_record
 from sweeps.store.reads.workers import dead_workers
-from sweeps.store.statements import frame, one_of, read
+from sweeps.store.statements import frame, read
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun
 from sweeps.store.tables import SweepState as SweepState
 from sweeps.work.logs import read_log as read_log
@@ -130,10 +130,11 @@ MOST_EPOCHS = 200
 
 
 def losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
-    """The validation losses of a sweep's newest models, finished and in training.
+    """The validation losses of a sweep's newest finished models, and of those in training that
+    began first.
 
     Workers store those of models in training every few seconds without raising a revision, so a
-    remembered answer is old.
+    remembered answer is old. Those of a dead worker stay until another takes the run.
 
     Args:
         configs: configurations at most, those with the newest models.
@@ -141,16 +142,28 @@ def losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFra
 
     Returns:
         run_id, config_id, configuration (its name), model_seed, state (`finished`, `in training` or
-        `worker died`), epoch, loss (a mean over the strings, in nats). Of models that need a
-        package that is not installed here there is no row.
+        `worker died`), epoch, loss (a mean over the strings, in nats), in the order of
+        configurations, seeds and epochs of either state. Of models that need a package that is not
+        installed here there is no row.
     """
-    # Models in training are read first: one that finishes in between is then in both, not in
-    # neither.
-    training = losses_in_training(store, sweep_id, configs, models)
-    died = training.pop("is_orphaned").map({False: "in training", True: "worker died"})
-    finished = newest_losses(store, sweep_id, configs, models).assign(state="finished")
-    finished = finished[~finished["run_id"].isin(training["run_id"])]
-    both = pd.concat([x for x in (training.assign(state=died), finished) if len(x)] or [finished])
+    of_sweep = (
+        select(Run.id.label("run_id"), Run.config_id, Run.model_seed, Run.worker_id)
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .where(SweepRun.sweep_id == sweep_id, Run.losses.is_not(None))
+        .limit(LOOKED_AT)
+    )
+    training = of_sweep.where(Run.state == RunState.RUNNING).order_by(Run.started_at, Run.id)
+    newest = (Run.finished_at.desc(), Run.id.desc())
+    finished = of_sweep.where(Run.state == RunState.DONE).order_by(*newest)
+    with store.read() as connection:
+        found = [
+            _with_losses(connection, _first_models(read(connection, query), configs, models))
+            for query in (training, finished)
+        ]
+        died = found[0]["worker_id"].isin(dead_workers(store))
+    found[0]["state"] = died.map({False: "in training", True: "worker died"})
+    found[1]["state"] = "finished"
+    both = pd.concat([x for x in found if len(x)] or found[1:]).drop(columns="worker_id")
     shown = queries.configs(store, both["config_id"].drop_duplicates().head(configs).tolist())
     strings = {
         config_id: resolve(config).validation.epoch_size
@@ -161,59 +174,6 @@ def losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFra
     named = names_of(store, [*strings]) if strings else {}
     per_string = both.pop("validation_loss") / both["config_id"].map(strings)
     return both.assign(loss=per_string, configuration=both["config_id"].map(named))
-
-
-def newest_losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
-    """The validation losses of a sweep's newest finished models.
-
-    Args:
-        configs: configurations at most, those with the newest models.
-        models: models at most, equally many of each configuration at most.
-
-    Returns:
-        run_id, config_id, model_seed, epoch, validation_loss (a sum over the strings, in nats), in
-        the order of configurations, seeds and epochs.
-    """
-    newest = (
-        _members(sweep_id, Run.state == RunState.DONE)
-        .order_by(Run.finished_at.desc(), Run.id.desc())
-        .limit(LOOKED_AT)
-    )
-    with store.read() as connection:
-        found = _first_models(read(connection, newest), configs, models)
-        return _with_losses(connection, found)
-
-
-def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
-    """The validation losses so far of models in training, those that began first.
-
-    Args:
-        models: models at most, equally many of each configuration at most.
-
-    Returns:
-        As `newest_losses`, and is_orphaned, true where the worker is dead: such losses stay as they
-        are until another takes the run, and begins anew.
-    """
-    training = (
-        _members(sweep_id, Run.state == RunState.RUNNING, Run.losses.is_not(None))
-        .order_by(Run.started_at, Run.id)
-        .limit(LOOKED_AT)
-    )
-    dead = dead_workers(store)
-    with store.read() as connection:
-        runs = _first_models(read(connection, training), configs, models)
-        orphaned = select(Run.id).where(Run.worker_id.in_(dead), one_of(Run.id, runs["run_id"]))
-        left = set(connection.scalars(orphaned)) if dead else set()
-        found = _with_losses(connection, runs)
-    return found.assign(is_orphaned=found["run_id"].isin(left))
-
-
-def _members(sweep_id: int, *conditions: ColumnElement[bool]) -> Select[*tuple[int, int, int]]:
-    return (
-        select(Run.id.label("run_id"), Run.config_id, Run.model_seed)
-        .join(SweepRun, SweepRun.run_id == Run.id)
-        .where(SweepRun.sweep_id == sweep_id, *conditions)
-    )
 
 
 def _first_models(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame:

@@ -86,17 +86,10 @@ def ids_or_all(store: Store, sweeps: Sweeps | None) -> list[int] | None:
     return None if sweeps is None else sweep_ids(store, sweeps)
 
 
-@dataclass(frozen=True)
-class LeavingRun:
-    """A run that a sweep has, and its new specification does not."""
-
-    id: int
-    is_deleted: bool
-    """Whether it is deleted: no other sweep has it, and it has not begun."""
-
-
-def leaving_runs(store: Store, spec: SweepSpec) -> list[LeavingRun]:
-    """The runs that leave a sweep once the specification of its name is submitted."""
+def leaving_runs(store: Store, spec: SweepSpec) -> dict[int, bool]:
+    """The runs that leave a sweep once the specification of its name is submitted, by their ids:
+    whether each is deleted, since no other sweep has it and it has not begun.
+    """
     is_new = and_(Run.state == RunState.QUEUED, Run.attempt == 0, ~in_another_sweep())
     members = (
         select(Run.id, Config.key, Run.model_seed, case((is_new, 1), else_=0))
@@ -109,15 +102,11 @@ def leaving_runs(store: Store, spec: SweepSpec) -> list[LeavingRun]:
     with store.read() as connection:
         rows = connection.execute(members).all()
     if not rows:
-        return []
+        return {}
     asked = [(config.key, seeds) for config, seeds in spec.members()]
     sets = {seeds: frozenset(seeds) for _, seeds in asked}
     seeds_of = {key: sets[seeds] for key, seeds in asked}
-    return [
-        LeavingRun(run_id, bool(new))
-        for run_id, key, seed, new in rows
-        if seed not in seeds_of.get(key, ())
-    ]
+    return {x: bool(new) for x, key, seed, new in rows if seed not in seeds_of.get(key, ())}
 
 
 def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
@@ -148,31 +137,18 @@ def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict
         return dict(connection.execute(query.order_by(Sweep.id)).all())
 
 
-def seed_counts(store: Store, sweep_id: int) -> dict[str, SeedCounts]:
-    """What the seeds of each configuration of a sweep have come to, by its key."""
-    counted = _seed_counts(store, sweep_id, "config_id")
-    return {key: SeedCounts(*counts) for key, *counts in counted.itertuples(index=False)}
-
-
-def counts_of_seeds(store: Store, sweep_id: int) -> dict[str, dict[int, SeedCounts]]:
+def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, SeedCounts]]:
     """What each seed of each configuration of a sweep has come to, by key and model seed."""
-    found: dict[str, dict[int, SeedCounts]] = {}
-    counted = _seed_counts(store, sweep_id, "config_id", "model_seed")
-    for key, seed, *counts in counted.itertuples(index=False):
-        found.setdefault(key, {})[seed] = SeedCounts(*counts)
-    return found
-
-
-def _seed_counts(store: Store, sweep_id: int, *by: str) -> "pd.DataFrame":
-    """Keys in the place of configurations, and the counts of `SeedCounts`."""
     with store.read() as connection:
         name = connection.scalars(select(Sweep.name).where(Sweep.id == sweep_id)).one()
         runs = frames.runs(connection, Selection((name,)))
         keys = dict(connection.execute(select(Config.id, Config.key)).all())
-    counted = frames.configurations(runs.assign(runs=1), *by)
-    counted["config_id"] = counted["config_id"].map(keys)
-    counted["runs"] = runs.groupby(list(by)).size().to_numpy()
-    return counted[[*by, "runs", *JUDGED]]
+    counted = frames.configurations(runs, "config_id", "model_seed")
+    found: dict[str, dict[int, SeedCounts]] = {}
+    rows = counted[["config_id", "model_seed", *JUDGED]].itertuples(index=False)
+    for config_id, seed, *counts in rows:
+        found.setdefault(keys[config_id], {})[seed] = SeedCounts(1, *counts)
+    return found
 
 
 def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
@@ -319,14 +295,8 @@ def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
 # Reads of how far sweeps are: runs in each state, those that ended lately, those left alone.
 
 
-@dataclass(frozen=True)
-class Recent:
-    """What happened to a sweep's runs lately."""
-
-    ended: int
-    """Runs that finished."""
-    trained: tuple[tuple[str, str | None], ...]
-    """When runs began and ended (None: they go on), in ISO 8601."""
+Spans = list[tuple[str, str | None]]
+"""When runs began and ended (None: they go on), in ISO 8601."""
 
 
 def states(
@@ -354,8 +324,10 @@ def states(
     ]
 
 
-def recent(store: Store, seconds: float) -> dict[int, Recent]:
-    """What happened in the last seconds, by sweep, of sweeps with runs in training."""
+def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:
+    """How many runs finished in the last seconds, and when they and those in training were trained;
+    by sweep, of sweeps with runs in training.
+    """
     lately = Run.finished_at >= now(seconds)
     by_sweep = select(SweepRun.sweep_id, func.count()).join(Run, Run.id == SweepRun.run_id)
     ended = by_sweep.where(lately).group_by(SweepRun.sweep_id)
@@ -365,15 +337,12 @@ def recent(store: Store, seconds: float) -> dict[int, Recent]:
         .where(lately | (Run.state == RunState.RUNNING), Run.started_at.is_not(None))
         .distinct()
     )
-    trained: dict[int, list[tuple[str, str | None]]] = {}
+    trained: dict[int, Spans] = {}
     with store.read() as connection:
         counted = dict(connection.execute(ended).all())
         for sweep_id, started, finished in connection.execute(times):
             trained.setdefault(sweep_id, []).append((str(started), finished))
-    return {
-        sweep_id: Recent(int(counted.get(sweep_id, 0)), tuple(spans))
-        for sweep_id, spans in trained.items()
-    }
+    return {x: (int(counted.get(x, 0)), spans) for x, spans in trained.items()}
 
 
 def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:
