@@ -8,6 +8,7 @@ import pandas as pd
 
 from seqcls.fields import language_fields
 from seqcls.text import canonical_json
+from sweeps.api.by_settings import MEASURES, MOST_READ
 from sweeps.api.comparisons import ask, outcomes_of, why_unpaired
 from sweeps.statistics.chance import EXACT, Difference, holm
 from sweeps.statistics.differences import Outcomes
@@ -17,16 +18,8 @@ from sweeps.store.reads.overview import judge_on, longer_of, own_longer
 from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 
-MEASURES = ("learned", "generalizes", "beyond")
-"""What configurations are compared by: those of `comparisons.QUESTIONS` that say most."""
-
 MOST_DRAWN = 20_000
 """Seeds of all pairs at most whose accuracies are compared by drawn permutations: a few seconds."""
-
-MOST_READ = 3_000
-"""Models at most whose results at every length are read to be judged on lengths of two trainings:
-a second.
-"""
 
 
 def proposed_baseline(store: Store, seeds: Mapping[int, int]) -> int | None:

@@ -24,7 +24,8 @@ MOST_READ = 3_000
 """Models at most whose results at every length are read: a second."""
 
 MEASURES = ("learned", "generalizes", "beyond")
-"""What settings may matter for, as `sweeps.api.comparisons.QUESTIONS` calls it."""
+"""What settings may matter for, and configurations are compared by: those of
+`sweeps.api.comparisons.QUESTIONS` that say most."""
 
 
 def axes_of(store: Store, config_ids: Sequence[int]) -> list[str]:

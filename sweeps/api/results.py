@@ -32,7 +32,6 @@ from sweeps.store.database import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, misclassified, queries, sweep_queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, with_border
-from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.selection import Selection, WrittenValue, as_list, is_value
 from sweeps.store.reads.shortcuts import with_shortcuts
 from sweeps.store.tables import RunState
@@ -137,11 +136,6 @@ def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     fields = [{str(name): value for name, value in row.items()} for row in rows]
     said = {row["config_id"]: theory_of(row).first.verdict for row in fields}
     return frame.assign(predicted=frame["config_id"].map(said).astype(object))
-
-
-def call_datasets(store: Store, digests: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Datasets by their digests as the files are called that they were read from."""
-    return digests.replace(dataset_names(store))
 
 
 def runs(

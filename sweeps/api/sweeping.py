@@ -24,6 +24,7 @@ from sweeps.store.reads import frames, sweep_queries
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.sweep_queries import Sweeps, ids_or_all
 from sweeps.store.reads.sweep_queries import runs_by_state as runs_by_state
+from sweeps.store.reads.sweep_queries import runs_of_one_sweep_only as runs_of_one_sweep_only
 from sweeps.store.reads.sweep_queries import sweep_ids as sweep_ids
 from sweeps.store.statements import frame
 from sweeps.store.tables import Run, RunState
@@ -305,15 +306,6 @@ def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
         UnknownRunError: there is no such sweep.
     """
     return progress(store, counts(store, sweep_ids(store, sweeps or ()) or None))
-
-
-def runs_of_no_other(store: Store, sweep: str) -> int:
-    """How many runs this sweep has and no other: those that are deleted with it.
-
-    Raises:
-        UnknownRunError: there is no such sweep.
-    """
-    return sweep_queries.runs_of_one_sweep_only(store, sweep_queries.find_sweep(store, sweep))
 
 
 def delete(store: Store, sweep: str | int) -> int:

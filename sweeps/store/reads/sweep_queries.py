@@ -151,15 +151,16 @@ def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, SeedCounts]]
     return found
 
 
-def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
-    """How many runs this sweep has and no other."""
-    query = (
-        select(func.count())
-        .select_from(SweepRun)
-        .where(SweepRun.sweep_id == sweep_id, ~in_another_sweep())
-    )
+def runs_of_one_sweep_only(store: Store, sweep: str | int) -> int:
+    """How many runs this sweep has and no other: those that are deleted with it.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    members = select(func.count()).select_from(SweepRun).where(~in_another_sweep())
     with store.read() as connection:
-        return connection.scalars(query).one()
+        own = members.where(SweepRun.sweep_id.in_(sweep_ids(store, sweep)))
+        return connection.scalars(own).one()
 
 
 def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:

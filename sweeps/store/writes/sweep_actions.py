@@ -233,7 +233,7 @@ def _put_sweep(
         alike.setdefault(seeds, []).append(config_id)
     # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
     for seeds, ids in alike.items():
-        insert_runs(connection, ids, seeds)
+        queue_runs(connection, product(ids, seeds))
     there = select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name)
     if (known := connection.execute(there).one_or_none()) is None:
         texts = (spec.name, spec.description, spec.submitted)
@@ -364,10 +364,3 @@ def config_ids_of(
         for config in configs
     }
     return list(put_configs(connection, test_sets, rows).values())
-
-
-def insert_runs(
-    connection: Connection, config_ids: Sequence[int], model_seeds: Sequence[int]
-) -> None:
-    """Queues every one of these configurations with every seed, where that is no run yet."""
-    queue_runs(connection, product(config_ids, model_seeds))
