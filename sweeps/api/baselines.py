@@ -16,7 +16,6 @@ from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
 from sweeps.store.reads.overview import judge_on, longer_of, own_longer
 from sweeps.store.reads.selection import Selection
-from sweeps.store.tables import RunState
 
 MOST_DRAWN = 20_000
 """Seeds of all pairs at most whose accuracies are compared by drawn permutations: a few seconds."""
@@ -77,9 +76,7 @@ def differences(
     """
     others = [x for x in config_ids if x != baseline]
     scope = replace(selection, failing=False, outcomes=(), kind=None)
-    with store.read() as connection:
-        runs = frames.runs(connection, frames.of_configurations(scope, [baseline, *others]))
-    runs = runs[runs["state"] == RunState.DONE]
+    runs = frames.finished(store, frames.of_configurations(scope, [baseline, *others]))
     measured = outcomes_of(runs, selection.below)
     if baseline not in measured:
         others = []

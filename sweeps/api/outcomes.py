@@ -30,7 +30,6 @@ from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares, tests_of
 from sweeps.store.reads.shortcuts import deciding as deciding
 from sweeps.store.reads.stored import problem_of, read_config
-from sweeps.store.tables import RunState
 
 MOST_RESAMPLED = 20_000
 """Seeds that learned at most of whose medians a page has intervals: half a second."""
@@ -184,8 +183,7 @@ def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
         config_id, and a column of each of `seqcls.results.DRAWN` of which the tests have strings;
         and those of `BORDER_SHARES` that are known. Nothing of more than `MOST_BY_DRAWN` models.
     """
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
+    runs = frames.finished(store, selection)
     runs = runs[runs["learned"].fillna(False).astype(bool)]
     if len(runs) > MOST_BY_DRAWN:
         return pd.DataFrame({"config_id": []}, dtype=int)
@@ -235,10 +233,8 @@ def each_seed_once(store: Store, runs: pd.DataFrame, by: Sequence[str] = ()) -> 
 
 def count_outcomes(store: Store, selection: Selection) -> OutcomeCounts:
     """What seeds in scope came to; one with several budgets counts once, with its largest."""
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
-    done = runs[runs["state"] == RunState.DONE]
-    return OutcomeCounts.of(frames.configurations(each_seed_once(store, done)))
+    runs = each_seed_once(store, frames.finished(store, selection))
+    return OutcomeCounts.of(frames.configurations(runs))
 
 
 def groups(
@@ -259,9 +255,7 @@ def groups(
         (means over members) with their intervals (_low, _high), and accuracy_beyond (the median
         over the seeds that learned).
     """
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
-    runs = runs[runs["state"] == RunState.DONE]
+    runs = frames.finished(store, selection)
     if config_ids is not None:
         runs = runs[runs["config_id"].isin(config_ids)]
     values = settings_read(store, runs["config_id"].unique().tolist()).get(by)

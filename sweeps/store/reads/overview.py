@@ -119,23 +119,22 @@ def longer_of(lengths: Iterable[range]) -> range | None:
 
 
 def judge_on(
-    store: Store, models: pd.DataFrame, longer: range | None, below: float, run_id: str = "run_id"
+    store: Store, models: pd.DataFrame, longer: range | None, below: float
 ) -> pd.DataFrame:
     """Models with `accuracy_beyond` and `outcome` as they are on longer strings of these lengths.
 
     Args:
         longer: as `longer_lengths` of their configurations gives them.
         below: the accuracy below which a model that has learned fails on them.
-        run_id: the column of their ids.
     """
     if longer is None:
         return models
     with store.read() as connection:
-        scores = length_frame(connection, models[run_id])
+        scores = length_frame(connection, models["run_id"])
     of = scores[(scores["length"] >= longer.start) & (scores["length"] < longer.stop)]
     sums = of.groupby("run_id")[["tested", "wrong"]].sum()
     right = (sums["tested"] - sums["wrong"]) / sums["tested"].where(sums["tested"] > 0)
-    beyond = models[run_id].map(right).astype(float).where(models["accuracy_beyond"].notna())
+    beyond = models["run_id"].map(right).astype(float).where(models["accuracy_beyond"].notna())
     came_to = np.select(
         [beyond.isna(), beyond < below],
         [Outcome.NOT_KNOWN, Outcome.FAILS_BEYOND],

@@ -257,9 +257,8 @@ def sweep_outcomes(store: Store, selection: Selection | None = None) -> dict[int
     judged = selection or Selection()
     chosen = Selection(below=judged.below, learned_at=judged.learned_at)
     with store.read() as connection:
-        runs = frames.runs(connection, chosen)
         members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
-    done = members.merge(runs[runs["state"] == RunState.DONE], on="run_id")
+        done = members.merge(frames.finished(store, chosen), on="run_id")
     counted = frames.configurations(done, "sweep_id")
     medians = done.groupby("sweep_id")["accuracy"].median().to_dict()
     return {
