@@ -81,8 +81,7 @@ def differences(
     if baseline not in measured:
         others = []
     configs = queries.configs(store, [baseline, *others])
-    with store.read() as connection:
-        lengths = own_longer(queries.config_texts(connection, [baseline, *others]))
+    lengths = own_longer(queries.config_texts(store, [baseline, *others]))
     only = [x for x in MEASURES if x != "beyond" or _work(measured, baseline) <= MOST_DRAWN]
     longer = {x: longer_of([lengths[y] for y in (x, baseline) if y in lengths]) for x in others}
     alike: dict[range | None, dict[int, dict[str, Outcomes]]] = {None: measured}

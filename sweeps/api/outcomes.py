@@ -149,8 +149,7 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
     spans = first.groupby(runs["config_id"]).agg(["min", "max"])
     for name, end in (("fails_from", "min"), ("fails_to", "max")):
         table[name] = table["config_id"].map(spans[end]).astype("Int64")
-    with store.read() as connection:
-        texts = config_texts(connection, ids)
+    texts = config_texts(store, ids)
     theory = {key: theory_of(json.loads(text)).first.verdict for key, text in texts.items()}
     table["theory"] = table["config_id"].map(theory).astype(object)
     table["parameters"] = [_parameters(texts[x]) for x in ids]
@@ -201,8 +200,7 @@ def settings_read(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
     """The settings in which these configurations differ, indexed by config_id: missing where one
     does not read them; and the class of each language, where they differ in it.
     """
-    with store.read() as connection:
-        texts = config_texts(connection, list(config_ids))
+    texts = config_texts(store, list(config_ids))
     unread = {key: _unread(text) for key, text in texts.items()}
     read = without_unread(settings(store).loc[list(config_ids)], unread)
     tasks = pd.Series(language_names(store)).reindex(read.index)

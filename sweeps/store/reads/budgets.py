@@ -9,6 +9,5 @@ from sweeps.store.reads.queries import config_texts
 
 def budget_models(store: Store) -> list[dict[int, int]]:
     """The models with several budgets: as `sweeps.grid.budgets.models_by_budget`."""
-    with store.read() as connection:
-        texts = config_texts(connection)
+    texts = config_texts(store)
     return models_by_budget({key: json.loads(text) for key, text in texts.items()})

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Select, select
 
 from seqcls import results
 from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
@@ -78,9 +78,9 @@ def runs(
         found = frames.runs(connection, chosen, _OF_RUNS)
         found = found[found["picked"]]
         asked = None if chosen == Selection() else found["config_id"].unique().tolist()
-        configs = _configs(connection, asked)
+        known = configs(store, asked)
         if fields:
-            found = found[found["config_id"].isin(list(with_values(configs, fields.items())))]
+            found = found[found["config_id"].isin(list(with_values(known, fields.items())))]
         names = frames.sweeps_of(connection, found["run_id"])
     runs = found.rename(columns={"run_id": "id"}).reset_index(drop=True)
     runs["errors"] = runs["wrong"]
@@ -88,8 +88,8 @@ def runs(
     shares = ["accuracy_within", "accuracy_beyond", "outcome", "errors", "accuracy", "sweeps"]
     # A proof is stored of few runs.
     proofs = ["every_length", "refuted_by"] if runs["every_length"].notna().any() else []
-    known = {x: fields_known(config) for x, config in configs.items()}
-    of_runs = [known[config_id] for config_id in runs["config_id"]]
+    settings_of = {x: fields_known(config) for x, config in known.items()}
+    of_runs = [settings_of[config_id] for config_id in runs["config_id"]]
     foreign = in_columns(
         {name: value for name, value in fields.items() if name.startswith(PREFIX)}
         for fields in of_runs
@@ -257,8 +257,8 @@ def check_done(run_id: int, state: str, error: str | None, lacks: str) -> None:
 
 def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
     """These configurations, or all, by their id; a field that one predates has its default."""
-    with store.read() as connection:
-        return _configs(connection, config_ids)
+    texts = config_texts(store, config_ids)
+    return {config_id: config_of(config_id, text) for config_id, text in texts.items()}
 
 
 def names_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
@@ -281,13 +281,6 @@ def config_called(store: Store, name: str) -> int | None:
     """The id of the configuration of this name; None where there is none."""
     with store.read() as connection:
         return connection.scalar(select(Config.id).where(Config.name == name))
-
-
-def _configs(
-    connection: Connection, config_ids: Sequence[int] | None = None
-) -> dict[int, RunConfig]:
-    texts = config_texts(connection, config_ids)
-    return {config_id: config_of(config_id, text) for config_id, text in texts.items()}
 
 
 def foreign_settings(store: Store) -> set[str]:
@@ -323,12 +316,13 @@ def same_run(config: RunConfig, model_seed: int) -> Select[int]:
     return query.where(Config.key == config.key, Run.model_seed == model_seed)
 
 
-def config_texts(connection: Connection, config_ids: Sequence[int] | None = None) -> dict[int, str]:
+def config_texts(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, str]:
     """The fields that are stored of these configurations, or of all, as JSON, in order of ids."""
     query = select(Config.id, Config.json).order_by(Config.id)
     if config_ids is not None:
         query = query.where(one_of(Config.id, config_ids))
-    return dict(connection.execute(query).all())
+    with store.read() as connection:
+        return dict(connection.execute(query).all())
 
 
 def run_config(store: Store, run_id: int) -> RunConfig:
