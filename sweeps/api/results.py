@@ -243,8 +243,7 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     if sort not in SORTS:
         raise ConfigError(Parameter("sort", sort), f": {nearest(sort, list(SORTS))}")
     run_id = queries.find_run(store, run)
-    status = queries.run_status(store, run_id)
-    queries.check_done(run_id, status.state, status.error, "was not tested")
+    queries.check_done(store, run_id, "was not tested")
     frame = misclassified.string_errors(store, run_id)
     return frame.sort_values([sort, *(name for name in SORTS if name != sort)])
 

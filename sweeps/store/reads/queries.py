@@ -241,18 +241,20 @@ def test_digest(store: Store, config_id: int) -> str | None:
         return connection.scalar(query.where(Config.id == config_id))
 
 
-def check_done(run_id: int, state: str, error: str | None, lacks: str) -> None:
-    """Refuses a run that is not done.
+def check_done(store: Store, run_id: int, lacks: str) -> RunStatus:
+    """The status of a run that exists and is done.
 
     Args:
-        lacks: what it has not for that reason, as `has no weights`.
+        lacks: what it has not where it is not done, as `has no weights`.
 
     Raises:
         UnknownRunError: it is not done.
     """
-    if state != RunState.DONE:
-        reason = f": {error}" if error else ""
-        raise UnknownRunError(f"run {run_id} is {state} and {lacks}{reason}")
+    status = run_status(store, run_id)
+    if status.state != RunState.DONE:
+        reason = f": {status.error}" if status.error else ""
+        raise UnknownRunError(f"run {run_id} is {status.state} and {lacks}{reason}")
+    return status
 
 
 def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
