@@ -1,7 +1,7 @@
 """Sweeps as they are watched: what each came to, what is written about it, losses, its protocol."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,10 +10,12 @@ from sqlalchemy import Connection, select
 from seqcls.config import are_imported
 from seqcls.errors import SeqclsError
 from seqcls.problem import missing_plugin, resolve
+from sweeps.access import READ_ONLY_VARIABLE, is_read_only
 from sweeps.api.protocols import protocols
 from sweeps.records import read_rows
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.store.database import Store
+from sweeps.store.opening import schema_version, why_not_permitted
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.overview import dataset_names as dataset_names
 from sweeps.store.reads.queries import names_of
@@ -118,6 +120,20 @@ def protocol_of_sweep(store: Store, sweep: str, number: int) -> tuple[list[str],
     except SeqclsError as error:  # Of a package that is not here nothing is known.
         said = [str(error)]
     return said, [*names_of(store, ids).values()]
+
+
+def describe_database(store: Store) -> Iterator[tuple[str, str]]:
+    """What kind of database this is, what is in it and whether it can be written, name by name."""
+    yield "database", store.name
+    yield "schema", schema_version(store) or ""
+    if store.path is not None:
+        yield "size", f"{store.path.stat().st_size:,} bytes"
+    states = [f"{number:,} {x}" for x, number in sorted(sweep_queries.runs_by_state(store).items())]
+    yield "runs", ", ".join(states) or "none"
+    if store.path is not None:
+        refused = f"{READ_ONLY_VARIABLE} is set" if is_read_only() else None
+        obstacle = refused or why_not_permitted(store.path)
+        yield "writable", f"no: {obstacle}" if obstacle else "yes"
 
 
 # Losses by epoch of a sweep's models, which a page shows while more are trained.

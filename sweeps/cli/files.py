@@ -210,22 +210,10 @@ def cache(clear: bool = False) -> Answer:
 @db_app.add("db check --db runs.db")
 def check(db: Db = None) -> None:
     """Say what kind of database this is, what is in it and whether it can be written."""
-    from sweeps.access import READ_ONLY_VARIABLE, is_read_only
-    from sweeps.api.sweeping import runs_by_state
-    from sweeps.store.opening import schema_version, why_not_permitted
+    from sweeps.api.watching import describe_database
 
-    store = api.open_reader(db)
-    states = [f"{number:,} {state}" for state, number in sorted(runs_by_state(store).items())]
-    about = {"database": store.name, "schema": schema_version(store)}
-    if store.path is not None:
-        refused = f"{READ_ONLY_VARIABLE} is set" if is_read_only() else None
-        obstacle = refused or why_not_permitted(store.path)
-        about["size"] = f"{store.path.stat().st_size:,} bytes"
-        about["writable"] = f"no: {obstacle}" if obstacle else "yes"
-    about["runs"] = ", ".join(states) or "none"
-    for name in ("database", "schema", "size", "runs", "writable"):
-        if name in about:
-            say(f"{name:10}{about[name]}")
+    for name, value in describe_database(api.open_reader(db)):
+        say(f"{name:10}{value}")
 
 
 @db_app.add("db convert old.db new.db")
