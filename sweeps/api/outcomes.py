@@ -27,7 +27,7 @@ from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracie
 from sweeps.store.reads.overview import language_names, settings
 from sweeps.store.reads.queries import config_texts, names_of
 from sweeps.store.reads.selection import Selection, as_list
-from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares, tests_of
+from sweeps.store.reads.shortcuts import best_shortcuts as best_shortcuts
 from sweeps.store.reads.shortcuts import deciding as deciding
 from sweeps.store.reads.stored import problem_of, read_config
 
@@ -162,17 +162,6 @@ def _parameters(text: str) -> int | None:
     if problem is None or problem.is_imported:
         return None
     return MODELS[problem.config.architecture].sizes.parameters(problem.network)
-
-
-def best_shortcuts(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
-    """What the best shortcut reader of each configuration's test reaches: config_id, reader, within
-    and beyond; no row of a test that no readers were asked about.
-    """
-    tests = tests_of(store, config_ids)
-    best = best_shortcut(shortcut_scores(store, set(tests["first"])))
-    shares = shortcut_shares(best).drop(columns="whole").rename(columns={"config_id": "first"})
-    found = tests[["config_id", "first"]].merge(shares, on="first")
-    return found.drop(columns="first")
 
 
 def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:

@@ -173,17 +173,24 @@ def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFram
     return pd.DataFrame(found, columns=["config_id", "reader", "drawn", "tested", "right"])
 
 
+def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
+    """What the best shortcut reader of each configuration's test reaches: config_id, reader, within
+    and beyond; no row of a test that no readers were asked about.
+    """
+    tests = tests_of(store, config_ids)
+    best = best_shortcut(shortcut_scores(store, set(tests["first"])))
+    shares = shortcut_shares(best).drop(columns="whole").rename(columns={"config_id": "first"})
+    return tests[["config_id", "first"]].merge(shares, on="first").drop(columns="first")
+
+
 def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
     """Runs with what the best reader of their test reaches: `shortcut_within`, `shortcut_beyond`.
 
     Shares of the test strings of trained lengths, and of those of others; missing where no reader
     was asked, or none could be fitted.
     """
-    tests = tests_of(store, set(runs["config_id"]))
-    scores = shortcut_scores(store, set(tests["first"]))
-    shares = shortcut_shares(best_shortcut(scores)).set_index("config_id")
-    first = runs["config_id"].map(tests.set_index("config_id")["first"])
-    reached = {x: first.map(shares[x]).astype(float) for x in ("within", "beyond")}
+    best = best_shortcuts(store, set(runs["config_id"])).set_index("config_id")
+    reached = {x: runs["config_id"].map(best[x]).astype(float) for x in ("within", "beyond")}
     return runs.assign(**{f"shortcut_{name}": values for name, values in reached.items()})
 
 
