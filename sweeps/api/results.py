@@ -10,7 +10,6 @@ import pandas as pd
 
 from seqcls.config import default_fields
 from seqcls.errors import ConfigError, Parameter, UnknownRunError
-from seqcls.imported import PREFIX
 from seqcls.interpretability.mechanisms import SAMPLE
 from seqcls.interpretability.wording import percent
 from seqcls.text import nearest
@@ -20,8 +19,6 @@ from sweeps.api.comparisons import compare as compare
 from sweeps.api.failures import attribute, causes_judged, causes_of_run
 from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.selecting import (
-    checked_value,
-    condition,
     is_setting,
     refuse_no_value,
     selection_of,
@@ -63,21 +60,22 @@ def stored_runs(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such column, or a seed is no seed.
     """
-    selection = selection_of(store, sweeps, **chosen)
     settings: dict[str, Any] = {}
+    of_configs: list[str] = []
     results: list[tuple[str, Any, str | Parameter]] = []
-    wanted: list[tuple[str, Any, str | Parameter]] = [
-        *((name, value, f"{name}={value!r:.60}") for name, value in (fields or {}).items()),
-        *(_condition(store, text) for text in conditions),
-    ]
-    for name, value, said in wanted:
-        if not is_setting(name):
-            results.append((name, value, said))
-        elif settings.setdefault(name, value) != value:
-            raise ConfigError(said, f": {name} has another value before; leave one of them out")
-        elif not isinstance(value, WrittenValue):
-            settings[name] = checked_value(name, value)
-    frame = with_shortcuts(store, _with_predictions(queries.runs(store, selection, settings)))
+    for name, value in (fields or {}).items():
+        if is_setting(name):
+            settings[name] = value
+        else:
+            results.append((name, value, f"{name}={value!r:.60}"))
+    for text in conditions:
+        name, equals, written = text.partition("=")
+        if is_setting(name) or not equals:
+            of_configs.append(text)
+        else:
+            results.append((name, WrittenValue(written), Parameter("conditions", text)))
+    selection = selection_of(store, sweeps, conditions=of_configs, **settings, **chosen)
+    frame = with_shortcuts(store, _with_predictions(queries.runs(store, selection)))
     frame = with_border(store, frame, selection)
     for name, value, said in results:
         # Of no row, it is no mask of rows before it is one of booleans.
@@ -88,16 +86,6 @@ def stored_runs(
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _condition(store: Store, text: str) -> tuple[str, Any, Parameter]:
-    """A condition's column and value, and where it was written."""
-    said, name = Parameter("conditions", text), text.partition("=")[0]
-    if name.startswith(PREFIX):
-        return *condition(text, said, queries.foreign_settings(store)), said
-    if is_setting(name) or "=" not in text:
-        return *condition(text, said), said
-    return name, WrittenValue(text.partition("=")[2]), said
 
 
 def _has_value(

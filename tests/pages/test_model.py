@@ -13,8 +13,6 @@ from sweeps import api
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import queries
-from sweeps.store.reads.selection import Selection
 from tests.app import open_app, rerun
 from tests.conftest import ROOT
 from tests.databases import file_of, reseal
@@ -238,7 +236,7 @@ def test_the_guide_says_which_models_the_database_lacks(
 
 def run_of(db: Path, hidden_size: int, heads: int, seed: int) -> int:
     fields = {"hidden_size": hidden_size, "num_attention_heads": heads}
-    found = queries.runs(open_reader(str(db)), Selection(model_seeds=(seed,)), fields)
+    found = api.runs(open_reader(str(db)), model_seeds=seed, **fields)
     return int(found["id"].iloc[0])
 
 

@@ -58,18 +58,13 @@ _NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
 """What pandas calls the types of fields where some runs have no value of them."""
 
 
-def runs(
-    store: Store, selection: Selection | None = None, fields: Mapping[str, Any] | None = None
-) -> "pd.DataFrame":
+def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
     """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, and its configuration's fields.
 
     Columns of results are missing where a run is not done. `accuracy_within` and
     `accuracy_beyond` are those on trained and on longer lengths, `outcome` is one of `Outcome`.
     `sweeps` is a tuple of names. Where a proof is stored of any, `every_length` and `refuted_by`
     are there as `frames.runs` has them.
-
-    Args:
-        fields: values that fields of the configuration must have, as they are or `WrittenValue`.
     """
     import pandas as pd
 
@@ -79,8 +74,6 @@ def runs(
         found = found[found["picked"]]
         asked = None if chosen == Selection() else found["config_id"].unique().tolist()
         known = configs(store, asked)
-        if fields:
-            found = found[found["config_id"].isin(list(with_values(known, fields.items())))]
         names = frames.sweeps_of(connection, found["run_id"])
     runs = found.rename(columns={"run_id": "id"}).reset_index(drop=True)
     runs["errors"] = runs["wrong"]
