@@ -76,7 +76,7 @@ def differences(
     """
     others = [x for x in config_ids if x != baseline]
     scope = replace(selection, failing=False, outcomes=(), kind=None)
-    runs = frames.finished(store, frames.of_configurations(scope, [baseline, *others]))
+    runs = frames.finished_runs(store, frames.of_configurations(scope, [baseline, *others]))
     measured = outcomes_of(runs, selection.below)
     if baseline not in measured:
         others = []

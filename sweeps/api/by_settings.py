@@ -49,7 +49,7 @@ def judged_alike(
         The frame of `frames.runs`, and the lengths of these strings where configurations have
         others of their own; of more than `MOST_READ` runs each is judged on its own.
     """
-    runs = frames.finished(store, selection)
+    runs = frames.finished_runs(store, selection)
     runs = runs[runs["config_id"].isin(config_ids)]
     longer = longer_lengths(store, config_ids)
     if longer is None or len(runs) > MOST_READ:

@@ -251,7 +251,7 @@ def compare_configs(
         UnknownRunError: no run of one is finished.
     """
     selection = replace(thresholds or Selection(), config_ids=ids)
-    frame, longer = frames.finished(store, selection), longer_lengths(store, ids)
+    frame, longer = frames.finished_runs(store, selection), longer_lengths(store, ids)
     frame = judge_on(store, frame, longer, selection.below)
     sides = [frame[frame["config_id"] == config_id] for config_id in ids]
     for name, runs in zip(names, sides, strict=True):

@@ -46,7 +46,7 @@ def failing_models(store: Store, selection: Selection) -> pd.DataFrame:
 
 def count_tested(store: Store, selection: Selection) -> int:
     """How many tested models a selection picks."""
-    return int(frames.finished(store, selection)["picked"].sum())
+    return int(frames.finished_runs(store, selection)["picked"].sum())
 
 
 # What they fail by.

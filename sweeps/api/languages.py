@@ -114,7 +114,7 @@ def populations(
 def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ()) -> Populations:
     """Sums up the models of a selection, like `populations`."""
     scope = replace(selection, failing=False, outcomes=(), kind=None)
-    models = frames.finished(store, scope).sort_values(["config_id", "model_seed"])
+    models = frames.finished_runs(store, scope).sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]
     configs = queries.configs(store, ids)
     settings = without_unread(

@@ -171,7 +171,7 @@ def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
         config_id, and a column of each of `seqcls.results.DRAWN` of which the tests have strings;
         and those of `BORDER_SHARES` that are known. Nothing of more than `MOST_BY_DRAWN` models.
     """
-    runs = frames.finished(store, selection)
+    runs = frames.finished_runs(store, selection)
     runs = runs[runs["learned"].fillna(False).astype(bool)]
     if len(runs) > MOST_BY_DRAWN:
         return pd.DataFrame({"config_id": []}, dtype=int)
@@ -220,7 +220,7 @@ def each_seed_once(store: Store, runs: pd.DataFrame, by: Sequence[str] = ()) -> 
 
 def count_outcomes(store: Store, selection: Selection) -> OutcomeCounts:
     """What seeds in scope came to; one with several budgets counts once, with its largest."""
-    runs = each_seed_once(store, frames.finished(store, selection))
+    runs = each_seed_once(store, frames.finished_runs(store, selection))
     return OutcomeCounts.of(frames.configurations(runs))
 
 
@@ -242,7 +242,7 @@ def groups(
         (means over members) with their intervals (_low, _high), and accuracy_beyond (the median
         over the seeds that learned).
     """
-    runs = frames.finished(store, selection)
+    runs = frames.finished_runs(store, selection)
     if config_ids is not None:
         runs = runs[runs["config_id"].isin(config_ids)]
     values = settings_read(store, runs["config_id"].unique().tolist()).get(by)

@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -235,7 +236,7 @@ def test_the_guide_says_which_models_the_database_lacks(
 
 
 def run_of(db: Path, hidden_size: int, heads: int, seed: int) -> int:
-    fields = {"hidden_size": hidden_size, "num_attention_heads": heads}
+    fields: dict[str, Any] = {"hidden_size": hidden_size, "num_attention_heads": heads}
     found = api.runs(open_reader(str(db)), model_seeds=seed, **fields)
     return int(found["id"].iloc[0])
 

@@ -86,7 +86,7 @@ def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ())
     return _judge(table, selection)
 
 
-def finished(store: Store, selection: Selection = EVERY) -> pd.DataFrame:
+def finished_runs(store: Store, selection: Selection = EVERY) -> pd.DataFrame:
     """Those of the runs in scope that are done."""
     with store.read() as db:
         found = runs(db, selection)

@@ -68,7 +68,7 @@ class TestStrings:
             test = stored_test_set(connection, test_set_id)
             stored = select(TestSetRow.digest).where(TestSetRow.id == test_set_id)
             if len(test.texts) and connection.scalar(stored) != test.digest:
-                raise _damaged(test_set_id)
+                raise _damage_error(test_set_id)
             columns = {
                 "string": test.texts,
                 "length": test.lengths,
@@ -89,10 +89,10 @@ class TestStrings:
         try:
             return self._known[test_set_id].take(pa.array(numbers, pa.int64()))
         except pa.ArrowIndexError:
-            raise _damaged(test_set_id) from None
+            raise _damage_error(test_set_id) from None
 
 
-def _damaged(test_set_id: int) -> StoreDamagedError:
+def _damage_error(test_set_id: int) -> StoreDamagedError:
     return StoreDamagedError(
         f"test set {test_set_id} lacks strings that runs misclassified: the database is damaged; "
         "`seqcls db verify` says what is"

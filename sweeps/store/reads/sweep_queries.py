@@ -258,7 +258,7 @@ def sweep_outcomes(store: Store, selection: Selection | None = None) -> dict[int
     chosen = Selection(below=judged.below, learned_at=judged.learned_at)
     with store.read() as connection:
         members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
-        done = members.merge(frames.finished(store, chosen), on="run_id")
+        done = members.merge(frames.finished_runs(store, chosen), on="run_id")
     counted = frames.configurations(done, "sweep_id")
     medians = done.groupby("sweep_id")["accuracy"].median().to_dict()
     return {
