@@ -20,7 +20,7 @@ from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection, in_scope
 from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
-from sweeps.store.statements import one_of
+from sweeps.store.statements import chunks, one_of
 from sweeps.store.tables import Config, Run, RunState, TestSetRow
 
 ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
@@ -94,8 +94,8 @@ class TestStrings:
 
 def _damage_error(test_set_id: int) -> StoreDamagedError:
     return StoreDamagedError(
-        f"test set {test_set_id} lacks strings that runs misclassified: the database is damaged; "
-        "`seqcls db verify` says what is"
+        f"test set {test_set_id} does not have the strings that runs were tested on: the database "
+        "is damaged; `seqcls db verify` says what is"
     )
 
 
@@ -135,24 +135,27 @@ def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestSt
     """
     query = select(Run.id, Config.test_set_id).join(Config, Config.id == Run.config_id)
     sets = dict(connection.execute(query.where(one_of(Run.id, run_ids))).all())
-    parts = [_NUMBERED.empty_table()]
-    # Runs that follow each other mostly have one test set, and are looked up at once.
-    for test_set_id, some in groupby(
-        texts_of(connection, run_ids, "errors"), lambda row: sets[row[0]]
-    ):
-        # Only transductions have an output; NaN is no number, and so missing.
-        rows = [
-            (run_id, *error, *(None,) * (len(ERROR_FIELDS) - len(error)))
-            for run_id, text in some
-            for error in read_rows(text)
-        ]
+    parts, names = [_NUMBERED.empty_table()], _NUMBERED.names
+    # Runs that follow each other mostly have one test set, and are looked up at once; so few that
+    # their errors may be lists.
+    groups = (
+        group
+        for some in chunks(sorted(map(int, run_ids)))
+        for group in groupby(texts_of(connection, some, "errors"), lambda row: sets[row[0]])
+    )
+    for test_set_id, texts in groups:
+        # NaN is no number, and so missing.
+        rows = [(run_id, *error) for run_id, text in texts for error in read_rows(text)]
         columns = dict(zip(("run_id", *ERROR_FIELDS), zip(*rows, strict=True), strict=False))
         if rows:
-            both = zip(columns["logit"], columns["error_kind"], strict=True)
-            columns["log_probability"] = tuple(None if y is None else x for x, y in both)
+            # Only transductions have an output, and so their targets a probability.
+            columns |= {"log_probability": columns["logit"]} if "output" in columns else {}
             named = strings.of(connection, test_set_id or 0, columns["number"])
-            own = {x: named[x] if x in named.column_names else columns[x] for x in _NUMBERED.names}
-            parts.append(pa.table(own, schema=_NUMBERED))
+            own = {x: named[x] if x in named.column_names else columns.get(x) for x in names}
+            none = {
+                x: pa.nulls(len(rows), _NUMBERED.field(x).type) for x in names if own[x] is None
+            }
+            parts.append(pa.table(own | none, schema=_NUMBERED))
     return pa.concat_tables(parts)
 
 
