@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import compress, groupby
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,6 @@ from jaxtyping import Bool, Int64
 from sqlalchemy import ColumnElement, Connection, Row, or_, select
 
 from seqcls.errors import StoreDamagedError
-from seqcls.fields import TestSet
 from seqcls.results import DRAWN, ErrorKind
 from sweeps.records import ERROR_FIELDS, error_numbers, read_rows
 from sweeps.results import BORDER_SHARES
@@ -164,20 +163,29 @@ def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestSt
 _BORDER = DRAWN.index("border")
 
 
-def drawn_ways(test: TestSet) -> Int64[np.ndarray, " string"]:
-    """How each string was drawn, as a place in `DRAWN`; -1 where that is not known."""
+class DrawnStrings(NamedTuple):
+    """The strings of a test set by how they were drawn."""
+
+    lengths: Int64[np.ndarray, " string"]
+    occurrences: Int64[np.ndarray, " string"]
+    ways: Int64[np.ndarray, " string"]
+    """Places in `DRAWN`; -1 where that is not known."""
+
+    def tally(self, *chosen: Bools) -> list[tuple[str, int, int]]:
+        """Ways in which any of the first of these were drawn: how many were, and of the second."""
+        counts = [
+            np.bincount(self.ways[some], self.occurrences[some], len(DRAWN)).astype(int).tolist()
+            for some in (each & (self.ways >= 0) for each in chosen)
+        ]
+        return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]
+
+
+def read_drawn(connection: Connection, test_set_id: int) -> DrawnStrings:
+    """Those of a test set."""
+    test = stored_test_set(connection, test_set_id)
     drawn = test.drawn or [None] * len(test.texts)
-    return np.array([-1 if x is None else DRAWN.index(x) for x in drawn], dtype=np.int64)
-
-
-def tally_drawn(test: TestSet, *chosen: Bools) -> list[tuple[str, int, int]]:
-    """Ways in which any of the first strings were drawn: how many of these were, and of others."""
-    ways = drawn_ways(test)
-    counts = [
-        np.bincount(ways[some], test.occurrences[some], len(DRAWN)).astype(int).tolist()
-        for some in (each & (ways >= 0) for each in chosen)
-    ]
-    return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]
+    ways = np.array([-1 if x is None else DRAWN.index(x) for x in drawn], dtype=np.int64)
+    return DrawnStrings(test.lengths, test.occurrences, ways)
 
 
 def border_accuracies(
@@ -198,8 +206,8 @@ def border_accuracies(
     # Other tests have none, and need not be looked at; of files a few have.
     asked = or_(*(Config.json.contains(x) for x in ('"random_and_border"', '"task":"file"')))
     for row, test, is_read, wrong in _tested_runs(store, in_scope(selection), asked):
-        problem, ways = problem_of(row.json), drawn_ways(test)
-        if problem is None or not (is_read & (ways == _BORDER)).any():
+        problem, border = problem_of(row.json), test.ways == _BORDER
+        if problem is None or not (is_read & border).any():
             continue
         shares: list[float | None] = [None] * len(BORDER_SHARES)
         # Else nobody knows which lengths are longer ones.
@@ -207,7 +215,7 @@ def border_accuracies(
             trained = problem.trained_lengths
             ends = range(trained.stop, int(test.lengths.max()) + 1)
             sides = (trained, ends if beyond is None else beyond)
-            kinds = ((ways >= 0) & (ways != _BORDER), ways == _BORDER)
+            kinds = ((test.ways >= 0) & ~border, border)
             chosen = [is_read & kind & np.isin(test.lengths, x) for x in sides for kind in kinds]
             tested = [test.occurrences[of].sum() for of in chosen]
             right = [test.occurrences[of & ~wrong].sum() for of in chosen]
@@ -235,7 +243,7 @@ def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
     rows = [
         (row.id, *counts)
         for row, test, is_read, wrong in _tested_runs(store, one_of(Run.id, run_ids))
-        for counts in tally_drawn(test, is_read, is_read & wrong)
+        for counts in test.tally(is_read, is_read & wrong)
     ]
     rows.sort(key=lambda row: row[0])
     return pd.DataFrame(rows, columns=["run_id", "drawn", "tested", "wrong"])
@@ -243,9 +251,9 @@ def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
 
 def _tested_runs(
     store: Store, *conditions: ColumnElement[bool]
-) -> Iterator[tuple[Row[*tuple[Any, ...]], TestSet, Bools, Bools]]:
-    """Finished runs with their test set, which of its strings each was tested on, and which of
-    them it got wrong.
+) -> Iterator[tuple[Row[*tuple[Any, ...]], DrawnStrings, Bools, Bools]]:
+    """Finished runs with the strings of their test, which of these each was tested on, and which it
+    got wrong.
 
     None whose test strings are not known: of some it has no places for, say.
     """
@@ -260,11 +268,11 @@ def _tested_runs(
         rows = connection.execute(query).all()
         tested = tested_lengths(connection, {row.config_id for row in rows})
         for test_set_id, of_set in groupby(rows, lambda row: row.test_set_id):
-            test = stored_test_set(connection, test_set_id or 0)
+            test = read_drawn(connection, test_set_id or 0)
             for row in of_set:
                 is_read = test.lengths <= tested[row.config_id][:, 0].max(initial=-1)
                 if int(test.occurrences[is_read].sum()) == row.tested:
-                    wrong = np.isin(np.arange(len(test.texts)), error_numbers(row.errors))
+                    wrong = np.isin(np.arange(len(is_read)), error_numbers(row.errors))
                     yield row, test, is_read, wrong
 
 

@@ -16,10 +16,9 @@ from seqcls.shortcuts import READERS, decided_by, training_key
 from seqcls.tasks import TASKS
 from sweeps.records import read_rows
 from sweeps.store.database import Store
-from sweeps.store.reads.misclassified import tally_drawn
+from sweeps.store.reads.misclassified import read_drawn
 from sweeps.store.reads.overview import language_names
 from sweeps.store.reads.stored import problem_of, read_config
-from sweeps.store.reads.test_sets import stored_test_set
 from sweeps.store.statements import fetch, one_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow
 
@@ -162,13 +161,13 @@ def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFram
     found: list[tuple[Any, ...]] = []
     asked = _readers(store, config_ids, "correct")
     with store.read() as connection:
-        drawn = cache(partial(stored_test_set, connection))
+        drawn = cache(partial(read_drawn, connection))
         for row in asked:
             test = drawn(row.test_set_id)
             bits = np.unpackbits(np.frombuffer(row.correct or b"", dtype=np.uint8)).astype(bool)
-            right = bits[: len(test.texts)]
-            if len(right) == len(test.texts):
-                counted = tally_drawn(test, np.ones_like(right), right)
+            right = bits[: len(test.ways)]
+            if len(right) == len(test.ways):
+                counted = test.tally(np.ones_like(right), right)
                 found += [(row.config_id, row.reader, *counts) for counts in counted]
     return pd.DataFrame(found, columns=["config_id", "reader", "drawn", "tested", "right"])
 
