@@ -13,7 +13,7 @@ from seqcls.problem import missing_plugin, resolve
 from sweeps.access import READ_ONLY_VARIABLE, is_read_only
 from sweeps.api.protocols import protocols
 from sweeps.records import read_rows
-from sweeps.results import OutcomeCounts, describe_counts
+from sweeps.results import describe_counts
 from sweeps.store.database import Store
 from sweeps.store.opening import schema_version, why_not_permitted
 from sweeps.store.reads import queries, sweep_queries
@@ -67,9 +67,8 @@ def sweeps(store: Store) -> pd.DataFrame:
     for each in reversed(counts(store)):
         note, said = written.get(each.id, Note()), "no model is finished yet"
         if (own := outcomes.get(each.id)) is not None:
-            judged = (own.judged, own.learned, own.judged_beyond, own.generalize)
             so_far = "so far " * (each.state != SweepState.DONE)
-            said = so_far + describe_counts(OutcomeCounts(each.done, *judged), "")
+            said = so_far + describe_counts(own, "")
         said += "; stopped" * (each.state == SweepState.STOPPED)
         rows.append(
             {

@@ -61,7 +61,6 @@ from sweeps.store.reads.shortcuts import (
     shortcut_shares,
 )
 from sweeps.store.reads.sweep_queries import (
-    SweepOutcome,
     SweepRecord,
     failures,
     specifications,
@@ -81,7 +80,6 @@ __all__ = [
     "Note",
     "Selection",
     "StoredModel",
-    "SweepOutcome",
     "SweepRecord",
     "SweepState",
     "WrittenValue",

@@ -13,7 +13,7 @@ from seqcls.text import nearest
 from sweeps.grid.seeds import SeedCounts
 from sweeps.grid.spec import SweepSpec
 from sweeps.records import read_rows
-from sweeps.results import FINDINGS
+from sweeps.results import FINDINGS, OutcomeCounts
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import Selection, as_list
@@ -232,43 +232,13 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
 JUDGED = ("judged", "learned", "judged_beyond", "generalize")
 
 
-@dataclass(frozen=True)
-class SweepOutcome:
-    """The results of a sweep's finished runs."""
-
-    failing: int
-    """Runs that fail on the whole test."""
-    median: float | None
-    """The median of their accuracies; None where no run is done."""
-    judged: int = 0
-    """Runs of which it is known whether they have learned."""
-    learned: int = 0
-    judged_beyond: int = 0
-    """Those that have learned and are tested on longer strings."""
-    generalize: int = 0
-
-
-def sweep_outcomes(store: Store, selection: Selection | None = None) -> dict[int, SweepOutcome]:
-    """The results of each sweep that has a finished run, by its id.
-
-    Args:
-        selection: says what fails and what has learned, if not as is usual; no more than that.
-    """
-    judged = selection or Selection()
-    chosen = Selection(below=judged.below, learned_at=judged.learned_at)
+def sweep_outcomes(store: Store) -> dict[int, OutcomeCounts]:
+    """How many runs of each sweep that has a finished one learned, and generalize, by its id."""
     with store.read() as connection:
         members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
-        done = members.merge(frames.finished_runs(store, chosen), on="run_id")
-    counted = frames.configurations(done, "sweep_id")
-    medians = done.groupby("sweep_id")["accuracy"].median().to_dict()
-    return {
-        row["sweep_id"]: SweepOutcome(
-            failing=row["failing"],
-            median=medians[row["sweep_id"]],
-            **{name: row[name] for name in JUDGED},
-        )
-        for row in counted.to_dict("records")
-    }
+        done = members.merge(frames.finished_runs(store), on="run_id")
+    counted = frames.configurations(done, "sweep_id")[["sweep_id", "seeds", *JUDGED]]
+    return {x: OutcomeCounts(*counts) for x, *counts in counted.itertuples(index=False)}
 
 
 def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
