@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -42,23 +42,15 @@ LOOKS = "95%, however often one looks"
 _BUDGET = re.compile(r"([0-9]{1,18})|([0-9]{1,6}(?:\.[0-9]{1,6})?)x")
 
 
-@dataclass(frozen=True)
-class MoreTraining:
+class MoreTraining(NamedTuple):
     """Which runs of a sweep have not learned, and the sweep that trains them with more epochs."""
 
     spec: SweepSpec | None
     """None where there is no such run."""
     learned: int
     """Runs that have learned."""
-    learned_since: int
-    """Those that have not, but with a larger budget that is smaller than this one."""
     sentences: list[str]
     """What is said of it, a line each."""
-
-    @property
-    def to_train(self) -> int:
-        """Runs that get more training."""
-        return 0 if self.spec is None else self.spec.num_runs()
 
 
 def more_training(
@@ -108,7 +100,7 @@ def more_training(
     known = f"{sweep}: {learned:,} of {len(runs):,} have learned{f' ({listed})' * bool(listed)}; "
     if not members:
         none = f"{known}none is left to train with this budget."
-        return MoreTraining(None, learned, len(since), [none])
+        return MoreTraining(None, learned, [none])
     record = sweep_queries.sweep_record(store, sweep_id)
     spec = _spec(record, name or f"{sweep}-{budget}", budget, members, parents)
     _refuse_another(store, spec)
@@ -118,7 +110,7 @@ def more_training(
             f"Training of {ended_early:,} of these {spec.num_runs():,} ended before the budget "
             "that they had: patience or min_validation_loss may end it again."
         )
-    return MoreTraining(spec, learned, len(since), sentences)
+    return MoreTraining(spec, learned, sentences)
 
 
 def more(

@@ -200,8 +200,6 @@ class SweepRecord:
     """The specification as it was submitted, as JSON."""
     state: str
     created_at: str
-    first_started_at: str | None
-    last_finished_at: str | None
     train_seconds: float | None
     """Seconds that its finished runs took, summed over workers."""
 
@@ -216,8 +214,6 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
             Sweep.spec,
             state_of_sweep(),
             Sweep.created_at,
-            func.min(Run.started_at),
-            func.max(Run.finished_at),
             func.sum(Run.train_seconds),
         )
         .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
