@@ -20,7 +20,7 @@ from sweeps.store.reads.selection import Selection, in_scope
 from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
 from sweeps.store.statements import chunks, one_of
-from sweeps.store.tables import Config, Run, RunState, TestSetRow
+from sweeps.store.tables import Config, Run, RunState, TestString
 
 ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
 
@@ -53,7 +53,7 @@ class TestStrings:
     """The strings of test sets by their numbers, each set read once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, pa.Table] = {}
+        self._known: dict[int, tuple[Int64[np.ndarray, " string"], pa.Table]] = {}
 
     def of(
         self, connection: Connection, test_set_id: int, numbers: Sequence[int] | np.ndarray
@@ -61,41 +61,40 @@ class TestStrings:
         """The strings of these numbers: string, length, label, occurrences, target and drawn.
 
         Raises:
-            StoreDamagedError: the test set does not have the strings that were stored.
+            StoreDamagedError: the test set has no such string.
         """
         if test_set_id not in self._known:
-            test = stored_test_set(connection, test_set_id)
-            stored = select(TestSetRow.digest).where(TestSetRow.id == test_set_id)
-            if len(test.texts) and connection.scalar(stored) != test.digest:
-                raise _damage_error(test_set_id)
-            columns = {
-                "string": test.texts,
-                "length": test.lengths,
-                "label": None if test.bits is None else test.bits.astype(np.int64),
-                "occurrences": test.occurrences,
-                "target": test.targets,
-                "drawn": test.drawn,
-            }
-            self._known[test_set_id] = pa.table(
-                {
-                    name: pa.nulls(len(test.texts), kind)
-                    if values is None
-                    else pa.array(values, kind)
-                    for name, values in columns.items()
-                    for kind in [ERRORS.field(name).type]
-                }
+            self._known[test_set_id] = _read_strings(connection, test_set_id)
+        known, table = self._known[test_set_id]
+        places = np.searchsorted(known, numbers)
+        if len(numbers) and (places.max() >= len(known) or (known[places] != numbers).any()):
+            raise StoreDamagedError(
+                f"test set {test_set_id} lacks strings that runs misclassified: the database is "
+                "damaged; `seqcls db verify` says what is"
             )
-        try:
-            return self._known[test_set_id].take(pa.array(numbers, pa.int64()))
-        except pa.ArrowIndexError:
-            raise _damage_error(test_set_id) from None
+        return table.take(pa.array(places))
 
 
-def _damage_error(test_set_id: int) -> StoreDamagedError:
-    return StoreDamagedError(
-        f"test set {test_set_id} does not have the strings that runs were tested on: the database "
-        "is damaged; `seqcls db verify` says what is"
-    )
+def _read_strings(
+    connection: Connection, test_set_id: int
+) -> tuple[Int64[np.ndarray, " string"], pa.Table]:
+    test = stored_test_set(connection, test_set_id)
+    stored = select(TestString.number).where(TestString.test_set_id == test_set_id)
+    columns = {
+        "string": test.texts,
+        "length": test.lengths,
+        "label": None if test.bits is None else test.bits.astype(np.int64),
+        "occurrences": test.occurrences,
+        "target": test.targets,
+        "drawn": test.drawn,
+    }
+    kinds = {name: ERRORS.field(name).type for name in columns}
+    arrays = {
+        name: pa.nulls(len(test.texts), kinds[name]) if x is None else pa.array(x, kinds[name])
+        for name, x in columns.items()
+    }
+    numbers = connection.scalars(stored.order_by(TestString.number)).all()
+    return np.array(numbers, dtype=np.int64), pa.table(arrays)
 
 
 def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFrame:
