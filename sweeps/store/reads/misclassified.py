@@ -19,7 +19,7 @@ from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection, in_scope
 from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
-from sweeps.store.statements import chunks, one_of
+from sweeps.store.statements import chunks, fetch, one_of
 from sweeps.store.tables import Config, Run, RunState, TestString
 
 ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
@@ -93,7 +93,7 @@ def _read_strings(
         name: pa.nulls(len(test.texts), kinds[name]) if x is None else pa.array(x, kinds[name])
         for name, x in columns.items()
     }
-    numbers = connection.scalars(stored.order_by(TestString.number)).all()
+    numbers = [number for (number,) in fetch(connection, stored.order_by(TestString.number))[1]]
     return np.array(numbers, dtype=np.int64), pa.table(arrays)
 
 
