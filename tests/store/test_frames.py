@@ -80,7 +80,7 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
     for name, seeds in (("large", range(5)), ("part", range(2))):
         own = outcomes[name]
         assert own.judged >= own.learned >= own.judged_beyond
-        assert own.models == len(seeds)
+        assert own.models == len(accuracies(small, seeds))
     settings = overview.settings(small)
     assert list(settings.columns) == ["hidden_size", "train_sampler"], "those that differ"
     configs = queries.configs(small)
