@@ -6,10 +6,10 @@ knows neither NaN, which is null, nor infinity, which is 9e999: a number too lar
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Int64
 
 from seqcls.results import Confusion, Evaluation
 
@@ -86,26 +86,6 @@ def rows_text(rows: Iterable[Iterable[Any]]) -> str:
 def read_rows(text: str | None) -> list[list[Any]]:
     """The rows of a text; none where there is none."""
     return [] if text is None else json.loads(text)
-
-
-class Errors(NamedTuple):
-    """The misclassified strings of a run, by their numbers."""
-
-    numbers: Int64[np.ndarray, " error"]
-    logits: Float64[np.ndarray, " error"]
-    """NaN where the model computed none."""
-    outputs: list[tuple[str, int, str]] | None
-    """Transductions have for each the output as text, where it and the target part, and the kind
-    of the error; None for other kinds, and where there is no error."""
-
-
-def read_errors(text: str | None) -> Errors:
-    """What `errors_text` made a text of."""
-    rows = read_rows(text)
-    numbers = np.array([row[0] for row in rows], dtype=np.int64)
-    logits = np.array([row[1] for row in rows], dtype=np.float64)
-    outputs = [(row[2], row[3], row[4]) for row in rows] if rows and len(rows[0]) > 2 else None
-    return Errors(numbers, logits, outputs)
 
 
 def error_numbers(text: str | None) -> Int64[np.ndarray, " error"]:

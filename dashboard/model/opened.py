@@ -16,13 +16,13 @@ from seqcls.interpretability.trained_model import Letters
 from seqcls.problem import Problem, resolve
 from seqcls.questions import RunModel
 from sweeps.api import names_of, run_config
-from sweeps.api.reading import Selection, check_done, run_status, stored_epochs, why_no_weights
+from sweeps.api.reading import Selection, check_done, stored_epochs, why_no_weights
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 _names, _config = data.cached(names_of), data.cached(run_config)
-_epochs, _status = data.cached(stored_epochs), data.cached(run_status)
+_epochs, _done = data.cached(stored_epochs), data.cached(check_done)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +59,7 @@ class Opened:
         Raises:
             UnknownRunError: it is not finished.
         """
-        status = _status(self.run)
-        check_done(self.run, status.state, status.error, "has no model to look into")
+        _done(self.run, "has no model to look into")
         rows = data.model(self.run, self.judged)
         # As objects: in a row of numbers of one type a large seed would be rounded.
         return {str(name): value for name, value in rows.astype(object).iloc[0].items()}

@@ -17,7 +17,7 @@ from seqcls.interpretability.wording import percent, percents
 from seqcls.shortcuts import READERS
 from sweeps.api import Store, baselines, outcomes
 from sweeps.api.by_length import trained_lengths
-from sweeps.api.by_settings import longer_lengths
+from sweeps.api.by_settings import MOST_READ, longer_lengths
 from sweeps.api.outcomes import deciding
 from sweeps.api.selecting import Selection
 from sweeps.naming import say_setting
@@ -41,7 +41,7 @@ def configurations(
 
     Args:
         baseline: the id of the one that every other row is compared with; none if it is not there.
-        measure: by what, one of `baselines.MEASURES`; else by what most rows differ in. The
+        measure: by what, one of `by_settings.MEASURES`; else by what most rows differ in. The
             sentence tells of all of them.
         columns: more of the table's that are shown.
 
@@ -82,7 +82,7 @@ def configurations(
 
 def _left_out(table: pd.DataFrame, found: pd.DataFrame, baseline: int) -> str:
     """That rows are not compared, of so many models that it would take too long."""
-    if table["seeds"].sum() <= baselines.MOST_READ:
+    if table["seeds"].sum() <= MOST_READ:
         return ""
     able = set(table.loc[table["judged_beyond"] > 1, "config_id"])
     asked = set(found.loc[found["question"] == "beyond", "config_id"])

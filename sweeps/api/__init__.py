@@ -8,8 +8,10 @@ work(store)
 runs(store, sweep="heads")
 """
 
+import ast
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import PluginError
@@ -17,7 +19,6 @@ from seqcls.errors import PluginError
 if TYPE_CHECKING:
     from sweeps.api.budgets import more, seeds
     from sweeps.api.comparisons import compare
-    from sweeps.api.databases import convert, merge, open_store, pack, verify
     from sweeps.api.exports import export
     from sweeps.api.failures import in_both_precisions
     from sweeps.api.giving import give
@@ -56,25 +57,27 @@ if TYPE_CHECKING:
         runs,
         sensitive,
     )
+    from sweeps.api.results import remedies as helps  # noqa: F401 - its name until 0.3
     from sweeps.api.strings import draw, shortcuts
     from sweeps.api.sweeping import (
         delete,
         engines,
         estimate,
         fit_shortcuts,
-        resume,
-        retry,
         status,
-        stop,
         submit,
         work,
     )
     from sweeps.api.task_theory import theory
     from sweeps.datasets.summary import summary as data
+    from sweeps.store.convert import convert
     from sweeps.store.database import Store as Store
+    from sweeps.store.merge import merge
     from sweeps.store.opening import existing as existing
     from sweeps.store.opening import open_reader as open_reader
+    from sweeps.store.opening import open_writer as open_store
     from sweeps.store.opening import open_writer as open_writer
+    from sweeps.store.opening import pack
     from sweeps.store.reads.explained import forgettings as forgettings
     from sweeps.store.reads.misclassified import border_accuracies as border_accuracies
     from sweeps.store.reads.overview import language_names as language_names
@@ -87,6 +90,8 @@ if TYPE_CHECKING:
     from sweeps.store.reads.shortcuts import deciding as deciding
     from sweeps.store.tables import RunState as RunState
     from sweeps.store.verification import damage_of_last_opened as damage_of_last_opened
+    from sweeps.store.verification import verify
+    from sweeps.store.writes.sweep_actions import resume, retry, stop
 
 
 __all__ = [
@@ -101,51 +106,21 @@ __all__ = [
     "work",
 ]  # fmt: skip
 
+# What each module hands out, once one of its names is asked for: commands begin sooner.
 _NAMES = {
-    "sweeps.datasets.summary": "data",
-    "sweeps.api.budgets": "more seeds",
-    "sweeps.api.databases": "convert merge open_store pack verify",
-    "sweeps.api.exports": "export",
-    "sweeps.api.giving": "give",
-    "sweeps.api.importing": "import_predictions import_strings kind_of_file log_results",
-    "sweeps.api.models": "ablate automaton automaton_inside config explain family minimal model "
-    "patch predict proofs rules shortest states verdict",
-    "sweeps.api.proving": "prove",
-    "sweeps.api.comparisons": "compare",
-    "sweeps.api.outcomes": "configurations",
-    "sweeps.api.languages": "populations",
-    "sweeps.api.loading": "load_weights",
-    "sweeps.api.failures": "in_both_precisions",
-    "sweeps.api.protocols": "protocol",
-    "sweeps.api.results": "FIRST by_drawn causes errors errors_of_run helps lengths remedies "
-    "runs sensitive",
-    "sweeps.api.sweeping": "delete engines estimate fit_shortcuts resume retry status stop "
-    "submit work",
-    "sweeps.api.strings": "draw shortcuts",
-    "sweeps.api.task_theory": "theory",
-    # For commands and pages; notebooks have `open_store`, `config` and `runs`.
-    "sweeps.store.database": "Store",
-    "sweeps.store.opening": "existing open_reader open_writer",
-    "sweeps.store.reads.explained": "forgettings",
-    "sweeps.store.reads.misclassified": "border_accuracies",
-    "sweeps.store.reads.overview": "language_names shortest_tested",
-    "sweeps.store.reads.selection": "Selection",
-    "sweeps.store.reads.shortcuts": "deciding",
-    "sweeps.store.reads.queries": "configs find_run names_of run_config",
-    "sweeps.store.tables": "RunState",
-    "sweeps.store.verification": "damage_of_last_opened",
+    name.asname or name.name: (str(part.module), name.name)
+    for block in ast.parse(Path(__file__).read_text(encoding="utf-8")).body
+    for part in (block.body if isinstance(block, ast.If) else ())
+    if isinstance(part, ast.ImportFrom)
+    for name in part.names
 }
-"""What each module hands out here, once one of its names is asked for: commands begin sooner."""
-
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if (module := _MODULES.get(name)) is None:
+    if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # One is called something else where it is defined.
-    found = getattr(import_module(module), "summary" if name == "data" else name)
-    globals()[name] = found
+    module, named = _NAMES[name]
+    globals()[name] = found = getattr(import_module(module), named)
     return found
 
 

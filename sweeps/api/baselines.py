@@ -8,6 +8,7 @@ import pandas as pd
 
 from seqcls.fields import language_fields
 from seqcls.text import canonical_json
+from sweeps.api.by_settings import MEASURES, MOST_READ
 from sweeps.api.comparisons import ask, outcomes_of, why_unpaired
 from sweeps.statistics.chance import EXACT, Difference, holm
 from sweeps.statistics.differences import Outcomes
@@ -15,18 +16,9 @@ from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
 from sweeps.store.reads.overview import judge_on, longer_of, own_longer
 from sweeps.store.reads.selection import Selection
-from sweeps.store.tables import RunState
-
-MEASURES = ("learned", "generalizes", "beyond")
-"""What configurations are compared by: those of `comparisons.QUESTIONS` that say most."""
 
 MOST_DRAWN = 20_000
 """Seeds of all pairs at most whose accuracies are compared by drawn permutations: a few seconds."""
-
-MOST_READ = 3_000
-"""Models at most whose results at every length are read to be judged on lengths of two trainings:
-a second.
-"""
 
 
 def proposed_baseline(store: Store, seeds: Mapping[int, int]) -> int | None:
@@ -84,15 +76,12 @@ def differences(
     """
     others = [x for x in config_ids if x != baseline]
     scope = replace(selection, failing=False, outcomes=(), kind=None)
-    with store.read() as connection:
-        runs = frames.runs(connection, frames.of_configurations(scope, [baseline, *others]))
-    runs = runs[runs["state"] == RunState.DONE]
+    runs = frames.finished_runs(store, frames.of_configurations(scope, [baseline, *others]))
     measured = outcomes_of(runs, selection.below)
     if baseline not in measured:
         others = []
     configs = queries.configs(store, [baseline, *others])
-    with store.read() as connection:
-        lengths = own_longer(queries.config_texts(connection, [baseline, *others]))
+    lengths = own_longer(queries.config_texts(store, [baseline, *others]))
     only = [x for x in MEASURES if x != "beyond" or _work(measured, baseline) <= MOST_DRAWN]
     longer = {x: longer_of([lengths[y] for y in (x, baseline) if y in lengths]) for x in others}
     alike: dict[range | None, dict[int, dict[str, Outcomes]]] = {None: measured}

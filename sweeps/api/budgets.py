@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -28,8 +28,10 @@ from sweeps.grid.written_spec import MAX_RUNS
 from sweeps.results import LEARNED_AT
 from sweeps.statistics.intervals import PairTable
 from sweeps.store.database import Store
-from sweeps.store.reads import budgets, queries, sweep_queries
+from sweeps.store.reads import frames, queries, sweep_queries
+from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.selection import Selection
+from sweeps.store.tables import RunState
 from sweeps.work.more_seeds import known_of
 
 Budget = str | int
@@ -40,23 +42,15 @@ LOOKS = "95%, however often one looks"
 _BUDGET = re.compile(r"([0-9]{1,18})|([0-9]{1,6}(?:\.[0-9]{1,6})?)x")
 
 
-@dataclass(frozen=True)
-class MoreTraining:
+class MoreTraining(NamedTuple):
     """Which runs of a sweep have not learned, and the sweep that trains them with more epochs."""
 
     spec: SweepSpec | None
     """None where there is no such run."""
     learned: int
     """Runs that have learned."""
-    learned_since: int
-    """Those that have not, but with a larger budget that is smaller than this one."""
     sentences: list[str]
     """What is said of it, a line each."""
-
-    @property
-    def to_train(self) -> int:
-        """Runs that get more training."""
-        return 0 if self.spec is None else self.spec.num_runs()
 
 
 def more_training(
@@ -76,8 +70,8 @@ def more_training(
     learned_at = checked_threshold("learned_at", learned_at)
     sweep_id = sweep_queries.find_sweep(store, sweep)
     factor, epochs = _parse_budget(budget)
-    seeds = budgets.seeds_of_sweep(store, sweep, learned_at)
-    waiting = seeds[(seeds["judged"] == 1) & (seeds["learned"] == 0)]
+    runs, judged, has_learned = _judge(store, Selection((sweep,), learned_at=learned_at))
+    waiting = runs[judged & ~has_learned].sort_values(["config_id", "model_seed"])
     configs = queries.configs(store, [int(x) for x in waiting["config_id"].unique()])
     changed = {
         config_id: _larger(budget, config, epochs or math.ceil(factor * config.max_num_epochs))
@@ -94,19 +88,19 @@ def more_training(
             members.setdefault(changed[config_id], set()).add(int(seed))
             parents.setdefault(changed[config_id].key, configs[config_id].key)
             ended_early += int(used < configs[config_id].max_num_epochs)
-    learned, done = int(seeds["learned"].sum()), int(seeds["done"].sum())
+    learned, done = int(has_learned.sum()), runs["state"] == RunState.DONE
     # What is proved has learned, though no test judges it.
-    unknown = int(((seeds["done"] == 1) & (seeds["judged"] == 0) & (seeds["learned"] == 0)).sum())
+    unknown = int((done & ~judged & ~has_learned).sum())
     lacks = {
         "learned with a larger budget": len(since),
         "not judged on trained lengths": unknown,
-        "not trained yet, or failed in training": len(seeds) - done,
+        "not trained yet, or failed in training": int((~done).sum()),
     }
     listed = "; ".join(f"{number:,} {what}" for what, number in lacks.items() if number)
-    known = f"{sweep}: {learned:,} of {len(seeds):,} have learned{f' ({listed})' * bool(listed)}; "
+    known = f"{sweep}: {learned:,} of {len(runs):,} have learned{f' ({listed})' * bool(listed)}; "
     if not members:
         none = f"{known}none is left to train with this budget."
-        return MoreTraining(None, learned, len(since), [none])
+        return MoreTraining(None, learned, [none])
     record = sweep_queries.sweep_record(store, sweep_id)
     spec = _spec(record, name or f"{sweep}-{budget}", budget, members, parents)
     _refuse_another(store, spec)
@@ -116,7 +110,7 @@ def more_training(
             f"Training of {ended_early:,} of these {spec.num_runs():,} ended before the budget "
             "that they had: patience or min_validation_loss may end it again."
         )
-    return MoreTraining(spec, learned, len(since), sentences)
+    return MoreTraining(spec, learned, sentences)
 
 
 def more(
@@ -183,7 +177,7 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
     if not until.strip():
         # Of a specification it says that there is nothing to wait for.
         raise SpecError(f"sweep {sweep!r}: until={until!r}: expected {EXPECTED}")
-    trained = budgets.seeds_of_sweep(store, sweep, LEARNED_AT)["config_id"].unique().tolist()
+    trained = queries.config_ids_of_sweep(store, sweep_id)
     for config in queries.configs(store, trained).values():
         if (reason := missing_plugin(config)) is not None:
             raise PluginMissingError(f"sweep {sweep!r}: {reason}")
@@ -274,23 +268,37 @@ def _learned_since(
 
     Not where they were trained with the new budget too: what is there stays in the sweep.
     """
-    found = budgets.budget_models(store)
-    models = {x: model for model in found for x in model.values() if x in changed}
+    models = {x: model for model in budget_models(store) for x in model.values() if x in changed}
     others = {x for model in models.values() for x in model.values()}
-    judged = budgets.seeds_judged(store, Selection(learned_at=learned_at), others)
+    selection = Selection(config_ids=tuple(sorted(others)), learned_at=learned_at)
+    runs, judged, has_learned = _judge(store, selection)
+    keys = zip(runs["config_id"][judged], runs["model_seed"][judged], strict=True)
+    known = dict(zip(keys, has_learned[judged], strict=True))
     since = set()
     for config_id, seed in waiting[["config_id", "model_seed"]].itertuples(index=False):
         learned: dict[int, bool] = {}
         for budget, other in models.get(config_id, {}).items():
             if other == config_id:
                 learned.clear()
-            elif budget <= changed[config_id].max_num_epochs and seed in judged.get(other, ()):
-                learned[budget] = judged[other][seed]
+            elif budget <= changed[config_id].max_num_epochs and (other, seed) in known:
+                learned[budget] = known[other, seed]
         # What it came to with the largest of them counts.
         largest = max(learned, default=0)
         if learned.get(largest) and largest < changed[config_id].max_num_epochs:
             since.add((int(config_id), int(seed)))
     return since
+
+
+def _judge(
+    store: Store, selection: Selection
+) -> tuple[pd.DataFrame, "pd.Series[bool]", "pd.Series[bool]"]:
+    """The runs in scope, which are judged on trained lengths, and which are known to have
+    learned.
+    """
+    with store.read() as connection:
+        runs = frames.runs(connection, selection)
+    judged = (runs["state"] == RunState.DONE) & (runs["tested_within"].fillna(0) > 0)
+    return runs, judged.astype(bool), runs["learned"].fillna(False).astype(bool)
 
 
 def _spec(

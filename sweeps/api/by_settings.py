@@ -15,7 +15,6 @@ from sweeps.store.reads import frames, queries
 from sweeps.store.reads.overview import judge_on
 from sweeps.store.reads.overview import longer_lengths as longer_lengths
 from sweeps.store.reads.selection import Selection
-from sweeps.store.tables import RunState
 
 MOST_VALUES = 30
 """Values of a setting that is an axis of a map."""
@@ -24,7 +23,8 @@ MOST_READ = 3_000
 """Models at most whose results at every length are read: a second."""
 
 MEASURES = ("learned", "generalizes", "beyond")
-"""What settings may matter for, as `sweeps.api.comparisons.QUESTIONS` calls it."""
+"""What settings may matter for, and configurations are compared by: those of
+`sweeps.api.comparisons.QUESTIONS` that say most."""
 
 
 def axes_of(store: Store, config_ids: Sequence[int]) -> list[str]:
@@ -49,9 +49,8 @@ def judged_alike(
         The frame of `frames.runs`, and the lengths of these strings where configurations have
         others of their own; of more than `MOST_READ` runs each is judged on its own.
     """
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
-    runs = runs[runs["config_id"].isin(config_ids) & (runs["state"] == RunState.DONE)]
+    runs = frames.finished_runs(store, selection)
+    runs = runs[runs["config_id"].isin(config_ids)]
     longer = longer_lengths(store, config_ids)
     if longer is None or len(runs) > MOST_READ:
         return runs, None

@@ -18,7 +18,7 @@ SHARES = ("learned", "generalizes", "fails")
 """Those of them that ask for a share of seeds; all others ask for mean accuracies."""
 
 
-def sentence_of(name: str, found: Difference, sides: tuple[str, str] = SIDES) -> str:
+def sentence_of(name: str, found: Difference) -> str:
     """What the seeds say about a question, in a line: by which test, of how many, and how surely.
 
     Args:
@@ -26,7 +26,7 @@ def sentence_of(name: str, found: Difference, sides: tuple[str, str] = SIDES) ->
     """
     both = f"{'' if found.counts else 'mean '}{' and '.join(shown_values(found))}"
     if found.p_value is None:
-        lacking = " and ".join(x for x, n in zip(sides, found.seeds, strict=True) if not n)
+        lacking = " and ".join(x for x, n in zip(SIDES, found.seeds, strict=True) if not n)
         told = f"{lacking} has no such seed, so that nothing can be compared"
         return f"{QUESTIONS[name]}: {both}; {told}"
     interval, table, unlike = found.interval, found.table, ""
@@ -34,7 +34,7 @@ def sentence_of(name: str, found: Difference, sides: tuple[str, str] = SIDES) ->
     if interval.low == interval.low:
         limits = f"95%: {percents(interval.low, interval.high, 2)}"
     if table is not None:
-        unlike = f", {table.only_first} only in {sides[0]}, {table.only_second} only in {sides[1]}"
+        unlike = f", {table.only_first} only in {SIDES[0]}, {table.only_second} only in {SIDES[1]}"
     return (
         f"{QUESTIONS[name]}: {both}; difference {percent(interval.value)} ({limits}; "
         f"{seeds_text(found)}{unlike}; {found.method}, {p_value_text(found.p_value)}): "

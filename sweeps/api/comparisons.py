@@ -38,13 +38,12 @@ from sweeps.statistics.differences import (
 )
 from sweeps.statistics.intervals import FEWEST
 from sweeps.store.database import Store
-from sweeps.store.reads import misclassified, queries
+from sweeps.store.reads import frames, misclassified, queries
 from sweeps.store.reads.misclassified import border_accuracies
 from sweeps.store.reads.overview import judge_on, longer_lengths, settings_of
 from sweeps.store.reads.queries import configs as configs
 from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.shortcuts import best_shortcut, deciding, shortcut_scores, shortcut_shares
-from sweeps.store.tables import RunState
 
 FEWEST_LEARNED = 2
 """Seeds of each that learned, of fewer of which no accuracy on longer strings is compared."""
@@ -234,7 +233,7 @@ def compare(
     first, second = (
         config_named(store, each)
         if isinstance(each, str)
-        else queries.config_id_of(store, queries.find_run(store, str(each)))
+        else queries.config_id_of(store, queries.find_run(store, each))
         for each in (a, b)
     )
     return compare_configs(store, (first, second), (str(a), str(b)), selection)
@@ -252,8 +251,8 @@ def compare_configs(
         UnknownRunError: no run of one is finished.
     """
     selection = replace(thresholds or Selection(), config_ids=ids)
-    frame, longer = queries.runs(store, selection), longer_lengths(store, ids)
-    frame = judge_on(store, frame[frame["state"] == RunState.DONE], longer, selection.below, "id")
+    frame, longer = frames.finished_runs(store, selection), longer_lengths(store, ids)
+    frame = judge_on(store, frame, longer, selection.below)
     sides = [frame[frame["config_id"] == config_id] for config_id in ids]
     for name, runs in zip(names, sides, strict=True):
         if runs.empty:
@@ -266,7 +265,7 @@ def compare_configs(
     if len(queries.test_set_digests(store, ids)) == 1:
         # What only one of them has places for, the other was never asked.
         both = set.intersection(*(misclassified.tested_strings(store, each) for each in ids))
-        errors = [misclassified.errors_of(store, runs["id"].tolist()) for runs in sides]
+        errors = [misclassified.errors_of(store, runs["run_id"].tolist()) for runs in sides]
         strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
     measured = outcomes_of(frame, selection.below)
     questions = ask(measured[ids[0]], measured[ids[1]], paired=paired)
@@ -290,7 +289,7 @@ def compare_configs(
         lengths=by_length(*lengths, paired=paired),
         strings=strings,
         shortcuts=_shortcuts(store, ids, longer),
-        border=border_medians(store, selection, "config_id", ids, frame, longer),
+        border=border_medians(store, selection, ids, frame, longer),
         longer=longer,
         absent=absent,
     )
@@ -300,11 +299,11 @@ def _length_scores(store: Store, config: RunConfig, runs: pd.DataFrame) -> pd.Da
     """The scores of a configuration's runs by length, with their model seeds; of longer strings
     than it was trained on, those of runs that learned.
     """
-    scores = queries.length_scores(store, runs["id"].tolist())
-    scores["model_seed"] = scores["run_id"].map(runs.set_index("id")["model_seed"])
+    scores = queries.length_scores(store, runs["run_id"].tolist())
+    scores["model_seed"] = scores["run_id"].map(runs.set_index("run_id")["model_seed"])
     if obstacle_of(config) is not None:
         return scores
-    unlearned = runs.loc[runs["outcome"] == Outcome.NOT_LEARNED, "id"]
+    unlearned = runs.loc[runs["outcome"] == Outcome.NOT_LEARNED, "run_id"]
     longer = scores["length"] >= resolve(config).trained_lengths.stop
     return scores[~(longer & scores["run_id"].isin(unlearned))]
 
@@ -414,7 +413,6 @@ def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.D
 def border_medians(
     store: Store,
     selection: Selection,
-    by: str,
     ids: tuple[int, int],
     runs: pd.DataFrame,
     longer: range | None,
@@ -422,11 +420,12 @@ def border_medians(
     """Medians of accuracies of `BORDER_SHARES` of the first and the second.
 
     Args:
-        runs: id and outcome; of those that have not learned nothing is said of longer strings.
+        runs: run_id and outcome; of those that have not learned nothing is said of longer strings.
     """
     found = border_accuracies(store, selection, longer)
-    found = of_learned(found, runs.set_index("id")["outcome"])
-    medians = found.groupby(by)[list(BORDER_SHARES)].median().reindex(ids).dropna(axis=1, how="all")
+    found = of_learned(found, runs.set_index("run_id")["outcome"])
+    medians = found.groupby("config_id")[list(BORDER_SHARES)].median().reindex(ids)
+    medians = medians.dropna(axis=1, how="all")
     return {str(name): (float(x.iloc[0]), float(x.iloc[1])) for name, x in medians.items()}
 
 

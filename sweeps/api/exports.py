@@ -15,13 +15,15 @@ from seqcls.errors import ConfigError, Parameter
 from sweeps.api.selecting import selection_of
 from sweeps.files import refuse_taken, whole_files
 from sweeps.processes import OnProgress
+from sweeps.records import LENGTH_COUNTS
 from sweeps.results import exact_type
 from sweeps.store.database import Store
 from sweeps.store.reads import queries
-from sweeps.store.reads.export import LENGTHS, answers_of, results_of
-from sweeps.store.reads.misclassified import ERRORS, TestStrings, with_border
+from sweeps.store.reads.export import answers_of
+from sweeps.store.reads.misclassified import ERRORS, TestStrings, errors_table, with_border
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import shortcut_scores, with_shortcuts
+from sweeps.store.reads.stored import length_frame
 from sweeps.store.statements import chunks
 from sweeps.store.tables import RunState
 
@@ -30,6 +32,8 @@ JSONL = "jsonl"
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 """What a cell begins with that spreadsheets compute, wide signs of Chinese keyboards too."""
+
+LENGTHS = pa.schema([(name, pa.int64()) for name in ("run_id", "length", *LENGTH_COUNTS)])
 
 SHORTCUTS = pa.schema(
     [
@@ -150,11 +154,17 @@ def _answers(
 def _results(
     store: Store, ids: Sequence[int], on_progress: OnProgress | None
 ) -> Iterator[dict[str, pa.Table]]:
-    """The results of runs, a part after another."""
+    """The results of runs, a part after another: `lengths` and `errors`."""
     strings = TestStrings()
     written = 0
     for some in chunks(ids):
-        yield results_of(store, some, strings)
+        with store.read() as connection:
+            counts = length_frame(connection, some)
+            errors = errors_table(connection, some, strings).select(ERRORS.names)
+        yield {
+            "lengths": pa.Table.from_pandas(counts, LENGTHS, preserve_index=False),
+            "errors": errors,
+        }
         written += len(some)
         if on_progress is not None:
             on_progress(written, len(ids))

@@ -18,7 +18,7 @@ from sweeps.store.reads.misclassified import TestStrings, errors_of_runs, kinds_
 from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.stored import tested_lengths
 from sweeps.store.statements import one_of
-from sweeps.store.tables import Config, Run, RunState, TestString
+from sweeps.store.tables import Config, Run, TestString
 
 FAILING = (Outcome.FAILS_BEYOND, Outcome.NOT_LEARNED)
 """What it means that a model fails: where its outcome is known, that it does not generalize."""
@@ -46,9 +46,7 @@ def failing_models(store: Store, selection: Selection) -> pd.DataFrame:
 
 def count_tested(store: Store, selection: Selection) -> int:
     """How many tested models a selection picks."""
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
-    return int((runs["picked"] & (runs["state"] == RunState.DONE)).sum())
+    return int(frames.finished_runs(store, selection)["picked"].sum())
 
 
 # What they fail by.

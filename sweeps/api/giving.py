@@ -212,9 +212,9 @@ def give(
         UnknownRunError: there is no such run, or it has no such weights.
         ConfigError: a file is there, or the model reads what only its task knows.
     """
-    reader, run_id = queries.open_run(store, run)
-    seed = checkpoints.stored_model(reader, run_id).model_seed
-    files = files_of(trained_model(reader, run_id, epoch), f"run_{run_id}", seed, form)
+    run_id = queries.find_run(store, run)
+    seed = checkpoints.stored_model(store, run_id).model_seed
+    files = files_of(trained_model(store, run_id, epoch), f"run_{run_id}", seed, form)
     paths = [Path(folder) / name for name in files]
     refuse_taken(paths, force=force)
     with whole_files(Path(folder), force=force) as new:
@@ -331,12 +331,13 @@ def _ids(problem: Problem) -> dict[str, int]:
 
 def load_run(db: str | Path, run: int | str, epoch: int | None = None) -> RunModel:
     """Implements `seqcls.load_run`."""
-    reader, run_id = queries.open_run(open_reader(str(db)), run)
-    model = trained_model(reader, run_id, epoch)
+    store = open_reader(db)
+    run_id = queries.find_run(store, run)
+    model = trained_model(store, run_id, epoch)
     if epoch is not None:
         # Test results are of the best one.
         return model
-    scores = queries.length_scores(reader, [run_id])
+    scores = queries.length_scores(store, [run_id])
     shares = 1 - scores["wrong"] / scores["tested"]
     by_length = tuple(zip(scores["length"].tolist(), shares.tolist(), strict=True))
     return replace(model, by_length=by_length)

@@ -35,7 +35,7 @@ from sweeps.datasets.tables import refused_in
 from sweeps.grid.written_spec import with_digests
 from sweeps.results import RunResult
 from sweeps.store.database import Store
-from sweeps.store.opening import open_writer, to_write
+from sweeps.store.opening import open_writer
 from sweeps.store.reads.queries import configs_since, has_run
 from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
 from sweeps.store.writes.test_sets import store_dataset
@@ -301,7 +301,7 @@ def import_strings(
     """
     content = read_content(path, name)
     if content.dataset is not None:
-        with writer_of(db).write("configs") as connection:
+        with open_writer(db).write("configs") as connection:
             store_dataset(connection, content.dataset)
     return summary_of(content, str(path))
 
@@ -380,12 +380,7 @@ def log_results(
         ConfigError: there are no such test strings, or the sweep is one of trained models.
     """
     fields = tested_fields(dataset, task)
-    return ResultLog(writer_of(db), sweep, fields, replace=replace)
-
-
-def writer_of(db: Store | str | Path | None) -> Store:
-    """A database, open for writing; made where there is none."""
-    return to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
+    return ResultLog(open_writer(db), sweep, fields, replace=replace)
 
 
 def tested_fields(

@@ -31,7 +31,6 @@ from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracie
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
 from sweeps.store.reads.test_sets import stored_datasets
-from sweeps.store.tables import RunState
 
 MOST_BY_DRAWN = 5_000
 """Models whose errors are looked through at most for how the strings were drawn."""
@@ -114,9 +113,8 @@ def populations(
 
 def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ()) -> Populations:
     """Sums up the models of a selection, like `populations`."""
-    with store.read() as connection:
-        runs = frames.runs(connection, replace(selection, failing=False, outcomes=(), kind=None))
-    models = runs[runs["state"] == RunState.DONE].sort_values(["config_id", "model_seed"])
+    scope = replace(selection, failing=False, outcomes=(), kind=None)
+    models = frames.finished_runs(store, scope).sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]
     configs = queries.configs(store, ids)
     settings = without_unread(

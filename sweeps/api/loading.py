@@ -16,10 +16,11 @@ from seqcls.standalone import network_said
 from seqcls.strings.datasets import Dataset
 from seqcls.text import canonical_json, count, list_values
 from seqcls.weights import shape_mismatch, to_bytes
-from sweeps.api.importing import tested_fields, writer_of
+from sweeps.api.importing import tested_fields
 from sweeps.datasets.predictions import seed_of
 from sweeps.results import RunResult
 from sweeps.store.database import Store
+from sweeps.store.opening import open_writer
 from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
 
 
@@ -114,7 +115,7 @@ def load_weights(
     check(config)
     if (obstacle := shape_mismatch(problem, weights)) is not None:
         raise ConfigError(f"{path}: read as {name!r}, {obstacle}")
-    store = writer_of(db)
+    store = open_writer(db)
     # What can be refused is, before the model is tested.
     check_sweep(store, sweep)
     reading = {**made.reading, "network": network_said(problem.network)}

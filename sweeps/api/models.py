@@ -68,7 +68,7 @@ def config(store: Store, run: int | str) -> RunConfig:
     Raises:
         UnknownRunError: there is no such run.
     """
-    return queries.run_config(*queries.open_run(store, run))
+    return queries.run_config(store, queries.find_run(store, run))
 
 
 def model(store: Store, run: int | str, epoch: int | None = None) -> RunModel:
@@ -81,7 +81,7 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> RunModel:
     Raises:
         UnknownRunError: there is no such run, or it has no such weights.
     """
-    return trained_model(*queries.open_run(store, run), epoch)
+    return trained_model(store, queries.find_run(store, run), epoch)
 
 
 def _question(name: str) -> Callable[..., Any]:
@@ -141,14 +141,14 @@ def predict(
         InvalidStringError: a string that is not of this alphabet, or that cannot be asked: an
             imported model answers its test strings alone.
     """
-    reader, run_id = queries.open_run(store, run)
-    problem = resolve(queries.run_config(reader, run_id))
+    run_id = queries.find_run(store, run)
+    problem = resolve(queries.run_config(store, run_id))
     # A single string is one, too, and a list of tokens in a list of strings.
     texts = [problem.tokenizer.notation(string) for string in as_list(strings)]
     if problem.is_imported and epoch is None and beam is None:
         with checkpoints.of_run(run_id):
-            return _stored_answers(reader, run_id, problem, texts)
-    opened = trained_model(reader, run_id, epoch)
+            return _stored_answers(store, run_id, problem, texts)
+    opened = trained_model(store, run_id, epoch)
     return pd.DataFrame(opened.predict(texts, partial=partial, beam=beam))
 
 
@@ -185,10 +185,10 @@ def verdict(store: Store, run: int | str) -> Verdict | OutputVerdict:
     Raises:
         UnknownRunError: there is no such run, or it is not finished.
     """
-    reader, run_id = queries.open_run(store, run)
-    if (stored := queries.verdict(reader, run_id)) is not None:
+    run_id = queries.find_run(store, run)
+    if (stored := queries.verdict(store, run_id)) is not None:
         return stored
-    tried = trained_model(reader, run_id).verdict()
+    tried = trained_model(store, run_id).verdict()
     # Verdicts are stored of languages alone.
     if isinstance(tried, Verdict) and not is_read_only():
         with try_to_store("the verdict"):

@@ -27,10 +27,9 @@ from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracie
 from sweeps.store.reads.overview import language_names, settings
 from sweeps.store.reads.queries import config_texts, names_of
 from sweeps.store.reads.selection import Selection, as_list
-from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares, tests_of
+from sweeps.store.reads.shortcuts import best_shortcuts as best_shortcuts
 from sweeps.store.reads.shortcuts import deciding as deciding
 from sweeps.store.reads.stored import problem_of, read_config
-from sweeps.store.tables import RunState
 
 MOST_RESAMPLED = 20_000
 """Seeds that learned at most of whose medians a page has intervals: half a second."""
@@ -150,13 +149,12 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
     spans = first.groupby(runs["config_id"]).agg(["min", "max"])
     for name, end in (("fails_from", "min"), ("fails_to", "max")):
         table[name] = table["config_id"].map(spans[end]).astype("Int64")
-    with store.read() as connection:
-        texts = config_texts(connection, ids)
+    texts = config_texts(store, ids)
     theory = {key: theory_of(json.loads(text)).first.verdict for key, text in texts.items()}
     table["theory"] = table["config_id"].map(theory).astype(object)
     table["parameters"] = [_parameters(texts[x]) for x in ids]
-    best = best_shortcuts(store, ids).set_index("config_id").add_prefix("shortcut_")
-    return table.join(best, on="config_id")
+    best = best_shortcuts(store, ids).set_index("config_id")[["reader", "within", "beyond"]]
+    return table.join(best.add_prefix("shortcut_"), on="config_id")
 
 
 def _parameters(text: str) -> int | None:
@@ -166,17 +164,6 @@ def _parameters(text: str) -> int | None:
     return MODELS[problem.config.architecture].sizes.parameters(problem.network)
 
 
-def best_shortcuts(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
-    """What the best shortcut reader of each configuration's test reaches: config_id, reader, within
-    and beyond; no row of a test that no readers were asked about.
-    """
-    tests = tests_of(store, config_ids)
-    best = best_shortcut(shortcut_scores(store, set(tests["first"])))
-    shares = shortcut_shares(best).drop(columns="whole").rename(columns={"config_id": "first"})
-    found = tests[["config_id", "first"]].merge(shares, on="first")
-    return found.drop(columns="first")
-
-
 def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
     """The accuracy on strings drawn in each way: medians over the seeds that learned.
 
@@ -184,8 +171,7 @@ def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
         config_id, and a column of each of `seqcls.results.DRAWN` of which the tests have strings;
         and those of `BORDER_SHARES` that are known. Nothing of more than `MOST_BY_DRAWN` models.
     """
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
+    runs = frames.finished_runs(store, selection)
     runs = runs[runs["learned"].fillna(False).astype(bool)]
     if len(runs) > MOST_BY_DRAWN:
         return pd.DataFrame({"config_id": []}, dtype=int)
@@ -203,8 +189,7 @@ def settings_read(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
     """The settings in which these configurations differ, indexed by config_id: missing where one
     does not read them; and the class of each language, where they differ in it.
     """
-    with store.read() as connection:
-        texts = config_texts(connection, list(config_ids))
+    texts = config_texts(store, list(config_ids))
     unread = {key: _unread(text) for key, text in texts.items()}
     read = without_unread(settings(store).loc[list(config_ids)], unread)
     tasks = pd.Series(language_names(store)).reindex(read.index)
@@ -235,10 +220,8 @@ def each_seed_once(store: Store, runs: pd.DataFrame, by: Sequence[str] = ()) -> 
 
 def count_outcomes(store: Store, selection: Selection) -> OutcomeCounts:
     """What seeds in scope came to; one with several budgets counts once, with its largest."""
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
-    done = runs[runs["state"] == RunState.DONE]
-    return OutcomeCounts.of(frames.configurations(each_seed_once(store, done)))
+    runs = each_seed_once(store, frames.finished_runs(store, selection))
+    return OutcomeCounts.of(frames.configurations(runs))
 
 
 def groups(
@@ -259,9 +242,7 @@ def groups(
         (means over members) with their intervals (_low, _high), and accuracy_beyond (the median
         over the seeds that learned).
     """
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
-    runs = runs[runs["state"] == RunState.DONE]
+    runs = frames.finished_runs(store, selection)
     if config_ids is not None:
         runs = runs[runs["config_id"].isin(config_ids)]
     values = settings_read(store, runs["config_id"].unique().tolist()).get(by)

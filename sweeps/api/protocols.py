@@ -36,7 +36,7 @@ def protocol(store: Store, run: int | str) -> list[str]:
         UnknownRunError: there is no such run.
         ConfigError: its task or its strings are not known here.
     """
-    run_id = queries.find_run(store, str(run))
+    run_id = queries.find_run(store, run)
     return protocols(store, queries.config_id_of(store, run_id), (run_id,))
 
 

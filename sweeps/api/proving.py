@@ -58,12 +58,11 @@ def prove(
     """
     from seqcls.proofs.prover import ProofBudget
 
-    reader, opened = store, run
+    opened = run
     if not isinstance(opened, RunModel):
-        reader, run_id = queries.open_run(store, opened)
-        opened = trained_model(reader, run_id, epoch)
+        opened = trained_model(store, queries.find_run(store, opened), epoch)
     budget = within(ProofBudget(), seconds=seconds, regions=regions)
-    before = stored_proof(reader, opened, epoch, learned=learned)
+    before = stored_proof(store, opened, epoch, learned=learned)
     if before is not None and not again:
         larger = budget.seconds > before.budget.seconds or budget.regions > before.budget.regions
         if before.outcome != "not decided" or not larger:
@@ -72,9 +71,9 @@ def prove(
     # What was decided stays so, however long it was tried anew.
     stays = before is not None and before.outcome != "not decided"
     is_news = not stays or proof.outcome != "not decided"
-    if is_news and _is_kept(reader, opened, epoch) and not is_read_only():
+    if is_news and _is_kept(store, opened, epoch) and not is_read_only():
         with try_to_store("the proof"):
-            writer.record_proof(to_write(reader), cast(int, opened.run), _record_of(proof, opened))
+            writer.record_proof(to_write(store), cast(int, opened.run), _record_of(proof, opened))
     return proof
 
 

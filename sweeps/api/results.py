@@ -10,7 +10,6 @@ import pandas as pd
 
 from seqcls.config import default_fields
 from seqcls.errors import ConfigError, Parameter, UnknownRunError
-from seqcls.imported import PREFIX
 from seqcls.interpretability.mechanisms import SAMPLE
 from seqcls.interpretability.wording import percent
 from seqcls.text import nearest
@@ -20,8 +19,6 @@ from sweeps.api.comparisons import compare as compare
 from sweeps.api.failures import attribute, causes_judged, causes_of_run
 from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.selecting import (
-    checked_value,
-    condition,
     is_setting,
     refuse_no_value,
     selection_of,
@@ -32,7 +29,6 @@ from sweeps.store.database import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, misclassified, queries, sweep_queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, with_border
-from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.selection import Selection, WrittenValue, as_list, is_value
 from sweeps.store.reads.shortcuts import with_shortcuts
 from sweeps.store.tables import RunState
@@ -46,50 +42,40 @@ SORTS = ("length", "string", "logit", "occurrences")
 def stored_runs(
     store: Store,
     sweeps: Sequence[str] = (),
-    model_seeds: int | Sequence[int] | None = (),
     *,
-    failing: bool = False,
-    outcome: str | Sequence[str] | None = (),
-    learned_at: float = LEARNED_AT,
-    below: float = 1.0,
     fields: Mapping[str, Any] | None = None,
     conditions: Sequence[str] = (),
+    **chosen: Any,
 ) -> pd.DataFrame:
     """Runs, their results and configurations as they are stored, and what is predicted of them.
 
-    And what the best shortcut reader reaches on the same test. Asked like `runs`.
+    And what the best shortcut reader reaches on the same test.
 
     Args:
         fields: values that columns must have: fields of the configuration, or results.
         conditions: likewise, as a user writes them: `hidden_size=16`, `model_seed=0`.
+        chosen: which runs, as for `sweeps.api.selecting.selection_of`.
 
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such column, or a seed is no seed.
     """
-    selection = selection_of(
-        store,
-        sweeps,
-        model_seeds,
-        failing=failing,
-        outcome=outcome,
-        learned_at=learned_at,
-        below=below,
-    )
     settings: dict[str, Any] = {}
+    of_configs: list[str] = []
     results: list[tuple[str, Any, str | Parameter]] = []
-    wanted: list[tuple[str, Any, str | Parameter]] = [
-        *((name, value, f"{name}={value!r:.60}") for name, value in (fields or {}).items()),
-        *(_condition(store, text) for text in conditions),
-    ]
-    for name, value, said in wanted:
-        if not is_setting(name):
-            results.append((name, value, said))
-        elif settings.setdefault(name, value) != value:
-            raise ConfigError(said, f": {name} has another value before; leave one of them out")
-        elif not isinstance(value, WrittenValue):
-            settings[name] = checked_value(name, value)
-    frame = with_shortcuts(store, _with_predictions(queries.runs(store, selection, settings)))
+    for name, value in (fields or {}).items():
+        if is_setting(name):
+            settings[name] = value
+        else:
+            results.append((name, value, f"{name}={value!r:.60}"))
+    for text in conditions:
+        name, equals, written = text.partition("=")
+        if is_setting(name) or not equals:
+            of_configs.append(text)
+        else:
+            results.append((name, WrittenValue(written), Parameter("conditions", text)))
+    selection = selection_of(store, sweeps, conditions=of_configs, **settings, **chosen)
+    frame = with_shortcuts(store, _with_predictions(queries.runs(store, selection)))
     frame = with_border(store, frame, selection)
     for name, value, said in results:
         # Of no row, it is no mask of rows before it is one of booleans.
@@ -100,16 +86,6 @@ def stored_runs(
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _condition(store: Store, text: str) -> tuple[str, Any, Parameter]:
-    """A condition's column and value, and where it was written."""
-    said, name = Parameter("conditions", text), text.partition("=")[0]
-    if name.startswith(PREFIX):
-        return *condition(text, said, queries.foreign_settings(store)), said
-    if is_setting(name) or "=" not in text:
-        return *condition(text, said), said
-    return name, WrittenValue(text.partition("=")[2]), said
 
 
 def _has_value(
@@ -150,11 +126,6 @@ def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(predicted=frame["config_id"].map(said).astype(object))
 
 
-def call_datasets(store: Store, digests: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Datasets by their digests as the files are called that they were read from."""
-    return digests.replace(dataset_names(store))
-
-
 def runs(
     store: Store,
     sweep: str | Sequence[str] | None = None,
@@ -193,17 +164,9 @@ def runs(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such field, or a seed is no seed.
     """
-    sweeps = [] if sweep is None else as_list(sweep)
-    frame = stored_runs(
-        store,
-        sweeps,
-        model_seeds,
-        failing=failing,
-        outcome=outcome,
-        learned_at=learned_at,
-        below=below,
-        fields=fields,
-    )
+    chosen: dict[str, Any] = {"model_seeds": model_seeds, "failing": failing, "outcome": outcome}
+    chosen |= {"learned_at": learned_at, "below": below, "fields": fields}
+    frame = stored_runs(store, [] if sweep is None else as_list(sweep), **chosen)
     frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
     first = [*FIRST, *differing_fields(frame)]
     return frame[[*first, *(name for name in frame if name not in first)]]
@@ -217,7 +180,7 @@ def _run_ids(store: Store, runs: Runs) -> list[int]:
     return [
         int(run)
         if isinstance(run, numbers.Integral) and not isinstance(run, bool)
-        else queries.find_run(store, str(run))
+        else queries.find_run(store, run)
         for run in as_list(runs)
     ]
 
@@ -267,10 +230,9 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     """
     if sort not in SORTS:
         raise ConfigError(Parameter("sort", sort), f": {nearest(sort, list(SORTS))}")
-    reader, run_id = queries.open_run(store, run)
-    status = queries.run_status(reader, run_id)
-    queries.check_done(run_id, status.state, status.error, "was not tested")
-    frame = misclassified.string_errors(reader, run_id)
+    run_id = queries.find_run(store, run)
+    queries.check_done(store, run_id, "was not tested")
+    frame = misclassified.string_errors(store, run_id)
     return frame.sort_values([sort, *(name for name in SORTS if name != sort)])
 
 
@@ -319,14 +281,10 @@ def remedies(store: Store, run: int | str, **chosen: Any) -> Remedies:
     Raises:
         UnknownRunError: there is no such run, or it has no model.
     """
-    reader, run_id = queries.open_run(store, run)
-    selection = selection_of(reader, **chosen)
+    run_id = queries.find_run(store, run)
+    selection = selection_of(store, **chosen)
     mechanisms = mechanisms_of(causes_of_run(store, run_id, selection.learned_at))
-    return Remedies(mechanisms, trials(reader, run_id, mechanisms, selection))
-
-
-helps = remedies
-"""What it was called until 0.3."""
+    return Remedies(mechanisms, trials(store, run_id, mechanisms, selection))
 
 
 def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.DataFrame:
@@ -367,7 +325,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
 def _finished_runs(store: Store, reference: int | str) -> Iterator[int]:
     """The finished runs of a sweep, or the one run of that reference; a number is a run's id."""
     if not isinstance(reference, str):
-        yield queries.find_run(store, str(reference))
+        yield queries.find_run(store, reference)
         return
     named = sweep_queries.sweeps_that_begin(store, reference)
     sweep = next((name for name in named if reference in (name, f"{name}:")), None)

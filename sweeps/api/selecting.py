@@ -164,7 +164,13 @@ def selection_of(
     for seed in seeds:
         check_model_seed(seed)
     foreign = queries.foreign_settings(store) if conditions else ()
-    wanted = [condition(text, Parameter("conditions", text), foreign) for text in conditions]
+    wanted: list[tuple[str, Any]] = []
+    for text in conditions:
+        said = Parameter("conditions", text)
+        name, value = condition(text, said, foreign)
+        if any(x == name and y != value for x, y in (*wanted, *fields.items())):
+            raise ConfigError(said, f": {name} has another value before; leave one of them out")
+        wanted.append((name, value))
     for name, value in fields.items():
         if not is_setting(name):
             raise ConfigError(f"{name}={value!r:.60}: {nearest(name, list(default_fields()))}")

@@ -2,7 +2,6 @@
 
 import builtins
 import logging
-import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,6 +22,10 @@ from sweeps.store.database import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import frames, sweep_queries
 from sweeps.store.reads.selection import Selection, as_list
+from sweeps.store.reads.sweep_queries import Sweeps, ids_or_all
+from sweeps.store.reads.sweep_queries import runs_by_state as runs_by_state
+from sweeps.store.reads.sweep_queries import runs_of_one_sweep_only as runs_of_one_sweep_only
+from sweeps.store.reads.sweep_queries import sweep_ids as sweep_ids
 from sweeps.store.statements import frame
 from sweeps.store.tables import Run, RunState
 from sweeps.terminal import progress_bar as bar_of
@@ -50,9 +53,6 @@ Spec = str | Path | Mapping[str, Any] | Sequence[SweepSpec]
 """A TOML file, a folder of them, a shipped one's name, a table with the same keys, or what
 `read_specs` made of one of these."""
 
-Sweeps = str | int | Iterable[str | int]
-"""The name or id of a sweep, or those of several."""
-
 
 def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
     """Specifications, checked as a whole; at another precision where one is named.
@@ -74,24 +74,6 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
                 "name of one that is shipped, or a table with the same keys"
             )
     return specs if precision is None else [at_precision(each, precision) for each in specs]
-
-
-def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
-    """The ids of these sweeps.
-
-    Raises:
-        UnknownRunError: there is no sweep of such a name or id.
-    """
-    return [
-        sweep_queries.check_sweep_id(store, int(each))
-        if isinstance(each, numbers.Integral) and not isinstance(each, bool)
-        else sweep_queries.find_sweep(store, each)
-        for each in as_list(sweeps)
-    ]
-
-
-def _ids(store: Store, sweeps: Sweeps | None) -> list[int] | None:
-    return None if sweeps is None else sweep_ids(store, sweeps)
 
 
 def submit(store: Store, spec: Spec) -> list[str]:
@@ -156,8 +138,8 @@ def leaving_sentence(store: Store, spec: SweepSpec) -> str:
     if not (leaving := sweep_queries.leaving_runs(store, spec)):
         return ""
     runs = "1 run leaves" if len(leaving) == 1 else f"{len(leaving):,} runs leave"
-    listed = ", ".join(str(run.id) for run in leaving[:10]) + " …" * (len(leaving) > 10)
-    deleted = sum(run.is_deleted for run in leaving)
+    listed = ", ".join(map(str, [*leaving][:10])) + " …" * (len(leaving) > 10)
+    deleted = sum(leaving.values())
     return (
         f"{runs} the sweep {spec.name!r}, whose specification has changed: {listed}; {deleted:,} "
         "not begun yet are deleted"
@@ -235,7 +217,7 @@ def work(
     """
     how = WorkOptions(workers, engine, device, dask, watch)
     check_training(how)
-    ids = _ids(store, sweeps)
+    ids = ids_or_all(store, sweeps)
     shortcuts = shortcuts and are_fitted_after_training()
     idle = fit_when_idle(store, ids) if shortcuts and watch else None
     if progress_bar is None:
@@ -288,7 +270,7 @@ def fit_after_training(
     bar = bar_of("fitting shortcut readers", "tests") if progress_bar else nullcontext()
     try:
         with bar as on_progress:
-            ids = _ids(store, sweeps)
+            ids = ids_or_all(store, sweeps)
             return fit_readers(store, ids, on_progress, until_queued=True).is_queued
     except KeyboardInterrupt:
         _log.info("shortcut readers are left for the next worker")
@@ -314,7 +296,7 @@ def fit_shortcuts(
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    return fit_readers(to_write(store), _ids(store, sweeps), on_progress)
+    return fit_readers(to_write(store), ids_or_all(store, sweeps), on_progress)
 
 
 def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
@@ -324,51 +306,6 @@ def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
         UnknownRunError: there is no such sweep.
     """
     return progress(store, counts(store, sweep_ids(store, sweeps or ()) or None))
-
-
-def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
-    """How many distinct runs of these sweeps, or of all, there are in each state.
-
-    Raises:
-        UnknownRunError: there is no such sweep.
-    """
-    return sweep_queries.counts_by_state(store, _ids(store, sweeps))
-
-
-def stop(store: Store, sweeps: Sweeps) -> None:
-    """Has every worker leave the rest of these sweeps, queued.
-
-    Raises:
-        UnknownRunError: there is no such sweep.
-    """
-    writer.stop(to_write(store), sweep_ids(store, sweeps))
-
-
-def resume(store: Store, sweeps: Sweeps) -> None:
-    """Takes the stop of these sweeps back.
-
-    Raises:
-        UnknownRunError: there is no such sweep.
-    """
-    writer.resume(to_write(store), sweep_ids(store, sweeps))
-
-
-def retry(store: Store, sweeps: Sweeps) -> int:
-    """Queues the failed runs of these sweeps again; how many that were.
-
-    Raises:
-        UnknownRunError: there is no such sweep.
-    """
-    return writer.retry(to_write(store), sweep_ids(store, sweeps))
-
-
-def runs_of_no_other(store: Store, sweep: str) -> int:
-    """How many runs this sweep has and no other: those that are deleted with it.
-
-    Raises:
-        UnknownRunError: there is no such sweep.
-    """
-    return sweep_queries.runs_of_one_sweep_only(store, sweep_queries.find_sweep(store, sweep))
 
 
 def delete(store: Store, sweep: str | int) -> int:

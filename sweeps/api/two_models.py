@@ -48,8 +48,7 @@ def compare_models(store: Store, first: int, second: int) -> TwoModels:
         UnknownRunError: there is no such run, or it is not finished.
     """
     for run_id in (first, second):
-        status = queries.run_status(store, run_id)
-        queries.check_done(run_id, status.state, status.error, "was not tested")
+        queries.check_done(store, run_id, "was not tested")
     configurations = [queries.config_id_of(store, run_id) for run_id in (first, second)]
     ids = (configurations[0], configurations[1])
     fields = fields_apart(store, ids)

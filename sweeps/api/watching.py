@@ -1,19 +1,21 @@
 """Sweeps as they are watched: what each came to, what is written about it, losses, its protocol."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import Connection, select
 
 from seqcls.config import are_imported
 from seqcls.errors import SeqclsError
 from seqcls.problem import missing_plugin, resolve
+from sweeps.access import READ_ONLY_VARIABLE, is_read_only
 from sweeps.api.protocols import protocols
 from sweeps.records import read_rows
-from sweeps.results import OutcomeCounts, describe_counts
+from sweeps.results import describe_counts
 from sweeps.store.database import Store
+from sweeps.store.opening import schema_version, why_not_permitted
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.overview import dataset_names as dataset_names
 from sweeps.store.reads.queries import names_of
@@ -23,7 +25,7 @@ from sweeps.store.reads.sweep_queries import specifications as specifications
 from sweeps.store.reads.sweep_queries import sweep_names as sweep_names
 from sweeps.store.reads.sweep_queries import sweep_record as sweep_record
 from sweeps.store.reads.workers import dead_workers
-from sweeps.store.statements import frame, one_of, read
+from sweeps.store.statements import frame, read
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun
 from sweeps.store.tables import SweepState as SweepState
 from sweeps.work.logs import read_log as read_log
@@ -65,9 +67,8 @@ def sweeps(store: Store) -> pd.DataFrame:
     for each in reversed(counts(store)):
         note, said = written.get(each.id, Note()), "no model is finished yet"
         if (own := outcomes.get(each.id)) is not None:
-            judged = (own.judged, own.learned, own.judged_beyond, own.generalize)
             so_far = "so far " * (each.state != SweepState.DONE)
-            said = so_far + describe_counts(OutcomeCounts(each.done, *judged), "")
+            said = so_far + describe_counts(own, "")
         said += "; stopped" * (each.state == SweepState.STOPPED)
         rows.append(
             {
@@ -120,6 +121,20 @@ def protocol_of_sweep(store: Store, sweep: str, number: int) -> tuple[list[str],
     return said, [*names_of(store, ids).values()]
 
 
+def describe_database(store: Store) -> Iterator[tuple[str, str]]:
+    """What kind of database this is, what is in it and whether it can be written, name by name."""
+    yield "database", store.name
+    yield "schema", schema_version(store) or ""
+    if store.path is not None:
+        yield "size", f"{store.path.stat().st_size:,} bytes"
+    states = [f"{number:,} {x}" for x, number in sorted(sweep_queries.runs_by_state(store).items())]
+    yield "runs", ", ".join(states) or "none"
+    if store.path is not None:
+        refused = f"{READ_ONLY_VARIABLE} is set" if is_read_only() else None
+        obstacle = refused or why_not_permitted(store.path)
+        yield "writable", f"no: {obstacle}" if obstacle else "yes"
+
+
 # Losses by epoch of a sweep's models, which a page shows while more are trained.
 
 LOOKED_AT = 1_000
@@ -130,10 +145,11 @@ MOST_EPOCHS = 200
 
 
 def losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
-    """The validation losses of a sweep's newest models, finished and in training.
+    """The validation losses of a sweep's newest finished models, and of those in training that
+    began first.
 
     Workers store those of models in training every few seconds without raising a revision, so a
-    remembered answer is old.
+    remembered answer is old. Those of a dead worker stay until another takes the run.
 
     Args:
         configs: configurations at most, those with the newest models.
@@ -141,16 +157,28 @@ def losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFra
 
     Returns:
         run_id, config_id, configuration (its name), model_seed, state (`finished`, `in training` or
-        `worker died`), epoch, loss (a mean over the strings, in nats). Of models that need a
-        package that is not installed here there is no row.
+        `worker died`), epoch, loss (a mean over the strings, in nats), in the order of
+        configurations, seeds and epochs of either state. Of models that need a package that is not
+        installed here there is no row.
     """
-    # Models in training are read first: one that finishes in between is then in both, not in
-    # neither.
-    training = losses_in_training(store, sweep_id, configs, models)
-    died = training.pop("is_orphaned").map({False: "in training", True: "worker died"})
-    finished = newest_losses(store, sweep_id, configs, models).assign(state="finished")
-    finished = finished[~finished["run_id"].isin(training["run_id"])]
-    both = pd.concat([x for x in (training.assign(state=died), finished) if len(x)] or [finished])
+    of_sweep = (
+        select(Run.id.label("run_id"), Run.config_id, Run.model_seed, Run.worker_id)
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .where(SweepRun.sweep_id == sweep_id, Run.losses.is_not(None))
+        .limit(LOOKED_AT)
+    )
+    training = of_sweep.where(Run.state == RunState.RUNNING).order_by(Run.started_at, Run.id)
+    newest = (Run.finished_at.desc(), Run.id.desc())
+    finished = of_sweep.where(Run.state == RunState.DONE).order_by(*newest)
+    with store.read() as connection:
+        found = [
+            _with_losses(connection, _first_models(read(connection, query), configs, models))
+            for query in (training, finished)
+        ]
+        died = found[0]["worker_id"].isin(dead_workers(store))
+    found[0]["state"] = died.map({False: "in training", True: "worker died"})
+    found[1]["state"] = "finished"
+    both = pd.concat([x for x in found if len(x)] or found[1:]).drop(columns="worker_id")
     shown = queries.configs(store, both["config_id"].drop_duplicates().head(configs).tolist())
     strings = {
         config_id: resolve(config).validation.epoch_size
@@ -161,59 +189,6 @@ def losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFra
     named = names_of(store, [*strings]) if strings else {}
     per_string = both.pop("validation_loss") / both["config_id"].map(strings)
     return both.assign(loss=per_string, configuration=both["config_id"].map(named))
-
-
-def newest_losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
-    """The validation losses of a sweep's newest finished models.
-
-    Args:
-        configs: configurations at most, those with the newest models.
-        models: models at most, equally many of each configuration at most.
-
-    Returns:
-        run_id, config_id, model_seed, epoch, validation_loss (a sum over the strings, in nats), in
-        the order of configurations, seeds and epochs.
-    """
-    newest = (
-        _members(sweep_id, Run.state == RunState.DONE)
-        .order_by(Run.finished_at.desc(), Run.id.desc())
-        .limit(LOOKED_AT)
-    )
-    with store.read() as connection:
-        found = _first_models(read(connection, newest), configs, models)
-        return _with_losses(connection, found)
-
-
-def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
-    """The validation losses so far of models in training, those that began first.
-
-    Args:
-        models: models at most, equally many of each configuration at most.
-
-    Returns:
-        As `newest_losses`, and is_orphaned, true where the worker is dead: such losses stay as they
-        are until another takes the run, and begins anew.
-    """
-    training = (
-        _members(sweep_id, Run.state == RunState.RUNNING, Run.losses.is_not(None))
-        .order_by(Run.started_at, Run.id)
-        .limit(LOOKED_AT)
-    )
-    dead = dead_workers(store)
-    with store.read() as connection:
-        runs = _first_models(read(connection, training), configs, models)
-        orphaned = select(Run.id).where(Run.worker_id.in_(dead), one_of(Run.id, runs["run_id"]))
-        left = set(connection.scalars(orphaned)) if dead else set()
-        found = _with_losses(connection, runs)
-    return found.assign(is_orphaned=found["run_id"].isin(left))
-
-
-def _members(sweep_id: int, *conditions: ColumnElement[bool]) -> Select[*tuple[int, int, int]]:
-    return (
-        select(Run.id.label("run_id"), Run.config_id, Run.model_seed)
-        .join(SweepRun, SweepRun.run_id == Run.id)
-        .where(SweepRun.sweep_id == sweep_id, *conditions)
-    )
 
 
 def _first_models(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame:

@@ -210,9 +210,9 @@ def cache(clear: bool = False) -> Answer:
 @db_app.add("db check --db runs.db")
 def check(db: Db = None) -> None:
     """Say what kind of database this is, what is in it and whether it can be written."""
-    from sweeps.api.databases import describe_database
+    from sweeps.api.watching import describe_database
 
-    for name, value in describe_database(db):
+    for name, value in describe_database(api.open_reader(db)):
         say(f"{name:10}{value}")
 
 

@@ -75,10 +75,10 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.overlaps import trained_on
     from sweeps.api.presentation import describe_proofs
-    from sweeps.api.results import call_datasets
+    from sweeps.api.watching import dataset_names
     from sweeps.results import BORDER_SHARES, differing_fields, solved_or_none
 
-    frame["dataset"] = call_datasets(store, frame["dataset"])
+    frame["dataset"] = frame["dataset"].replace(dataset_names(store))
     done, fits = api.RunState.DONE, is_fitted(look)
     config_ids = frame["config_id"].unique().tolist()
     named = api.names_of(store, config_ids)

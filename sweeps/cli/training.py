@@ -213,9 +213,9 @@ def delete(store: "Store", sweep: str, yes: bool = False) -> None:
     Args:
         yes: don't ask for confirmation.
     """
-    from sweeps.api.sweeping import runs_of_no_other
+    from sweeps.api.sweeping import runs_of_one_sweep_only
 
-    runs = runs_of_no_other(store, sweep)
+    runs = runs_of_one_sweep_only(store, sweep)
     if not yes:
         typer.confirm(
             f"Delete the sweep {sweep!r} and the {count(runs, 'run')} that no other sweep has, "

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,10 @@ RUN_COLUMNS = Run.__table__.columns.keys()
 Rows = list[tuple[Any, ...]]
 
 
-def convert(old: str, new: str, on_progress: OnProgress | None = None) -> tuple[Store, int]:
-    """Copies everything into a new database, with its ids; how many runs that were.
+def convert(
+    old: str | Path, new: str | Path, on_progress: OnProgress | None = None
+) -> tuple[Store, int]:
+    """Reads a database of the version before into a new one, with its ids; how many runs that were.
 
     Results that did not fit their digest do not fit it afterwards either: `verify` names them.
 
@@ -76,7 +79,7 @@ def convert(old: str, new: str, on_progress: OnProgress | None = None) -> tuple[
         StoreVersionError: the old one is not of a version before that is read.
         StoreError: the new one is there already, or either cannot be opened.
     """
-    source = open_as_it_is(locate(old))
+    source = open_as_it_is(locate(str(old)))
     with source.read() as theirs:
         version = _read_version(source.name, theirs)
         target = open_writer(new)

@@ -16,6 +16,7 @@ from sweeps.processes import OnProgress
 from sweeps.results import RECORDS, SUMMARY
 from sweeps.store.database import Store, take_turns
 from sweeps.store.findings import copy_findings
+from sweeps.store.opening import open_reader, to_write
 from sweeps.store.reads.stored import StoredRun, read_config, read_runs
 from sweeps.store.reads.test_sets import stored_test_set
 from sweeps.store.statements import (
@@ -62,13 +63,16 @@ class Merged:
     """Sweeps whose name means other runs here, and the name that they got."""
 
 
-def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> Merged:
+def merge(store: Store, other: Store | str | Path, on_progress: OnProgress | None = None) -> Merged:
     """Adds the sweeps, runs and results of another database, in one transaction.
 
     A run is known by its configuration and model seed. Where both have its results, those that
     were here stay; so does what is written about a sweep.
+
+    Raises:
+        StoreError: one cannot be read, or the other not be written; nothing is taken over.
     """
-    merged = Merged()
+    store, other, merged = to_write(store), open_reader(other), Merged()
     label = Path(other.name).stem if other.path is None else other.path.stem
     with other.read() as source, store.write("configs", "members") as target:
         take_turns(target)

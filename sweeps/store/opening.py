@@ -89,6 +89,12 @@ def locate(db: str | None) -> Path | URL:
     return Path(named)
 
 
+def _place_of(db: Store | str | Path | None) -> Path | URL:
+    if isinstance(db, Store):
+        return db.place
+    return locate(None if db is None else str(db))
+
+
 def _name_of(place: Path | URL) -> str:
     """The path, or the URL without its password, wherever that stands in it.
 
@@ -107,7 +113,7 @@ last_opened: Store | None = None
 """The database that this process opened last, to look for damage where something fails."""
 
 
-def open_reader(db: str | None = None) -> Store:
+def open_reader(db: Store | str | Path | None = None) -> Store:
     """The database, which must be there.
 
     Args:
@@ -118,7 +124,7 @@ def open_reader(db: str | None = None) -> Store:
         StoreVersionError: it was made by another version.
         StoreError: it cannot be read.
     """
-    store = open_as_it_is(locate(db))
+    store = open_as_it_is(_place_of(db))
     if schema_version(store) is None:
         raise _missing(f"{store.name!r} is empty", store.name)
     return _remember(store)
@@ -132,14 +138,17 @@ def open_as_it_is(place: Path | URL) -> Store:
     return store
 
 
-def open_writer(db: str | None = None) -> Store:
-    """The database; made where there is none.
+def open_writer(db: Store | str | Path | None = None) -> Store:
+    """The database, for reading and writing; made where there is none.
+
+    Args:
+        db: a file, or the URL of a PostgreSQL database; else `SEQCLS_DB`, else `runs.db`.
 
     Raises:
         StoreVersionError: it was made by another version.
         StoreError: it cannot be opened or written, or is no database of this program.
     """
-    place = locate(db)
+    place = _place_of(db)
     store = Store(_name_of(place), place)
     refuse_writes(f"writing to {store.name!r}")
     path = store.path
@@ -245,7 +254,7 @@ def to_write(store: Store) -> Store:
     Raises:
         StoreError: it may not be written.
     """
-    return open_writer(store.address)
+    return open_writer(store)
 
 
 @contextmanager
@@ -268,11 +277,10 @@ def pack(db: Store | str | Path | None = None) -> Path:
     Raises:
         StoreError: it is no file, cannot be written, or another process has it open.
     """
-    named = db.address if isinstance(db, Store) else None if db is None else str(db)
-    path = open_reader(named).path
+    path = open_reader(db).path
     if path is None:
         raise StoreError("a PostgreSQL database is no file; `seqcls db merge` copies it into one")
-    store = open_writer(path.as_posix())
+    store = open_writer(path)
     try:
         with (
             closing(open_file(path, "rw", BUSY_SECONDS)) as connection,

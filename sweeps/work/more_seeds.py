@@ -3,6 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import astuple
+
+import numpy as np
 
 from seqcls.errors import ConfigError
 from seqcls.problem import differing_starts
@@ -70,7 +73,12 @@ def known_of(
     """
     known, until = sweep_queries.seed_counts(store, sweep_id), Until.parse(spec.until)
     members = list(spec.members())
-    counts = [known.get(config.key, SeedCounts(len(seeds))) for config, seeds in members]
+    counts = [
+        SeedCounts(*np.sum([astuple(x) for x in known[config.key].values()], axis=0).tolist())
+        if config.key in known
+        else SeedCounts(len(seeds))
+        for config, seeds in members
+    ]
     if until.within is not None:
         return counts, None
     (first, own), (second, other) = members
@@ -78,8 +86,7 @@ def known_of(
     alike = set(own) <= set(other) or set(other) <= set(own)
     if not alike or differing_starts(first, second):
         return counts, None
-    of_seeds = sweep_queries.counts_of_seeds(store, sweep_id)
-    a, b = ({x: until.of(y) for x, y in of_seeds.get(z.key, {}).items()} for z in (first, second))
+    a, b = ({x: until.of(y) for x, y in known.get(z.key, {}).items()} for z in (first, second))
     both = Counter((a[x][0] > 0, b[x][0] > 0) for x in a.keys() & b if a[x][1] and b[x][1])
     yes, no = True, False
     return counts, PairTable(both[yes, yes], both[yes, no], both[no, yes], both[no, no])

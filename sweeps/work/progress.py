@@ -72,11 +72,11 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
         epochs[sweep_id].append((epoch, most))
     for place, sweep in enumerate(sweeps):
         if sweep.running:
-            lost, own = orphaned.get(sweep.id, 0), recent.get(sweep.id)
+            lost, (finished, spans) = orphaned.get(sweep.id, 0), recent.get(sweep.id, (0, []))
             now = replace(sweep, epochs=tuple(sorted(epochs[sweep.id])), orphaned=lost)
-            busy = busy_seconds(own.trained) if own is not None and not lost else 0.0
+            busy = 0.0 if lost else busy_seconds(spans)
             # Where the clock was set back since they began, no rate is known.
-            ended = now.begun + (own.ended if own is not None else 0)
+            ended = now.begun + finished
             rate = ended / busy if ended and busy > 0 else None
             sweeps[place] = replace(now, runs_per_second=rate)
     return sweeps

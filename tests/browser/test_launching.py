@@ -55,7 +55,7 @@ def write(page: Page, box: str, text: str) -> None:
 
 
 def trained(db: Path, sweep_id: int) -> int:
-    return int(sweep_queries.counts_by_state(open_reader(str(db)), [sweep_id]).get("done", 0))
+    return int(sweep_queries.runs_by_state(open_reader(str(db)), [sweep_id]).get("done", 0))
 
 
 def test_a_sweep_is_launched_from_any_sidebar_and_followed_to_its_results(
@@ -119,7 +119,7 @@ def test_a_double_click_launches_once_and_a_sweep_is_stopped_resumed_and_outlive
     main.get_by_role("button", name="Stop").click()
     expect(main).to_contain_text("stopped")
     store = open_reader(str(db))
-    assert len(sweep_queries.counts_by_state(store, [3])) == 0, "two clicks launch one sweep"
+    assert len(sweep_queries.runs_by_state(store, [3])) == 0, "two clicks launch one sweep"
     wait_for(lambda: not background_worker.has_worker(store, 2), TRAINING_SECONDS)
     assert trained(db, 2) < 24, "what was not done is left"
     main.get_by_role("button", name="Resume").click()

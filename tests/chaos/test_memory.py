@@ -32,8 +32,8 @@ def test_a_run_that_cannot_be_allocated_fails_alone_with_its_reason(
     ids = [writer.submit(store, huge), writer.submit(store, spec(name="small", fixed=FIXED))]
     worked = work(store, ids, WorkOptions(workers))
     assert worked.recorded == 3
-    assert sweep_queries.counts_by_state(store, ids[:1]) == {"failed": 1}
-    assert sweep_queries.counts_by_state(store, ids[1:]) == {"done": 3}
+    assert sweep_queries.runs_by_state(store, ids[:1]) == {"failed": 1}
+    assert sweep_queries.runs_by_state(store, ids[1:]) == {"done": 3}
     said = rows(store, "SELECT attempt, failures, error FROM run WHERE state = 'failed'")
     ((attempt, failures, error),) = said
     assert (attempt, failures) == (3, 3)

@@ -83,7 +83,7 @@ def test_a_stopped_process_is_left_when_its_sweep_is_stopped(tmp_path: Path) -> 
     thread = threading.Thread(target=lambda: worked.append(work(store, [sweep_id], WorkOptions(1))))
     thread.start()
     child = None
-    while child is None or sweep_queries.counts_by_state(store, [sweep_id]).get("running", 0) == 0:
+    while child is None or sweep_queries.runs_by_state(store, [sweep_id]).get("running", 0) == 0:
         child = training_process(psutil.Process())
         time.sleep(0.01)
     stop(child)
@@ -91,7 +91,7 @@ def test_a_stopped_process_is_left_when_its_sweep_is_stopped(tmp_path: Path) -> 
     thread.join()
     assert not child.is_running()
     assert worked[0].abandoned == 8
-    assert set(sweep_queries.counts_by_state(store)) <= {"queued", "done"}
+    assert set(sweep_queries.runs_by_state(store)) <= {"queued", "done"}
 
 
 def count_runs(db: Path, state: str) -> int:

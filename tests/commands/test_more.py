@@ -151,12 +151,15 @@ def test_a_seed_that_was_trained_again_counts_with_what_it_came_to_there(store: 
     finish(store, "again", {0, 3})
     assert by_budget(store) == [(12, 3, 5), (24, 2, 5)]
     found = more_training(store, "s", "4x")
-    assert (found.to_train, found.learned, found.learned_since) == (1, 3, 1)
     assert found.spec is not None
+    assert (found.spec.num_runs(), found.learned) == (1, 3)
+    assert "1 learned with a larger budget" in found.sentences[0]
     assert list(found.spec.model_seeds) == [4], "seed 3 learned with 24"
     submit(store, "with 48", 48)
     finish(store, "with 48", {3, 4})
-    assert more_training(store, "s", "4x").to_train == 2, "what is there stays"
+    there = more_training(store, "s", "4x").spec
+    assert there is not None
+    assert there.num_runs() == 2, "what is there stays"
 
 
 def test_each_configuration_is_trained_with_its_own_seeds(store: Store) -> None:

@@ -284,7 +284,7 @@ def test_a_sweep_is_launched_once_and_trained(monkeypatch: pytest.MonkeyPatch, d
     assert first.header[0].value == "mine", "one lands where it is followed"
     while background_worker.has_worker(store, 1):
         time.sleep(0.1)
-    assert sweep_queries.counts_by_state(store, [1]) == {"done": 3}
+    assert sweep_queries.runs_by_state(store, [1]) == {"done": 3}
     assert queries.run_config(store, 1).hidden_size == 4
     app = open_app(monkeypatch, db, "launch")
     assert "· about " in said(app), "the estimate rests on what was measured"

@@ -255,8 +255,8 @@ def test_losses_of_models_in_training_grow_though_no_revision_tells_of_it(
                 found.update(point["state"] for point in points)
         return dict(found)
 
-    finished = watching.newest_losses(open_reader(str(file_of(store))), sweep_id, 8, 96)
-    assert (finished["validation_loss"] > 0).all()
+    finished = watching.losses(open_reader(str(file_of(store))), sweep_id, 8, 96)
+    assert (finished["loss"] > 0).all()
     assert drawn() == {"finished": len(finished)} == {"finished": 3}
     app = open_app(monkeypatch, file_of(store), "sweeps", shown="counted")
     assert "Validation loss by epoch" in [x.value for x in app.header]
@@ -278,7 +278,8 @@ def test_losses_of_models_in_training_grow_though_no_revision_tells_of_it(
     assert claim is not None
     told = [EpochLosses(0, epoch, 4.0, 2.0) for epoch in range(1, 1002)]
     writer.record_losses(store, [(claim, told)])
-    epochs = watching.losses_in_training(store, sweep_id, 8, 32)["epoch"].tolist()
+    every = watching.losses(store, sweep_id, 8, 32)
+    epochs = every.loc[every["state"] != "finished", "epoch"].tolist()
     assert epochs == [*range(1, 1001, 6), 1001]
 
 

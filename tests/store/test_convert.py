@@ -11,7 +11,7 @@ import pytest
 
 from seqcls.errors import StoreError, StoreVersionError
 from seqcls.interpretability.remedies import change_fields, named_fields
-from sweeps.api.databases import convert
+from sweeps.api import convert
 from sweeps.grid.spec import parse_spec
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer

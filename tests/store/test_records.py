@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from sweeps.records import read_errors, texts_of_floats
+from sweeps.records import error_numbers, read_rows, texts_of_floats
 from sweeps.store.opening import open_writer
 from tests.databases import rows
 from tests.results import filled
@@ -36,9 +36,9 @@ def test_what_is_written_is_read_back_and_read_by_plain_sql(any_db: str, kind: s
     assert max(map(len, texts)) <= (16 if kind == "single" else 24)
     numbers = range(0, 3 * len(logits), 3)
     errors = ",".join(f'[{n},{x},"b",0,"repeats"]' for n, x in zip(numbers, texts, strict=True))
-    back = read_errors(f"[{errors}]")
-    assert back.numbers.tolist() == [*numbers]
-    np.testing.assert_array_equal(back.logits.astype(logits.dtype), logits)
+    back = np.array([row[1] for row in read_rows(f"[{errors}]")], dtype=np.float64)
+    assert error_numbers(f"[{errors}]").tolist() == [*numbers]
+    np.testing.assert_array_equal(back.astype(logits.dtype), logits)
     store = open_writer(any_db)
     with store.write(quiet=True) as connection:
         for statement, values in (
@@ -56,7 +56,7 @@ def test_what_is_written_is_read_back_and_read_by_plain_sql(any_db: str, kind: s
         ):
             connection.execute(text(statement), values)
     # NaN is no answer.
-    expected = [None if np.isnan(x) else x for x in back.logits.tolist()]
+    expected = [None if np.isnan(x) else x for x in back.tolist()]
     told = rows(store, "SELECT * FROM misclassified")
     assert sorted(told, key=lambda row: int(row[1][1:])) == [
         (7, f"s{number}", 5, 1, logit, 2, None)

@@ -218,4 +218,4 @@ def test_submitting_and_deleting_beside_workers_ends_in_no_deadlock(any_db: str)
         tasks = [threads.submit(work_for_a_while, 0) for _ in range(2)]
         tasks += [threads.submit(submit_and_delete, 0) for _ in range(2)]
         assert sum(task.result() for task in tasks) >= 16
-    assert sweep_queries.counts_by_state(store) == {"done": 16}
+    assert sweep_queries.runs_by_state(store) == {"done": 16}

@@ -60,7 +60,7 @@ def test_asked_many_times_at_once_one_worker_is_started_and_after_it_was_killed_
         wait_for_end(queued)
     assert start(queued)
     wait_for_end(queued)
-    assert sweep_queries.counts_by_state(queued, [1]) == {"done": 1}
+    assert sweep_queries.runs_by_state(queued, [1]) == {"done": 1}
     assert "trained 1 run " in (read_log(queued, 1) or "")
     forget(queued, 1)
     assert read_log(queued, 1) is None

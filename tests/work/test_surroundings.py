@@ -107,6 +107,6 @@ def test_what_a_dashboard_and_its_worker_find_runs_nothing_and_opens_neither(
         while background_worker.has_worker(store, 1):
             time.sleep(0.1)
         log = read_log(store, 1)
-        assert sweep_queries.counts_by_state(store, [1]) == {"done": 2}, log
+        assert sweep_queries.runs_by_state(store, [1]) == {"done": 2}, log
         assert asked(port, "GET", "/_stcore/health")[0] == 200
     assert not (hostile / "was_run").exists()

@@ -154,9 +154,9 @@ def test_the_first_ctrl_c_leaves_what_is_in_training_and_the_second_ends_at_once
     monkeypatch.setattr(jobs, "run_job", pressed)
     worked = work(store, [sweep_id], WorkOptions(0))
     assert (worked.recorded, worked.abandoned, worked.signal) == (0, 1, signal.SIGINT)
-    assert sweep_queries.counts_by_state(store) == {"queued": 1}
+    assert sweep_queries.runs_by_state(store) == {"queued": 1}
     presses = 2
     ended = run_main("work", "one", "--workers", "0", "--db", str(store.path))
     assert ended.returncode == 128 + signal.SIGINT
     assert "Traceback" not in ended.stderr
-    assert sweep_queries.counts_by_state(store) == {"queued": 1}
+    assert sweep_queries.runs_by_state(store) == {"queued": 1}

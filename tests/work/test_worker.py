@@ -137,7 +137,7 @@ def test_a_progress_report_that_fails_is_no_fault_of_the_runs(store: Store) -> N
     for _ in range(3):
         with pytest.raises(StoreUnavailableError, match="the disk is full"):
             work(store, [sweep_id], WorkOptions(0), gone)
-    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 1}
+    assert sweep_queries.runs_by_state(store, [sweep_id]) == {"queued": 1}
     assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
 
 
@@ -158,7 +158,7 @@ def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
     monkeypatch.setattr(jobs, "run_job", locked)
     with pytest.raises(StoreBusyError, match="locked"):
         work(store, [sweep_id], WorkOptions(0))
-    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
+    assert sweep_queries.runs_by_state(store, [sweep_id]) == {"queued": 6}
 
 
 def test_a_machine_that_draws_other_test_strings_stops_and_charges_no_run(
@@ -177,7 +177,7 @@ def test_a_machine_that_draws_other_test_strings_stops_and_charges_no_run(
         patched.setattr(jobs, "run_job", elsewhere)
         with pytest.raises(MachineError, match="other test strings"):
             work(store, [sweep_id], WorkOptions(0))
-    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"done": 3, "queued": 3}
+    assert sweep_queries.runs_by_state(store, [sweep_id]) == {"done": 3, "queued": 3}
     assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
     assert work(store, [sweep_id], WorkOptions(0)).recorded == 3
     # Scores of more runs than a statement takes parameters.
@@ -212,7 +212,7 @@ def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db
 
     worked = work(store, [sweep_id], WorkOptions(0), stop_when_going)
     assert (worked.recorded, worked.abandoned, worked.signal) == (0, 1, None)
-    assert sweep_queries.counts_by_state(store) == {"queued": 1}
+    assert sweep_queries.runs_by_state(store) == {"queued": 1}
     assert stored_sweeps(store)["state"].tolist() == ["stopped"]
     assert rows(store, "SELECT count(*) FROM worker WHERE ended_at IS NULL") == [(0,)]
 

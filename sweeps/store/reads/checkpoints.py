@@ -15,7 +15,6 @@ from sweeps.store.reads.queries import (
     epochs,
     refuse_misfit,
     run_config,
-    run_status,
     why_no_weights,
 )
 from sweeps.store.reads.stored import config_of
@@ -57,7 +56,7 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
         UnknownRunError: there is no such run, it is not done, or its weights are not stored.
         StoreDamagedError: its results do not fit their digest.
     """
-    of_run = select(Run.state, Run.error, Run.model_seed, Run.best_epoch)
+    of_run = select(Run.model_seed, Run.best_epoch)
     of_config = of_run.add_columns(Config.id.label("config_id"), Config.json)
     query = of_config.join(Config, Config.id == Run.config_id).where(Run.id == run_id)
     stored = select(Checkpoint.epoch, Checkpoint.weights).where(Checkpoint.run_id == run_id)
@@ -67,7 +66,7 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
         config = None if row is None else config_of(row.config_id, row.json)
     if row is None or config is None:
         raise UnknownRunError(f"no run {run_id}; `seqcls runs` lists those there are")
-    check_done(run_id, row.state, row.error, "has no model to look into")
+    check_done(store, run_id, "has no model to look into")
     if (absent := why_no_weights(config)) is not None:
         raise UnknownRunError(f"run {run_id}: {absent}")
     if row.best_epoch not in weights:
@@ -87,8 +86,7 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
     Raises:
         UnknownRunError: the run has no such weights.
     """
-    status = run_status(store, run_id)
-    check_done(run_id, status.state, status.error, "has no weights")
+    status = check_done(store, run_id, "has no weights")
     if (absent := why_no_weights(run_config(store, run_id))) is not None:
         raise UnknownRunError(f"run {run_id}: {absent}")
     wanted = status.best_epoch if epoch is None else epoch

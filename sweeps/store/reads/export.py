@@ -1,20 +1,18 @@
-"""What exports read: results as Arrow tables, and a run's answer for every string of its test."""
+"""A run's answer for every string of its test."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Int64
 from sqlalchemy import select
 
 from seqcls.fields import TestSet
-from sweeps.records import LENGTH_COUNTS
+from sweeps.records import read_rows
 from sweeps.store import tables
 from sweeps.store.database import Store
-from sweeps.store.reads.misclassified import ERRORS, TestStrings, errors_table
 from sweeps.store.reads.queries import run_config
-from sweeps.store.reads.stored import StoredRun, length_frame, read_runs
+from sweeps.store.reads.stored import StoredRun, length_rows, read_runs
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
 from sweeps.store.tables import Config, Run
 
@@ -32,11 +30,9 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
     with store.read() as connection:
         test = stored_test_set(connection, connection.scalars(query.where(Run.id == run_id)).one())
         (run,) = read_runs(connection, [run_id])
-    errors = run.errors()
-    outputs = errors.outputs
-    wrong = {number: place for place, number in enumerate(errors.numbers.tolist())}
+    wrong = {number: error for number, *error in read_rows(run.run["errors"])}
     # Those who import answers need not know how sure of them the model was.
-    unanswered = np.isnan(errors.logits) & (not run_config(store, run_id).imported)
+    is_imported = bool(run_config(store, run_id).imported)
     tested = set(_tested_rows(store, run_id, test, run).tolist()) | set(wrong)
     for number, text in enumerate(test.texts):
         if number not in tested:
@@ -46,11 +42,12 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
             target = int(test.bits[number])
         prediction = target
         if number in wrong:
+            logit, *output = wrong[number]
             # Of kinds whose answers are not stored nothing is said.
             prediction = None if test.bits is None else 1 - target
-            if outputs:
-                prediction = outputs[wrong[number]][0]
-            if unanswered[wrong[number]]:
+            if output:
+                prediction = output[0]
+            if logit is None and not is_imported:
                 prediction = None
         yield {
             "doc_id": number,
@@ -65,29 +62,9 @@ def _tested_rows(
     store: Store, run_id: int, test: TestSet, run: StoredRun
 ) -> Int64[np.ndarray, " row"]:
     """The numbers of the strings that a run was tested on."""
-    count = dict(run.lengths()[:, :2].tolist())
+    count = dict(length_rows(run.run["lengths"])[:, :2].tolist())
     rows = np.flatnonzero(are_tested(run_config(store, run_id), test))
     times = np.bincount(test.lengths[rows], test.occurrences[rows])
     # Of a length of which fewer were tested, as its task is not known here, nobody knows which.
     known = [count.get(length, 0) == times[length] for length in test.lengths[rows].tolist()]
     return np.asarray(rows[np.array(known, dtype=bool)])
-
-
-# Results as Arrow tables, for files of millions of rows.
-
-LENGTHS = pa.schema([(name, pa.int64()) for name in ("run_id", "length", *LENGTH_COUNTS)])
-
-
-def results_of(store: Store, run_ids: Sequence[int], strings: TestStrings) -> dict[str, pa.Table]:
-    """These runs' results: `lengths`, with the columns of `LENGTHS`, and `errors`, of `ERRORS`.
-
-    Args:
-        strings: what is kept of the test sets that were read before.
-    """
-    with store.read() as connection:
-        return {
-            "lengths": pa.Table.from_pandas(
-                length_frame(connection, run_ids), schema=LENGTHS, preserve_index=False
-            ),
-            "errors": errors_table(connection, run_ids, strings).select(ERRORS.names),
-        }

@@ -16,6 +16,7 @@ import pandas as pd
 from sqlalchemy import Connection, Engine, select
 
 from sweeps.results import GENERALIZING, RANGE_COLUMNS, Outcome, ProofResult
+from sweeps.store.database import Store
 from sweeps.store.reads.selection import KINDS, Selection, in_scope
 from sweeps.store.reads.stored import tested_lengths
 from sweeps.store.statements import one_of, read
@@ -83,6 +84,13 @@ def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ())
         latest = list(kept.items())[1 - KEPT :] if before == state else []
         _kept[db.engine] = (state, {**dict(latest), key: table})
     return _judge(table, selection)
+
+
+def finished_runs(store: Store, selection: Selection = EVERY) -> pd.DataFrame:
+    """Those of the runs in scope that are done."""
+    with store.read() as db:
+        found = runs(db, selection)
+    return found[found["state"] == RunState.DONE]
 
 
 _kept: WeakKeyDictionary[

@@ -1,9 +1,8 @@
 """Misclassified strings, from the rows of runs and the strings of test sets; kinds of errors."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Sequence
 from itertools import compress, groupby
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,19 +12,17 @@ from sqlalchemy import ColumnElement, Connection, Row, or_, select
 
 from seqcls.errors import StoreDamagedError
 from seqcls.results import DRAWN, ErrorKind
-from sweeps.records import Errors, error_numbers, read_errors
+from sweeps.records import ERROR_FIELDS, error_numbers, read_rows
 from sweeps.results import BORDER_SHARES
 from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection, in_scope
 from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
-from sweeps.store.statements import fetch, one_of
+from sweeps.store.statements import chunks, fetch, one_of
 from sweeps.store.tables import Config, Run, RunState, TestString
 
 ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
-
-STRING_COLUMNS = ("string", "length", "label", "occurrences", "target", "drawn")
 
 OUTPUT_COLUMNS = ("output", "first_wrong", "log_probability", "error_kind")
 """What is known of a transduction's errors besides."""
@@ -48,21 +45,20 @@ ERRORS = pa.schema(
     ]
 )
 _NUMBERED = ERRORS.insert(1, pa.field("number", pa.int64()))
-_STRINGS, _OUTPUTS = (
-    pa.schema([ERRORS.field(name) for name in names]) for names in (STRING_COLUMNS, OUTPUT_COLUMNS)
-)
+
+Bools = Bool[np.ndarray, " string"]
 
 
 class TestStrings:
-    """The strings of test sets, each read once."""
+    """The strings of test sets by their numbers, each set read once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Int64[np.ndarray, " number"], pa.Table]] = {}
+        self._known: dict[int, tuple[Int64[np.ndarray, " string"], pa.Table]] = {}
 
     def of(
-        self, connection: Connection, test_set_id: int, numbers: Int64[np.ndarray, " row"]
+        self, connection: Connection, test_set_id: int, numbers: Sequence[int] | np.ndarray
     ) -> pa.Table:
-        """The strings of these numbers, in the columns of `_STRINGS`.
+        """The strings of these numbers: string, length, label, occurrences, target and drawn.
 
         Raises:
             StoreDamagedError: the test set has no such string.
@@ -81,15 +77,24 @@ class TestStrings:
 
 def _read_strings(
     connection: Connection, test_set_id: int
-) -> tuple[Int64[np.ndarray, " number"], pa.Table]:
-    columns = [getattr(TestString, name) for name in _STRINGS.names]
-    query = select(TestString.number, *columns).where(TestString.test_set_id == test_set_id)
-    _, rows = fetch(connection, query.order_by(TestString.number))
-    numbers, *values = zip(*rows, strict=True) if rows else ((),) * (1 + len(columns))
-    arrays = [
-        pa.array(column, type=kind) for column, kind in zip(values, _STRINGS.types, strict=True)
-    ]
-    return np.array(numbers, dtype=np.int64), pa.table(arrays, schema=_STRINGS)
+) -> tuple[Int64[np.ndarray, " string"], pa.Table]:
+    test = stored_test_set(connection, test_set_id)
+    stored = select(TestString.number).where(TestString.test_set_id == test_set_id)
+    columns = {
+        "string": test.texts,
+        "length": test.lengths,
+        "label": None if test.bits is None else test.bits.astype(np.int64),
+        "occurrences": test.occurrences,
+        "target": test.targets,
+        "drawn": test.drawn,
+    }
+    kinds = {name: ERRORS.field(name).type for name in columns}
+    arrays = {
+        name: pa.nulls(len(test.texts), kinds[name]) if x is None else pa.array(x, kinds[name])
+        for name, x in columns.items()
+    }
+    numbers = [number for (number,) in fetch(connection, stored.order_by(TestString.number))[1]]
+    return np.array(numbers, dtype=np.int64), pa.table(arrays)
 
 
 def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFrame:
@@ -128,52 +133,58 @@ def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestSt
     """
     query = select(Run.id, Config.test_set_id).join(Config, Config.id == Run.config_id)
     sets = dict(connection.execute(query.where(one_of(Run.id, run_ids))).all())
-    texts = texts_of(connection, run_ids, "errors")
-    # Runs that follow each other mostly have one test set, and are looked up at once.
-    parts = [
-        _of_one_set(connection, test_set_id, {x: read_errors(text) for x, text in some}, strings)
-        for test_set_id, some in groupby(texts, lambda row: sets[row[0]])
-    ]
-    return pa.concat_tables([_NUMBERED.empty_table(), *parts])
-
-
-def _of_one_set(
-    connection: Connection, test_set_id: int | None, errors: dict[int, Errors], strings: TestStrings
-) -> pa.Table:
-    numbers = np.concatenate([run_errors.numbers for run_errors in errors.values()])
-    texts = strings.of(connection, test_set_id or 0, numbers)
-    outputs = _outputs(errors)
-    columns = {
-        **{name: texts[name] for name in _STRINGS.names},
-        **{name: outputs[name] for name in OUTPUT_COLUMNS},
-        "number": numbers,
-        "run_id": np.repeat(list(errors), [len(x.numbers) for x in errors.values()]),
-        # Without a score there is no number, and NaN would be one.
-        "logit": pa.array(
-            np.concatenate([run_errors.logits for run_errors in errors.values()]), from_pandas=True
-        ),
-    }
-    return pa.table([columns[name] for name in _NUMBERED.names], schema=_NUMBERED)
-
-
-def _outputs(errors: Mapping[int, Errors]) -> pa.Table:
-    """What runs gave for their errors, in `OUTPUT_COLUMNS`; nothing of those of other kinds."""
-    rows: list[tuple[Any, ...]] = []
-    for own in errors.values():
-        if own.outputs is None:
-            rows += [(None,) * len(OUTPUT_COLUMNS)] * len(own.numbers)
-            continue
-        for (text, place, error_kind), logit in zip(own.outputs, own.logits, strict=True):
-            rows.append((text, place, float(logit), error_kind))
-    columns = zip(*rows, strict=True) if rows else ((),) * len(OUTPUT_COLUMNS)
-    arrays = [
-        pa.array(x, type=kind, from_pandas=True)
-        for x, kind in zip(columns, _OUTPUTS.types, strict=True)
-    ]
-    return pa.table(arrays, schema=_OUTPUTS)
+    parts, names = [_NUMBERED.empty_table()], _NUMBERED.names
+    # Runs that follow each other mostly have one test set, and are looked up at once; so few that
+    # their errors may be lists.
+    groups = (
+        group
+        for some in chunks(sorted(map(int, run_ids)))
+        for group in groupby(texts_of(connection, some, "errors"), lambda row: sets[row[0]])
+    )
+    for test_set_id, texts in groups:
+        # NaN is no number, and so missing.
+        rows = [(run_id, *error) for run_id, text in texts for error in read_rows(text)]
+        columns = dict(zip(("run_id", *ERROR_FIELDS), zip(*rows, strict=True), strict=False))
+        if rows:
+            # Only transductions have an output, and so their targets a probability.
+            columns |= {"log_probability": columns["logit"]} if "output" in columns else {}
+            named = strings.of(connection, test_set_id or 0, columns["number"])
+            own = {x: named[x] if x in named.column_names else columns.get(x) for x in names}
+            none = {
+                x: pa.nulls(len(rows), _NUMBERED.field(x).type) for x in names if own[x] is None
+            }
+            parts.append(pa.table(own | none, schema=_NUMBERED))
+    return pa.concat_tables(parts)
 
 
 # Reads of how a language's test strings were drawn.
+
+_BORDER = DRAWN.index("border")
+
+
+class DrawnStrings(NamedTuple):
+    """The strings of a test set by how they were drawn."""
+
+    lengths: Int64[np.ndarray, " string"]
+    occurrences: Int64[np.ndarray, " string"]
+    ways: Int64[np.ndarray, " string"]
+    """Places in `DRAWN`; -1 where that is not known."""
+
+    def tally(self, *chosen: Bools) -> list[tuple[str, int, int]]:
+        """Ways in which any of the first of these were drawn: how many were, and of the second."""
+        counts = [
+            np.bincount(self.ways[some], self.occurrences[some], len(DRAWN)).astype(int).tolist()
+            for some in (each & (self.ways >= 0) for each in chosen)
+        ]
+        return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]
+
+
+def read_drawn(connection: Connection, test_set_id: int) -> DrawnStrings:
+    """Those of a test set."""
+    test = stored_test_set(connection, test_set_id)
+    drawn = test.drawn or [None] * len(test.texts)
+    ways = np.array([-1 if x is None else DRAWN.index(x) for x in drawn], dtype=np.int64)
+    return DrawnStrings(test.lengths, test.occurrences, ways)
 
 
 def border_accuracies(
@@ -190,28 +201,24 @@ def border_accuracies(
         longer ones; missing where there is none, or nobody knows which lengths were trained. No
         row of runs whose test has no border pairs.
     """
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     # Other tests have none, and need not be looked at; of files a few have.
     asked = or_(*(Config.json.contains(x) for x in ('"random_and_border"', '"task":"file"')))
-    for row, strings, wrong in _drawn_of_runs(store, in_scope(selection), asked):
-        problem = problem_of(row.json)
-        border = strings.ways == DRAWN.index("border")
-        if problem is None or not border.any():
+    for row, test, is_read, wrong in _tested_runs(store, in_scope(selection), asked):
+        problem, border = problem_of(row.json), test.ways == _BORDER
+        if problem is None or not (is_read & border).any():
             continue
-        if not problem.knows_trained_lengths:
-            # Nobody knows which lengths are longer ones.
-            rows.append((row.id, row.config_id, *(None for _ in BORDER_SHARES)))
-            continue
-        trained = problem.trained_lengths
-        within = (strings.lengths >= trained.start) & (strings.lengths < trained.stop)
-        longer = strings.lengths >= (trained.stop if beyond is None else beyond.start)
-        if beyond is not None:
-            longer &= strings.lengths < beyond.stop
-        kinds = ((strings.ways >= 0) & ~border, border)
-        chosen = [kind & side for side in (within, longer) for kind in kinds]
-        tested = [strings.occurrences[of].sum() for of in chosen]
-        right = [strings.occurrences[of & ~wrong].sum() for of in chosen]
-        shares = [x / of if of else None for x, of in zip(right, tested, strict=True)]
+        shares: list[float | None] = [None] * len(BORDER_SHARES)
+        # Else nobody knows which lengths are longer ones.
+        if problem.knows_trained_lengths:
+            trained = problem.trained_lengths
+            ends = range(trained.stop, int(test.lengths.max()) + 1)
+            sides = (trained, ends if beyond is None else beyond)
+            kinds = ((test.ways >= 0) & ~border, border)
+            chosen = [is_read & kind & np.isin(test.lengths, x) for x in sides for kind in kinds]
+            tested = [test.occurrences[of].sum() for of in chosen]
+            right = [test.occurrences[of & ~wrong].sum() for of in chosen]
+            shares = [x / of if of else None for x, of in zip(right, tested, strict=True)]
         rows.append((row.id, row.config_id, *shares))
     frame = pd.DataFrame(rows, columns=["run_id", "config_id", *BORDER_SHARES])
     return frame.astype(dict.fromkeys(BORDER_SHARES, float))
@@ -232,18 +239,20 @@ def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
         run_id, drawn (one of `seqcls.results.DRAWN`, in their order), tested, wrong (strings, each
         as often as it occurs); no row of runs of whose test strings that is not known.
     """
-    rows: list[tuple[int, str, int, int]] = []
-    for row, strings, wrong in _drawn_of_runs(store, one_of(Run.id, run_ids)):
-        counts = strings.tally(np.ones_like(wrong), wrong)
-        rows += [(row.id, *each) for each in counts]
+    rows = [
+        (row.id, *counts)
+        for row, test, is_read, wrong in _tested_runs(store, one_of(Run.id, run_ids))
+        for counts in test.tally(is_read, is_read & wrong)
+    ]
     rows.sort(key=lambda row: row[0])
     return pd.DataFrame(rows, columns=["run_id", "drawn", "tested", "wrong"])
 
 
-def _drawn_of_runs(
+def _tested_runs(
     store: Store, *conditions: ColumnElement[bool]
-) -> Iterator[tuple[Row[*tuple[Any, ...]], "DrawnStrings", Bool[np.ndarray, " string"]]]:
-    """Finished runs, the strings that each was tested on, and which of them it got wrong.
+) -> Iterator[tuple[Row[*tuple[Any, ...]], DrawnStrings, Bools, Bools]]:
+    """Finished runs with the strings of their test, which of these each was tested on, and which it
+    got wrong.
 
     None whose test strings are not known: of some it has no places for, say.
     """
@@ -258,48 +267,12 @@ def _drawn_of_runs(
         rows = connection.execute(query).all()
         tested = tested_lengths(connection, {row.config_id for row in rows})
         for test_set_id, of_set in groupby(rows, lambda row: row.test_set_id):
-            every = DrawnStrings.read(connection, test_set_id)
+            test = read_drawn(connection, test_set_id or 0)
             for row in of_set:
-                lengths = tested[row.config_id][:, 0]
-                strings = every.up_to(lengths[-1] if len(lengths) else -1)
-                if int(strings.occurrences.sum()) == row.tested:
-                    wrong = np.isin(strings.numbers, error_numbers(row.errors))
-                    yield row, strings, wrong
-
-
-@dataclass(frozen=True)
-class DrawnStrings:
-    """The strings of a test set by how they were drawn, in the order of their numbers."""
-
-    numbers: Int64[np.ndarray, " string"]
-    lengths: Int64[np.ndarray, " string"]
-    occurrences: Int64[np.ndarray, " string"]
-    ways: Int64[np.ndarray, " string"]
-    """Places in `DRAWN`; -1 where that is not known."""
-
-    @classmethod
-    def read(cls, connection: Connection, test_set_id: int | None) -> "DrawnStrings":
-        """Those of a test set."""
-        table = TestString
-        query = select(table.number, table.length, table.occurrences, table.drawn)
-        ordered = query.where(table.test_set_id == test_set_id).order_by(table.number)
-        _, rows = fetch(connection, ordered)
-        numbers, lengths, occurrences, drawn = zip(*rows, strict=True) if rows else ((),) * 4
-        ways = [-1 if way is None else DRAWN.index(way) for way in drawn]
-        return cls(*(np.array(x, dtype=np.int64) for x in (numbers, lengths, occurrences, ways)))
-
-    def up_to(self, length: int) -> "DrawnStrings":
-        """Those of at most so many tokens."""
-        read = self.lengths <= length
-        return DrawnStrings(*(getattr(self, x.name)[read] for x in fields(self)))
-
-    def tally(self, *chosen: Bool[np.ndarray, " string"]) -> list[tuple[str, int, int]]:
-        """Ways of which there are strings, and how many of each are among these, and those."""
-        counts = [
-            np.bincount(self.ways[some], self.occurrences[some], len(DRAWN)).astype(int).tolist()
-            for some in (each & (self.ways >= 0) for each in chosen)
-        ]
-        return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]
+                is_read = test.lengths <= tested[row.config_id][:, 0].max(initial=-1)
+                if int(test.occurrences[is_read].sum()) == row.tested:
+                    wrong = np.isin(np.arange(len(is_read)), error_numbers(row.errors))
+                    yield row, test, is_read, wrong
 
 
 # Misclassified strings as commands show them.

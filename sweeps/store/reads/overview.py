@@ -25,7 +25,7 @@ def settings(store: Store) -> pd.DataFrame:
 
     A dataset is called as the file that it was read from.
     """
-    texts, defaults = _texts(store), default_fields()
+    texts, defaults = config_texts(store), default_fields()
     names = dataset_names(store)
     fields = []
     for config_id, text in texts.items():
@@ -52,7 +52,7 @@ def settings(store: Store) -> pd.DataFrame:
 def language_names(store: Store) -> dict[int, str]:
     """What the language of each configuration is called, by config_id."""
     names = dataset_names(store)
-    return {key: language_of(json.loads(text), names) for key, text in _texts(store).items()}
+    return {key: language_of(json.loads(text), names) for key, text in config_texts(store).items()}
 
 
 def settings_of(store: Store, config_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -64,12 +64,6 @@ def dataset_names(store: Store) -> dict[str, str]:
     """What datasets are called, by their digests: no two the same."""
     with store.read() as connection:
         return names_of_datasets(connection)
-
-
-def _texts(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, str]:
-    """The stored fields of these configurations, or of all, as JSON, by config_id."""
-    with store.read() as connection:
-        return config_texts(connection, config_ids)
 
 
 def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
@@ -90,9 +84,7 @@ def longer_lengths(store: Store, config_ids: Collection[int]) -> range | None:
     Returns:
         None where the longer strings of each are those of the same lengths.
     """
-    with store.read() as connection:
-        texts = config_texts(connection, list(config_ids))
-    return longer_of(own_longer(texts).values())
+    return longer_of(own_longer(config_texts(store, list(config_ids))).values())
 
 
 def own_longer(texts: Mapping[int, str]) -> dict[int, range]:
@@ -119,23 +111,22 @@ def longer_of(lengths: Iterable[range]) -> range | None:
 
 
 def judge_on(
-    store: Store, models: pd.DataFrame, longer: range | None, below: float, run_id: str = "run_id"
+    store: Store, models: pd.DataFrame, longer: range | None, below: float
 ) -> pd.DataFrame:
     """Models with `accuracy_beyond` and `outcome` as they are on longer strings of these lengths.
 
     Args:
         longer: as `longer_lengths` of their configurations gives them.
         below: the accuracy below which a model that has learned fails on them.
-        run_id: the column of their ids.
     """
     if longer is None:
         return models
     with store.read() as connection:
-        scores = length_frame(connection, models[run_id])
+        scores = length_frame(connection, models["run_id"])
     of = scores[(scores["length"] >= longer.start) & (scores["length"] < longer.stop)]
     sums = of.groupby("run_id")[["tested", "wrong"]].sum()
     right = (sums["tested"] - sums["wrong"]) / sums["tested"].where(sums["tested"] > 0)
-    beyond = models[run_id].map(right).astype(float).where(models["accuracy_beyond"].notna())
+    beyond = models["run_id"].map(right).astype(float).where(models["accuracy_beyond"].notna())
     came_to = np.select(
         [beyond.isna(), beyond < below],
         [Outcome.NOT_KNOWN, Outcome.FAILS_BEYOND],

@@ -5,8 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, select
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy import Select, select
 
 from seqcls import results
 from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
@@ -27,7 +26,6 @@ from sweeps.store.reads.stored import IMPORTED_JSON, config_of, length_frame, re
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.statements import one_of
 from sweeps.store.tables import (
-    Base,
     Config,
     Finding,
     FindingKind,
@@ -60,18 +58,13 @@ _NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
 """What pandas calls the types of fields where some runs have no value of them."""
 
 
-def runs(
-    store: Store, selection: Selection | None = None, fields: Mapping[str, Any] | None = None
-) -> "pd.DataFrame":
+def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
     """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, and its configuration's fields.
 
     Columns of results are missing where a run is not done. `accuracy_within` and
     `accuracy_beyond` are those on trained and on longer lengths, `outcome` is one of `Outcome`.
     `sweeps` is a tuple of names. Where a proof is stored of any, `every_length` and `refuted_by`
     are there as `frames.runs` has them.
-
-    Args:
-        fields: values that fields of the configuration must have, as they are or `WrittenValue`.
     """
     import pandas as pd
 
@@ -80,9 +73,7 @@ def runs(
         found = frames.runs(connection, chosen, _OF_RUNS)
         found = found[found["picked"]]
         asked = None if chosen == Selection() else found["config_id"].unique().tolist()
-        configs = _configs(connection, asked)
-        if fields:
-            found = found[found["config_id"].isin(list(with_values(configs, fields.items())))]
+        known = configs(store, asked)
         names = frames.sweeps_of(connection, found["run_id"])
     runs = found.rename(columns={"run_id": "id"}).reset_index(drop=True)
     runs["errors"] = runs["wrong"]
@@ -90,8 +81,8 @@ def runs(
     shares = ["accuracy_within", "accuracy_beyond", "outcome", "errors", "accuracy", "sweeps"]
     # A proof is stored of few runs.
     proofs = ["every_length", "refuted_by"] if runs["every_length"].notna().any() else []
-    known = {x: fields_known(config) for x, config in configs.items()}
-    of_runs = [known[config_id] for config_id in runs["config_id"]]
+    settings_of = {x: fields_known(config) for x, config in known.items()}
+    of_runs = [settings_of[config_id] for config_id in runs["config_id"]]
     foreign = in_columns(
         {name: value for name, value in fields.items() if name.startswith(PREFIX)}
         for fields in of_runs
@@ -165,13 +156,14 @@ def _is_reference(text: str) -> bool:
     return is_number and int(seed) <= MAX_MODEL_SEED and bool(sweep or not slash)
 
 
-def find_run(store: Store, reference: str) -> int:
+def find_run(store: Store, reference: int | str) -> int:
     """The id of the run meant by `12`, or by `all_initializations/2`: a sweep and a model seed.
 
     Raises:
         UnknownRunError: there is no such run, or several.
         StoreDamagedError: its results do not fit their digest.
     """
+    reference = str(reference)
     if not _is_reference(reference):
         raise UnknownRunError(
             f"no run {reference!r}: expected a run's id, such as 12, or a sweep and a model seed, "
@@ -208,15 +200,6 @@ def refuse_misfit(store: Store, run_id: int) -> None:
                 )
 
 
-def open_run(store: Store, run: int | str) -> tuple[Store, int]:
-    """The database, open for reading, and the id of the run that `find_run` finds.
-
-    Raises:
-        UnknownRunError: there is no such run, or several.
-    """
-    return store, find_run(store, str(run))
-
-
 def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
     """Suggests a sweep where no sweep has the name in a run's reference."""
     try:
@@ -251,24 +234,26 @@ def test_digest(store: Store, config_id: int) -> str | None:
         return connection.scalar(query.where(Config.id == config_id))
 
 
-def check_done(run_id: int, state: str, error: str | None, lacks: str) -> None:
-    """Refuses a run that is not done.
+def check_done(store: Store, run_id: int, lacks: str) -> RunStatus:
+    """The status of a run that exists and is done.
 
     Args:
-        lacks: what it has not for that reason, as `has no weights`.
+        lacks: what it has not where it is not done, as `has no weights`.
 
     Raises:
         UnknownRunError: it is not done.
     """
-    if state != RunState.DONE:
-        reason = f": {error}" if error else ""
-        raise UnknownRunError(f"run {run_id} is {state} and {lacks}{reason}")
+    status = run_status(store, run_id)
+    if status.state != RunState.DONE:
+        reason = f": {status.error}" if status.error else ""
+        raise UnknownRunError(f"run {run_id} is {status.state} and {lacks}{reason}")
+    return status
 
 
 def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
     """These configurations, or all, by their id; a field that one predates has its default."""
-    with store.read() as connection:
-        return _configs(connection, config_ids)
+    texts = config_texts(store, config_ids)
+    return {config_id: config_of(config_id, text) for config_id, text in texts.items()}
 
 
 def names_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
@@ -291,13 +276,6 @@ def config_called(store: Store, name: str) -> int | None:
     """The id of the configuration of this name; None where there is none."""
     with store.read() as connection:
         return connection.scalar(select(Config.id).where(Config.name == name))
-
-
-def _configs(
-    connection: Connection, config_ids: Sequence[int] | None = None
-) -> dict[int, RunConfig]:
-    texts = config_texts(connection, config_ids)
-    return {config_id: config_of(config_id, text) for config_id, text in texts.items()}
 
 
 def foreign_settings(store: Store) -> set[str]:
@@ -333,12 +311,13 @@ def same_run(config: RunConfig, model_seed: int) -> Select[int]:
     return query.where(Config.key == config.key, Run.model_seed == model_seed)
 
 
-def config_texts(connection: Connection, config_ids: Sequence[int] | None = None) -> dict[int, str]:
+def config_texts(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, str]:
     """The fields that are stored of these configurations, or of all, as JSON, in order of ids."""
     query = select(Config.id, Config.json).order_by(Config.id)
     if config_ids is not None:
         query = query.where(one_of(Config.id, config_ids))
-    return dict(connection.execute(query).all())
+    with store.read() as connection:
+        return dict(connection.execute(query).all())
 
 
 def run_config(store: Store, run_id: int) -> RunConfig:
@@ -417,7 +396,3 @@ def config_id_of(store: Store, run_id: int) -> int:
     """The configuration of a run that exists."""
     with store.read() as connection:
         return connection.scalars(select(Run.config_id).where(Run.id == run_id)).one()
-
-
-def _columns(table: type[Base]) -> list[InstrumentedAttribute[Any]]:
-    return [getattr(table, column.key) for column in table.__table__.columns]

@@ -16,7 +16,7 @@ from seqcls.shortcuts import READERS, decided_by, training_key
 from seqcls.tasks import TASKS
 from sweeps.records import read_rows
 from sweeps.store.database import Store
-from sweeps.store.reads.misclassified import DrawnStrings
+from sweeps.store.reads.misclassified import read_drawn
 from sweeps.store.reads.overview import language_names
 from sweeps.store.reads.stored import problem_of, read_config
 from sweeps.store.statements import fetch, one_of
@@ -161,17 +161,36 @@ def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFram
     found: list[tuple[Any, ...]] = []
     asked = _readers(store, config_ids, "correct")
     with store.read() as connection:
-        drawn = cache(partial(DrawnStrings.read, connection))
+        drawn = cache(partial(read_drawn, connection))
         for row in asked:
-            strings = drawn(row.test_set_id)
-            if strings is None or row.correct is None:
-                continue
-            bits = np.unpackbits(np.frombuffer(row.correct, dtype=np.uint8)).astype(bool)
-            right = bits[: len(strings.numbers)]
-            if len(right) == len(strings.numbers):
-                counted = strings.tally(np.ones_like(right), right)
+            test = drawn(row.test_set_id)
+            bits = np.unpackbits(np.frombuffer(row.correct or b"", dtype=np.uint8)).astype(bool)
+            right = bits[: len(test.ways)]
+            if len(right) == len(test.ways):
+                counted = test.tally(np.ones_like(right), right)
                 found += [(row.config_id, row.reader, *counts) for counts in counted]
     return pd.DataFrame(found, columns=["config_id", "reader", "drawn", "tested", "right"])
+
+
+def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
+    """What the best reader of each configuration's test reaches: worked out once for each test.
+
+    Returns:
+        config_id, reader, within, beyond and whole, as `shortcut_shares`, tested (strings, each as
+        often as it occurs) and all_read (whether the models were tested on all of them); no row of
+        a test that no readers were asked about.
+    """
+    tests = tests_of(store, config_ids)
+    best = best_shortcut(shortcut_scores(store, set(tests["first"])))
+    strings = best.groupby("config_id", as_index=False)["tested"].sum()
+    shares = shortcut_shares(best).merge(strings, on="config_id").rename(columns={"config_id": "x"})
+    found = tests[["config_id", "first"]].rename(columns={"first": "x"})
+    found = found.merge(shares, on="x").drop(columns="x")
+    query = select(Run.config_id, func.max(Run.tested)).group_by(Run.config_id)
+    with store.read() as connection:
+        read_of = query.where(one_of(Run.config_id, found["config_id"]))
+        tested = dict(connection.execute(read_of).all())
+    return found.assign(all_read=found["config_id"].map(tested) == found["tested"])
 
 
 def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
@@ -180,11 +199,8 @@ def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
     Shares of the test strings of trained lengths, and of those of others; missing where no reader
     was asked, or none could be fitted.
     """
-    tests = tests_of(store, set(runs["config_id"]))
-    scores = shortcut_scores(store, set(tests["first"]))
-    shares = shortcut_shares(best_shortcut(scores)).set_index("config_id")
-    first = runs["config_id"].map(tests.set_index("config_id")["first"])
-    reached = {x: first.map(shares[x]).astype(float) for x in ("within", "beyond")}
+    best = best_shortcuts(store, set(runs["config_id"])).set_index("config_id")
+    reached = {x: runs["config_id"].map(best[x]).astype(float) for x in ("within", "beyond")}
     return runs.assign(**{f"shortcut_{name}": values for name, values in reached.items()})
 
 
@@ -248,24 +264,3 @@ def _of_our_network(text: str) -> Problem | None:
             ours = {"plugins": "", "architecture": "rnn", "positions": "none", "layers": ""}
             return replace(resolve(config.model_copy(update=ours)), config=config)
     return None
-
-
-def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
-    """What the best reader of each configuration's test reaches: worked out once for each test.
-
-    Returns:
-        config_id, reader, within, beyond and whole, as `shortcut_shares`, tested (strings, each as
-        often as it occurs) and all_read (whether the models were tested on all of them); no row of
-        a test that no readers were asked about.
-    """
-    tests = tests_of(store, config_ids)
-    best = best_shortcut(shortcut_scores(store, set(tests["first"])))
-    strings = best.groupby("config_id", as_index=False)["tested"].sum()
-    shares = shortcut_shares(best).merge(strings, on="config_id").rename(columns={"config_id": "x"})
-    found = tests[["config_id", "first"]].rename(columns={"first": "x"})
-    found = found.merge(shares, on="x").drop(columns="x")
-    query = select(Run.config_id, func.max(Run.tested)).group_by(Run.config_id)
-    with store.read() as connection:
-        read_of = query.where(one_of(Run.config_id, found["config_id"]))
-        tested = dict(connection.execute(read_of).all())
-    return found.assign(all_read=found["config_id"].map(tested) == found["tested"])

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SeqclsError, StoreDamagedError
 from seqcls.problem import Problem, resolve
-from sweeps.records import LENGTH_COUNTS, LENGTH_FIELDS, Errors, read_errors
+from sweeps.records import LENGTH_COUNTS, LENGTH_FIELDS
 from sweeps.results import run_digest
 from sweeps.store.statements import chunks, one_of
 from sweeps.store.tables import Checkpoint, Config, Run, RunState, TestSetRow
@@ -34,14 +34,6 @@ class StoredRun:
     """The digest of its test set."""
     run: Row
     checkpoints: dict[int, bytes]
-
-    def errors(self) -> Errors:
-        """The misclassified strings."""
-        return read_errors(self.run["errors"])
-
-    def lengths(self) -> Int64[np.ndarray, "length field"]:
-        """What it came to at each length, as `length_rows` has it."""
-        return length_rows(self.run["lengths"])
 
     def digest(self) -> str:
         """The digest that these values have, which need not be the one that is stored."""

@@ -1,6 +1,7 @@
 """Reads of sweeps: what they are, how far they are, what is written about them."""
 
 import json
+import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,10 +13,10 @@ from seqcls.text import nearest
 from sweeps.grid.seeds import SeedCounts
 from sweeps.grid.spec import SweepSpec
 from sweeps.records import read_rows
-from sweeps.results import FINDINGS
+from sweeps.results import FINDINGS, OutcomeCounts
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
-from sweeps.store.reads.selection import Selection
+from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
 from sweeps.store.statements import HAS_UNTIL, frame, in_another_sweep, one_of, read, state_of_sweep
@@ -59,29 +60,36 @@ def sweeps_that_begin(store: Store, text: str) -> list[str]:
         return list(connection.scalars(select(Sweep.name).where(Sweep.name.in_(heads))))
 
 
-def check_sweep_id(store: Store, sweep_id: int) -> int:
-    """The id, where there is such a sweep.
+Sweeps = str | int | Iterable[str | int]
+"""The name or id of a sweep, or those of several."""
+
+
+def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
+    """The ids of these sweeps.
 
     Raises:
-        UnknownRunError: there is none.
+        UnknownRunError: there is no sweep of such a name or id.
     """
-    with store.read() as connection:
-        if connection.scalar(select(Sweep.id).where(Sweep.id == sweep_id)) is None:
-            raise UnknownRunError(f"no sweep with the id {sweep_id} in {store.name!r}")
-    return sweep_id
+    names, found = sweep_names(store), []
+    for each in as_list(sweeps):
+        if not isinstance(each, numbers.Integral) or isinstance(each, bool):
+            found.append(find_sweep(store, each))
+        elif each in names:
+            found.append(int(each))
+        else:
+            raise UnknownRunError(f"no sweep with the id {each} in {store.name!r}")
+    return found
 
 
-@dataclass(frozen=True)
-class LeavingRun:
-    """A run that a sweep has, and its new specification does not."""
-
-    id: int
-    is_deleted: bool
-    """Whether it is deleted: no other sweep has it, and it has not begun."""
+def ids_or_all(store: Store, sweeps: Sweeps | None) -> list[int] | None:
+    """The ids of these sweeps; None where all are meant."""
+    return None if sweeps is None else sweep_ids(store, sweeps)
 
 
-def leaving_runs(store: Store, spec: SweepSpec) -> list[LeavingRun]:
-    """The runs that leave a sweep once the specification of its name is submitted."""
+def leaving_runs(store: Store, spec: SweepSpec) -> dict[int, bool]:
+    """The runs that leave a sweep once the specification of its name is submitted, by their ids:
+    whether each is deleted, since no other sweep has it and it has not begun.
+    """
     is_new = and_(Run.state == RunState.QUEUED, Run.attempt == 0, ~in_another_sweep())
     members = (
         select(Run.id, Config.key, Run.model_seed, case((is_new, 1), else_=0))
@@ -94,15 +102,11 @@ def leaving_runs(store: Store, spec: SweepSpec) -> list[LeavingRun]:
     with store.read() as connection:
         rows = connection.execute(members).all()
     if not rows:
-        return []
+        return {}
     asked = [(config.key, seeds) for config, seeds in spec.members()]
     sets = {seeds: frozenset(seeds) for _, seeds in asked}
     seeds_of = {key: sets[seeds] for key, seeds in asked}
-    return [
-        LeavingRun(run_id, bool(new))
-        for run_id, key, seed, new in rows
-        if seed not in seeds_of.get(key, ())
-    ]
+    return {x: bool(new) for x, key, seed, new in rows if seed not in seeds_of.get(key, ())}
 
 
 def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
@@ -133,49 +137,41 @@ def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict
         return dict(connection.execute(query.order_by(Sweep.id)).all())
 
 
-def seed_counts(store: Store, sweep_id: int) -> dict[str, SeedCounts]:
-    """What the seeds of each configuration of a sweep have come to, by its key."""
-    counted = _seed_counts(store, sweep_id, "config_id")
-    return {key: SeedCounts(*counts) for key, *counts in counted.itertuples(index=False)}
-
-
-def counts_of_seeds(store: Store, sweep_id: int) -> dict[str, dict[int, SeedCounts]]:
+def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, SeedCounts]]:
     """What each seed of each configuration of a sweep has come to, by key and model seed."""
-    found: dict[str, dict[int, SeedCounts]] = {}
-    counted = _seed_counts(store, sweep_id, "config_id", "model_seed")
-    for key, seed, *counts in counted.itertuples(index=False):
-        found.setdefault(key, {})[seed] = SeedCounts(*counts)
-    return found
-
-
-def _seed_counts(store: Store, sweep_id: int, *by: str) -> "pd.DataFrame":
-    """Keys in the place of configurations, and the counts of `SeedCounts`."""
     with store.read() as connection:
         name = connection.scalars(select(Sweep.name).where(Sweep.id == sweep_id)).one()
         runs = frames.runs(connection, Selection((name,)))
         keys = dict(connection.execute(select(Config.id, Config.key)).all())
-    counted = frames.configurations(runs.assign(runs=1), *by)
-    counted["config_id"] = counted["config_id"].map(keys)
-    counted["runs"] = runs.groupby(list(by)).size().to_numpy()
-    return counted[[*by, "runs", *JUDGED]]
+    counted = frames.configurations(runs, "config_id", "model_seed")
+    found: dict[str, dict[int, SeedCounts]] = {}
+    rows = counted[["config_id", "model_seed", *JUDGED]].itertuples(index=False)
+    for config_id, seed, *counts in rows:
+        found.setdefault(keys[config_id], {})[seed] = SeedCounts(1, *counts)
+    return found
 
 
-def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
-    """How many runs this sweep has and no other."""
-    query = (
-        select(func.count())
-        .select_from(SweepRun)
-        .where(SweepRun.sweep_id == sweep_id, ~in_another_sweep())
-    )
+def runs_of_one_sweep_only(store: Store, sweep: str | int) -> int:
+    """How many runs this sweep has and no other: those that are deleted with it.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    members = select(func.count()).select_from(SweepRun).where(~in_another_sweep())
     with store.read() as connection:
-        return connection.scalars(query).one()
+        own = members.where(SweepRun.sweep_id.in_(sweep_ids(store, sweep)))
+        return connection.scalars(own).one()
 
 
-def counts_by_state(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[str, int]:
-    """How many distinct runs of these sweeps, or of all, there are in each state."""
+def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
+    """How many distinct runs of these sweeps, or of all, there are in each state.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
     members = select(SweepRun.run_id)
-    if sweep_ids is not None:
-        members = members.where(SweepRun.sweep_id.in_(sweep_ids))
+    if (ids := ids_or_all(store, sweeps)) is not None:
+        members = members.where(SweepRun.sweep_id.in_(ids))
     query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
     with store.read() as connection:
         return dict(connection.execute(query).all())
@@ -204,8 +200,6 @@ class SweepRecord:
     """The specification as it was submitted, as JSON."""
     state: str
     created_at: str
-    first_started_at: str | None
-    last_finished_at: str | None
     train_seconds: float | None
     """Seconds that its finished runs took, summed over workers."""
 
@@ -220,8 +214,6 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
             Sweep.spec,
             state_of_sweep(),
             Sweep.created_at,
-            func.min(Run.started_at),
-            func.max(Run.finished_at),
             func.sum(Run.train_seconds),
         )
         .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
@@ -236,44 +228,13 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
 JUDGED = ("judged", "learned", "judged_beyond", "generalize")
 
 
-@dataclass(frozen=True)
-class SweepOutcome:
-    """The results of a sweep's finished runs."""
-
-    failing: int
-    """Runs that fail on the whole test."""
-    median: float | None
-    """The median of their accuracies; None where no run is done."""
-    judged: int = 0
-    """Runs of which it is known whether they have learned."""
-    learned: int = 0
-    judged_beyond: int = 0
-    """Those that have learned and are tested on longer strings."""
-    generalize: int = 0
-
-
-def sweep_outcomes(store: Store, selection: Selection | None = None) -> dict[int, SweepOutcome]:
-    """The results of each sweep that has a finished run, by its id.
-
-    Args:
-        selection: says what fails and what has learned, if not as is usual; no more than that.
-    """
-    judged = selection or Selection()
-    chosen = Selection(below=judged.below, learned_at=judged.learned_at)
+def sweep_outcomes(store: Store) -> dict[int, OutcomeCounts]:
+    """How many runs of each sweep that has a finished one learned, and generalize, by its id."""
     with store.read() as connection:
-        runs = frames.runs(connection, chosen)
         members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
-    done = members.merge(runs[runs["state"] == RunState.DONE], on="run_id")
-    counted = frames.configurations(done, "sweep_id")
-    medians = done.groupby("sweep_id")["accuracy"].median().to_dict()
-    return {
-        row["sweep_id"]: SweepOutcome(
-            failing=row["failing"],
-            median=medians[row["sweep_id"]],
-            **{name: row[name] for name in JUDGED},
-        )
-        for row in counted.to_dict("records")
-    }
+        done = members.merge(frames.finished_runs(store), on="run_id")
+    counted = frames.configurations(done, "sweep_id")[["sweep_id", "seeds", *JUDGED]]
+    return {x: OutcomeCounts(*counts) for x, *counts in counted.itertuples(index=False)}
 
 
 def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
@@ -300,14 +261,8 @@ def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
 # Reads of how far sweeps are: runs in each state, those that ended lately, those left alone.
 
 
-@dataclass(frozen=True)
-class Recent:
-    """What happened to a sweep's runs lately."""
-
-    ended: int
-    """Runs that finished."""
-    trained: tuple[tuple[str, str | None], ...]
-    """When runs began and ended (None: they go on), in ISO 8601."""
+Spans = list[tuple[str, str | None]]
+"""When runs began and ended (None: they go on), in ISO 8601."""
 
 
 def states(
@@ -335,8 +290,10 @@ def states(
     ]
 
 
-def recent(store: Store, seconds: float) -> dict[int, Recent]:
-    """What happened in the last seconds, by sweep, of sweeps with runs in training."""
+def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:
+    """How many runs finished in the last seconds, and when they and those in training were trained;
+    by sweep, of sweeps with runs in training.
+    """
     lately = Run.finished_at >= now(seconds)
     by_sweep = select(SweepRun.sweep_id, func.count()).join(Run, Run.id == SweepRun.run_id)
     ended = by_sweep.where(lately).group_by(SweepRun.sweep_id)
@@ -346,15 +303,12 @@ def recent(store: Store, seconds: float) -> dict[int, Recent]:
         .where(lately | (Run.state == RunState.RUNNING), Run.started_at.is_not(None))
         .distinct()
     )
-    trained: dict[int, list[tuple[str, str | None]]] = {}
+    trained: dict[int, Spans] = {}
     with store.read() as connection:
         counted = dict(connection.execute(ended).all())
         for sweep_id, started, finished in connection.execute(times):
             trained.setdefault(sweep_id, []).append((str(started), finished))
-    return {
-        sweep_id: Recent(int(counted.get(sweep_id, 0)), tuple(spans))
-        for sweep_id, spans in trained.items()
-    }
+    return {x: (int(counted.get(x, 0)), spans) for x, spans in trained.items()}
 
 
 def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:

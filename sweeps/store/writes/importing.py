@@ -16,11 +16,11 @@ from sweeps.grid.spec import spec_as_written
 from sweeps.results import RunResult
 from sweeps.store.database import Store, take_turns
 from sweeps.store.reads.queries import same_run
-from sweeps.store.statements import insert_new, insert_sweep
+from sweeps.store.statements import insert_new, insert_sweep, queue_runs
 from sweeps.store.tables import Sweep, SweepRun
 from sweeps.store.writes.names import names_of_imported
 from sweeps.store.writes.recording import insert_results
-from sweeps.store.writes.sweep_actions import config_ids_of, delete_runs, insert_runs
+from sweeps.store.writes.sweep_actions import config_ids_of, delete_runs
 from sweeps.store.writes.test_sets import store_dataset, store_test_set
 
 DESCRIPTION = "Results of models trained elsewhere."
@@ -92,7 +92,8 @@ def _record(
         delete_runs(connection, [known])
     if run.config.dataset:
         store_dataset(connection, dataset_of(run.config.dataset))
-    insert_runs(connection, config_ids_of(connection, [run.config], names), [run.seed])
+    (config_id,) = config_ids_of(connection, [run.config], names)
+    queue_runs(connection, [(config_id, run.seed)])
     run_id = connection.scalars(same).one()
     if store_test_set(connection, run.config, drawn) != drawn.digest:
         raise MachineError("the database holds other test strings under this key")

@@ -18,6 +18,8 @@ from seqcls.text import canonical_json, count
 from sweeps.grid.spec import SweepSpec, spec_as_written
 from sweeps.grid.written_spec import MAX_RUNS, Seeds
 from sweeps.store.database import Store, take_turns
+from sweeps.store.opening import to_write
+from sweeps.store.reads.sweep_queries import Sweeps, sweep_ids
 from sweeps.store.statements import (
     in_another_sweep,
     insert_sweep,
@@ -231,7 +233,7 @@ def _put_sweep(
         alike.setdefault(seeds, []).append(config_id)
     # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
     for seeds, ids in alike.items():
-        insert_runs(connection, ids, seeds)
+        queue_runs(connection, product(ids, seeds))
     there = select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name)
     if (known := connection.execute(there).one_or_none()) is None:
         texts = (spec.name, spec.description, spec.submitted)
@@ -260,29 +262,41 @@ def _put_sweep(
     return sweep_id, len(gone)
 
 
-def stop(store: Store, sweep_ids: Sequence[int]) -> None:
-    """Has workers leave the runs of these sweeps that are not done."""
-    _update(store, sweep_ids, stopped_at=now())
+def stop(store: Store, sweeps: Sweeps) -> None:
+    """Has every worker leave the rest of these sweeps, queued.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    _update(store, sweep_ids(store, sweeps), stopped_at=now())
 
 
-def resume(store: Store, sweep_ids: Sequence[int]) -> None:
-    """Takes a stop back; a worker is needed to go on."""
-    _update(store, sweep_ids, stopped_at=None)
+def resume(store: Store, sweeps: Sweeps) -> None:
+    """Takes the stop of these sweeps back; a worker is needed to go on.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    _update(store, sweep_ids(store, sweeps), stopped_at=None)
 
 
-def retry(store: Store, sweep_ids: Sequence[int]) -> int:
+def retry(store: Store, sweeps: Sweeps) -> int:
     """Queues the failed runs of these sweeps again, and those sweeps where they were stopped.
 
     Returns:
         How many runs that were.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
     """
-    members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
-    with store.write() as connection:
+    ids = sweep_ids(store, sweeps)
+    members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(ids))
+    with to_write(store).write() as connection:
         nothing = dict.fromkeys(("error", "worker_id", "started_at", "finished_at"))
         failed = update(Run).where(Run.id.in_(members), Run.state == RunState.FAILED)
         queued = failed.values(state=RunState.QUEUED, failures=0, **nothing)
         again = connection.execute(queued).rowcount
-        connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(stopped_at=None))
+        connection.execute(update(Sweep).where(Sweep.id.in_(ids)).values(stopped_at=None))
     return again
 
 
@@ -326,10 +340,10 @@ def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
 
 
 def _update(
-    store: Store, sweep_ids: Sequence[int], *what: Literal["members"], **values: str | None
+    store: Store, ids: Sequence[int], *what: Literal["members"], **values: str | None
 ) -> None:
-    with store.write(*what) as connection:
-        connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(**values))
+    with to_write(store).write(*what) as connection:
+        connection.execute(update(Sweep).where(Sweep.id.in_(ids)).values(**values))
 
 
 def config_ids_of(
@@ -350,10 +364,3 @@ def config_ids_of(
         for config in configs
     }
     return list(put_configs(connection, test_sets, rows).values())
-
-
-def insert_runs(
-    connection: Connection, config_ids: Sequence[int], model_seeds: Sequence[int]
-) -> None:
-    """Queues every one of these configurations with every seed, where that is no run yet."""
-    queue_runs(connection, product(config_ids, model_seeds))
