@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from seqcls.errors import SeqclsError
+from seqcls.interpretability.rows import record
 from seqcls.results import Confusion
 from seqcls.text import with_nulls
 from sweeps import api
@@ -83,9 +84,7 @@ QUESTIONS = {
             "nearest_right": found.nearest.record(),
         },
     ),
-    "rules": Question(
-        "{run}", lambda x: {"rules": list(map(asdict, api.rules(x.store, x.run).rules))}
-    ),
+    "rules": Question("{run}", lambda x: {"rules": record(api.rules(x.store, x.run).rules)}),
     "explain": Question("{run} {string}", lambda x: api.explain(x.store, x.run, x.string)),
     "remedies": Question(
         "{run}",
@@ -133,6 +132,8 @@ def plain(found: Any) -> Any:
         return [plain(each) for each in found]
     elif hasattr(found, "record"):
         found = found.record()
+    elif isinstance(found, tuple):
+        found = record(found)
     elif hasattr(found, "__dataclass_fields__"):
         found = asdict(found)
     return json.loads(json.dumps(with_nulls(found), default=str))

@@ -168,7 +168,7 @@ def test_the_published_numbers_are_met(store: Store) -> None:
             "probability": expit(logit),
             "embedding": states["embedding"][0],
             "value": states["blocks.0.attention.value"][0, 0],
-            "weights": states["blocks.0.attention.weights"][0, :, 0] / times,
+            "weights": states["blocks.0.attention.weights"][0, :, 0].numpy() / times,
             "after_feed_forward": states["blocks.0.after_feed_forward"][0, 0],
         }[state]
         # The fourth digit differs between processors.
