@@ -87,7 +87,4 @@ def _names(run: int, opened: Opened) -> list[str]:
     # In a sweep of several configurations a seed is no name of one model.
     own = [name for name in names if len(reading.runs_named(data.reader(), name)) == 1]
     called = " or ".join([f"run {run}", *own])
-    status = reading.run_status(data.reader(), run).engine_reason or ""
-    diverged = [f"Its training {status}."] if status.startswith("diverged") else []
-    key = f"Commands call it {called}; its configuration's key is {opened.config.key[:16]}."
-    return [*diverged, key]
+    return [f"Commands call it {called}; its configuration's key is {opened.config.key[:16]}."]

@@ -28,18 +28,22 @@ add_sentences(
 def losses(store: Store, run_id: int) -> Section:
     """Its losses by epoch, and why training ended."""
     config, stored = run_config(store, run_id), reading.epochs(store, run_id)
+    status = reading.run_status(store, run_id)
+    reason = status.engine_reason or ""
+    more = [f"Its training {reason}."] if reason.startswith("diverged") else []
+    more += _rounding(store, run_id)
     if stored.empty:
-        return Section("", (say("trained_elsewhere"), *_rounding(store, run_id)))
-    kept = reading.run_status(store, run_id).best_epoch
+        return Section("", (say("trained_elsewhere"), *more))
+    kept = status.best_epoch
     values = {"epochs": len(stored), "most": config.max_num_epochs}
     early = config.stop_when_right and len(stored) < config.max_num_epochs
     says = [say("trained_right" if early else "trained", kept=kept or 0, **values)]
     frame = losses_by_part(config, stored) if obstacle_of(config) is None else pd.DataFrame()
     if frame.empty:
-        return Section("", (*says, *_rounding(store, run_id)))
+        return Section("", (*says, *more))
     caption = "Loss per string after each epoch, in nats; the epoch that was kept is marked."
     panel = Panel.of(draw_losses(frame, kept))
-    return Section("", (*says, *_rounding(store, run_id)), None, (panel,), caption)
+    return Section("", (*says, *more), None, (panel,), caption)
 
 
 def _rounding(store: Store, run_id: int) -> list[str]:

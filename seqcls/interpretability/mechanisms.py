@@ -5,11 +5,14 @@ pages and in reports.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seqcls.kinds.base import Words
-from seqcls.results import ErrorKind, RangeCounts
 from seqcls.text import count
+
+if TYPE_CHECKING:
+    # A command names causes, and begins without NumPy.
+    from seqcls.kinds.base import Words
+    from seqcls.results import ErrorKind, RangeCounts
 
 SAMPLE = 50
 """Errors of a model that causes are found of, unless more are asked for."""
@@ -49,7 +52,7 @@ class CauseEntry(NamedTuple):
 
 _ALIKE = "it says what the model says, on at least {} of the test strings, and makes its errors"
 
-_ERROR_KINDS: dict[ErrorKind, tuple[str, str]] = {
+_ERROR_KINDS: dict["ErrorKind", tuple[str, str]] = {
     "stopped early": ("stopping early", "Its outputs stop early"),
     "went on": ("going on after the end", "Its outputs go on after the end"),
     "repeats": ("repeating themselves", "Its outputs repeat themselves"),
@@ -152,7 +155,7 @@ CAUSES: Mapping[str, CauseEntry] = {
 }
 """Every cause by its name, in the order in which they are tried."""
 
-OF_OUTPUTS = (FIRST_RIGHT, *get_args(ErrorKind))
+OF_OUTPUTS = (FIRST_RIGHT, *_ERROR_KINDS)
 """Causes of wrong outputs alone."""
 
 BESIDE_NOT_LEARNED = frozenset(name for name, entry in CAUSES.items() if entry.beside_not_learned)
@@ -213,7 +216,7 @@ before."""
 
 
 def not_learned_text(
-    counts: RangeCounts, words: Words, train_losses: Sequence[float], kept_epoch: int | None
+    counts: "RangeCounts", words: "Words", train_losses: Sequence[float], kept_epoch: int | None
 ) -> str:
     """What a model gets wrong of trained lengths, how its training ended, and what was kept.
 

@@ -623,8 +623,8 @@ def test_training_that_diverged_is_logged_up_to_there(
     assert found["epochs"].fillna(0).tolist() == [2, 0, 2]
     said = "diverged in epoch 3: the train loss became nan"
     assert found["engine_reason"].tolist() == [said, said.replace("3", "1"), ""]
-    shown = open_app(monkeypatch, str(log.opened.path), "model", run="1")
-    assert any("Its training diverged in epoch 3" in caption.value for caption in shown.caption)
+    shown = open_app(monkeypatch, str(log.opened.path), "model", run="1", view="Training")
+    assert any("Its training diverged in epoch 3" in text.value for text in shown.markdown)
     log.run(model="m", seed=4, predictions=FRAME, losses=frame.to_dict())
     assert api.runs(log.opened).set_index("model_seed").loc[4, "best_epoch"] == 2
 

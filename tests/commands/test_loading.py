@@ -20,7 +20,7 @@ import seqcls
 from seqcls.errors import ConfigError, InvalidStringError, SpecError
 from seqcls.problem import configuration
 from sweeps import api
-from tests.app import open_app, said
+from tests.app import open_app, rerun, said
 from tests.commands import run_main
 from tests.commands.files import Content, folder_of, written
 from tests.oracles.gpt2 import SCALE, gpt2_states
@@ -450,7 +450,8 @@ def test_a_loaded_run_is_looked_into_like_any_and_marked(
     assert api.verify(store).damages == []
     assert api.verify(store).imported == 2
     shown = open_app(monkeypatch, str(store.path), "model", run=str(run))
-    assert "Trained elsewhere as mine" in said(shown)
+    shown.session_state["settings"] = True
+    assert "Trained elsewhere as mine" in said(rerun(shown))
     assert not [x for x in shown.select_slider if "untrained" in x.label]
     with pytest.raises(ConfigError, match="trained elsewhere"):
         configuration(api.config(store, run).model_dump())
