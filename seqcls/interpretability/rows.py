@@ -4,8 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 
 def record(found: Any) -> Any:
     """An answer as programs read it: of a named tuple its fields by name, whatever they hold.
@@ -19,7 +17,8 @@ def record(found: Any) -> Any:
         return {name: record(value) for name, value in found._asdict().items()}
     if isinstance(found, Mapping):
         return {str(name): record(value) for name, value in found.items()}
-    if isinstance(found, np.ndarray | np.generic):
+    # An array or a number of NumPy, which commands do without until they need it.
+    if hasattr(found, "tolist"):
         return record(found.tolist())
     if isinstance(found, float):
         return found if math.isfinite(found) else None
