@@ -48,6 +48,7 @@ CSS = """<style>
 [class*=st-key-panel] [data-testid=stPageLink-NavLink] {
   padding: 0; min-height: 0; background: none; }
 [data-testid=stVegaLiteChart] { overflow-x: auto; }
+[data-testid=stVegaLiteChart], :has(> [data-testid=stVegaLiteChart]) { max-width: 100%; }
 [data-testid=stCaptionContainer] p { line-height: 1.45; }
 .legend { margin: 0; font-size: .875rem; line-height: 1.45; opacity: .75;
   display: flex; flex-wrap: wrap; gap: 0 1rem; }

@@ -1,7 +1,7 @@
 """Figures of the whole model: losses, attention, parameters, the stream read out, and circuits."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -15,6 +15,7 @@ from seqcls.config import RunConfig
 from seqcls.problem import resolve
 from seqcls.strings.tokenizer import PAD
 
+LOSS_TITLES = {"loss": "Mean nats per string (log)", "sum": "Nats of all strings (log)"}
 LOSSES = {"training": "~accent", "validation": "~wrong"}
 
 
@@ -65,20 +66,27 @@ def kept_sentence(config: RunConfig) -> str:
     return sentence
 
 
-def draw_losses(frame: pd.DataFrame, kept: int | None, shown: int | None = None) -> Any:
+def draw_losses(
+    frame: pd.DataFrame,
+    kept: int | None,
+    shown: int | None = None,
+    column: Literal["loss", "sum"] = "loss",
+) -> Any:
     """Loss on a log scale, with rules at the kept epoch and at the one that is shown.
 
     Args:
         frame: epoch, part (`training` or `validation`), loss (mean nats a string), sum (nats).
         kept: the epoch whose model was kept and tested.
         shown: the epoch of the other figures; 0 is before training.
+        column: what is drawn; the sum where nobody knows of how many strings it is.
     """
-    drawn = frame[frame["loss"] > 0]  # a logarithm needs more than zero
+    tips = {"loss": "Mean (nats per string):.6g", "sum": "Sum (nats):.6g"}
+    drawn = frame[frame[column] > 0]  # a logarithm needs more than zero
     names = list(LOSSES)
     scale = alt.Scale(domain=names, range=list(LOSSES.values()))
     legend = alt.Legend(orient="top")
     y = alt.Y(
-        "loss:Q", title="Mean nats per string (log)", scale=alt.Scale(type="log"),
+        f"{column}:Q", title=LOSS_TITLES[column], scale=alt.Scale(type="log"),
         axis=alt.Axis(**marks.LOG_AXIS),
     )  # fmt: skip
     domain = [0, int(frame["epoch"].max())]
@@ -87,7 +95,7 @@ def draw_losses(frame: pd.DataFrame, kept: int | None, shown: int | None = None)
         y,
         alt.Color("part:N", title="Loss on", scale=scale, legend=legend),
         tooltip=marks.tips(
-            epoch="Epoch:", part="Loss on", loss="Mean (nats per string):.6g", sum="Sum (nats):.6g"
+            epoch="Epoch:", part="Loss on", **{x: y for x, y in tips.items() if x in frame}
         ),
     )
     ends = {"kept": (kept, 0, 8), "shown": (shown, "height", -8)}

@@ -40,35 +40,38 @@ def find(store: Store, sweep: str, model_seed: int) -> int:
     return run_id
 
 
-def of_report(store: Store, sweep: str) -> pd.DataFrame:
-    """The finished models of a sweep that are the report's, with the columns of `models`."""
+def report(store: Store) -> pd.DataFrame:
+    """The finished models of the report's sweeps, with the columns of `models`; a row a sweep."""
+    frames = [_in_sweep(store, spec.name) for spec in load_specs("report")]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _in_sweep(store: Store, sweep: str) -> pd.DataFrame:
     models = reading.models(store, Selection(sweeps=(sweep,)))
     known = configs(store, models["config_id"].unique().tolist())
     ids = [key for key, config in known.items() if config.key in _report_keys(sweep)]
     return models[models["config_id"].isin(ids)].assign(sweep=sweep)
 
 
-def whole_report(store: Store) -> pd.DataFrame:
-    """The finished models of all of the report's sweeps, each once, with one of its sweeps."""
-    frames = [of_report(store, spec.name) for spec in load_specs("report")]
-    return pd.concat(frames, ignore_index=True).drop_duplicates("run_id")
-
-
-def failing(store: Store, sweep: str) -> str:
+def failing(models: pd.DataFrame, sweep: str) -> str:
     """How many models of a sweep get a test string wrong, as `7 of 8`.
+
+    Args:
+        models: the `report`.
+        sweep: its name.
 
     Raises:
         UnknownRunError: none of them is trained.
     """
-    models = of_report(store, sweep)
+    models = models[models["sweep"] == sweep]
     if models.empty:
         raise UnknownRunError(f"no model of {sweep} is in this database")
     return f"{int((models['errors'] > 0).sum()) or 'none'} of {len(models)}"
 
 
-def learned_sentence(store: Store) -> str:
+def learned_sentence(store: Store, models: pd.DataFrame) -> str:
     """How many of the report's models fail, how many of these had learned, and which had not."""
-    models = whole_report(store)
+    models = models.drop_duplicates("run_id")
     wrong = models[models["errors"] > 0]
     if wrong.empty:
         return f"Of the report's {len(models):,} models none fails."
@@ -89,9 +92,9 @@ def learned_sentence(store: Store) -> str:
     )
 
 
-def seed_by_seed(store: Store) -> str:
+def seed_by_seed(models: pd.DataFrame) -> str:
     """The errors of both ways of drawing strings, for the seeds that were trained both ways."""
-    frame = pd.concat([of_report(store, x) for x in (DEFAULT, ENUMERATED)])
+    frame = models[models["sweep"].isin((DEFAULT, ENUMERATED))]
     table = frame.pivot_table(index="model_seed", columns="sweep", values="errors").dropna()
     if table.empty or len(table.columns) < 2:
         raise UnknownRunError("no seed is trained both ways")

@@ -22,7 +22,6 @@ from dashboard.guide.models import (
     WIDER,
 )
 from dashboard.model.opened import Opened
-from dashboard.section import Section
 from dashboard.text import error_text
 from seqcls.errors import SeqclsError, StoreMissingError
 from seqcls.questions import RunModel
@@ -30,6 +29,9 @@ from sweeps.access import is_read_only
 from sweeps.api import find_run, open_reader
 
 _BLANK = re.compile(r"\{\{ (.*?) \}\}")
+
+
+_report = data.cached(models.report)
 
 
 def _open(sweep: str, seed: int) -> Opened:
@@ -73,11 +75,11 @@ def _spare_heads() -> str:
 
 
 def _failing(sweep: str) -> str:
-    return models.failing(open_reader(), sweep)
+    return models.failing(_report(), sweep)
 
 
 NUMBERS: dict[str, Callable[[], str]] = {
-    "all_models": lambda: models.learned_sentence(open_reader()),
+    "all_models": lambda: models.learned_sentence(open_reader(), _report()),
     "logit_aac": partial(_logit, "aac"),
     "logit_baac": partial(_logit, "baac"),
     "leads_right": partial(_leads, 5),
@@ -90,7 +92,7 @@ NUMBERS: dict[str, Callable[[], str]] = {
     "failing_smaller_start": partial(_failing, SMALLER_START),
     "failing_smaller_outputs": partial(_failing, SMALLER_OUTPUTS),
     "failing_more_heads": partial(_failing, MORE_HEADS),
-    "seed_by_seed": lambda: models.seed_by_seed(open_reader()),
+    "seed_by_seed": lambda: models.seed_by_seed(_report()),
     "spare_heads": _spare_heads,
 }
 
@@ -100,7 +102,7 @@ NUMBERS: dict[str, Callable[[], str]] = {
 
 def _compare(*sweeps: str, number: int) -> None:
     key = f"guide {' '.join(sweeps)}"
-    found: Section = data.cached(sections.compare)(sweeps)
+    found = sections.compare(_report(), sweeps)
     found = replace(found, caption=f"Figure {number}. {found.caption}")
     if (run := page.render(found, key, heading=False)) is not None:
         page.to_model(int(run))
@@ -175,7 +177,7 @@ def _link(address: str) -> None:
 def show() -> None:
     """Draws the page."""
     st.title("How does a small Transformer fail?", anchor=False)
-    if models.whole_report(open_reader()).empty:
+    if _report().empty:
         st.info(
             "This database has none of the report's models, which this guide is about. "
             "`seqcls sweep report` trains them, in about a minute."

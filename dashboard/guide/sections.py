@@ -10,7 +10,6 @@ import pandas as pd
 from dashboard import marks, style
 from dashboard.figures.epochs import through_epochs
 from dashboard.figures.gallery import figures
-from dashboard.guide import models
 from dashboard.section import Panel, Section, colors_present
 from sweeps.api import Store
 
@@ -18,9 +17,14 @@ ROW = 44
 """Pixels of a sweep."""
 
 
-def compare(store: Store, sweeps: Sequence[str]) -> Section:
-    """A row a sweep, its models along the number of test strings that they get wrong."""
-    frame = pd.concat([models.of_report(store, name) for name in sweeps])
+def compare(models: pd.DataFrame, sweeps: Sequence[str]) -> Section:
+    """A row a sweep, its models along the number of test strings that they get wrong.
+
+    Args:
+        models: the report's.
+        sweeps: in order.
+    """
+    frame = models[models["sweep"].isin(sweeps)]
     if frame.empty:
         missing = ", ".join(sweeps)
         return Section("", (f"No model of {missing} is in this database.",))

@@ -83,22 +83,27 @@ def _show_every(opened: Opened) -> None:
 
 
 def _choose_letters(opened: Opened) -> tuple[int, int] | None:
-    """The two letters on the axes of the map; None for those that errors hold most of."""
-    alphabet = opened.problem.task.alphabet
+    """The two letters on the axes of the map, at first those that errors hold most of; None where
+    there is nothing to choose.
+    """
+    likeliest, alphabet = opened.ask(sections.likeliest_letters), opened.problem.task.alphabet
     pairs = {
         f"{alphabet[x]} and {alphabet[y]}": (x, y) for y in range(len(alphabet)) for x in range(y)
     }
-    if len(pairs) < 2:
+    if likeliest is None or len(pairs) < 2:
         return None
+    first = next(name for name, pair in pairs.items() if pair == likeliest)
     chosen = st.segmented_control(
         "Letters of the map",
         list(pairs),
+        default=first,
+        required=True,
         format_func=page.plain,
         key="letters",
         bind="query-params",
-        help="Those that wrong strings hold most of, if none are chosen.",
+        help="At first those that wrong strings hold most of.",
     )
-    return None if chosen is None else pairs[chosen]
+    return pairs[chosen or first]
 
 
 def _show_beyond(opened: Opened) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -17,6 +18,7 @@ from seqcls.interpretability.wording import percent, sign
 from seqcls.results import Verdict
 
 if TYPE_CHECKING:
+    from seqcls.interpretability.verdicts import Errors
     from seqcls.proofs.prover import Proof
     from seqcls.questions import RunModel
 
@@ -58,9 +60,8 @@ def every_multiset(model: "RunModel", letters: tuple[int, int] | None = None) ->
         ConfigError: the order of tokens has a part, or there are too many.
     """
     from seqcls.interpretability.domains import multisets_of
-    from seqcls.interpretability.verdicts import errors_up_to
 
-    errors = errors_up_to(model)
+    errors = _errors(model)
     wrong, positive = len(errors.texts), int(errors.label.sum())
     values: dict[str, Any] = {"tried": errors.multisets, "longest": errors.max_length}
     if not wrong:
@@ -71,7 +72,7 @@ def every_multiset(model: "RunModel", letters: tuple[int, int] | None = None) ->
     says = (say("every_multiset", **values, shortest=display(errors.texts[0]) or "ε"),)
     every = multisets_of(model.problem, errors.max_length)
     labels = model.problem.count_task.labels_of_counts(every)
-    axes = likeliest_letters(errors.counts) if letters is None else letters
+    axes = letters or likeliest_letters(model) or (0, 1)
     side = -(-errors.max_length // CELL) + 1
     wrong_cells = _bin(errors.counts, errors.label, axes, side)
     cells = _bin(every, labels, axes, side)
@@ -106,8 +107,18 @@ CELL = 5
 """Counts in a cell of the map; the count 0 has cells of its own."""
 
 
-def likeliest_letters(counts: np.ndarray) -> tuple[int, int]:
-    """The two letters that misclassified strings hold most of, in order."""
+@lru_cache(maxsize=8)
+def _errors(model: "RunModel") -> "Errors":
+    from seqcls.interpretability.verdicts import errors_up_to
+
+    return errors_up_to(model)
+
+
+def likeliest_letters(model: "RunModel") -> tuple[int, int] | None:
+    """The two letters that misclassified strings hold most of, in order; None if none is wrong."""
+    counts = _errors(model).counts
+    if not len(counts):
+        return None
     first, second = sorted(np.argsort(-counts.sum(axis=0), kind="stable")[:2].tolist())
     return first, second
 

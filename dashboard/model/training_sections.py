@@ -14,6 +14,8 @@ add_sentences(
         "{kept:,} has the lowest validation loss and was kept.",
         "trained_right": "Training ended after {epochs:,} {epochs:epoch|epochs} of at most "
         "{most:,}, since every validation string was right.",
+        "trained_imported": "Trained elsewhere for {epochs:,} {epochs:epoch|epochs}; epoch "
+        "{kept:,} has the lowest validation loss.",
         "trained_elsewhere": "It was trained elsewhere; its losses are not known.",
         "rounding_decides": "Its outcome hangs on rounding: trained again {times:,} times with "
         "other rounding (initial values moved by one unit in the last place, or double precision), "
@@ -37,7 +39,13 @@ def losses(store: Store, run_id: int) -> Section:
     kept = status.best_epoch
     values = {"epochs": len(stored), "most": config.max_num_epochs}
     early = config.stop_when_right and len(stored) < config.max_num_epochs
-    says = [say("trained_right" if early else "trained", kept=kept or 0, **values)]
+    key = "trained_imported" if config.is_imported else "trained_right" if early else "trained"
+    says = [say(key, kept=kept or 0, **values)]
+    if config.is_imported:
+        frame = losses_by_part(config, stored).drop(columns="loss")
+        caption = "Loss of all strings of each epoch, as it was imported."
+        panel = Panel.of(draw_losses(frame, kept, column="sum"))
+        return Section("", tuple(says), None, (panel,), caption)
     frame = losses_by_part(config, stored) if obstacle_of(config) is None else pd.DataFrame()
     if frame.empty:
         return Section("", (*says, *more))

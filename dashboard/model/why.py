@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import actions, background, data, page
+from dashboard import background, data, page
+from dashboard.actions import control, launch
 from dashboard.model import bar
 from dashboard.model import why_sections as sections
 from dashboard.model.chosen import go_to
@@ -185,13 +186,13 @@ def _offer(label: str, key: str, spec: SweepSpec) -> None:
         icon=":material/play_arrow:",
         on_click=_launch,
         args=([spec], uuid.uuid4().hex),
-        **actions.control("Trains the same seeds with this change."),
+        **control("Trains the same seeds with this change."),
     )
 
 
 def _launch(specs: Sequence[SweepSpec], token: str) -> None:
     # A button's callback gives nothing.
-    actions.launch(specs, token)
+    launch(specs, token)
 
 
 def _follow(sweep: str, waiting: int) -> None:

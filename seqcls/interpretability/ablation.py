@@ -197,10 +197,13 @@ class Judge:
                 part.within(state)[...] = value
             return state
 
-        batches = self._batches
-        return torch.cat(
-            [self._select(x, inside.run(self.model, x, change)) for x in batches]
-        ).numpy()
+        parts = []
+        for batch, states in zip(self._batches, self._known, strict=True):
+            # Up to the first that changes, states are those of the whole model.
+            last = next((place for place, x in enumerate(states) if x in changed), len(states))
+            known = dict(list(states.items())[: last + 1])
+            parts.append(self._select(batch, inside.run(self.model, batch, change, known)))
+        return torch.cat(parts).numpy()
 
     def _select(self, batch: inside.Batch, outputs: Tensor) -> Tensor:
         """What is judged of that which the head gives: of outputs each token, or every place."""
@@ -238,6 +241,14 @@ class Judge:
         counts = self.tested.strings.counts
         starts = range(0, len(counts), inside.COUNTS_AT_ONCE)
         return [inside.from_counts(model, counts[x : x + inside.COUNTS_AT_ONCE]) for x in starts]
+
+    @cached_property
+    def _known(self) -> list[dict[str, Tensor]]:
+        """The whole model's states of parts, in the order of the computation, batch by batch."""
+        if not self.exact:  # Of strings token by token they are too many to be remembered.
+            return [{} for _ in self._batches]
+        names = tuple({name for states in self._states.values() for name in states})
+        return [inside.states(self.model, batch, names) for batch in self._batches]
 
     @cached_property
     def _means(self) -> Mapping[str, Tensor]:

@@ -8,7 +8,8 @@ exactly, in however many blocks.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -100,19 +101,27 @@ def from_counts(
 
 
 @torch.no_grad()
-def run(model: TrainedModel, batch: Batch, change: Change | None = None) -> Tensor:
+def run(
+    model: TrainedModel,
+    batch: Batch,
+    change: Change | None = None,
+    known: Mapping[str, Tensor] = MappingProxyType({}),
+) -> Tensor:
     """What the head gives, in double precision, with states changed as they are computed.
 
     Args:
         change: what becomes of a state, by its name, of all positions or of the one that is read
             next. By letter counts `scores` are those of one token of each letter, `weights` those
             of all tokens of a letter together.
+        known: states of this batch before they are changed; what heads take from values
+            (`mixed_value`) is not computed again where it is among them.
 
     Returns:
         Of shape (string), (string, output) or, at every token, (string, position, output).
     """
     plain = plain_model(model)
-    return plain.run(batch.ids, Changing(_counting(plain, batch, change or _same)), None)
+    changing = Changing(_counting(plain, batch, change or _same), known=known)
+    return plain.run(batch.ids, changing, None)
 
 
 def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict[str, Tensor]:

@@ -12,6 +12,8 @@ from tests.browser.server import new_page, no_traceback
 
 pytestmark = pytest.mark.browser
 
+MODEL = "width 16, 2 heads, embeddings init linear like"
+
 
 def test_pages_and_all_that_they_load_stay_below_the_path_and_nothing_can_be_launched(
     browser: Browser, shipped: str
@@ -24,12 +26,12 @@ def test_pages_and_all_that_they_load_stay_below_the_path_and_nothing_can_be_lau
     expect(page).to_have_url(re.compile(rf"{BASE}/failures"))
     expect(page.get_by_text("14 beyond the trained lengths").first).to_be_visible()
     page.get_by_role("link", name="Results").first.click()
-    page.get_by_role("link", name="width 16, 2 heads, embeddings init linear like").click()
+    page.get_by_role("link", name=MODEL).click()
     expect(page).to_have_url(re.compile(rf"{BASE}/model\?.*run="))
-    expect(page.get_by_role("heading", name="Inside a model")).to_be_visible()
+    expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
     no_traceback(page)
     page.reload()
-    expect(page.get_by_role("heading", name="Inside a model")).to_be_visible()
+    expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
     page.goto(f"{shipped}/launch")
     button = page.get_by_test_id("stButton").filter(has_text="Launch").get_by_role("button")
     expect(button.first).to_be_disabled()

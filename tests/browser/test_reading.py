@@ -12,6 +12,7 @@ from tests.browser.server import AT_REST, no_traceback, open_page
 pytestmark = pytest.mark.browser
 
 POINT = 'path[aria-roledescription="point"]'
+HEAD_OF_5 = "on 8,779 of 9,476 longer strings (92.64%)"
 SEED_2 = "4 of 5 models learned; of these 3 generalize."
 
 
@@ -93,12 +94,14 @@ def test_back_and_forward_keep_what_is_filtered(browser: Browser, shipped: str) 
         ("compare?seed=2", r"models/\?seed=2$", SEED_2),
         ("?config=2&seed=2", r"models/\?(?=.*rows=2)(?=.*seed=2)", SEED_2),
         ("compare_two?config=2&config=5", r"models/\?rows=2&rows=5$", "The two that are selected"),
-        ("compare_two?run=3&run=20", r"model\?(?=.*run=3)(?=.*beside=)", "wrong on 1,378 of"),
+        ("compare_two?run=3&run=20", r"model\?(?=.*run=3)(?=.*beside=)",
+         "1,378 of 9,984 test strings are wrong"),
         ("map?x=hidden_size&y=num_attention_heads", r"(?=.*across=hidden_size)(?=.*show=Map)",
          "Across: hidden_size; up: num_attention_heads."),
         ("failing?failing=true&seed=2", r"failures\?(?=.*outcome=fails)(?=.*seed=2)",
          "2 of 2 tested models fail"),
-        ("failing?run=5&string=ab{100}c{55}", r"model\?run=5&string=", "wrong on 697 of"),
+        ("failing?run=5&string=ab{100}c{55}", r"model\?run=5&string=",
+         "on 8,779 of 9,476 longer strings"),
     ],
 )  # fmt: skip
 def test_old_addresses_lead_on_with_what_they_name(
@@ -118,7 +121,7 @@ def test_a_name_and_a_line_open_a_seed_and_back_leads_to_the_page_as_it_was(
     page.get_by_role("link", name="width 2, CLS unattended").click()
     # Of the two seeds the one with more errors.
     rests(page, r"model\?(?=.*run=5)(?=.*seed=1&seed=2)")
-    expect(page.get_by_text("wrong on 697 of 9,984 test strings")).to_be_visible()
+    expect(page.get_by_text(HEAD_OF_5)).to_be_visible()
     page.go_back()
     rests(page, r"models/\?(?=.*rows=2)(?=.*seed=1&seed=2)")
     # What can be hit of a line are its points; the tooltip tells whose they are.
@@ -188,20 +191,27 @@ def test_the_picture_and_the_table_are_saved_as_they_are_selected(
 
 
 def logit(page: Page) -> str:
-    """The logit as the answer's line gives it."""
-    line = page.get_by_test_id("stAlert").first
-    expect(line).to_contain_text("logit")
+    """The logit as the bar's sentence gives it."""
+    line = page.get_by_test_id("stMain").get_by_text(re.compile("predicted .*logit")).first
+    expect(line).to_be_visible()
     found = re.search(r"logit (\S+),", line.inner_text())
     assert found
     return found[0]
 
 
 def test_a_failing_seed_is_explained_moved_and_broken(browser: Browser, shipped: str) -> None:
-    page = open_page(browser, f"{shipped}/model?run=5&seed=2")
-    expect(page.get_by_text("wrong on 697 of 9,984 test strings")).to_be_visible()
-    page.get_by_role("button", name=re.compile("^Explain b")).click()
-    expect(page.get_by_text("Value interference: head 0 takes")).to_be_visible()
-    page.wait_for_url("**string=b**")
+    page = open_page(browser, f"{shipped}/model?run=5&seed=2", 1440)
+    expect(page.get_by_text(HEAD_OF_5)).to_be_visible()
+    expect(page.get_by_text("Its attention is diluted, head 0: a by b")).to_be_visible()
+    # The second row is what is left of the string that still fails.
+    page.wait_for_function(AT_REST)
+    table = page.get_by_test_id("stMain").get_by_test_id("stDataFrame").first
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + BOX, box["y"] + HEAD + ROW + BOX)
+    page.wait_for_url(re.compile(r"string=ab(%7B|\{)66"))
+    expect(page.get_by_text("Why ab{66}?")).to_be_visible()
 
     before = logit(page)
     page.get_by_role("slider").press("ArrowRight")
@@ -211,12 +221,14 @@ def test_a_failing_seed_is_explained_moved_and_broken(browser: Browser, shipped:
     page.get_by_role("slider").press("ArrowLeft")
     expect(page.get_by_text(before)).to_be_visible()
 
-    page.get_by_role("tab", name="Breaking point").click()
+    page.get_by_role("tab", name="Limits").click()
     family = page.get_by_role("textbox", name="Family of strings")
     family.fill("ab{n}c{55}")
     family.press("Enter")
     page.wait_for_url("**family=ab**")
-    expect(page.get_by_text(re.compile(r"From n = \d+ on it predicts negative"))).to_be_visible()
+    expect(
+        page.get_by_text(re.compile(r"first wrong string that was tried has n = "))
+    ).to_be_visible()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("n = ")
     no_traceback(page)
     page.close()

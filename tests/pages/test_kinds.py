@@ -5,12 +5,15 @@ What a page shows is content whose numbers are those of SQL and whose answers ar
 or it refuses in one line, for a reason that follows from the kind.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.model.page import TABS, WITHOUT_WEIGHTS
 from seqcls.problem import resolve
 from seqcls.text import count
 from sweeps import api
@@ -29,19 +32,24 @@ from tests.world import KINDS, UNKNOWN, Kind, spelled
 OF_FILES = [kind for kind in KINDS if kind.letters is not None and not kind.imported]
 
 
-def choose(app: AppTest, tab: str) -> AppTest:
+def choose(app: AppTest, tab: str, part: str = "") -> AppTest:
+    """The page with a tab open, and of *Inside* a part of it."""
     app.session_state["view"] = tab
+    if part:
+        app.session_state["part"] = part
     return rerun(app)
 
 
-def asks(app: AppTest, run: int, string: str) -> Any:
-    """The first row of the answers to a string that is typed."""
-    app.text_input(f"asked {run}").set_value(string)
-    return shown(rerun(app)).tables[0].iloc[0]
+def parts_of(app: AppTest, tab: str) -> list[str]:
+    """What a tab that is open is divided into, of which one is shown."""
+    boxes = [box for box in app.segmented_control if tab == "Inside" and box.key == "part"]
+    return [str(part) for box in boxes for part in box.options] or [""]
 
 
-ASKED_FOR = ("ablate", "every_input")
-"""Switches of what takes a moment; proofs take longer."""
+def spoken(app: AppTest, string: str) -> str:
+    """The sentence of the bar on a string, without the signs of code."""
+    lines = shown(app).said.replace("`", "").splitlines()
+    return next(line for line in lines if line.startswith(f"{string} "))
 
 
 def reader(kind: Kind) -> tuple[object, ...]:
@@ -64,54 +72,66 @@ def test_every_section_of_a_model_has_content(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, alike: list[Kind]
 ) -> None:
     """Each section on one kind of those that are read alike, its answers on every kind."""
-    looked_at: set[str] = set()
+    looked_at: set[tuple[str, str]] = set()
     for kind in alike:
         models = Models(kind, facts)
         query = {"run": str(models.run_id), "string": models.string}
-        app = open_app(monkeypatch, db, "model", **query, **dict.fromkeys(ASKED_FOR, "true"))
+        app = open_app(monkeypatch, db, "model", **query, view="Errors", every_input="true")
         page = shown(app)
         check_page(models, page)
         assert page.has_content == (not kind.fails)
-        assert bool(page.tabs) == (not kind.fails and not kind.imported)
+        every = WITHOUT_WEIGHTS if kind.imported else TABS
+        assert page.tabs == ([] if kind.fails else [*every])
+        if not kind.fails:
+            check_answer(app, db, models)
         for tab in page.tabs:
-            if tab not in looked_at:
-                check_section(app, models, tab, len(page.notes))
-            if tab == "Answers":
-                check_answers(app, db, models)
-        looked_at |= {*page.tabs} - {"Answers"}
+            for part in parts_of(choose(app, tab), tab):
+                if (tab, part) not in looked_at:
+                    check_section(app, models, tab, part, len(page.notes))
+                looked_at.add((tab, part))
 
 
-def check_section(app: AppTest, models: Models, tab: str, said: int) -> None:
+def check_section(app: AppTest, models: Models, tab: str, part: str, said: int) -> None:
     """Refuses a section without content, but where it waits or says why, beyond so many notes."""
-    choose(app, tab)
-    for box in (box for box in app.text_input if box.label == "Source string"):
-        box.set_value(models.string)
-        rerun(app)
-    page = shown(app)
+    page = shown(choose(app, tab, part))
     check_page(models, page)
-    of_numbers = models.kind.overflows and tab not in ("Answers", "Why")
-    # Until something is typed, another model is named, or asked for.
-    waits = tab in ("Live", "Second model") or "Prove it" in [own.label for own in app.toggle]
+    of_numbers = models.kind.overflows and tab not in ("Errors", "Why")
+    # Proofs take longer, and are asked for.
+    waits = "Prove it" in [own.label for own in app.toggle]
     is_refused = len(page.notes) > said
-    assert page.has_content or page.codes or waits or of_numbers or is_refused, tab
+    # Of a string that is right there may be nothing to draw.
+    is_told = tab == "Why" and "Why " in page.said
+    assert page.has_content or page.codes or waits or of_numbers or is_refused or is_told, tab
     if LONG:
         check_controls(app, models)
 
 
-def check_answers(app: AppTest, db: Path, models: Models) -> None:
+def answer_of(db: Path, models: Models, string: str) -> dict[str, Any]:
+    """What Python and the commands answer, as it is shown."""
+    store = open_reader(str(db))
+    config = configs(store)[models.runs[0]["config_id"]]
+    frame = display_strings(predict(store, str(models.run_id), [string]), config)
+    return {str(name): value for name, value in frame.iloc[0].items()}
+
+
+def check_answer(app: AppTest, db: Path, models: Models) -> None:
     """What is typed is answered as Python and the commands answer it."""
     # So many letters are counted, not spelled out.
     string = "0{2000000}1" if models.kind.name == "counted" else models.string
-    store = open_reader(str(db))
-    asked = predict(store, str(models.run_id), [string])
-    config = configs(store)[models.runs[0]["config_id"]]
-    row = asks(app, models.run_id, string)
-    (answer,) = display_strings(asked, config).to_dict("records")
+    answer = answer_of(db, models, string)
+    app.query_params["string"] = string
+    if models.kind.overflows:
+        assert pd.isna(answer["predicted"])
+        assert f"The model has no answer to `{string}`." in shown(rerun(app)).said
+        return
+    sentence = spoken(rerun(app), answer["string"])
     for name, value in answer.items():
-        if isinstance(value, float) and name in row:
-            assert row[name] == pytest.approx(value, nan_ok=True), name
-        elif isinstance(value, str) and name in row:
-            assert row[name] == value, name
+        if isinstance(value, str):
+            assert value in sentence, name
+        elif isinstance(value, float) and value == value:
+            number = re.search(rf"{name.replace('_', ' ')} ([^ ,)]+)", sentence)
+            assert number is not None, name
+            assert float(number[1]) == pytest.approx(value, rel=1e-3), name
 
 
 def check_controls(app: AppTest, models: Models) -> None:
@@ -166,18 +186,17 @@ def test_of_strings_that_are_not_in_the_file_nobody_knows_what_is_right(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, kind: Kind
 ) -> None:
     assert kind.letters is not None
-    run, string = Models(kind, facts).run_id, spelled(UNKNOWN, kind.letters)
+    models, string = Models(kind, facts), spelled(UNKNOWN, kind.letters)
     writes = kind.task["task"] == "pairs"
-    app = open_app(monkeypatch, db, "model", run=str(run), string=string)
-    row = asks(app, run, string)
-    assert row["target" if writes else "label"] == "not known"
-    assert row["output" if writes else "predicted"] not in ("not known", None)
-    for tab in ("States", "Minimal and nearest", *(["Writing"] if writes else [])):
-        page = shown(choose(app, tab))
-        assert page.has_content or tab == "Minimal and nearest"
+    app = open_app(monkeypatch, db, "model", run=str(models.run_id), string=string, view="Why")
+    sentence = spoken(app, answer_of(db, models, string)["string"])
+    assert f"its {'target' if writes else 'label'} is not known" in sentence
+    assert ("gives " if writes else "is predicted ") in sentence
+    for tab, part in (("Why", ""), ("Inside", "States"), *([("Inside", "Writing")] * writes)):
+        page = shown(choose(app, tab, part))
+        assert page.has_content or tab == "Why"
         assert not page.errors
         assert "is not in the file" not in page.said
-        assert tab != "Minimal and nearest" or "not known, predicted" in page.said
 
 
 def test_whoever_asks_about_nothing_gets_nothing(db: Path, facts: Facts) -> None:

@@ -108,7 +108,9 @@ def test_outputs_of_a_family_are_colored_by_what_is_wrong_of_them(inside: Path) 
 
 def test_the_tab_shows_limits_from_its_link(monkeypatch: pytest.MonkeyPatch) -> None:
     link = {"run": "5", "view": "Limits", "string": "ab{100}c{55}"}
-    page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link))
+    app = open_app(monkeypatch, ROOT / "runs.db", "model", **link)
+    assert app.segmented_control(key="letters").value == "b and c", "errors hold most of them"
+    page = shown(app)
     assert "the first wrong string that was tried has n = 66." in page.said
     assert "It is wrong on 11,426 of all 1,373,700 multisets of up to 200 letters" in page.said
     assert "Proved for strings of every length" in page.said

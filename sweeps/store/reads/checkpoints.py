@@ -70,13 +70,17 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
     if (absent := why_no_weights(config)) is not None:
         raise UnknownRunError(f"run {run_id}: {absent}")
     if row.best_epoch not in weights:
-        raise UnknownRunError(
-            f"the weights of run {run_id} are not stored, so its model cannot be opened; "
-            "train it again in another database"
-        )
+        raise UnknownRunError(_not_stored(run_id))
     refuse_misfit(store, run_id)
     return StoredModel(
         run_id, config, row.model_seed, row.best_epoch, weights, epochs(store, run_id)
+    )
+
+
+def _not_stored(run_id: int) -> str:
+    return (
+        f"the weights of run {run_id} are not stored, so its model cannot be opened; "
+        "train it again in another database"
     )
 
 
@@ -95,6 +99,8 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
         stored = connection.scalars(
             select(Checkpoint.epoch).where(of_run).order_by(Checkpoint.epoch)
         ).all()
+        if not stored:
+            raise UnknownRunError(_not_stored(run_id))
         if wanted is None or wanted not in stored:
             raise UnknownRunError(
                 f"run {run_id} has no weights of epoch {wanted}; stored are those of epoch "
