@@ -60,12 +60,12 @@ def learning(model: RunModel, learned: Any) -> Section:
         .encode(
             alt.X("hypothesis:Q", title="Hypothesis", axis=whole),
             marks.y_axis("states:Q", "States", form="d"),
-            tooltip=[
-                alt.Tooltip("hypothesis:Q", title="Hypothesis"),
-                alt.Tooltip("states:Q", title="States"),
-                alt.Tooltip("agreement:Q", title="Says what the model says on", format=".2~%"),
-                alt.Tooltip("refuted:N", title="Refuted by"),
-            ],
+            tooltip=marks.tips(
+                hypothesis="Hypothesis:",
+                states="States:",
+                agreement="Says what the model says on:.2~%",
+                refuted="Refuted by",
+            ),
         )
         .properties(height=160)
     )
@@ -125,11 +125,7 @@ def inside(model: RunModel, learned: Any) -> Section:
             marks.x_axis("position:Q", "Position of the token"),
             marks.y_axis("share:Q", "State read rightly", form="%", domain=[0, 1]),
             alt.Color("layer:N", title=None, scale=colors, legend=alt.Legend(orient="top")),
-            tooltip=[
-                alt.Tooltip("layer:N", title="Probe of"),
-                alt.Tooltip("position:Q", title="Position"),
-                alt.Tooltip("share:Q", title="Read rightly", format=".1~%"),
-            ],
+            tooltip=marks.tips(layer="Probe of", position="Position:", share="Read rightly:.1~%"),
         )
     )
     rules = alt.Chart(pd.DataFrame([{"share": found.commonest}])).mark_rule(

@@ -1,7 +1,7 @@
 """What the heads of a model look for and what they write, whatever the string; and its orders."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -13,16 +13,14 @@ from dashboard.model import token_marks
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
 from seqcls.errors import ConfigError
-
-if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import Letters
-    from seqcls.questions import RunModel
+from seqcls.interpretability.trained_model import Letters
+from seqcls.questions import RunModel
 
 ROUNDING = 1e-9
 """Logits in double precision that differ by less are the same."""
 
 
-def circuits(model: "RunModel") -> tuple[Section, ...]:
+def circuits(model: RunModel) -> tuple[Section, ...]:
     """What each head looks for and what it writes; nothing of a model that has no heads."""
     try:
         heads = model.circuits()
@@ -71,11 +69,7 @@ def _matrix(values: np.ndarray, rows: Any, columns: Any, title: str) -> Any:
     row, place = np.indices(values.shape).reshape(2, -1)
     named = {"row_name": np.array(rows)[row], "to": np.array(columns)[place]}
     frame = pd.DataFrame({"row": row, "place": place, "value": values.ravel(), **named})
-    tooltip = [
-        alt.Tooltip("row_name:N", title=title),
-        alt.Tooltip("to:N", title="Attended to"),
-        alt.Tooltip("value:Q", title="Value", format="+.4f"),
-    ]
+    tooltip = marks.tips(row_name=title, to="Attended to", value="Value:+.4f")
     base = alt.Chart(frame).encode(
         token_marks.along("place", columns, "Attended to"), token_marks.rows_axis("row", rows)
     )
@@ -83,7 +77,7 @@ def _matrix(values: np.ndarray, rows: Any, columns: Any, title: str) -> Any:
     return token_marks.signed_map(base, "value", len(rows), tooltip, reach)
 
 
-def orders(model: "RunModel", letters: "Letters") -> Section:
+def orders(model: RunModel, letters: Letters) -> Section:
     """Whether the order of a string's letters matters: its numbers in other orders.
 
     Raises:

@@ -152,13 +152,13 @@ def _errors_by_length(scores: pd.DataFrame, trained: range | None) -> Any:
             marks.y_axis("low:Q", "Wrong", form="%", domainMin=0),
             alt.Y2("high:Q"),
             marks.color("kind", KINDS),
-            tooltip=[
-                alt.Tooltip("kind:N", title="Error"),
-                alt.Tooltip("lengths:N", title="Length"),
-                alt.Tooltip("strings:Q", title="Test strings", format=","),
-                alt.Tooltip("of:Q", title="Of", format=","),
-                alt.Tooltip("share:Q", title="Share", format=".2~%"),
-            ],
+            tooltip=marks.tips(
+                kind="Error",
+                lengths="Length",
+                strings="Test strings:,",
+                of="Of:,",
+                share="Share:.2~%",
+            ),
         )
     )
     layers = bars if trained is None else alt.layer(marks.trained_band(trained), bars)
@@ -187,11 +187,9 @@ def _first_wrong(errors: pd.DataFrame) -> Any:
             scale=alt.Scale(range=["~accent soft", "~accent"], domainMin=0),
             legend=None,
         ),
-        tooltip=[
-            alt.Tooltip("length:Q", title="Length, from"),
-            alt.Tooltip("place:Q", title="Right tokens, from"),
-            alt.Tooltip("occurrences:Q", title="Test inputs", format=","),
-        ],
+        tooltip=marks.tips(
+            length="Length, from:", place="Right tokens, from:", occurrences="Test inputs:,"
+        ),
     ).properties(height=200)
 
 

@@ -14,16 +14,16 @@ from dashboard.model.family_sections import describe, right_or_wrong, shown_text
 from dashboard.section import Panel, Section, colors_present
 from dashboard.words.sentences import say
 from seqcls.interpretability.wording import percent, sign
+from seqcls.questions import RunModel
 from seqcls.results import Verdict
 
 if TYPE_CHECKING:
     from seqcls.proofs.prover import Proof
-    from seqcls.questions import RunModel
 
 # The shortest errors, and all strings up to a length.
 
 
-def shortest(model: "RunModel") -> Section:
+def shortest(model: RunModel) -> Section:
     """The shortest strings that are wrong, of all that there are.
 
     Raises:
@@ -47,7 +47,7 @@ def shortest(model: "RunModel") -> Section:
     return Section(words.SHORTEST, says, table, opens="stored", shown=shown)
 
 
-def every_multiset(model: "RunModel", letters: tuple[int, int] | None = None) -> Section:
+def every_multiset(model: RunModel, letters: tuple[int, int] | None = None) -> Section:
     """Which of all multisets of letters up to the longest test length are wrong, and where.
 
     Args:
@@ -178,7 +178,7 @@ def _lengths(wrong: np.ndarray, longest: int) -> Any:
     )
 
 
-def every_string(model: "RunModel") -> Section:
+def every_string(model: RunModel) -> Section:
     """What the model makes of every string, or input, up to the length to which all can be tried.
 
     Raises:
@@ -238,7 +238,7 @@ PROVED = 3
 """Sentences on proofs; the table has the others."""
 
 
-def beyond(model: "RunModel") -> Section:
+def beyond(model: RunModel) -> Section:
     """What is proved of all longer strings, by letter counts.
 
     Raises:
@@ -262,7 +262,7 @@ def beyond(model: "RunModel") -> Section:
     return Section(words.LONGER, (*says, words.PROPORTIONS), pd.DataFrame(rows))
 
 
-def proof(model: "RunModel", found: "Proof") -> Section:
+def proof(model: RunModel, found: "Proof") -> Section:
     """Whether a recurrent network is right on every string: proved, refuted, or not decided."""
     from seqcls.proofs.prover import proof_text
 
@@ -283,7 +283,7 @@ def proof(model: "RunModel", found: "Proof") -> Section:
     return Section(words.IS_PROVED, tuple(says), table, panels, caption, legend, shown=shown)
 
 
-def _forgetting(model: "RunModel", string: str) -> Any:
+def _forgetting(model: RunModel, string: str) -> Any:
     from seqcls.proofs.forgetting import find_forgetting
     from seqcls.tasks.automaton import language_automaton
 

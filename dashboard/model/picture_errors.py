@@ -82,13 +82,13 @@ def _lines(measured: pd.DataFrame, feature: str, trained: int) -> Any:
             marks.x_axis("value:Q", feature.capitalize(), zero=True),
             marks.y_axis("share:Q", "Share", form="%"),
             alt.Color("measure:N", title=None, scale=colors, legend=alt.Legend(orient="top")),
-            tooltip=[
-                alt.Tooltip("measure:N", title="Measure"),
-                alt.Tooltip("value:Q", title=feature.capitalize()),
-                alt.Tooltip("share:Q", title="Value", format=".2~%"),
-                alt.Tooltip("of:Q", title="Out of", format=","),
-                alt.Tooltip("tested:Q", title="Test inputs"),
-            ],
+            tooltip=marks.tips(
+                measure="Measure",
+                value=f"{feature.capitalize()}:",
+                share="Value:.2~%",
+                of="Out of:,",
+                tested="Test inputs:",
+            ),
         )
     )
     rule = alt.Chart(pd.DataFrame([{"value": trained}])).mark_rule(

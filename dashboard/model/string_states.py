@@ -14,12 +14,12 @@ from dashboard.model import token_marks
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
 from seqcls.counts import counts_suffice
+from seqcls.interpretability.trained_model import Letters
 from seqcls.interpretability.wording import EMPTY
+from seqcls.questions import RunModel
 
 if TYPE_CHECKING:
     from seqcls.interpretability.states_by_strings import ModelStates
-    from seqcls.interpretability.trained_model import Letters
-    from seqcls.questions import RunModel
 
 LEAST = 0.005
 """Weights from which on a number stands above the bar."""
@@ -28,7 +28,7 @@ DRAWN = 64
 """Tokens up to which maps of attention and units are drawn."""
 
 
-def running(model: "RunModel", letters: "Letters") -> Section | None:
+def running(model: RunModel, letters: Letters) -> Section | None:
     """Where along a string the answer is made; None of a model that writes.
 
     Raises:
@@ -37,7 +37,7 @@ def running(model: "RunModel", letters: "Letters") -> Section | None:
     return running_of(model, letters, model.states(model.text(letters)))
 
 
-def running_of(model: "RunModel", letters: "Letters", states: "ModelStates") -> Section | None:
+def running_of(model: RunModel, letters: Letters, states: "ModelStates") -> Section | None:
     """The same from its states."""
     if (prefixes := states.prefixes) is None:
         return None
@@ -103,7 +103,7 @@ def stream_of(states: "ModelStates") -> Section | None:
     )
 
 
-def reads_several(model: "RunModel", letters: "Letters", states: "ModelStates") -> bool:
+def reads_several(model: RunModel, letters: Letters, states: "ModelStates") -> bool:
     """Whether what more than one token attends to has a part in the answer."""
     patterns = states.attention
     if patterns is None or model.problem.lacks("labels"):
@@ -112,7 +112,7 @@ def reads_several(model: "RunModel", letters: "Letters", states: "ModelStates") 
 
 
 def attention_of(
-    model: "RunModel", letters: "Letters", states: "ModelStates", *, every: bool = False
+    model: RunModel, letters: Letters, states: "ModelStates", *, every: bool = False
 ) -> Section | None:
     """What is attended to, head by head; None of a model whose tokens do not attend.
 
@@ -163,7 +163,7 @@ def heads(patterns: Any) -> Iterator[tuple[str, np.ndarray]]:
             )
 
 
-def _rows_read(patterns: Any, model: "RunModel", letters: "Letters") -> list[int]:
+def _rows_read(patterns: Any, model: RunModel, letters: Letters) -> list[int]:
     """The rows of the tokens of which the answer is made."""
     last, readout = len(patterns.rows) - 1, model.config.readout
     if readout == "first":
@@ -180,7 +180,7 @@ def _bars(weights: np.ndarray, names: list[str], title: str) -> Panel:
     return Panel.of(token_marks.weights(frame, names, label), title)
 
 
-def layer_word(model: "RunModel") -> str:
+def layer_word(model: RunModel) -> str:
     """What each layer of the units of a string is, such as `decoder block`."""
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability import states_by_strings

@@ -81,11 +81,7 @@ def running(frame: pd.DataFrame, names: Sequence[str], number: str) -> Any:
     base = alt.Chart(frame).encode(along("place", names), y)
     colors = marks.color("answer", (*marks.RIGHT, "not known"))
     points = base.mark_point(filled=True, opacity=1, size=60 if len(names) <= NAMED else 12)
-    tooltip = [
-        alt.Tooltip("prefix:N", title="Beginning"),
-        alt.Tooltip("value:Q", title=number, format=".4f"),
-        alt.Tooltip("answer:N", title="Answer"),
-    ]
+    tooltip = marks.tips(prefix="Beginning", value=f"{number}:.4f", answer="Answer")
     zero = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color="~muted", strokeDash=[3, 3])
     drawn = alt.layer(
         _reaching(y="value:Q"),
@@ -113,11 +109,7 @@ def steps(frame: pd.DataFrame) -> Any:
     x = marks.x_axis("start:Q", "Logit so far")
     base = alt.Chart(frame).encode(
         y,
-        tooltip=[
-            alt.Tooltip("part:N", title="Part"),
-            alt.Tooltip("adds:Q", title="Adds to the logit", format="+.4f"),
-            alt.Tooltip("end:Q", title="Logit so far", format=".4f"),
-        ],
+        tooltip=marks.tips(part="Part", adds="Adds to the logit:+.4f", end="Logit so far:.4f"),
     )
     color = alt.Color("color:N", legend=None, scale=None)
     bars = base.mark_bar(height=14).encode(x, alt.X2("end:Q"), color)
@@ -143,10 +135,7 @@ def weights(frame: pd.DataFrame, names: Sequence[str], label: str = "") -> Any:
     axis = alt.Axis(values=[0, 0.5, 1], format="~%", **FLAT)
     y = alt.Y("weight:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, 1]))
     base = alt.Chart(frame).encode(along("place", names), y)
-    tooltip = [
-        alt.Tooltip("token:N", title="Token"),
-        alt.Tooltip("weight:Q", title="Weight", format=".4f"),
-    ]
+    tooltip = marks.tips(token="Token", weight="Weight:.4f")
     bars = base.mark_bar(color="~accent").encode(
         tooltip=tooltip, size=alt.value(max(1.5, min(24, 420 / len(names))))
     )
@@ -221,11 +210,7 @@ def attention(matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], a
     row, place = np.indices(matrix.shape).reshape(2, -1)
     named = {"attends": np.array(rows)[row], "to": np.array(columns)[place]}
     frame = pd.DataFrame({"row": row, "place": place, "weight": matrix.ravel().round(6), **named})
-    tooltip = [
-        alt.Tooltip("attends:N", title=attends),
-        alt.Tooltip("to:N", title="Attended to"),
-        alt.Tooltip("weight:Q", title="Weight", format=".4f"),
-    ]
+    tooltip = marks.tips(attends=attends, to="Attended to", weight="Weight:.4f")
     base = alt.Chart(frame).encode(
         along("place", columns, "Attended to"), rows_axis("row", rows, attends)
     )
@@ -241,11 +226,7 @@ def units(values: np.ndarray, tokens: Sequence[str]) -> Any:
     """
     place, unit = np.indices(values.shape).reshape(2, -1)
     frame = pd.DataFrame({"place": place, "unit": unit, "value": values.ravel().round(5)})
-    tooltip = [
-        alt.Tooltip("after:N", title="After"),
-        alt.Tooltip("unit:O", title="Unit"),
-        alt.Tooltip("value:Q", title="Value", format=".4f"),
-    ]
+    tooltip = marks.tips(after="After", unit="Unit:", value="Value:.4f")
     axis = alt.Axis(labelOverlap=True, **FLAT)
     base = alt.Chart(frame.assign(after=np.array(tokens)[place])).encode(
         along("place", tokens), alt.Y("unit:O", title="Unit", axis=axis)
@@ -269,7 +250,7 @@ def path(frame: pd.DataFrame, axes: tuple[str, str]) -> Any:
     late = alt.Color(
         "place:Q", legend=None, scale=alt.Scale(range=["~accent soft", "~accent"]), title="Place"
     )
-    tooltip = [alt.Tooltip("place:Q", title="Place"), alt.Tooltip("token:N", title="After")]
+    tooltip = marks.tips(place="Place:", token="After")
     return alt.layer(
         base.mark_line(color="~muted", strokeWidth=1).encode(order="place:Q"),
         base.mark_point(filled=True, size=60, opacity=1).encode(late, tooltip=tooltip),

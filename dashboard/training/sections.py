@@ -125,12 +125,9 @@ def _curves(frame: pd.DataFrame, last: int, least: float, most: float) -> alt.Ch
                 legend=None,
                 scale=alt.Scale(domain=[*STATES], range=[*STATES.values()]),
             ),
-            tooltip=[
-                alt.Tooltip("model_seed:Q", title="Seed"),
-                alt.Tooltip("epoch:Q", title="Epoch"),
-                alt.Tooltip("loss:Q", title="Nats per string", format=".3g"),
-                alt.Tooltip("state:N", title="Model"),
-            ],
+            tooltip=marks.tips(
+                model_seed="Seed:", epoch="Epoch:", loss="Nats per string:.3g", state="Model"
+            ),
         )
         .properties(height=SMALL)
     )
