@@ -15,10 +15,10 @@ from seqcls.config import RunConfig
 from seqcls.problem import resolve
 from seqcls.strings.tokenizer import PAD
 
-LOSSES = {"training": "~accent", "validation": "~wrong"}
+LOSSES = {"training": "accent", "validation": "wrong"}
 
 
-def loss_by_epoch(epochs: Epochs) -> Iterator[Figure]:
+def loss_by_epoch(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     """1: training and validation loss."""
     frame = losses_by_part(epochs.config, epochs.losses)
     if frame.empty:
@@ -74,9 +74,6 @@ def draw_losses(frame: pd.DataFrame, kept: int | None, shown: int | None = None)
         shown: the epoch of the other figures; 0 is before training.
     """
     drawn = frame[frame["loss"] > 0]  # a logarithm needs more than zero
-    names = list(LOSSES)
-    scale = alt.Scale(domain=names, range=list(LOSSES.values()))
-    legend = alt.Legend(orient="top")
     y = alt.Y(
         "loss:Q", title="Mean nats per string (log)", scale=alt.Scale(type="log"),
         axis=alt.Axis(**marks.LOG_AXIS),
@@ -85,7 +82,7 @@ def draw_losses(frame: pd.DataFrame, kept: int | None, shown: int | None = None)
     lines = alt.Chart(drawn).encode(
         marks.x_axis("epoch:Q", "Epoch", domain=domain),
         y,
-        alt.Color("part:N", title="Loss on", scale=scale, legend=legend),
+        marks.color("part", LOSSES, LOSSES.values(), legend=marks.TOP, title="Loss on"),
         tooltip=marks.tips(
             epoch="Epoch:", part="Loss on", loss="Mean (nats per string):.6g", sum="Sum (nats):.6g"
         ),
@@ -141,7 +138,6 @@ def weights_frame(epochs: Epochs, head: int) -> pd.DataFrame:
 
 def _weights(frame: pd.DataFrame, tokens: Sequence[str]) -> Any:
     """One head as a table of bars: a row a token type, strings below each other."""
-    scale = alt.Scale(domain=list(tokens), range=[f"~{x}" for x in marks.letter_colors(tokens)])
     base = alt.Chart().encode(
         alt.Y("label:N", title=None, sort=None),
         # The axis goes on beyond a weight of 1, where nothing but the numbers stands.
@@ -159,7 +155,7 @@ def _weights(frame: pd.DataFrame, tokens: Sequence[str]) -> Any:
             weight="Weight of all together:.6f",
         ),
     )
-    bars = base.mark_bar().encode(alt.Color("token:N", legend=None, scale=scale))
+    bars = base.mark_bar().encode(marks.token_color(tokens))
     label = "format(datum.weight, '.3f') + '  (score ' + format(datum.score, '.2f') + ')'"
     texts = base.mark_text(align="left", dx=5, fontSize=12, color="~ink").encode(text="text:N")
     cell = alt.layer(bars, texts.transform_calculate(text=label), data=frame)
@@ -180,7 +176,7 @@ SMALLEST = 1e-4
 """Parameters nearer to zero are drawn at this magnitude."""
 
 
-def parameter_magnitudes(epochs: Epochs) -> Iterator[Figure]:
+def parameter_magnitudes(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     """14: every parameter's absolute value."""
     every = [
         float(np.abs(x).max(initial=0))
@@ -242,7 +238,7 @@ STEPS_WIDTH, NUMBERS_WIDTH = 210, 64
 """Pixels of a panel of steps, and between panels, where the numbers of the left one stand."""
 
 
-def readouts(epochs: Epochs) -> Iterator[Figure]:
+def readouts(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     """16: the logit, as the sum of what each part of the model adds."""
     note = (
         "The logit if the classifier read `CLS` after the embedding, after each head, and after "
