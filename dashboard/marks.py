@@ -85,9 +85,10 @@ def token_color(tokens: Sequence[str], channel: Any = alt.Color, **more: Any) ->
     return color("token", tokens, letter_colors(tokens), channel, **more)
 
 
-def zero(color: str = "~muted", **encoding: Any) -> Any:
-    """A rule where a quantity is zero: `x=alt.datum(0)`, or y."""
-    return alt.Chart().mark_rule(color=color).encode(**encoding)
+def rule(channel: str, value: float = 0, **drawn: Any) -> Any:
+    """A rule across a chart at a value of `x` or `y`; `drawn` says how, as of `mark_rule`."""
+    at = alt.Chart(pd.DataFrame([{"at": value}])).mark_rule(color="~muted", **drawn)
+    return at.encode((alt.X if channel == "x" else alt.Y)("at:Q"))
 
 
 def x_axis(field: str, title: str | None, **scale: Any) -> alt.X:
@@ -143,6 +144,20 @@ def single_points(lines: Any, *groups: str) -> Any:
     """
     counted = lines.transform_joinaggregate(points="count()", groupby=list(groups))
     return counted.transform_filter("datum.points == 1").mark_point(filled=True, size=36, opacity=1)
+
+
+def lines(frame: pd.DataFrame, which: str, tooltip: Sequence[alt.Tooltip], *channels: Any) -> Any:
+    """Lines whose points a pointer meets easily.
+
+    Args:
+        frame: a row a point.
+        which: the field that tells one line from another.
+        tooltip: of a point.
+        *channels: axes and colors.
+    """
+    base = alt.Chart(frame).encode(*channels)
+    met = base.mark_point(size=80, opacity=0).encode(tooltip=tooltip)
+    return alt.layer(base.mark_line(strokeWidth=2), single_points(base, which), met)
 
 
 def bars(frame: pd.DataFrame, name: str, value: str, form: str = ",.4~g") -> Any:

@@ -100,14 +100,14 @@ def _number_lines(base: Any, points: pd.DataFrame, color: Any, shape: Any) -> li
     dots = dots if shape is None else dots.encode(shape)
     # Where every row has one point, the row's name is the point's.
     if not points["name"].ne(points["row"]).any():
-        return [_zero(x=alt.datum(0)), dots]
+        return [marks.rule("x", strokeWidth=0.5), dots]
     texts = [
         base.transform_filter(f"datum.free && {'' if below else '!'}datum.query")
         .mark_text(dy=11 if below else -10, fontSize=12, fontWeight="bold", color="~ink")
         .encode(text="name:N")
         for below in (False, True)
     ]
-    return [_zero(x=alt.datum(0)), dots, *texts]
+    return [marks.rule("x", strokeWidth=0.5), dots, *texts]
 
 
 def _arrows(base: Any, color: Any, shape: Any) -> list[Any]:
@@ -117,12 +117,8 @@ def _arrows(base: Any, color: Any, shape: Any) -> list[Any]:
         heads = point_away(colored.mark_point(filled=True, opacity=1, size=60, shape="triangle"))
     else:
         heads = colored.mark_point(filled=True, opacity=1, size=90).encode(shape)
-    lines = [_zero(x=alt.datum(0)), _zero(y=alt.datum(0))]
+    lines = [marks.rule("x", strokeWidth=0.5), marks.rule("y", strokeWidth=0.5)]
     return [*lines, shafts, heads, names_of(base)]
-
-
-def _zero(**encoding: Any) -> Any:
-    return alt.Chart().mark_rule(color="~muted", strokeWidth=0.5).encode(**encoding)
 
 
 def point_away(heads: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import pandas as pd
 
 from dashboard import marks, style
@@ -27,22 +26,11 @@ FEW_LENGTHS, BIN = 40, 10
 """Test lengths up to which each has a point of its own; of more, so many share one."""
 
 
-def ablate(
-    model: RunModel, kinds: tuple[str, ...], how: str, one_after_another: bool
-) -> "Ablations":
-    """Tests the model without its parts; as `RunModel.ablate`.
-
-    Raises:
-        ConfigError: it has no such parts, or too many to be removed one after another.
-    """
-    return model.ablate(kinds, how, prune=one_after_another)
-
-
 def kinds_of(found: "Ablations") -> dict[str, tuple[str, ...]]:
     """The kinds of parts to choose from, by what they are called.
 
     Args:
-        found: what `ablate` has found of the parts that it takes where none is named.
+        found: what `RunModel.ablate` has found of the parts that it takes where none is named.
     """
     found_kinds = {x.parts[0].kind for x in found.outcomes if x.parts}
     named = {"head": "heads", "feed-forward": "feed-forwards", "unit": "units"}
@@ -54,7 +42,7 @@ def kinds_of(found: "Ablations") -> dict[str, tuple[str, ...]]:
 
 
 def ablations(model: RunModel, found: "Ablations") -> Section:
-    """What removing parts costs, as `ablate` has found it."""
+    """What removing parts costs, as `RunModel.ablate` has found it."""
     return _pruning(model, found) if found.pruned else _alone(model, found)
 
 
@@ -153,11 +141,8 @@ def _accuracies(ablated: Any, which: str) -> pd.DataFrame:
 
 
 def _lines(frame: pd.DataFrame, names: tuple[str, str]) -> Any:
-    scale = alt.Scale(domain=list(names), range=["~muted", "~accent"])
-    color = alt.Color("which:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
+    color = marks.color("which", names, ("muted", "accent"), legend=marks.TOP, title=None)
     tooltip = marks.tips(which="Model", lengths="Lengths", accuracy="Right:.2%", tested="Strings:,")
     y = marks.y_axis("accuracy:Q", form="~%", domain=[0, 1])
-    base = alt.Chart(frame).encode(marks.x_axis("length:Q", "Length"), y, color)
-    met = base.mark_point(size=80, opacity=0).encode(tooltip=tooltip)
-    drawn = alt.layer(base.mark_line(strokeWidth=2), marks.single_points(base, "which"), met)
+    drawn = marks.lines(frame, "which", tooltip, marks.x_axis("length:Q", "Length"), y, color)
     return drawn.properties(height=style.HEIGHT, width="container")

@@ -198,17 +198,14 @@ def _logit_map(cells: pd.DataFrame, changes: list[dict[str, int]], names: Sequen
     """Two free counts as a map of what is right, with dots where the answer changes."""
     first, second = names
     edges = {"x2": "x2:Q", "y2": "y2:Q"}
-    map_of = (
-        alt.Chart(cells)
-        .mark_rect()
-        .encode(
-            _count_axis(alt.X, "x", first),
-            _count_axis(alt.Y, "y", second),
-            marks.color("verdict", marks.RIGHT),
-            alt.Opacity("strength:Q", scale=None),
-            tooltip=marks.tips(**_counts(names), score="Logit:.4f", **ANSWERED),
-            **edges,
-        )
+    base = alt.Chart(cells).mark_rect()
+    map_of = base.encode(
+        _count_axis(alt.X, "x", first),
+        _count_axis(alt.Y, "y", second),
+        marks.color("verdict", marks.RIGHT),
+        alt.Opacity("strength:Q", scale=None),
+        tooltip=marks.tips(**_counts(names), score="Logit:.4f", **ANSWERED),
+        **edges,
     )
     boundary = alt.Chart(pd.DataFrame(changes, columns=list(names)))
     dots = boundary.mark_circle(size=22, color="~ink", opacity=1).encode(

@@ -134,25 +134,21 @@ def _where(wrong: np.ndarray, tried: np.ndarray, names: Sequence[str], longest: 
     scale = alt.Scale(domain=[int(min(0, frame[["x", "y"]].min().min())), longest], nice=False)
     axis = alt.Axis(values=list(range(0, longest + 1, max(1, longest // 5))), grid=False)
     strong = alt.Scale(domain=[0, 1], range=[0.15, 1])
-    return (
-        alt.Chart(frame)
-        .mark_rect()
-        .encode(
-            alt.X("x:Q", title=f"Letters {names[0]} (left of 0: none)", scale=scale, axis=axis),
-            alt.Y("y:Q", title=f"Letters {names[1]} (below 0: none)", scale=scale, axis=axis),
-            marks.color("kind", KINDS),
-            alt.Opacity("share:Q", scale=strong, legend=None),
-            tooltip=marks.tips(
-                kind="Misclassified",
-                first=f"Letters {names[0]}",
-                second=f"Letters {names[1]}",
-                errors="Multisets wrong:,",
-                share="Share of such multisets:.1~%",
-            ),
-            x2="x2:Q",
-            y2="y2:Q",
-        )
-        .properties(height=320, width="container")
+    cells = alt.Chart(frame, height=320, width="container").mark_rect()
+    return cells.encode(
+        alt.X("x:Q", title=f"Letters {names[0]} (left of 0: none)", scale=scale, axis=axis),
+        alt.Y("y:Q", title=f"Letters {names[1]} (below 0: none)", scale=scale, axis=axis),
+        marks.color("kind", KINDS),
+        alt.Opacity("share:Q", scale=strong, legend=None),
+        tooltip=marks.tips(
+            kind="Misclassified",
+            first=f"Letters {names[0]}",
+            second=f"Letters {names[1]}",
+            errors="Multisets wrong:,",
+            share="Share of such multisets:.1~%",
+        ),
+        x2="x2:Q",
+        y2="y2:Q",
     )
 
 
@@ -165,16 +161,12 @@ def _lengths(wrong: np.ndarray, longest: int) -> Any:
     length, kind = np.nonzero(wrong)
     frame = pd.DataFrame({"length": length, "errors": wrong[length, kind]})
     frame["kind"] = [KINDS[x] for x in kind]
-    return (
-        alt.Chart(frame)
-        .mark_bar(width=3)
-        .encode(
-            marks.x_axis("length:Q", "String length", domain=[0, longest + 1]),
-            marks.y_axis("errors:Q", "Multisets misclassified", form="~s"),
-            marks.color("kind", KINDS),
-            tooltip=marks.tips(length="Length:", kind="Misclassified", errors="Multisets:,"),
-        )
-        .properties(height=320, width="container")
+    bars = alt.Chart(frame, height=320, width="container").mark_bar(width=3)
+    return bars.encode(
+        marks.x_axis("length:Q", "String length", domain=[0, longest + 1]),
+        marks.y_axis("errors:Q", "Multisets misclassified", form="~s"),
+        marks.color("kind", KINDS),
+        tooltip=marks.tips(length="Length:", kind="Misclassified", errors="Multisets:,"),
     )
 
 
@@ -197,22 +189,18 @@ def every_string(model: RunModel) -> Section:
     frame = pd.DataFrame(rows)
     frame["share"] = frame["wrong"] / frame["inputs"]
     names = ("right", *marks.OUTPUT_ERRORS)
-    chart = (
-        alt.Chart(frame)
-        .mark_bar()
-        .encode(
-            alt.X("length:O", title="Input length (tokens)", axis=alt.Axis(labelAngle=0)),
-            marks.y_axis("share:Q", "Inputs with a wrong output", form="%", domain=[0, 1]),
-            marks.color("kind", names),
-            tooltip=marks.tips(
-                kind="Output",
-                length="Length",
-                wrong="Inputs:,",
-                inputs="Of all of that length:,",
-                share="Share:.2~%",
-            ),
-        )
-        .properties(height=style.HEIGHT, width="container")
+    bars = alt.Chart(frame, height=style.HEIGHT, width="container").mark_bar()
+    chart = bars.encode(
+        alt.X("length:O", title="Input length (tokens)", axis=alt.Axis(labelAngle=0)),
+        marks.y_axis("share:Q", "Inputs with a wrong output", form="%", domain=[0, 1]),
+        marks.color("kind", names),
+        tooltip=marks.tips(
+            kind="Output",
+            length="Length",
+            wrong="Inputs:,",
+            inputs="Of all of that length:,",
+            share="Share:.2~%",
+        ),
     )
     table = pd.DataFrame(
         [

@@ -6,9 +6,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dashboard import marks
+from dashboard import marks, token_marks
 from dashboard.model import inside_words as words
-from dashboard.model import token_marks
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
 from seqcls.interpretability.trained_model import Letters
@@ -98,6 +97,8 @@ def _picture(cells: pd.DataFrame, tokens: tuple[str, ...]) -> Any:
     )
     axis = alt.Axis(labelLimit=260, labelOverlap=False, domain=False, ticks=False)
     base = alt.Chart(cells).encode(
-        token_marks.along("place", tokens), alt.Y("state:N", sort=states, title=None, axis=axis)
+        token_marks.along("place", tokens),
+        alt.Y("state:N", sort=states, title=None, axis=axis),
+        tooltip=tooltip,
     )
-    return token_marks.share_map(base, "restored", len(states), tooltip, dots="flips")
+    return token_marks.share_map(base, "restored", len(states), dots="flips")

@@ -6,11 +6,10 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard import marks
+from dashboard import marks, token_marks
 from dashboard.model import inside_words as words
-from dashboard.model import token_marks
 from dashboard.model.pictures import picture
-from dashboard.model.string_states import DRAWN, heads
+from dashboard.model.string_states import DRAWN, attention_map, heads
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
 from seqcls.interpretability.trained_model import Letters
@@ -102,7 +101,7 @@ def attention(model: RunModel, letters: Letters) -> Section | None:
         start = 0 if kind else len(letters) + 1
         for name, weights in heads(patterns):
             matrix = weights[start : start + len(output)]
-            drawn = token_marks.attention(matrix, output, patterns.tokens, "Writes")
+            drawn = attention_map(matrix, output, patterns.tokens, "Writes")
             panels.append(Panel.of(drawn, f"{name}, {kind}" if kind else name))
     said = () if panels else (say("no_heads"),)
     return Section(words.WHILE, said, None, tuple(panels), words.ROWS)

@@ -145,14 +145,11 @@ def two_by_length(lengths: pd.DataFrame, names: tuple[str, str], low: float) -> 
     dashes = alt.StrokeDash(
         "which:N", legend=None, scale=alt.Scale(domain=list(names), range=[[1, 0], [5, 3]])
     )
-    colors = alt.Color(
-        "which:N", legend=None, scale=alt.Scale(domain=list(names), range=["~ink", "~accent"])
-    )
+    colors = marks.color("which", names, ("ink", "accent"))
     y = marks.y_axis("accuracy:Q", form="~%", domain=[low, 1], nice=False)
-    lines = alt.Chart(lengths).encode(marks.x_axis("length:Q", "Length"), y, colors, dashes)
-    met = lines.mark_point(size=80, opacity=0).encode(tooltip=tooltip)
-    drawn = alt.layer(lines.mark_line(strokeWidth=2), marks.single_points(lines, "which"))
-    return alt.layer(drawn, met).properties(height=style.HEIGHT, width="container")
+    x = marks.x_axis("length:Q", "Length")
+    drawn = marks.lines(lengths, "which", tooltip, x, y, colors, dashes)
+    return drawn.properties(height=style.HEIGHT, width="container")
 
 
 def differences(lengths: pd.DataFrame) -> Any:
@@ -167,13 +164,12 @@ def differences(lengths: pd.DataFrame) -> Any:
     known = base.transform_filter("isValid(datum.low)")
     soft: dict[str, Any] = {"color": "~accent soft", "opacity": 0.35}
     band = known.mark_area(**soft) if len(lengths) > 1 else known.mark_rule(size=6, **soft)
-    zero = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color="~muted", strokeDash=[3, 3])
     tooltip = marks.tips(
         length="Length:", difference="Difference:+.2%", low="From:+.2%", high="To:+.2%"
     )
     line = base.encode(y).mark_line(color="~accent", strokeWidth=2, point=len(lengths) == 1)
     met = base.encode(y, tooltip=tooltip).mark_point(size=80, opacity=0)
     shaded = band.encode(alt.Y("low:Q", title=None), alt.Y2("high:Q"))
-    return alt.layer(shaded, zero.encode(y="zero:Q"), line, met).properties(
+    return alt.layer(shaded, marks.rule("y"), line, met).properties(
         height=style.HEIGHT, width="container"
     )
