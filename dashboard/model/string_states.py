@@ -28,17 +28,8 @@ DRAWN = 64
 """Tokens up to which maps of attention and units are drawn."""
 
 
-def running(model: RunModel, letters: Letters) -> Section | None:
-    """Where along a string the answer is made; None of a model that writes.
-
-    Raises:
-        InvalidStringError: the string is too long to be looked at token by token.
-    """
-    return running_of(model, letters, model.states(model.text(letters)))
-
-
 def running_of(model: RunModel, letters: Letters, states: "ModelStates") -> Section | None:
-    """The same from its states."""
+    """Where along a string the answer is made; None of a model that writes."""
     if (prefixes := states.prefixes) is None:
         return None
     at_places = model.problem.at_places
