@@ -91,7 +91,7 @@ def draw_tokens(number: int, epochs: Epochs, heads: Sequence[int]) -> Iterator[F
         projection = epochs.projection([*vectors.values()], figure.axis)
         rows = []
         for (row, named), group in zip(
-            _named(number, epochs, some), every[epochs.shown], strict=True
+            _name_vectors(number, epochs, some), every[epochs.shown], strict=True
         ):
             places, tokens, names = map(list, zip(*named, strict=True))
             panel = {"panel": row} if figure.groups == "string" else {}
@@ -104,7 +104,7 @@ def draw_tokens(number: int, epochs: Epochs, heads: Sequence[int]) -> Iterator[F
         yield Figure.of(number, figure.title, part, note, chart)
 
 
-def _named(
+def _name_vectors(
     number: int, epochs: Epochs, heads: Sequence[int]
 ) -> Iterator[tuple[str, list[tuple[int, str, str]]]]:
     """Each group of vectors of a figure: its name, and place, token and name of those drawn."""
