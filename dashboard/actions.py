@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import streamlit as st
 
@@ -36,6 +36,30 @@ def control(tooltip: str | None = None, *, disabled: bool = False) -> Control:
     if is_read_only():
         return {"disabled": True, "help": REASON}
     return {"disabled": disabled, "help": tooltip}
+
+
+def button(
+    label: str,
+    key: str,
+    do: Callable[..., Any],
+    *args: Any,
+    tooltip: str | None = None,
+    disabled: bool = False,
+    **drawn: Any,
+) -> None:
+    """Draws a button that writes, disabled where this process only reads.
+
+    Args:
+        label: on it.
+        key: the widget's.
+        do: what a click does.
+        *args: of that.
+        tooltip: what it says where it may be clicked.
+        disabled: whether there is nothing to do.
+        **drawn: how it looks, as of `st.button`.
+    """
+    given = control(tooltip, disabled=disabled)
+    st.button(label, key=key, on_click=do, args=args, **given, **drawn)
 
 
 PROBLEM = "problem"

@@ -111,7 +111,7 @@ def describe() -> str:
         *chosen.sweeps,
         *(f"seed {x}" for x in chosen.model_seeds),
         *chosen.outcomes,
-        *(f"{x}={y}" for x in _fields() for y in st.session_state.get(x) or ()),
+        *(f"{x}={y}" for x in map(str, data.settings()) for y in st.session_state.get(x) or ()),
     ]
     return ", ".join(map(str, parts)) or "all sweeps"
 
@@ -207,10 +207,6 @@ def _settings(config_ids: Sequence[int]) -> tuple[int, ...]:
         if values := _several(label, offered, name, "Any"):
             read = read[read[name].isin(values)]
     return tuple(read.index.tolist())
-
-
-def _fields() -> list[str]:
-    return [str(name) for name in data.settings()]
 
 
 def _sweeps_offered() -> list[str]:

@@ -1,6 +1,6 @@
 """Parts that charts share, as functions of frames. Colors are names; `style` has them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 import altair as alt
@@ -56,10 +56,39 @@ def letter_colors(tokens: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"letter {places[x] % _LETTERS}" if x in places else "muted" for x in tokens)
 
 
-def color(field: str, names: Sequence[str], **more: Any) -> alt.Color:
-    """A field whose values are names of colors; the section's legend says what they mean."""
-    scale = alt.Scale(domain=list(names), range=[f"~{name}" for name in names])
-    return alt.Color(f"{field}:N", legend=None, scale=scale, **more)
+TOP = alt.Legend(orient="top", symbolOpacity=1)
+"""The legend of a chart that stands without a section."""
+
+
+def color(
+    field: str,
+    names: Iterable[str],
+    colors: Iterable[str] = (),
+    channel: Any = alt.Color,
+    legend: Any = None,
+    **more: Any,
+) -> Any:
+    """A field whose values have colors, which the section's legend explains if the chart does not.
+
+    Args:
+        names: the values.
+        colors: names of their colors; the values themselves if none are given.
+        channel: `alt.Fill` or `alt.Stroke` where other marks of the chart have the color.
+    """
+    names = list(names)
+    scale = alt.Scale(domain=names, range=[f"~{name}" for name in list(colors) or names])
+    return channel(f"{field}:N", legend=legend, scale=scale, **more)
+
+
+def token_color(tokens: Sequence[str], channel: Any = alt.Color, **more: Any) -> Any:
+    """The color of the field `token`; `tokens`, `channel` and more as for `color`."""
+    return color("token", tokens, letter_colors(tokens), channel, **more)
+
+
+def rule(channel: str, value: float = 0, **drawn: Any) -> Any:
+    """A rule across a chart at a value of `x` or `y`; `drawn` says how, as of `mark_rule`."""
+    at = alt.Chart(pd.DataFrame([{"at": value}])).mark_rule(color="~muted", **drawn)
+    return at.encode((alt.X if channel == "x" else alt.Y)("at:Q"))
 
 
 def x_axis(field: str, title: str | None, **scale: Any) -> alt.X:
@@ -115,6 +144,20 @@ def single_points(lines: Any, *groups: str) -> Any:
     """
     counted = lines.transform_joinaggregate(points="count()", groupby=list(groups))
     return counted.transform_filter("datum.points == 1").mark_point(filled=True, size=36, opacity=1)
+
+
+def lines(frame: pd.DataFrame, which: str, tooltip: Sequence[alt.Tooltip], *channels: Any) -> Any:
+    """Lines whose points a pointer meets easily.
+
+    Args:
+        frame: a row a point.
+        which: the field that tells one line from another.
+        tooltip: of a point.
+        *channels: axes and colors.
+    """
+    base = alt.Chart(frame).encode(*channels)
+    met = base.mark_point(size=80, opacity=0).encode(tooltip=tooltip)
+    return alt.layer(base.mark_line(strokeWidth=2), single_points(base, which), met)
 
 
 def bars(frame: pd.DataFrame, name: str, value: str, form: str = ",.4~g") -> Any:

@@ -1,7 +1,7 @@
 """How Streamlit shows a section, and the ways from page to page."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -209,6 +209,53 @@ def _column_config(column: Column) -> Any:
     if column.kind in _NUMBERS:
         return of.NumberColumn(column.title, **shown, format=_NUMBERS[column.kind])  # type: ignore[arg-type]
     return of.TextColumn(column.title, **shown)  # type: ignore[arg-type]
+
+
+def choose(
+    label: str,
+    options: Sequence[Any],
+    key: str,
+    *,
+    first: Any = None,
+    hidden: bool = False,
+    meaning: str | None = None,
+    place: Any = st,
+) -> Any:
+    """A choice that the link names; without a box where there is but one.
+
+    Args:
+        label: above it.
+        options: to choose from.
+        key: the parameter of the link.
+        first: what is chosen at first; the first option if none is named.
+        hidden: leaves the label out.
+        meaning: of the choice.
+        place: where the box stands.
+    """
+    first = options[0] if first is None else first
+    if len(options) < 2:
+        return first
+    chosen = place.segmented_control(
+        label,
+        options,
+        default=first,
+        required=True,
+        key=key,
+        bind="query-params",
+        label_visibility="collapsed" if hidden else "visible",
+        help=meaning,
+    )
+    return chosen or first
+
+
+def rerun_when(is_so: Callable[[], bool], seconds: float) -> None:
+    """Draws the page anew once something is so, which is asked again and again."""
+
+    def look() -> None:
+        if is_so():
+            st.rerun()
+
+    st.fragment(look, run_every=seconds)()
 
 
 def to_model(run_id: int, **query: str) -> None:

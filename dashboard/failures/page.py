@@ -61,12 +61,8 @@ def _follow(selection: Selection) -> None:
     left = waiting(selection)
     if left and background.want(left[:WANTED]):
         st.caption("They are being looked for, those of these models first.")
-        st.fragment(_redraw, run_every=SECONDS)(failing.count_explained(data.reader()))
-
-
-def _redraw(known: int) -> None:
-    if failing.count_explained(data.reader()) != known:
-        st.rerun()
+        known = failing.count_explained(data.reader())
+        page.rerun_when(lambda: failing.count_explained(data.reader()) != known, SECONDS)
 
 
 show()

@@ -8,7 +8,7 @@ import pandas as pd
 
 import dashboard.failures.words  # noqa: F401  Its words are those of these sections.
 from dashboard.section import Section
-from dashboard.words.sentences import LOOKS_ALIKE, say
+from dashboard.words.sentences import as_code, say
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.mechanisms import CAUSES, forgetting_text
 from seqcls.interpretability.wording import EMPTY
@@ -133,7 +133,12 @@ def remedies(store: Store, selection: Selection) -> Section:
     """What was tried against each cause and what came of it, or what may be tried first."""
     tried = remedies_tried(store, selection)
     names = _names(store, selection, [each.config_id for each in tried])
-    rows = [_remedy(each, trial, names) for each in tried for trial in _to_tell(each)]
+    rows = [
+        _remedy(each, trial, names)
+        for each in tried
+        # Where nothing was tried, the first that may be.
+        for trial in [x for x in each.trials if x.is_begun] or each.trials[:1]
+    ]
     title = "What helps?"
     if not rows:
         return Section(title, (say("no_remedies"),) if tried else ())
@@ -143,11 +148,6 @@ def remedies(store: Store, selection: Selection) -> Section:
         left_out += ["mended", "broken", "p_of_remedy"]
     says, table = tuple(_say_remedies(tried)), table.drop(columns=left_out)
     return Section(title, says, table.reset_index(drop=True), opens="run")
-
-
-def _to_tell(tried: Tried) -> list[RemedyTrial]:
-    """What was tried; where nothing was, the first that may be."""
-    return [trial for trial in tried.trials if trial.is_begun] or list(tried.trials[:1])
 
 
 def _change(trial: RemedyTrial) -> str:
@@ -257,12 +257,8 @@ def _wrong_token(tokenizer: Tokenizer | None, output: Any, target: Any, place: A
 def _forgotten(store: Store, models: pd.DataFrame, display: Callable[[str], str]) -> Iterator[str]:
     known = forgettings(store)
     for run in models.loc[models["run_id"].isin(known), "run_id"].head(NAMED):
-        told = forgetting_text(known[run], lambda text: _code(display(text)))
+        told = forgetting_text(known[run], lambda text: as_code(display(text)))
         yield f"Model {run}: {told[0].lower()}{told[1:]}"
-
-
-def _code(text: str) -> str:
-    return f"`{text.replace('`', LOOKS_ALIKE)}`"
 
 
 # Which models fail.

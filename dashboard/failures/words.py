@@ -4,7 +4,7 @@ from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences
 from seqcls.interpretability.mechanisms import SAMPLE
 
-COLUMNS = add_columns(
+add_columns(
     {
         "cause": Column(
             "Cause",
@@ -61,8 +61,6 @@ COLUMNS = add_columns(
         "accuracy_of_all": Column("Right", "percent", "Of all test strings.", 85),
     }
 )
-"""Those of this page."""
-
 add_sentences(
     {
         "none_fails": "None of {tested:,} tested {tested:model|models} fails.",

@@ -19,22 +19,16 @@ GROUPS: dict[str, tuple[int, ...]] = {
 }
 """Figures by what they are about."""
 
-_OF_MODEL: dict[int, Callable[[Epochs], Iterator[Figure]]] = {
-    1: whole_model.loss_by_epoch,
-    **{number: partial(vectors.vocabulary, number) for number in vectors.VOCABULARY},
-    **{number: partial(vectors.tokens_of_strings, number) for number in vectors.OF_STRINGS},
-    **{number: partial(vectors.cls_state, number) for number in vectors.CLS_STATES},
-    14: whole_model.parameter_magnitudes,
-    16: whole_model.readouts,
+_DRAWN: dict[int, Sequence[Callable[[Epochs, Sequence[int]], Iterator[Figure]]]] = {
+    1: [whole_model.loss_by_epoch],
+    **{number: [partial(vectors.draw_tokens, number)] for number in vectors.TOKENS},
+    **{number: [partial(vectors.draw_strings, number)] for number in vectors.STRINGS},
+    8: [whole_model.attention_weights],
+    14: [whole_model.parameter_magnitudes],
+    16: [whole_model.readouts],
+    17: [whole_model.score_circuits, whole_model.write_circuits],
 }
-_OF_HEADS: dict[int, tuple[Callable[[Epochs, Sequence[int]], Iterator[Figure]], ...]] = {
-    5: (vectors.keys_and_queries,),
-    6: (vectors.values,),
-    7: (vectors.received_values,),
-    8: (whole_model.attention_weights,),
-    17: (whole_model.score_circuits, whole_model.write_circuits),
-}
-NUMBERS = tuple(sorted([*_OF_MODEL, *_OF_HEADS]))
+NUMBERS = tuple(sorted(_DRAWN))
 
 
 def figures(
@@ -50,9 +44,7 @@ def figures(
     if heads is None:
         heads = range(epochs.config.num_attention_heads)
     for number in sorted(numbers):
-        if number in _OF_MODEL:
-            yield from _OF_MODEL[number](epochs)
-        for draw in _OF_HEADS.get(number, ()):
+        for draw in _DRAWN[number]:
             yield from draw(epochs, heads)
 
 

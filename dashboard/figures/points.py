@@ -42,10 +42,7 @@ def of_tokens(points: pd.DataFrame, projection: Projection, tokens: Sequence[str
         projection: whose coordinates they are.
         tokens: the vocabulary in order.
     """
-    colors = [f"~{name}" for name in marks.letter_colors(tokens)]
-    scale = alt.Scale(domain=list(tokens), range=colors)
-    legend = alt.Legend(orient="top", symbolOpacity=1)
-    color = alt.Color("token:N", title="Token", sort=list(tokens), scale=scale, legend=legend)
+    color = marks.token_color(tokens, legend=marks.TOP, title="Token", sort=list(tokens))
     return _states(points, projection, color, None, ())
 
 
@@ -58,10 +55,8 @@ def of_strings(points: pd.DataFrame, projection: Projection, below: Sequence[Any
         below: layers to draw below the points, on the same axes.
     """
     legend = alt.Legend(orient="top", columns=2, symbolOpacity=1)
-    names = list(marks.ANSWERS)
-    colors = alt.Scale(domain=names, range=[f"~{name}" for name in names])
-    color = alt.Color("outcome:N", title="String", scale=colors, legend=legend)
-    shapes = alt.Scale(domain=names, range=list(SHAPES))
+    color = marks.color("outcome", marks.ANSWERS, legend=legend, title="String")
+    shapes = alt.Scale(domain=list(marks.ANSWERS), range=list(SHAPES))
     shape = alt.Shape("outcome:N", title="String", scale=shapes, legend=legend)
     return _states(points, projection, color, shape, below)
 
@@ -105,14 +100,14 @@ def _number_lines(base: Any, points: pd.DataFrame, color: Any, shape: Any) -> li
     dots = dots if shape is None else dots.encode(shape)
     # Where every row has one point, the row's name is the point's.
     if not points["name"].ne(points["row"]).any():
-        return [_zero(x=alt.datum(0)), dots]
+        return [marks.rule("x", strokeWidth=0.5), dots]
     texts = [
         base.transform_filter(f"datum.free && {'' if below else '!'}datum.query")
         .mark_text(dy=11 if below else -10, fontSize=12, fontWeight="bold", color="~ink")
         .encode(text="name:N")
         for below in (False, True)
     ]
-    return [_zero(x=alt.datum(0)), dots, *texts]
+    return [marks.rule("x", strokeWidth=0.5), dots, *texts]
 
 
 def _arrows(base: Any, color: Any, shape: Any) -> list[Any]:
@@ -122,12 +117,8 @@ def _arrows(base: Any, color: Any, shape: Any) -> list[Any]:
         heads = point_away(colored.mark_point(filled=True, opacity=1, size=60, shape="triangle"))
     else:
         heads = colored.mark_point(filled=True, opacity=1, size=90).encode(shape)
-    lines = [_zero(x=alt.datum(0)), _zero(y=alt.datum(0))]
+    lines = [marks.rule("x", strokeWidth=0.5), marks.rule("y", strokeWidth=0.5)]
     return [*lines, shafts, heads, names_of(base)]
-
-
-def _zero(**encoding: Any) -> Any:
-    return alt.Chart().mark_rule(color="~muted", strokeWidth=0.5).encode(**encoding)
 
 
 def point_away(heads: Any) -> Any:
@@ -179,7 +170,7 @@ def with_places(points: pd.DataFrame, projection: Projection, side: int) -> pd.D
 def _with_room(points: pd.DataFrame, projection: Projection) -> pd.DataFrame:
     """The points of number lines, with query, and free: whether there is room for their names."""
     (low, high), rows = projection.domains[0], list(dict.fromkeys(points["row"]))
-    query = points["query"] if "query" in points else pd.Series(False, index=points.index)
+    query = points["query"] if "query" in points else [False] * len(points)
     at = [
         ((x - low) / (high - low) * LINE, rows.index(row) * ROW + (11 if below else -10))
         for x, row, below in zip(points["x"], points["row"], query, strict=True)

@@ -1,7 +1,7 @@
 """Figures of vectors: of tokens, of heads, and of `CLS` on its way to the classifier."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -13,201 +13,126 @@ from dashboard.figures import points
 from dashboard.figures.epochs import Epochs, States
 from dashboard.figures.figure import Figure
 from dashboard.figures.projection import Projection
+from seqcls.strings.alphabets import CLS_NAME
 
-VOCABULARY = {
-    2: (
+
+class OfTokens(NamedTuple):
+    """A figure of vectors of tokens: how to read it, and what they are of each epoch."""
+
+    title: str
+    note: str
+    read: Callable[[States, list[int], int], Float[np.ndarray, "group token_type hidden"]]
+    """Takes them out of states: of these heads, from this token type on, if it is of heads."""
+    groups: str = ""
+    """What has tokens of its own: a `head`, or a `string`, which holds some of them."""
+    axis: str = "dimension"
+    """What a coordinate is called."""
+
+
+TOKENS = {
+    2: OfTokens(
         "Token embeddings",
         "The vector of each token of the vocabulary. `CLS` starts every string.",
-        "embedding",
+        lambda states, *_: states["embedding"][:1],
     ),
-    4: (
-        "Normalised embeddings",
-        "The embeddings after the norm before attention: what queries, keys and values read.",
-        "attention_norm",
-    ),
-}
-
-
-def vocabulary(number: int, epochs: Epochs) -> Iterator[Figure]:
-    """2 and 4: the vector of each token, as it is embedded and as attention reads it."""
-    title, note, name = VOCABULARY[number]
-    if number == 4 and not epochs.config.has_norms:
-        return
-    projection = epochs.projection([states[name][0] for states in epochs.states.values()])
-    now = epochs.now[name][0]
-    frame = projection.points(now, token=epochs.tokens, name=epochs.tokens, row="embedding")
-    chart = points.of_tokens(frame, projection, epochs.tokens)
-    yield Figure.of(number, title, "", note + projection.describe_loss(now), chart)
-
-
-OF_STRINGS = {
-    3: (
+    3: OfTokens(
         "Embeddings of a string",
         "A string as attention sees it: only which tokens it holds and how often, written `a{2}`.",
-        "embedding",
+        lambda states, *_: states["embedding"],
+        "string",
     ),
-    15: (
+    4: OfTokens(
+        "Normalised embeddings",
+        "The embeddings after the norm before attention: what queries, keys and values read.",
+        lambda states, *_: states["attention_norm"][:1],
+    ),
+    5: OfTokens(
+        "Keys and the query of CLS",
+        "`CLS` gives each token a score: the product of its query and the token's key, over the "
+        "root of the head size. The softmax of the scores, each counted as often as its token "
+        "occurs, is the attention.",
+        lambda states, heads, first: np.concatenate(
+            [states["attention.key"][0, heads, first:], states["attention.query"][0, heads, :1]],
+            axis=1,
+        ),
+        "head",
+        "key, query",
+    ),
+    6: OfTokens(
+        "Values",
+        "What `CLS` receives from a head is the mean of these values, weighted by attention. "
+        "Letters whose values lie close together are alike to everything that follows.",
+        lambda states, heads, first: states["attention.value"][0, heads, first:],
+        "head",
+        "value",
+    ),
+    15: OfTokens(
         "Transformed embeddings of a string",
         "All tokens of a string after the block. Only `CLS` is read by the classifier.",
-        "after_feed_forward",
+        lambda states, *_: states["after_feed_forward"],
+        "string",
     ),
 }
 
 
-def tokens_of_strings(number: int, epochs: Epochs) -> Iterator[Figure]:
-    """3 and 15: the tokens that each string holds, before and after the block."""
-    title, note, name = OF_STRINGS[number]
-    hidden = epochs.config.hidden_size
-    projection = epochs.projection(
-        [states[name].reshape(-1, hidden) for states in epochs.states.values()]
-    )
-    panels = []
-    for string, counts, states in zip(epochs.strings, epochs.counts, epochs.now[name], strict=True):
-        present = np.flatnonzero(np.insert(counts, 0, 1))
-        tokens = [epochs.tokens[token] for token in present]
-        times = [1, *counts[counts > 0].tolist()]
-        names = [f"{x}{{{n}}}" if n > 1 else x for x, n in zip(tokens, times, strict=True)]
-        shown = string or "(empty)"
-        panels.append(
-            projection.points(states[present], token=tokens, name=names, row=shown, panel=shown)
-        )
-    chart = points.of_tokens(pd.concat(panels, ignore_index=True), projection, epochs.tokens)
-    loss = projection.describe_loss(epochs.now[name].reshape(-1, hidden))
-    yield Figure.of(number, title, "", note + loss, chart)
+def draw_tokens(number: int, epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
+    """2 to 6 and 15: the vectors of tokens, a figure each head.
 
-
-# Vectors of heads.
-
-
-def keys_and_queries(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
-    """5: per head, each token's key and the query of `CLS`."""
-    seen = _attended_types(epochs)
-    note = (
-        "`CLS` gives each token a score: the product of its query and the token's key, over the "
-        "root of the head size. The softmax of the scores, each counted as often as its token "
-        "occurs, is the attention."
-    )
-    names = [*epochs.tokens[seen], "CLS query"]
-
-    def vectors(states: States, head: int) -> Float[np.ndarray, "token head_size"]:
-        query = states["attention.query"][0, head, :1]
-        return np.concatenate([states["attention.key"][0, head, seen], query])
-
-    title = "Keys and the query of CLS"
-    yield from _vectors_of_heads(epochs, heads, 5, title, note, "key, query", names, vectors)
-
-
-def values(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
-    """6: per head, each token's value."""
-    seen = _attended_types(epochs)
-    note = (
-        "What `CLS` receives from a head is the mean of these values, weighted by attention. "
-        "Letters whose values lie close together are alike to everything that follows."
-    )
-
-    def vectors(states: States, head: int) -> Float[np.ndarray, "token head_size"]:
-        return np.asarray(states["attention.value"][0, head, seen])
-
-    names = list(epochs.tokens[seen])
-    yield from _vectors_of_heads(epochs, heads, 6, "Values", note, "value", names, vectors)
-
-
-def _attended_types(epochs: Epochs) -> slice:
-    """The token types that can be attended to: `CLS` only where the model allows it."""
-    return slice(1 if epochs.config.no_attend_cls else 0, None)
-
-
-def _vectors_of_heads(
-    epochs: Epochs,
-    heads: Sequence[int],
-    number: int,
-    title: str,
-    note: str,
-    axis: str,
-    names: list[str],
-    vectors: Callable[[States, int], Float[np.ndarray, "token head_size"]],
-) -> Iterator[Figure]:
-    """A figure a head; heads of size 1 are one line each, on one scale: louder ones reach further.
-
-    Args:
-        axis: what a coordinate is called.
-        names: of the vectors.
-        vectors: of a head.
+    Heads of size 1 are one line each in one figure, on one scale: louder ones reach further.
     """
-    if not heads:
+    figure, first = TOKENS[number], int(epochs.config.no_attend_cls)
+    if number == 4 and not epochs.config.has_norms:
         return
-    together = [heads] if epochs.config.attention_head_size == 1 else [[head] for head in heads]
-    for some in together:
-        projection = epochs.projection(
-            [np.concatenate([vectors(x, head) for head in some]) for x in epochs.states.values()],
-            axis,
-        )
-        rows = [
-            projection.points(
-                vectors(epochs.now, head),
-                token=[name.removesuffix(" query") for name in names],
-                name=names,
-                row=f"head {head}",
-                query=[name.endswith(" query") for name in names],
-            )
-            for head in some
-        ]
+    is_line = epochs.config.attention_head_size == 1
+    together = [[*heads]] * bool(heads) if is_line else [[head] for head in heads]
+    for some in together if figure.groups == "head" else [[]]:
+        every = {epoch: figure.read(x, some, first) for epoch, x in epochs.states.items()}
+        vectors = {epoch: x.reshape(-1, x.shape[-1]) for epoch, x in every.items()}
+        projection = epochs.projection([*vectors.values()], figure.axis)
+        rows = []
+        for (row, named), group in zip(
+            _name_vectors(number, epochs, some), every[epochs.shown], strict=True
+        ):
+            places, tokens, names = map(list, zip(*named, strict=True))
+            panel = {"panel": row} if figure.groups == "string" else {}
+            query = [name != token == CLS_NAME for token, name in zip(tokens, names, strict=True)]
+            columns = {"token": tokens, "name": names, "row": row, "query": query, **panel}
+            rows.append(projection.points(group[places], **columns))
         chart = points.of_tokens(pd.concat(rows, ignore_index=True), projection, epochs.tokens)
-        part = f"head {some[0]}" if len(together) == len(heads) and together[0] is not heads else ""
-        loss = projection.describe_loss(vectors(epochs.now, some[0]))
-        yield Figure.of(number, title, part, note + loss, chart)
+        part = f"head {some[0]}" if some and not is_line else ""
+        note = figure.note + projection.describe_loss(vectors[epochs.shown])
+        yield Figure.of(number, figure.title, part, note, chart)
 
 
-def received_values(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
-    """7: per head, what `CLS` receives from each string, between the values of the letters."""
-    note = (
+def _name_vectors(
+    number: int, epochs: Epochs, heads: Sequence[int]
+) -> Iterator[tuple[str, list[tuple[int, str, str]]]]:
+    """Each group of vectors of a figure: its name, and place, token and name of those drawn."""
+    tokens = epochs.tokens
+    if TOKENS[number].groups == "string":
+        for string, counts in zip(epochs.strings, epochs.counts.tolist(), strict=True):
+            times = zip(tokens, [1, *counts], strict=True)
+            yield (
+                string or "(empty)",
+                [(x, y, f"{y}{{{n}}}" if n > 1 else y) for x, (y, n) in enumerate(times) if n],
+            )
+        return
+    attended = tokens[int(epochs.config.no_attend_cls) :] if heads else tokens
+    named = [(place, token, token) for place, token in enumerate(attended)]
+    if number == 5:
+        named.append((len(named), CLS_NAME, f"{CLS_NAME} query"))
+    yield from ((f"head {head}", named) for head in heads)
+    if not heads:
+        yield "embedding", named
+
+
+STRINGS = {
+    7: (
+        "Attention value of CLS",
         "The mean of the tokens' values, weighted by attention. The letters mark their own values: "
-        "a string stands near the letter that a head attends to."
-    )
-    for head in heads:
-        projection = epochs.projection(
-            [
-                np.concatenate(
-                    [x["attention.value"][0, head], x["attention.mixed_value"][:, head, 0]]
-                )
-                for x in epochs.states.values()
-            ],
-            "value",
-        )
-        received = epochs.now["attention.mixed_value"][:, head, 0]
-        letters = epochs.tokens[1:]
-        own = projection.points(epochs.now["attention.value"][0, head, 1:], token=letters)
-        below = _landmarks(own, projection, letters)
-        chart = points.of_strings(
-            _points_of_strings(epochs, projection, received), projection, below
-        )
-        text = note + projection.describe_loss(received)
-        yield Figure.of(7, "Attention value of CLS", f"head {head}", text, chart)
-
-
-def _landmarks(own: pd.DataFrame, projection: Projection, letters: Sequence[str]) -> list[Any]:
-    """Where the letters' own values lie: rules, or in a plane small circles."""
-    # Stroke and fill, not color: the scale and the legend of color are those of the strings.
-    colors = [f"~{name}" for name in marks.letter_colors(letters)]
-    scale = alt.Scale(domain=list(letters), range=colors)
-    base = alt.Chart(own).encode(points.axis(projection, 0))
-    texts = base.mark_text(fontWeight="bold", fontSize=13, color="~ink").encode(text="token:N")
-    if len(projection.domains) == 1:
-        stroke = alt.Stroke("token:N", scale=scale, legend=None)
-        rules = base.mark_rule(opacity=1, strokeWidth=2).encode(stroke)
-        return [rules, texts.encode(y=alt.value(-8))]
-    y = points.axis(projection, 1)
-    fill = alt.Fill("token:N", scale=scale, legend=None)
-    circles = base.mark_circle(size=50, opacity=0.8).encode(y, fill)
-    return [
-        circles,
-        texts.encode(y).mark_text(dy=-10, fontWeight="bold", fontSize=13, color="~ink"),
-    ]
-
-
-# The state of `CLS` on its way to the classifier.
-
-CLS_STATES = {
+        "a string stands near the letter that a head attends to.",
+        "attention.mixed_value",
+    ),
     9: (
         "Attention output",
         "The values that the heads give `CLS`, through the output matrix and summed.",
@@ -231,28 +156,49 @@ CLS_STATES = {
         "after_feed_forward",
     ),
 }
+"""The title of each figure of strings, how to read it, and the state that is drawn."""
 
 
-def cls_state(number: int, epochs: Epochs) -> Iterator[Figure]:
-    """9 to 13: the state of `CLS`, from the attention output to what the classifier reads."""
-    title, note, name = CLS_STATES[number]
+def draw_strings(number: int, epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
+    """7 and 9 to 13: the state of `CLS` of each string, from heads to what the classifier reads."""
+    title, note, name = STRINGS[number]
     if number == 11 and not epochs.config.has_norms:
         return
     towards = epochs.classifier(epochs.kept) if number == 13 else None
-    every = [states[name][:, 0] for states in epochs.states.values()]
-    projection = epochs.projection(every, towards=towards)
-    now = epochs.now[name][:, 0]
-    below = _boundary(epochs, projection) if number == 13 else []
-    chart = points.of_strings(_points_of_strings(epochs, projection, now), projection, below)
-    yield Figure.of(number, title, "", note + projection.describe_loss(now), chart)
-
-
-def _points_of_strings(
-    epochs: Epochs, projection: Projection, states: Float[np.ndarray, "string hidden"]
-) -> pd.DataFrame:
     names = [string or "(empty)" for string in epochs.strings]
-    logit = epochs.now["logit"]
-    return projection.points(states, name=names, row=names, outcome=epochs.outcomes, logit=logit)
+    for head in heads if number == 7 else [None]:
+        where = (slice(None), 0) if head is None else (slice(None), head, 0)
+        now, every = epochs.now[name][where], [x[name][where] for x in epochs.states.values()]
+        if head is not None:
+            values = [x["attention.value"][0, head] for x in epochs.states.values()]
+            every = [np.concatenate(x) for x in zip(values, every, strict=True)]
+        axis = "dimension" if head is None else "value"
+        projection = epochs.projection(every, axis, towards)
+        below = [] if head is None else _landmarks(epochs, projection, head)
+        below = _boundary(epochs, projection) if number == 13 else below
+        frame = projection.points(
+            now, name=names, row=names, outcome=epochs.outcomes, logit=epochs.now["logit"]
+        )
+        chart = points.of_strings(frame, projection, below)
+        part = "" if head is None else f"head {head}"
+        yield Figure.of(number, title, part, note + projection.describe_loss(now), chart)
+
+
+def _landmarks(epochs: Epochs, projection: Projection, head: int) -> list[Any]:
+    """Where the letters' own values lie: rules, or in a plane small circles."""
+    letters = epochs.tokens[1:]
+    own = projection.points(epochs.now["attention.value"][0, head, 1:], token=letters)
+    # Stroke and fill, not color: the scale and the legend of color are those of the strings.
+    base = alt.Chart(own).encode(points.axis(projection, 0))
+    text: dict[str, Any] = {"fontWeight": "bold", "fontSize": 13, "color": "~ink"}
+    if len(projection.domains) == 1:
+        rules = base.mark_rule(opacity=1, strokeWidth=2)
+        names = base.mark_text(**text).encode(text="token:N", y=alt.value(-8))
+        return [rules.encode(marks.token_color(letters, alt.Stroke)), names]
+    base = base.encode(points.axis(projection, 1))
+    circles = base.mark_circle(size=50, opacity=0.8)
+    names = base.mark_text(dy=-10, **text).encode(text="token:N")
+    return [circles.encode(marks.token_color(letters, alt.Fill)), names]
 
 
 def _boundary(epochs: Epochs, projection: Projection) -> list[Any]:

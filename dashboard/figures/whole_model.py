@@ -7,7 +7,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dashboard import marks
+from dashboard import marks, token_marks
 from dashboard.figures.epochs import Epochs
 from dashboard.figures.figure import Figure
 from dashboard.figures.points import OWN_SIZE
@@ -16,10 +16,10 @@ from seqcls.problem import resolve
 from seqcls.strings.tokenizer import PAD
 
 LOSS_TITLES = {"loss": "Mean nats per string (log)", "sum": "Nats of all strings (log)"}
-LOSSES = {"training": "~accent", "validation": "~wrong"}
+LOSSES = {"training": "accent", "validation": "wrong"}
 
 
-def loss_by_epoch(epochs: Epochs) -> Iterator[Figure]:
+def loss_by_epoch(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     """1: training and validation loss."""
     frame = losses_by_part(epochs.config, epochs.losses)
     if frame.empty:
@@ -82,9 +82,6 @@ def draw_losses(
     """
     tips = {"loss": "Mean (nats per string):.6g", "sum": "Sum (nats):.6g"}
     drawn = frame[frame[column] > 0]  # a logarithm needs more than zero
-    names = list(LOSSES)
-    scale = alt.Scale(domain=names, range=list(LOSSES.values()))
-    legend = alt.Legend(orient="top")
     y = alt.Y(
         f"{column}:Q", title=LOSS_TITLES[column], scale=alt.Scale(type="log"),
         axis=alt.Axis(**marks.LOG_AXIS),
@@ -93,7 +90,7 @@ def draw_losses(
     lines = alt.Chart(drawn).encode(
         marks.x_axis("epoch:Q", "Epoch", domain=domain),
         y,
-        alt.Color("part:N", title="Loss on", scale=scale, legend=legend),
+        marks.color("part", LOSSES, LOSSES.values(), legend=marks.TOP, title="Loss on"),
         tooltip=marks.tips(
             epoch="Epoch:", part="Loss on", **{x: y for x, y in tips.items() if x in frame}
         ),
@@ -149,7 +146,6 @@ def weights_frame(epochs: Epochs, head: int) -> pd.DataFrame:
 
 def _weights(frame: pd.DataFrame, tokens: Sequence[str]) -> Any:
     """One head as a table of bars: a row a token type, strings below each other."""
-    scale = alt.Scale(domain=list(tokens), range=[f"~{x}" for x in marks.letter_colors(tokens)])
     base = alt.Chart().encode(
         alt.Y("label:N", title=None, sort=None),
         # The axis goes on beyond a weight of 1, where nothing but the numbers stands.
@@ -167,7 +163,7 @@ def _weights(frame: pd.DataFrame, tokens: Sequence[str]) -> Any:
             weight="Weight of all together:.6f",
         ),
     )
-    bars = base.mark_bar().encode(alt.Color("token:N", legend=None, scale=scale))
+    bars = base.mark_bar().encode(marks.token_color(tokens))
     label = "format(datum.weight, '.3f') + '  (score ' + format(datum.score, '.2f') + ')'"
     texts = base.mark_text(align="left", dx=5, fontSize=12, color="~ink").encode(text="text:N")
     cell = alt.layer(bars, texts.transform_calculate(text=label), data=frame)
@@ -188,7 +184,7 @@ SMALLEST = 1e-4
 """Parameters nearer to zero are drawn at this magnitude."""
 
 
-def parameter_magnitudes(epochs: Epochs) -> Iterator[Figure]:
+def parameter_magnitudes(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     """14: every parameter's absolute value."""
     every = [
         float(np.abs(x).max(initial=0))
@@ -246,11 +242,11 @@ def _magnitudes(frame: pd.DataFrame, limits: tuple[float, float]) -> Any:
     return alt.layer(*layers).properties(width="container", height=alt.Step(30))
 
 
-STEPS_WIDTH, NUMBERS_WIDTH = 210, 64
-"""Pixels of a panel of steps, and between panels, where the numbers of the left one stand."""
+STEPS_WIDTH = 210
+"""Pixels of a panel of steps."""
 
 
-def readouts(epochs: Epochs) -> Iterator[Figure]:
+def readouts(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     """16: the logit, as the sum of what each part of the model adds."""
     note = (
         "The logit if the classifier read `CLS` after the embedding, after each head, and after "
@@ -260,12 +256,22 @@ def readouts(epochs: Epochs) -> Iterator[Figure]:
     ends = np.concatenate([frame[["start", "end"]].to_numpy().ravel() for frame in every])
     low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
     margin = 0.12 * (high - low) or 1.0
-    chart = _steps(steps_frame(epochs, epochs.shown), (low - margin, high + margin))
+    legend = alt.Legend(orient="top", columns=3)
+    layers = token_marks.steps(legend, domain=[low - margin, high + margin])
+    panel = alt.layer(*layers, data=steps_frame(epochs, epochs.shown))
+    panel = panel.properties(width=STEPS_WIDTH, height=alt.Step(26))
+    header = alt.Header(labelFontSize=13, labelLimit=STEPS_WIDTH)
+    strings = [string or "(empty)" for string in epochs.strings]
+    facet = alt.Facet("string:N", title=None, sort=strings, header=header)
+    # Between panels stand the numbers of the left one.
+    room = token_marks.ROOM_FOR_NUMBERS
+    padding = {"left": 5, "top": 5, "bottom": 5, "right": room}
+    chart = panel.facet(facet, columns=2, spacing=room).properties(padding=padding, **OWN_SIZE)
     yield Figure.of(16, "The stream read out", "", note, chart)
 
 
 def steps_frame(epochs: Epochs, epoch: int) -> pd.DataFrame:
-    """A row a part of the model and string: string, step, change, start, end, direction.
+    """A row a part of the model and string, as of `token_marks.sum_up`, and string.
 
     The classifier is linear and reads the stream itself, so that the logit is exactly the sum of
     what it makes of the embedding of `CLS`, of each head's output and of the feed-forward's.
@@ -280,50 +286,12 @@ def steps_frame(epochs: Epochs, epoch: int) -> pd.DataFrame:
         by_head,
         states["feed_forward.output"][:, :1] @ classifier,
     ]
-    changes = np.concatenate(added, axis=1)
     names = ["embedding", *(f"head {head}" for head in range(heads)), "feed-forward"]
-    rows = []
-    for string, change in zip(epochs.strings, changes, strict=True):
-        sums = np.cumsum(change)
-        start = sums - change
-        for name, x, y, z in zip(
-            names, change.tolist(), start.tolist(), sums.tolist(), strict=True
-        ):
-            direction = "toward negative" if x < 0 else "toward positive"
-            rows.append((string or "(empty)", name, x, y, z, direction))
-        rows.append(
-            (string or "(empty)", "logit", float(sums[-1]), 0.0, float(sums[-1]), "the logit")
-        )
-    return pd.DataFrame(rows, columns=["string", "step", "change", "start", "end", "direction"])
-
-
-def _steps(frame: pd.DataFrame, limits: tuple[float, float]) -> Any:
-    """What each part of the model adds to the logit, from top to bottom, a panel a string."""
-    names = ["toward positive", "toward negative", "the logit"]
-    scale = alt.Scale(domain=names, range=["~up", "~down", "~muted"])
-    legend = alt.Legend(orient="top", columns=3)
-    base = alt.Chart().encode(
-        alt.Y("step:N", title=None, sort=None, axis=alt.Axis(labelLimit=120)),
-        tooltip=marks.tips(
-            string="String", step="After", change="Adds to the logit:+.4f", end="Logit so far:.4f"
-        ),
-    )
-    start = alt.X("start:Q", title="Running logit", scale=alt.Scale(domain=limits, nice=False))
-    color = alt.Color("direction:N", title=None, sort=None, scale=scale, legend=legend)
-    bars = base.mark_bar(height=18).encode(start, alt.X2("end:Q"), color)
-    # In a column of their own: beside its bar a number would cross the line at zero. Aligned at the
-    # right, one sign and one point below the other.
-    texts = base.mark_text(align="right", dx=NUMBERS_WIDTH - 8, color="~ink", font="monospace")
-    text = alt.Text("change:Q", format="+.3f")
-    zero = alt.Chart().mark_rule(color="~muted").encode(x=alt.datum(0))
-    layers = [zero, bars, texts.encode(x=alt.value("width"), text=text)]
-    panel = alt.layer(*layers, data=frame).properties(width=STEPS_WIDTH, height=alt.Step(26))
-    strings = list(dict.fromkeys(frame["string"]))
-    header = alt.Header(labelFontSize=13, labelLimit=STEPS_WIDTH)
-    facet = alt.Facet("string:N", title=None, sort=strings, header=header)
-    padding = {"left": 5, "top": 5, "bottom": 5, "right": NUMBERS_WIDTH}
-    drawn = panel.facet(facet, columns=2, spacing=NUMBERS_WIDTH)
-    return drawn.properties(padding=padding, **OWN_SIZE)
+    sums = [
+        token_marks.sum_up(names, adds).assign(string=string or "(empty)")
+        for string, adds in zip(epochs.strings, np.concatenate(added, axis=1).tolist(), strict=True)
+    ]
+    return pd.concat(sums, ignore_index=True)
 
 
 CELL, CELL_ROW = 52, 30

@@ -2,17 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import pandas as pd
 
 from dashboard import marks, style
 from dashboard.model import inside_words as words
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
+from seqcls.questions import RunModel
 
 if TYPE_CHECKING:
     from seqcls.interpretability.ablation import Ablations
-    from seqcls.questions import RunModel
 
 DRAWN = 24
 """Parts that a picture has, the dearest; the table has all."""
@@ -27,22 +26,11 @@ FEW_LENGTHS, BIN = 40, 10
 """Test lengths up to which each has a point of its own; of more, so many share one."""
 
 
-def ablate(
-    model: "RunModel", kinds: tuple[str, ...], how: str, one_after_another: bool
-) -> "Ablations":
-    """Tests the model without its parts; as `RunModel.ablate`.
-
-    Raises:
-        ConfigError: it has no such parts, or too many to be removed one after another.
-    """
-    return model.ablate(kinds, how, prune=one_after_another)
-
-
 def kinds_of(found: "Ablations") -> dict[str, tuple[str, ...]]:
     """The kinds of parts to choose from, by what they are called.
 
     Args:
-        found: what `ablate` has found of the parts that it takes where none is named.
+        found: what `RunModel.ablate` has found of the parts that it takes where none is named.
     """
     found_kinds = {x.parts[0].kind for x in found.outcomes if x.parts}
     named = {"head": "heads", "feed-forward": "feed-forwards", "unit": "units"}
@@ -53,12 +41,12 @@ def kinds_of(found: "Ablations") -> dict[str, tuple[str, ...]]:
     return {usual: ()} if found_kinds == {"unit"} else {usual: (), **others}
 
 
-def ablations(model: "RunModel", found: "Ablations") -> Section:
-    """What removing parts costs, as `ablate` has found it."""
+def ablations(model: RunModel, found: "Ablations") -> Section:
+    """What removing parts costs, as `RunModel.ablate` has found it."""
     return _pruning(model, found) if found.pruned else _alone(model, found)
 
 
-def _count_tested(model: "RunModel", found: "Ablations") -> str:
+def _count_tested(model: RunModel, found: "Ablations") -> str:
     return f"{found.strings:,} {model.problem.kind.words.plural('test')}"
 
 
@@ -74,12 +62,12 @@ def _table(outcomes: Any, names: list[str]) -> pd.DataFrame:
     )
 
 
-def _how_judged(model: "RunModel", found: "Ablations") -> str:
+def _how_judged(model: RunModel, found: "Ablations") -> str:
     how = "exactly, by letter counts" if found.exact else "a sample, which is run"
     return say("how_judged", tested=_count_tested(model, found), how=how)
 
 
-def _alone(model: "RunModel", found: "Ablations") -> Section:
+def _alone(model: RunModel, found: "Ablations") -> Section:
     whole, *without = found.outcomes
     names = [x.parts[0].text for x in without]
     table = _table(without, names)
@@ -106,7 +94,7 @@ def _list_parts(names: list[str]) -> str:
     return f"{'; '.join(names[:NAMED])}{more}"
 
 
-def _pruning(model: "RunModel", found: "Ablations") -> Section:
+def _pruning(model: RunModel, found: "Ablations") -> Section:
     whole, *steps = found.outcomes
     names = [x.parts[-1].text for x in steps]
     table = _table(found.outcomes, ["nothing", *names])
@@ -153,16 +141,8 @@ def _accuracies(ablated: Any, which: str) -> pd.DataFrame:
 
 
 def _lines(frame: pd.DataFrame, names: tuple[str, str]) -> Any:
-    scale = alt.Scale(domain=list(names), range=["~muted", "~accent"])
-    color = alt.Color("which:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
-    tooltip = [
-        alt.Tooltip("which:N", title="Model"),
-        alt.Tooltip("lengths:N", title="Lengths"),
-        alt.Tooltip("accuracy:Q", title="Right", format=".2%"),
-        alt.Tooltip("tested:Q", title="Strings", format=","),
-    ]
+    color = marks.color("which", names, ("muted", "accent"), legend=marks.TOP, title=None)
+    tooltip = marks.tips(which="Model", lengths="Lengths", accuracy="Right:.2%", tested="Strings:,")
     y = marks.y_axis("accuracy:Q", form="~%", domain=[0, 1])
-    base = alt.Chart(frame).encode(marks.x_axis("length:Q", "Length"), y, color)
-    met = base.mark_point(size=80, opacity=0).encode(tooltip=tooltip)
-    drawn = alt.layer(base.mark_line(strokeWidth=2), marks.single_points(base, "which"), met)
+    drawn = marks.lines(frame, "which", tooltip, marks.x_axis("length:Q", "Length"), y, color)
     return drawn.properties(height=style.HEIGHT, width="container")

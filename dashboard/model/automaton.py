@@ -23,17 +23,10 @@ def show(opened: Opened) -> None:
     """Draws the tab."""
     answer, bar = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with bar:
-        most = st.segmented_control(
-            "States at most",
-            BUDGETS,
-            default=BUDGETS[0],
-            required=True,
-            key="automaton_states",
-            bind="query-params",
-            help="The learning also ends after 100 hypotheses or 60 seconds.",
-        )
+        told = "The learning also ends after 100 hypotheses or 60 seconds."
+        most = page.choose("States at most", BUDGETS, "automaton_states", meaning=told)
     with answer:
-        learned = opened.ask(RunModel.automaton, states=int(most or BUDGETS[0]))
+        learned = opened.ask(RunModel.automaton, states=most)
         found = sections.learning(opened.model, learned)
         page.say(found.says)
     made = _choose(learned, bar)
@@ -55,7 +48,7 @@ def show(opened: Opened) -> None:
     st.header("Are its states inside the model?")
     if st.toggle("Look for them", key="automaton_inside", bind="query-params"):
         key = f"probes {opened.run} {opened.epoch} {most}"
-        page.render(opened.ask(_inside, int(most or BUDGETS[0])), key)
+        page.render(opened.ask(_inside, most), key)
     else:
         st.caption("By a linear probe of every block or layer. It takes some seconds.")
 

@@ -50,31 +50,28 @@ def learning(model: RunModel, learned: Any) -> Section:
             "hypothesis": range(1, len(learned.rounds) + 1),
             "states": [x.states for x in learned.rounds],
             "agreement": [x.agreement for x in learned.rounds],
-            "refuted": [_string(x.counterexample) for x in learned.rounds],
+            "refuted": [
+                "nothing" if string is None else string or "the empty string"
+                for string in (x.counterexample for x in learned.rounds)
+            ],
         }
     )
     whole = alt.Axis(tickMinStep=1, format="d", grid=False)
-    chart = (
-        alt.Chart(frame)
-        .mark_line(point=True, interpolate="step-after", color="~accent")
-        .encode(
-            alt.X("hypothesis:Q", title="Hypothesis", axis=whole),
-            marks.y_axis("states:Q", "States", form="d"),
-            tooltip=[
-                alt.Tooltip("hypothesis:Q", title="Hypothesis"),
-                alt.Tooltip("states:Q", title="States"),
-                alt.Tooltip("agreement:Q", title="Says what the model says on", format=".2~%"),
-                alt.Tooltip("refuted:N", title="Refuted by"),
-            ],
-        )
-        .properties(height=160)
+    lines = alt.Chart(frame, height=160).mark_line(
+        point=True, interpolate="step-after", color="~accent"
+    )
+    chart = lines.encode(
+        alt.X("hypothesis:Q", title="Hypothesis", axis=whole),
+        marks.y_axis("states:Q", "States", form="d"),
+        tooltip=marks.tips(
+            hypothesis="Hypothesis:",
+            states="States:",
+            agreement="Says what the model says on:.2~%",
+            refuted="Refuted by",
+        ),
     )
     caption = "States of each hypothesis; each was refuted by a string, but for the last if found."
     return Section("", tuple(says), None, (Panel.of(chart),) * (len(frame) > 1), caption)
-
-
-def _string(counterexample: str | None) -> str:
-    return "nothing" if counterexample is None else counterexample or "the empty string"
 
 
 def hypothesis(model: RunModel, learned: Any, made: Any) -> str:
@@ -115,27 +112,16 @@ def inside(model: RunModel, learned: Any) -> Section:
         for x in found.probes
     ]
     layers = [probe.layer for probe in found.probes]
-    colors = alt.Scale(
-        domain=layers, range=[f"~letter {place % 8}" for place in range(len(layers))]
+    colors = [f"letter {place % 8}" for place in range(len(layers))]
+    lines = marks.lines(
+        pd.concat(frames),
+        "layer",
+        marks.tips(layer="Probe of", position="Position:", share="Read rightly:.1~%"),
+        marks.x_axis("position:Q", "Position of the token"),
+        marks.y_axis("share:Q", "State read rightly", form="%", domain=[0, 1]),
+        marks.color("layer", layers, colors, legend=marks.TOP, title=None),
     )
-    lines = (
-        alt.Chart(pd.concat(frames))
-        .mark_line(point=True)
-        .encode(
-            marks.x_axis("position:Q", "Position of the token"),
-            marks.y_axis("share:Q", "State read rightly", form="%", domain=[0, 1]),
-            alt.Color("layer:N", title=None, scale=colors, legend=alt.Legend(orient="top")),
-            tooltip=[
-                alt.Tooltip("layer:N", title="Probe of"),
-                alt.Tooltip("position:Q", title="Position"),
-                alt.Tooltip("share:Q", title="Read rightly", format=".1~%"),
-            ],
-        )
-    )
-    rules = alt.Chart(pd.DataFrame([{"share": found.commonest}])).mark_rule(
-        strokeDash=[2, 3], color="~muted"
-    )
-    layered: list[Any] = [lines, rules.encode(alt.Y("share:Q"))]
+    layered: list[Any] = [lines, marks.rule("y", found.commonest, strokeDash=[2, 3])]
     if model.problem.knows_trained_lengths:
         layered.insert(0, marks.trained_band(model.problem.trained_lengths))
     chart = alt.layer(*layered).properties(height=220)

@@ -9,7 +9,6 @@ from dashboard import marks
 from dashboard.model.words import COLUMNS as COLUMNS
 from dashboard.section import Panel, Section, colors_present
 from dashboard.words.sentences import say
-from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percents
 from seqcls.problem import obstacle_of, resolve
 from seqcls.results import ErrorKind
@@ -43,13 +42,6 @@ PHRASES = {
 """Shortcut readers in sentences."""
 
 
-def _find_trained_lengths(config: RunConfig) -> range | None:
-    if obstacle_of(config) is not None:
-        return None
-    problem = resolve(config)
-    return problem.trained_lengths if problem.knows_trained_lengths else None
-
-
 def counts(store: Store, run_id: int) -> Section:
     """The confusion of a model, in all and by length; of outputs, how many are wrong, and how."""
     config = run_config(store, run_id)
@@ -60,9 +52,13 @@ def counts(store: Store, run_id: int) -> Section:
         says = [say("none_wrong", tested=tested, strings=strings, longest=longest)]
     else:
         says = [_say_wrong(errors, tested, strings, display_of(config))]
-    if left := _count_untested(config, tested):
-        says.append(say("untested", left=left))
-    trained = _find_trained_lengths(config)
+    trained = None
+    if obstacle_of(config) is None:
+        problem = resolve(config)
+        # The model has no positions for them.
+        if (left := problem.test.epoch_size - tested) > 0:
+            says.append(say("untested", left=left))
+        trained = problem.trained_lengths if problem.knows_trained_lengths else None
     table = _by_range(scores, trained)
     shown = tuple(str(name) for name in table if table[name].notna().any())
     if errors.empty:
@@ -86,13 +82,6 @@ def _say_wrong(errors: pd.DataFrame, tested: int, strings: str, display: Any) ->
     kinds = {*get_args(ErrorKind)}
     parts = [f"{n:,} {x}" if x in kinds else count(int(n), str(x)) for x, n in by_kind.items()]
     return say("some_wrong_by_kind", kinds=", ".join(parts), **values)
-
-
-def _count_untested(config: RunConfig, tested: int) -> int:
-    """Test strings that the model has no positions for."""
-    if obstacle_of(config) is not None:
-        return 0
-    return max(resolve(config).test.epoch_size - tested, 0)
 
 
 def _by_range(scores: pd.DataFrame, trained: range | None) -> pd.DataFrame:
@@ -143,23 +132,20 @@ def _errors_by_length(scores: pd.DataFrame, trained: range | None) -> Any:
     frame["low"] = frame["high"] - frame["share"]
     frame["start"], frame["end"] = frame["first"] - 0.45, frame["first"] + width - 0.55
     frame["lengths"] = [f"{x}" if width == 1 else f"{x} to {x + width - 1}" for x in frame["first"]]
-    bars = (
-        alt.Chart(frame)
-        .mark_bar()
-        .encode(
-            marks.x_axis("start:Q", "Length", domainMin=0),
-            alt.X2("end:Q"),
-            marks.y_axis("low:Q", "Wrong", form="%", domainMin=0),
-            alt.Y2("high:Q"),
-            marks.color("kind", KINDS),
-            tooltip=[
-                alt.Tooltip("kind:N", title="Error"),
-                alt.Tooltip("lengths:N", title="Length"),
-                alt.Tooltip("strings:Q", title="Test strings", format=","),
-                alt.Tooltip("of:Q", title="Of", format=","),
-                alt.Tooltip("share:Q", title="Share", format=".2~%"),
-            ],
-        )
+    base = alt.Chart(frame).mark_bar()
+    bars = base.encode(
+        marks.x_axis("start:Q", "Length", domainMin=0),
+        alt.X2("end:Q"),
+        marks.y_axis("low:Q", "Wrong", form="%", domainMin=0),
+        alt.Y2("high:Q"),
+        marks.color("kind", KINDS),
+        tooltip=marks.tips(
+            kind="Error",
+            lengths="Length",
+            strings="Test strings:,",
+            of="Of:,",
+            share="Share:.2~%",
+        ),
     )
     layers = bars if trained is None else alt.layer(marks.trained_band(trained), bars)
     return layers.properties(height=200)
@@ -187,11 +173,9 @@ def _first_wrong(errors: pd.DataFrame) -> Any:
             scale=alt.Scale(range=["~accent soft", "~accent"], domainMin=0),
             legend=None,
         ),
-        tooltip=[
-            alt.Tooltip("length:Q", title="Length, from"),
-            alt.Tooltip("place:Q", title="Right tokens, from"),
-            alt.Tooltip("occurrences:Q", title="Test inputs", format=","),
-        ],
+        tooltip=marks.tips(
+            length="Length, from:", place="Right tokens, from:", occurrences="Test inputs:,"
+        ),
     ).properties(height=200)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -13,9 +13,7 @@ from dashboard.model import limits_words as words
 from dashboard.section import Panel, Section, colors_present
 from dashboard.words.sentences import say
 from seqcls.interpretability.wording import sign
-
-if TYPE_CHECKING:
-    from seqcls.questions import RunModel
+from seqcls.questions import RunModel
 
 SENTENCES = 4
 """Sentences on a family before its picture."""
@@ -27,12 +25,12 @@ SURE = 5.0
 """A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""
 
 
-def describe(model: "RunModel", found: Any) -> tuple[str, ...]:
+def describe(model: RunModel, found: Any) -> tuple[str, ...]:
     """An answer to a question in sentences."""
     return tuple(x for x in model.describe(found) if isinstance(x, str))
 
 
-def shown_text(model: "RunModel", value: bool | str | None) -> str:
+def shown_text(model: RunModel, value: bool | str | None) -> str:
     """A label, a target or an answer as a table has it."""
     if isinstance(value, str):
         return model.tokenizer.display(value)
@@ -44,7 +42,7 @@ def right_or_wrong(is_right: bool) -> str:
     return "right" if is_right else "wrong"
 
 
-def usual_family(model: "RunModel", text: str) -> str:
+def usual_family(model: RunModel, text: str) -> str:
     """The family that is looked at first: where a string is wrong, its minimal failing part grows.
 
     Args:
@@ -68,7 +66,7 @@ def family_through(text: str) -> str:
     return f"{text[:start]}n{text[end:]}"
 
 
-def family(model: "RunModel", text: str) -> Section:
+def family(model: RunModel, text: str) -> Section:
     """Where the answer, or of outputs its rightness, changes as counts grow.
 
     Args:
@@ -200,17 +198,14 @@ def _logit_map(cells: pd.DataFrame, changes: list[dict[str, int]], names: Sequen
     """Two free counts as a map of what is right, with dots where the answer changes."""
     first, second = names
     edges = {"x2": "x2:Q", "y2": "y2:Q"}
-    map_of = (
-        alt.Chart(cells)
-        .mark_rect()
-        .encode(
-            _count_axis(alt.X, "x", first),
-            _count_axis(alt.Y, "y", second),
-            marks.color("verdict", marks.RIGHT),
-            alt.Opacity("strength:Q", scale=None),
-            tooltip=marks.tips(**_counts(names), score="Logit:.4f", **ANSWERED),
-            **edges,
-        )
+    base = alt.Chart(cells).mark_rect()
+    map_of = base.encode(
+        _count_axis(alt.X, "x", first),
+        _count_axis(alt.Y, "y", second),
+        marks.color("verdict", marks.RIGHT),
+        alt.Opacity("strength:Q", scale=None),
+        tooltip=marks.tips(**_counts(names), score="Logit:.4f", **ANSWERED),
+        **edges,
     )
     boundary = alt.Chart(pd.DataFrame(changes, columns=list(names)))
     dots = boundary.mark_circle(size=22, color="~ink", opacity=1).encode(

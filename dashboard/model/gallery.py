@@ -28,14 +28,7 @@ def show(opened: Opened) -> None:
     """Draws one group of figures at a time, for the bar's string and others."""
     left, right = st.columns([5, 4], vertical_alignment="bottom")
     with left:
-        group = st.segmented_control(
-            "Figures of",
-            list(GROUPS),
-            default="Attention",
-            required=True,
-            key="figures_of",
-            bind="query-params",
-        )
+        group = page.choose("Figures of", list(GROUPS), "figures_of", first="Attention")
     tokenizer = opened.problem.tokenizer
     usual = [x for x in first_strings(opened.problem.task, 1) if x != opened.string]
     typed = right.text_input(
@@ -45,7 +38,7 @@ def show(opened: Opened) -> None:
         bind="query-params",
         help="Separated by spaces; limits of axes are those of all epochs.",
     )
-    numbers = GROUPS[group or "Attention"]
+    numbers = GROUPS[group]
     heads = _choose_heads(opened)
     try:
         strings = (opened.string, *tokenizer.strings_of(typed))
@@ -53,9 +46,13 @@ def show(opened: Opened) -> None:
     except InvalidStringError as error:
         st.error(page.plain(str(error)))
         return
-    for place, (across, some) in enumerate(groupby(found, _columns)):
+    # Rows of facets are one plot wide.
+    columns = [1 if "field" in x.panels[0].spec.get("facet", {}) else 2 for x in found]
+    for place, (across, some) in enumerate(
+        groupby(zip(columns, found, strict=True), lambda pair: pair[0])
+    ):
         together = list(some)
-        for number, section in enumerate(together):
+        for number, (_, section) in enumerate(together):
             page.render(section, f"figures {opened.key} {group} {place} {number}", across=across)
 
 
@@ -68,12 +65,6 @@ def _figures(
 ) -> tuple[Section, ...]:
     assert model.run is not None
     return sections(open_reader(), model.run, strings, numbers, epoch, heads)
-
-
-def _columns(section: Section) -> int:
-    """How many of its pictures stand beside each other."""
-    # Rows of facets are one plot wide.
-    return 1 if "field" in section.panels[0].spec.get("facet", {}) else 2
 
 
 def _choose_heads(opened: Opened) -> tuple[int, ...] | None:

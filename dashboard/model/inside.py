@@ -31,13 +31,13 @@ REMOVED = {"each alone": False, "one after another": True}
 def show(opened: Opened) -> None:
     """Draws the part that is chosen, which the link names."""
     parts = _parts(opened)
-    parts[_choose("Look at", tuple(parts), "part", hidden=True)](opened)
+    parts[page.choose("Look at", tuple(parts), "part", hidden=True)](opened)
 
 
 def _parts(opened: Opened) -> Mapping[str, Callable[[Opened], None]]:
     parts = {
         "Writing": _writing, "States": _states, "Circuits": _circuits, "Patching": _patching,
-        "Ablation": _ablation, "Figures": gallery.show, "Live": _live,
+        "Ablation": _ablation, "Figures": gallery.show, "Live": st.fragment(_show_live),
     }  # fmt: skip
     if opened.problem.lacks("outputs"):
         del parts["Writing"]
@@ -46,33 +46,6 @@ def _parts(opened: Opened) -> Mapping[str, Callable[[Opened], None]]:
     if not gallery.has_figures(opened):
         del parts["Figures"]
     return parts
-
-
-def _choose(
-    label: str, options: Sequence[str], key: str, *, first: str = "", hidden: bool = False
-) -> str:
-    """A choice that the link names; without a box where there is but one.
-
-    Args:
-        label: above it.
-        options: to choose from.
-        key: the parameter of the link.
-        first: what is chosen at first; the first option if none is named.
-        hidden: leaves the label out.
-    """
-    first = first or options[0]
-    if len(options) < 2:
-        return first
-    chosen = st.segmented_control(
-        label,
-        options,
-        default=first,
-        required=True,
-        key=key,
-        bind="query-params",
-        label_visibility="collapsed" if hidden else "visible",
-    )
-    return chosen or first
 
 
 def _models(opened: Opened) -> list[Opened]:
@@ -121,9 +94,9 @@ def _show_along(opened: Opened, strings: Sequence[Letters]) -> None:
     if not units:
         return
     gates = dict.fromkeys(["state", *(gate for each in units for gate in each.gates)])
-    state = _choose("Of the units", [*gates], "state")
+    state = page.choose("Of the units", [*gates], "state")
     layers = [*dict.fromkeys(name for each in units for name in each.layers)]
-    layer = _choose("Layer", layers, "layer", first=layers[-1])
+    layer = page.choose("Layer", layers, "layer", first=layers[-1])
     words = [each.ask(string_states.layer_word) for each in _models(opened)]
     held = [
         string_states.units_of(each, state, layer, word)
@@ -153,17 +126,17 @@ def _patching(opened: Opened) -> None:
 
 def _ablation(opened: Opened) -> None:
     models = _models(opened)
-    kinds_of = ablation.kinds_of(opened.ask(ablation.ablate, (), "zero", False))
+    kinds_of = ablation.kinds_of(opened.ask(RunModel.ablate))
     with st.container(horizontal=True, gap="large"):
-        order = _choose("Remove parts", tuple(REMOVED), "remove")
-        how = _choose("A removed part adds", tuple(ablation.METHODS), "way")
-        kinds = _choose("Parts", tuple(kinds_of), "kinds")
-    asked = kinds_of[kinds], ablation.METHODS[how], REMOVED[order]
-    found = [each.ask(ablation.ablate, *asked) for each in models]
-    name = f"ablation {asked}"
+        order = page.choose("Remove parts", tuple(REMOVED), "remove")
+        how = page.choose("A removed part adds", tuple(ablation.METHODS), "way")
+        kinds = page.choose("Parts", tuple(kinds_of), "kinds")
+    asked, prune = (kinds_of[kinds], ablation.METHODS[how]), REMOVED[order]
+    found = [each.ask(RunModel.ablate, *asked, prune=prune) for each in models]
+    name = f"ablation {asked} {prune}"
     pairs = list(zip(models, found, strict=True))
     _draw(opened, name, [ablation.ablations(x.model, each) for x, each in pairs])
-    if REMOVED[order]:
+    if prune:
         return
     parts = [each.parts[0].text for each in found[0].outcomes[1:]]
     part = st.selectbox("Accuracy by length, without", parts, key="without", bind="query-params")
@@ -176,13 +149,9 @@ def _writing(opened: Opened) -> None:
         _ask(opened, writing.attention)
     else:
         heads = pictures.heads_of(opened.ask(pictures.weights_over, opened.letters))
-        head = _choose("Head", (ALL_HEADS, *heads), "head") if len(heads) > 1 else ALL_HEADS
+        head = page.choose("Head", (ALL_HEADS, *heads), "head") if len(heads) > 1 else ALL_HEADS
         _ask(opened, pictures.gaze, head, across=4)
     _ask(opened, writing.likeliest, across=1)
-
-
-def _live(opened: Opened) -> None:
-    st.fragment(_show_live)(opened)
 
 
 def _show_live(opened: Opened) -> None:

@@ -32,7 +32,8 @@ def show(opened: Opened) -> None:
         _render(opened, opened.ask(sections.shortest), "shortest")
         _show_every(opened)
         _show_beyond(opened)
-    if _may_be_proved(opened):
+    problem = opened.problem
+    if why_not_proved(problem) is None and language_automaton(problem.task) is not None:
         _show_proof(opened)
 
 
@@ -115,12 +116,6 @@ def _show_beyond(opened: Opened) -> None:
         st.caption(page.plain(say("not_beyond", reason=reason)))
         return
     _render(opened, opened.ask(sections.beyond), "beyond")
-
-
-def _may_be_proved(opened: Opened) -> bool:
-    """Whether it may be decided if a model is right on every string there is."""
-    problem = opened.problem
-    return why_not_proved(problem) is None and language_automaton(problem.task) is not None
 
 
 def _prove(model: RunModel, epoch: int) -> "Proof":

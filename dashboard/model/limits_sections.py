@@ -15,17 +15,17 @@ from dashboard.model.family_sections import describe, right_or_wrong, shown_text
 from dashboard.section import Panel, Section, colors_present
 from dashboard.words.sentences import say
 from seqcls.interpretability.wording import percent, sign
+from seqcls.questions import RunModel
 from seqcls.results import Verdict
 
 if TYPE_CHECKING:
     from seqcls.interpretability.verdicts import Errors
     from seqcls.proofs.prover import Proof
-    from seqcls.questions import RunModel
 
 # The shortest errors, and all strings up to a length.
 
 
-def shortest(model: "RunModel") -> Section:
+def shortest(model: RunModel) -> Section:
     """The shortest strings that are wrong, of all that there are.
 
     Raises:
@@ -49,7 +49,7 @@ def shortest(model: "RunModel") -> Section:
     return Section(words.SHORTEST, says, table, opens="stored", shown=shown)
 
 
-def every_multiset(model: "RunModel", letters: tuple[int, int] | None = None) -> Section:
+def every_multiset(model: RunModel, letters: tuple[int, int] | None = None) -> Section:
     """Which of all multisets of letters up to the longest test length are wrong, and where.
 
     Args:
@@ -145,25 +145,21 @@ def _where(wrong: np.ndarray, tried: np.ndarray, names: Sequence[str], longest: 
     scale = alt.Scale(domain=[int(min(0, frame[["x", "y"]].min().min())), longest], nice=False)
     axis = alt.Axis(values=list(range(0, longest + 1, max(1, longest // 5))), grid=False)
     strong = alt.Scale(domain=[0, 1], range=[0.15, 1])
-    return (
-        alt.Chart(frame)
-        .mark_rect()
-        .encode(
-            alt.X("x:Q", title=f"Letters {names[0]} (left of 0: none)", scale=scale, axis=axis),
-            alt.Y("y:Q", title=f"Letters {names[1]} (below 0: none)", scale=scale, axis=axis),
-            marks.color("kind", KINDS),
-            alt.Opacity("share:Q", scale=strong, legend=None),
-            tooltip=marks.tips(
-                kind="Misclassified",
-                first=f"Letters {names[0]}",
-                second=f"Letters {names[1]}",
-                errors="Multisets wrong:,",
-                share="Share of such multisets:.1~%",
-            ),
-            x2="x2:Q",
-            y2="y2:Q",
-        )
-        .properties(height=320, width="container")
+    cells = alt.Chart(frame, height=320, width="container").mark_rect()
+    return cells.encode(
+        alt.X("x:Q", title=f"Letters {names[0]} (left of 0: none)", scale=scale, axis=axis),
+        alt.Y("y:Q", title=f"Letters {names[1]} (below 0: none)", scale=scale, axis=axis),
+        marks.color("kind", KINDS),
+        alt.Opacity("share:Q", scale=strong, legend=None),
+        tooltip=marks.tips(
+            kind="Misclassified",
+            first=f"Letters {names[0]}",
+            second=f"Letters {names[1]}",
+            errors="Multisets wrong:,",
+            share="Share of such multisets:.1~%",
+        ),
+        x2="x2:Q",
+        y2="y2:Q",
     )
 
 
@@ -176,20 +172,16 @@ def _lengths(wrong: np.ndarray, longest: int) -> Any:
     length, kind = np.nonzero(wrong)
     frame = pd.DataFrame({"length": length, "errors": wrong[length, kind]})
     frame["kind"] = [KINDS[x] for x in kind]
-    return (
-        alt.Chart(frame)
-        .mark_bar(width=3)
-        .encode(
-            marks.x_axis("length:Q", "String length", domain=[0, longest + 1]),
-            marks.y_axis("errors:Q", "Multisets misclassified", form="~s"),
-            marks.color("kind", KINDS),
-            tooltip=marks.tips(length="Length:", kind="Misclassified", errors="Multisets:,"),
-        )
-        .properties(height=320, width="container")
+    bars = alt.Chart(frame, height=320, width="container").mark_bar(width=3)
+    return bars.encode(
+        marks.x_axis("length:Q", "String length", domain=[0, longest + 1]),
+        marks.y_axis("errors:Q", "Multisets misclassified", form="~s"),
+        marks.color("kind", KINDS),
+        tooltip=marks.tips(length="Length:", kind="Misclassified", errors="Multisets:,"),
     )
 
 
-def every_string(model: "RunModel") -> Section:
+def every_string(model: RunModel) -> Section:
     """What the model makes of every string, or input, up to the length to which all can be tried.
 
     Raises:
@@ -208,22 +200,18 @@ def every_string(model: "RunModel") -> Section:
     frame = pd.DataFrame(rows)
     frame["share"] = frame["wrong"] / frame["inputs"]
     names = ("right", *marks.OUTPUT_ERRORS)
-    chart = (
-        alt.Chart(frame)
-        .mark_bar()
-        .encode(
-            alt.X("length:O", title="Input length (tokens)", axis=alt.Axis(labelAngle=0)),
-            marks.y_axis("share:Q", "Inputs with a wrong output", form="%", domain=[0, 1]),
-            marks.color("kind", names),
-            tooltip=marks.tips(
-                kind="Output",
-                length="Length",
-                wrong="Inputs:,",
-                inputs="Of all of that length:,",
-                share="Share:.2~%",
-            ),
-        )
-        .properties(height=style.HEIGHT, width="container")
+    bars = alt.Chart(frame, height=style.HEIGHT, width="container").mark_bar()
+    chart = bars.encode(
+        alt.X("length:O", title="Input length (tokens)", axis=alt.Axis(labelAngle=0)),
+        marks.y_axis("share:Q", "Inputs with a wrong output", form="%", domain=[0, 1]),
+        marks.color("kind", names),
+        tooltip=marks.tips(
+            kind="Output",
+            length="Length",
+            wrong="Inputs:,",
+            inputs="Of all of that length:,",
+            share="Share:.2~%",
+        ),
     )
     table = pd.DataFrame(
         [
@@ -249,7 +237,7 @@ PROVED = 3
 """Sentences on proofs; the table has the others."""
 
 
-def beyond(model: "RunModel") -> Section:
+def beyond(model: RunModel) -> Section:
     """What is proved of all longer strings, by letter counts.
 
     Raises:
@@ -273,7 +261,7 @@ def beyond(model: "RunModel") -> Section:
     return Section(words.LONGER, (*says, words.PROPORTIONS), pd.DataFrame(rows))
 
 
-def proof(model: "RunModel", found: "Proof") -> Section:
+def proof(model: RunModel, found: "Proof") -> Section:
     """Whether a recurrent network is right on every string: proved, refuted, or not decided."""
     from seqcls.proofs.prover import proof_text
 
@@ -294,7 +282,7 @@ def proof(model: "RunModel", found: "Proof") -> Section:
     return Section(words.IS_PROVED, tuple(says), table, panels, caption, legend, shown=shown)
 
 
-def _forgetting(model: "RunModel", string: str) -> Any:
+def _forgetting(model: RunModel, string: str) -> Any:
     from seqcls.proofs.forgetting import find_forgetting
     from seqcls.tasks.automaton import language_automaton
 

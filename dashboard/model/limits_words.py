@@ -1,6 +1,6 @@
 """The sentences, captions and columns of the tab *Limits*."""
 
-from dashboard.model import words as model_words
+import dashboard.model.words  # noqa: F401  Columns that the page's other tabs have, too.
 from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences
 
@@ -47,7 +47,6 @@ add_sentences(
         "letters ({share}): {fp:,} false {fp:positive|positives}, {fn:,} false "
         "{fn:negative|negatives}; the shortest is `{shortest}`.",
         "lie": "Where they lie: {a} and {b}",
-        "not_every": "Not every string is tried: {reason}.",
         "not_beyond": "Nothing is proved of longer strings: {reason}.",
         "try_longer": "`seqcls model prove {run} --seconds 600` tries longer, and keeps the "
         "answer.",
@@ -57,9 +56,6 @@ add_sentences(
         "seconds.",
     }
 )
-
-# Columns that the page's other tabs have, too.
-SHARED = model_words.COLUMNS
 
 add_columns(
     {

@@ -135,12 +135,6 @@ class Opened:
         """The test strings that it gets wrong, the shortest first."""
         return data.string_errors(self.run)
 
-    @property
-    def trained_lengths(self) -> range | None:
-        """The lengths that it was trained on; None where they are not known."""
-        known = self.problem.knows_trained_lengths
-        return self.problem.trained_lengths if known else None
-
     def display(self, string: str) -> str:
         """A string as it is written; the empty one by its name."""
         return self.problem.tokenizer.display(string) or "the empty string"

@@ -1,19 +1,17 @@
 """Which states, carried over from another string, turn the answer."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
+from dashboard import marks, token_marks
 from dashboard.model import inside_words as words
-from dashboard.model import token_marks
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
-
-if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import Letters
-    from seqcls.questions import RunModel
+from seqcls.interpretability.trained_model import Letters
+from seqcls.questions import RunModel
 
 UNITS = 16
 """Units of recurrent layers that are drawn, those that restore the most."""
@@ -22,7 +20,7 @@ LISTED = 12
 """States that turn the answer of which the table has no more."""
 
 
-def patching(model: "RunModel", letters: "Letters", source: str = "") -> Section:
+def patching(model: RunModel, letters: Letters, source: str = "") -> Section:
     """Each state of another string put in the place of a string's own.
 
     Args:
@@ -90,15 +88,17 @@ def _turning(patched: Any, turning: pd.DataFrame) -> pd.DataFrame:
 
 def _picture(cells: pd.DataFrame, tokens: tuple[str, ...]) -> Any:
     states = list(dict.fromkeys(cells["state"]))
-    tooltip = [
-        alt.Tooltip("state:N", title="State"),
-        alt.Tooltip("base_token:N", title="Here"),
-        alt.Tooltip("source_token:N", title="There"),
-        alt.Tooltip("restored:Q", title="Of the way", format=".1%"),
-        alt.Tooltip("flips:N", title="Turns the answer"),
-    ]
+    tooltip = marks.tips(
+        state="State",
+        base_token="Here",
+        source_token="There",
+        restored="Of the way:.1%",
+        flips="Turns the answer",
+    )
     axis = alt.Axis(labelLimit=260, labelOverlap=False, domain=False, ticks=False)
     base = alt.Chart(cells).encode(
-        token_marks.along("place", tokens), alt.Y("state:N", sort=states, title=None, axis=axis)
+        token_marks.along("place", tokens),
+        alt.Y("state:N", sort=states, title=None, axis=axis),
+        tooltip=tooltip,
     )
-    return token_marks.share_map(base, "restored", len(states), tooltip, dots="flips")
+    return token_marks.share_map(base, "restored", len(states), dots="flips")

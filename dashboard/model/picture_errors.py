@@ -74,27 +74,20 @@ def _shares(counted: pd.DataFrame, feature: str) -> pd.DataFrame:
 
 def _lines(measured: pd.DataFrame, feature: str, trained: int) -> Any:
     """A line a measure."""
-    colors = alt.Scale(domain=[EXACT, ERRORS], range=["~right", "~wrong"])
-    lines = (
-        alt.Chart(measured)
-        .mark_line(point=True)
-        .encode(
-            marks.x_axis("value:Q", feature.capitalize(), zero=True),
-            marks.y_axis("share:Q", "Share", form="%"),
-            alt.Color("measure:N", title=None, scale=colors, legend=alt.Legend(orient="top")),
-            tooltip=[
-                alt.Tooltip("measure:N", title="Measure"),
-                alt.Tooltip("value:Q", title=feature.capitalize()),
-                alt.Tooltip("share:Q", title="Value", format=".2~%"),
-                alt.Tooltip("of:Q", title="Out of", format=","),
-                alt.Tooltip("tested:Q", title="Test inputs"),
-            ],
-        )
+    title = feature.capitalize()
+    tooltip = marks.tips(
+        measure="Measure", value=f"{title}:", share="Value:.2~%", of="Out of:,",
+        tested="Test inputs:",
+    )  # fmt: skip
+    lines = marks.lines(
+        measured,
+        "measure",
+        tooltip,
+        marks.x_axis("value:Q", title, zero=True),
+        marks.y_axis("share:Q", "Share", form="%"),
+        marks.color("measure", (EXACT, ERRORS), marks.RIGHT, legend=marks.TOP, title=None),
     )
-    rule = alt.Chart(pd.DataFrame([{"value": trained}])).mark_rule(
-        color="~muted", strokeDash=[4, 4]
-    )
-    return alt.layer(lines, rule.encode(alt.X("value:Q"))).properties(height=200)
+    return alt.layer(lines, marks.rule("x", trained, strokeDash=[4, 4])).properties(height=200)
 
 
 def _most_trained(problem: Problem, feature: str) -> int:

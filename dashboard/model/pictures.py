@@ -2,7 +2,7 @@
 
 import base64
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, UInt8
@@ -12,13 +12,11 @@ from dashboard.model import inside_words as words
 from dashboard.section import Panel, Section, Spec
 from dashboard.words.sentences import say
 from seqcls.errors import ConfigError
+from seqcls.interpretability.trained_model import Letters
 from seqcls.pictures import COLUMNS, ROWS, Page
+from seqcls.questions import RunModel
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
-
-if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import Letters
-    from seqcls.questions import RunModel
-    from seqcls.tasks import Task
+from seqcls.tasks import Task
 
 LONG_SIDE = 300
 """Pixels of the screen of the longer side of a picture that stands alone."""
@@ -38,13 +36,13 @@ Weights = Float[np.ndarray, "block head token row column"]
 Colors = UInt8[np.ndarray, "row column color"]
 
 
-def page_of(task: "Task") -> Page | None:
+def page_of(task: Task) -> Page | None:
     """How a task draws its inputs; None where it draws none."""
     page: Any = getattr(task, "page", None)
     return page if isinstance(page, Page) else None
 
 
-def picture(task: "Task", text: str, marked: int | None = None) -> Panel | None:
+def picture(task: Task, text: str, marked: int | None = None) -> Panel | None:
     """The picture of an input; None where the task draws none.
 
     Args:
@@ -100,7 +98,7 @@ def _spec(colors: Colors, side: int) -> Spec:
     }  # fmt: skip
 
 
-def weights_over(model: "RunModel", letters: "Letters") -> Weights | None:
+def weights_over(model: RunModel, letters: Letters) -> Weights | None:
     """The weights over the picture of an input at each token that is written.
 
     Returns:
@@ -126,7 +124,7 @@ def heads_of(weights: Weights | None) -> dict[str, tuple[int, int]]:
     return {f"block {block}, head {head}": (block, head) for block, head in pairs}
 
 
-def gaze(model: "RunModel", letters: "Letters", head: str = "") -> Section | None:
+def gaze(model: RunModel, letters: Letters, head: str = "") -> Section | None:
     """Where in its picture a model looks as it writes each character; None where it reads none.
 
     Args:

@@ -2,23 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
 from dashboard.figures.figure import Figure
 from dashboard.model import string_states, writing
 from dashboard.model.string_states import DRAWN
 from dashboard.section import Panel, Section
 from seqcls.errors import InvalidStringError
-
-if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import Letters
-    from seqcls.questions import RunModel
+from seqcls.interpretability.trained_model import Letters
+from seqcls.questions import RunModel
 
 LONGEST_READ = 2 * DRAWN + 2
 """Tokens that are read of a string and its output at most, special ones among them."""
 
 
-def figures_of_strings(model: "RunModel", strings: Sequence[str]) -> Iterator[Figure]:
+def figures_of_strings(model: RunModel, strings: Sequence[str]) -> Iterator[Figure]:
     """What each part adds to the logit, each prefix's logit, attention and units, by string.
 
     Args:
@@ -40,7 +37,7 @@ def figures_of_strings(model: "RunModel", strings: Sequence[str]) -> Iterator[Fi
             yield Figure(None, title, ", ".join(filter(None, (part, name))), note, panel.spec)
 
 
-def _panels(model: "RunModel", letters: "Letters") -> Iterator[tuple[str, str, str, Panel]]:
+def _panels(model: RunModel, letters: Letters) -> Iterator[tuple[str, str, str, Panel]]:
     """The title of each figure, its part, how to read it, and its drawing."""
     states = model.states(model.text(letters))
     read = len(letters) + len(states.output or ())

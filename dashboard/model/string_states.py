@@ -3,23 +3,23 @@
 Each is a section of the model's states, so that pages and files of one string share them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from dashboard import token_marks
 from dashboard.model import inside_words as words
-from dashboard.model import token_marks
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
 from seqcls.counts import counts_suffice
+from seqcls.interpretability.trained_model import Letters
 from seqcls.interpretability.wording import EMPTY
+from seqcls.questions import RunModel
 
 if TYPE_CHECKING:
     from seqcls.interpretability.states_by_strings import ModelStates
-    from seqcls.interpretability.trained_model import Letters
-    from seqcls.questions import RunModel
 
 LEAST = 0.005
 """Weights from which on a number stands above the bar."""
@@ -28,17 +28,8 @@ DRAWN = 64
 """Tokens up to which maps of attention and units are drawn."""
 
 
-def running(model: "RunModel", letters: "Letters") -> Section | None:
-    """Where along a string the answer is made; None of a model that writes.
-
-    Raises:
-        InvalidStringError: the string is too long to be looked at token by token.
-    """
-    return running_of(model, letters, model.states(model.text(letters)))
-
-
-def running_of(model: "RunModel", letters: "Letters", states: "ModelStates") -> Section | None:
-    """The same from its states."""
+def running_of(model: RunModel, letters: Letters, states: "ModelStates") -> Section | None:
+    """Where along a string the answer is made; None of a model that writes."""
     if (prefixes := states.prefixes) is None:
         return None
     at_places = model.problem.at_places
@@ -75,35 +66,18 @@ def stream_of(states: "ModelStates") -> Section | None:
     """The residual stream read out after each step; None of a model that has none."""
     if states.steps is None:
         return None
-    ends = [step.logit for step in states.steps]
-    frame = pd.DataFrame(
-        {
-            "part": [step.text for step in states.steps],
-            "adds": [step.adds for step in states.steps],
-            "start": [0.0, *ends[:-1]],
-            "end": ends,
-        }
-    )
+    parts = pd.Series([step.text for step in states.steps])
+    adds, logit = np.array([step.adds for step in states.steps]), states.steps[-1].logit
+    most = int(np.abs(adds).argmax())
+    said = say("most_adds", part=parts[most], adds=adds[most], logit=logit)
     # Two parts of one name would be one row of the chart.
-    again = frame.groupby("part").cumcount()
-    frame["part"] = frame["part"].where(again == 0, frame["part"] + " " + again.astype(str))
-    most = frame.iloc[int(frame["adds"].abs().argmax())]
-    frame["color"] = np.where(frame["adds"] < 0, "~down", "~up")
-    frame["label"] = frame["adds"].map("{:+.3f}".format)
-    total = {"part": "logit", "adds": ends[-1], "start": 0.0, "end": ends[-1], "color": "~muted"}
-    frame = pd.concat([frame, pd.DataFrame([{**total, "label": f"{ends[-1]:+.3f}"}])])
-    said = say("most_adds", part=most["part"], adds=most["adds"], logit=ends[-1])
-    return Section(
-        words.PARTS,
-        (said,),
-        None,
-        (Panel.of(token_marks.steps(frame)),),
-        words.SUMS,
-        ("up", "down"),
-    )
+    again = parts.groupby(parts).cumcount()
+    parts = parts.where(again == 0, parts + " " + again.astype(str))
+    panel = Panel.of(token_marks.all_steps(token_marks.sum_up(parts.tolist(), adds.tolist())))
+    return Section(words.PARTS, (said,), None, (panel,), words.SUMS, ("up", "down"))
 
 
-def reads_several(model: "RunModel", letters: "Letters", states: "ModelStates") -> bool:
+def reads_several(model: RunModel, letters: Letters, states: "ModelStates") -> bool:
     """Whether what more than one token attends to has a part in the answer."""
     patterns = states.attention
     if patterns is None or model.problem.lacks("labels"):
@@ -112,7 +86,7 @@ def reads_several(model: "RunModel", letters: "Letters", states: "ModelStates") 
 
 
 def attention_of(
-    model: "RunModel", letters: "Letters", states: "ModelStates", *, every: bool = False
+    model: RunModel, letters: Letters, states: "ModelStates", *, every: bool = False
 ) -> Section | None:
     """What is attended to, head by head; None of a model whose tokens do not attend.
 
@@ -129,7 +103,7 @@ def attention_of(
         if len(patterns.tokens) > DRAWN + 2:
             return Section(words.ATTENTION, (say("too_long", drawn=DRAWN),))
         panels = [
-            Panel.of(token_marks.attention(x, patterns.rows, patterns.tokens, "Attends"), name)
+            Panel.of(attention_map(x, patterns.rows, patterns.tokens, "Attends"), name)
             for name, x in heads(patterns)
         ]
         return Section(words.ATTENTION, (), None, tuple(panels), words.ROWS)
@@ -151,6 +125,14 @@ def attention_of(
     return Section(words.ATTENTION, (), None, tuple(panels), words.READ[model.config.readout])
 
 
+def attention_map(
+    weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], attends: str
+) -> Any:
+    """What each token (row) attends to (column) in one head; `attends` says what the rows are."""
+    cells = token_marks.cells(weights.round(6), rows, columns, attends, "Attended to", "Weight")
+    return token_marks.share_map(cells, "value", len(rows))
+
+
 def heads(patterns: Any) -> Iterator[tuple[str, np.ndarray]]:
     """What each head is called, and its weights, a row a token that attends."""
     blocks, heads = patterns.weights.shape[:2]
@@ -163,7 +145,7 @@ def heads(patterns: Any) -> Iterator[tuple[str, np.ndarray]]:
             )
 
 
-def _rows_read(patterns: Any, model: "RunModel", letters: "Letters") -> list[int]:
+def _rows_read(patterns: Any, model: RunModel, letters: Letters) -> list[int]:
     """The rows of the tokens of which the answer is made."""
     last, readout = len(patterns.rows) - 1, model.config.readout
     if readout == "first":
@@ -180,7 +162,7 @@ def _bars(weights: np.ndarray, names: list[str], title: str) -> Panel:
     return Panel.of(token_marks.weights(frame, names, label), title)
 
 
-def layer_word(model: "RunModel") -> str:
+def layer_word(model: RunModel) -> str:
     """What each layer of the units of a string is, such as `decoder block`."""
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability import states_by_strings
@@ -207,7 +189,9 @@ def units_of(
     if len(units.tokens) > DRAWN + 2:
         return Section(words.UNITS, (say("too_long", drawn=DRAWN),))
     note = say("strongest", reach=float(np.abs(values).max(initial=0)))
-    panels = [Panel.of(token_marks.units(values, units.tokens), "Units", note)]
+    numbers, titles = [*map(str, range(values.shape[1]))], ("Unit", "After", "Value")
+    chart = token_marks.signed_map(values.T.round(5), numbers, units.tokens, *titles)
+    panels = [Panel.of(chart, "Units", note)]
     if gate is None:
         panels.append(_path(values, units.tokens))
     named = "state" if gate is None else state.replace("_", " ")

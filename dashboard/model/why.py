@@ -1,12 +1,10 @@
 """Tab *Why*: cause, string and picture on the first screen; then what would help, to be tried."""
 
 import uuid
-from collections.abc import Sequence
 
 import streamlit as st
 
 from dashboard import background, data, page
-from dashboard.actions import control, launch
 from dashboard.model import bar
 from dashboard.model import why_sections as sections
 from dashboard.model.chosen import go_to
@@ -18,7 +16,6 @@ from dashboard.words.outcomes import describe_outcome
 from dashboard.words.sentences import say
 from seqcls.errors import InvalidStringError
 from seqcls.problem import obstacle_of
-from seqcls.questions import RunModel
 from sweeps.api import tried
 from sweeps.api.trials import RemedyTrial
 from sweeps.grid.spec import SweepSpec
@@ -61,16 +58,11 @@ def _say_cause(opened: Opened, cause: Section | None) -> None:
         page.say((say("no_error"),))
     elif background.want([opened.run]):
         st.caption(f":material/hourglass_empty: {page.plain(say('cause_to_come'))}")
-        st.fragment(_look_for_cause, run_every=SECONDS)(opened.run)
+        page.rerun_when(lambda: len(data.causes([opened.run])) > 0, SECONDS)
     elif reason := opened.problem.lacks("causes"):
         page.say((say("no_cause", reason=reason),), answer=False)
     else:
         page.say((say("cause_unknown", run=opened.run),), answer=False)
-
-
-def _look_for_cause(run: int) -> None:
-    if len(data.causes([run])):
-        st.rerun()
 
 
 def _say_string(opened: Opened) -> Section | None:
@@ -84,15 +76,11 @@ def _say_string(opened: Opened) -> Section | None:
         shown = opened.display(opened.string)
         st.markdown(page.markdown(say("why_string", string=shown)))
         st.markdown("\n".join(f"- {page.markdown(sentence)}" for sentence in found.says))
-    more = [x for x in opened.ask(_find_reasons, opened.string) if x not in found.says]
+    more = [x for x in opened.ask(sections.find_reasons, opened.string) if x not in found.says]
     if more:
         with st.expander("More of what was found"):
             st.markdown("\n".join(f"- {page.markdown(sentence)}" for sentence in more))
     return found
-
-
-def _find_reasons(model: RunModel, text: str) -> tuple[str, ...]:
-    return tuple(sections.find_reasons(model, text))
 
 
 def _draw_picture(opened: Opened) -> None:
@@ -180,19 +168,9 @@ def _time(spec: SweepSpec) -> str:
 
 
 def _offer(label: str, key: str, spec: SweepSpec) -> None:
-    st.button(
-        label,
-        key=key,
-        icon=":material/play_arrow:",
-        on_click=_launch,
-        args=([spec], uuid.uuid4().hex),
-        **control("Trains the same seeds with this change."),
-    )
-
-
-def _launch(specs: Sequence[SweepSpec], token: str) -> None:
-    # A button's callback gives nothing.
-    launch(specs, token)
+    told, token = "Trains the same seeds with this change.", uuid.uuid4().hex
+    icon = ":material/play_arrow:"
+    actions.button(label, key, actions.launch, [spec], token, tooltip=told, icon=icon)
 
 
 def _follow(sweep: str, waiting: int) -> None:

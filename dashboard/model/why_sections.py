@@ -1,20 +1,20 @@
 """Why a model fails: its cause, a string made as short as it can be, what would help, a handout."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
+import dashboard.model.words  # noqa: F401  Its words are those of these sections.
 from dashboard.model import string_states
-from dashboard.model.words import cause_sentence, cause_title
 from dashboard.report.html import Part
 from dashboard.report.html import page as html_page
 from dashboard.section import Section
-from dashboard.words.sentences import LOOKS_ALIKE, say
+from dashboard.words.sentences import as_code, say
 from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.mechanisms import NOT_LEARNED, forgetting_text
+from seqcls.interpretability.mechanisms import NOT_LEARNED, forgetting_text, sentence_of
 from seqcls.interpretability.wording import sign
 from seqcls.problem import obstacle_of
 from seqcls.questions import RunModel
@@ -26,11 +26,10 @@ from sweeps.results import LEARNED_AT
 BULLETS = 4
 """Sentences about a string at most; what else is known is unfolded."""
 
+NAMED = 2
+"""Pairs of a head and its tokens that a sentence names."""
+
 FLIPS = "The answer would flip"
-
-
-def _code(text: str) -> str:
-    return f"`{text.replace('`', LOOKS_ALIKE)}`"
 
 
 def cause(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> Section | None:
@@ -46,17 +45,22 @@ def cause(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> Section 
     if not_learned is None:
         leading = failures.leading_causes(found)["mechanism"].iloc[0]
         own = found[found["mechanism"] == leading]
-        clause = cause_sentence(leading, [*zip(own["tokens"], own["head"], strict=True)])
+        heads = zip(own["tokens"], own["head"], strict=True)
+        about = [x if pd.isna(head) else f"head {head:.0f}: {x}" for x, head in heads]
+        clause = sentence_of(leading, "; ".join([*filter(None, about)][:NAMED]))
         strings = int(own["strings"].sum())
         says.append(say("cause_of_most", cause=clause, strings=strings, of=looked_at))
     elif len(known):
         says.append(say("instead"))
     if (record := forgettings(store).get(run_id)) is not None:
         display = display_of(run_config(store, run_id))
-        says.append(forgetting_text(record, lambda text: _code(display(text))))
+        says.append(forgetting_text(record, lambda text: as_code(display(text))))
     table = pd.DataFrame(
         {
-            "cause": [cause_title(x, head) for x, head in found[["mechanism", "head"]].to_numpy()],
+            "cause": [
+                name if pd.isna(head) else f"{name}, head {head:.0f}"
+                for name, head in found[["mechanism", "head"]].to_numpy()
+            ],
             "about": found["tokens"],
             "of_errors": [f"{n:,} of {looked_at:,}" for n in found["strings"]],
         }
@@ -75,7 +79,7 @@ def string(model: RunModel, text: str) -> Section:
     Raises:
         InvalidStringError: it is not of this alphabet, or too long to be worked on.
     """
-    found = [*find_reasons(model, text)]
+    found = find_reasons(model, text)
     says = [*found[:1], *[x for x in found[1:] if x.startswith(FLIPS)][:1]]
     rows: list[dict[str, Any]] = []
     try:
@@ -113,15 +117,15 @@ def string(model: RunModel, text: str) -> Section:
     return Section("", tuple(says[:BULLETS]), table, opens="string", shown=shown)
 
 
-def find_reasons(model: RunModel, text: str) -> Iterator[str]:
+def find_reasons(model: RunModel, text: str) -> tuple[str, ...]:
     """The reasons for an answer in sentences, of models whose answers letter counts explain."""
     try:
         found = model.explain(text)
     except ConfigError:
-        return
+        return ()
     # The answer itself stands above.
     _, *reasons = [x for x in model.describe(found) if isinstance(x, str)]
-    yield from reasons
+    return tuple(reasons)
 
 
 def _is_short(model: RunModel, shortest: int, given: int) -> bool:

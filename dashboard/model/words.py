@@ -1,10 +1,5 @@
 """What page Model calls things: columns of its tables, and its sentences."""
 
-from collections.abc import Sequence
-from typing import Any
-
-import pandas as pd
-
 from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences
 
@@ -83,45 +78,6 @@ add_sentences(
         "shortest_listed": "The {listed:,} shortest of {wrong:,}.",
     }
 )
-
-NAMED = 2
-"""Pairs of a head and its tokens that a sentence names."""
-
-CAUSES = {
-    "dilution": "Its attention is diluted, {about}: the more letters, the less weight is left for "
-    "the one that decides",
-    "order not seen": "It does not see the order of the letters, which decides {about}",
-    "constant answer": "It gives every string the same answer: {about}",
-    "simple rule": "It follows a rule of its own: {about}",
-    "answers by form": "It answers by form, not by the language: {about}",
-    "errors by a feature": "It errs where {about}",
-    "errors beyond a bound": "It errs beyond a bound: {about}",
-    "another language": "It has learned another language: {about}",
-    "one edit away": "It overlooks a single letter: {about}",
-    "longer than in training": "It errs only on strings longer than in training: {about}",
-    "not only longer than in training": "It errs on short strings as well: {about}",
-    "not learned": "It has not learned the trained lengths: {about}",
-}
-"""What a cause means, as a clause; one that is not here is called by its name."""
-
-
-def cause_title(mechanism: str, head: Any) -> str:
-    """What a cause is called in a table."""
-    return mechanism if pd.isna(head) else f"{mechanism}, head {head:.0f}"
-
-
-def cause_sentence(mechanism: str, about: Sequence[tuple[str, Any]]) -> str:
-    """A cause in a clause, with what it is about.
-
-    Args:
-        mechanism: the cause.
-        about: tokens and, where it is of one head, that; those of most errors first.
-    """
-    parts = [x if pd.isna(head) else f"head {head:.0f}: {x}" for x, head in about]
-    told = "; ".join([*filter(None, parts)][:NAMED])
-    clause = CAUSES.get(mechanism, f"{mechanism[:1].upper()}{mechanism[1:]}: {{about}}")
-    return clause.format(about=told) if told else clause.partition("{about}")[0].rstrip(" ,:")
-
 
 add_columns(
     {

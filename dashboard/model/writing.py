@@ -1,22 +1,20 @@
 """What a model writes for an input, token by token, what it attends to, and what else it might."""
 
 from math import exp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
+from dashboard import marks, token_marks
 from dashboard.model import inside_words as words
-from dashboard.model import token_marks
 from dashboard.model.pictures import picture
-from dashboard.model.string_states import DRAWN, heads
+from dashboard.model.string_states import DRAWN, attention_map, heads
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
+from seqcls.interpretability.trained_model import Letters
 from seqcls.interpretability.wording import EMPTY, percent
-
-if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import Letters
-    from seqcls.questions import RunModel
+from seqcls.questions import RunModel
 
 BEAM = 5
 """The width of the beam whose outputs are shown."""
@@ -35,7 +33,7 @@ def share(probability: float) -> str:
     return "<0.1%" if probability < 0.001 else percent(probability, 1)
 
 
-def transcript(model: "RunModel", letters: "Letters") -> Section:
+def transcript(model: RunModel, letters: Letters) -> Section:
     """An input, its target and its output, with the first wrong token, and how sure each is.
 
     Raises:
@@ -64,7 +62,7 @@ def transcript(model: "RunModel", letters: "Letters") -> Section:
     return Section(words.WRITTEN, tuple(says), table, tuple(panels), words.MARKED)
 
 
-def _tokens(model: "RunModel", text: str) -> list[str]:
+def _tokens(model: RunModel, text: str) -> list[str]:
     encoded = model.tokenizer.encode(text)[1:]
     return [model.tokenizer.decode([x]) for x in encoded]
 
@@ -77,7 +75,7 @@ def _first_wrong(output: list[str], target: list[str]) -> tuple[int | None, str]
     return place, say("output_wrong", place=place + 1, given=given, right=right)
 
 
-def attention(model: "RunModel", letters: "Letters") -> Section | None:
+def attention(model: RunModel, letters: Letters) -> Section | None:
     """What each token that is written attends to; None of a model that attends to no tokens.
 
     Raises:
@@ -103,13 +101,13 @@ def attention(model: "RunModel", letters: "Letters") -> Section | None:
         start = 0 if kind else len(letters) + 1
         for name, weights in heads(patterns):
             matrix = weights[start : start + len(output)]
-            drawn = token_marks.attention(matrix, output, patterns.tokens, "Writes")
+            drawn = attention_map(matrix, output, patterns.tokens, "Writes")
             panels.append(Panel.of(drawn, f"{name}, {kind}" if kind else name))
     said = () if panels else (say("no_heads"),)
     return Section(words.WHILE, said, None, tuple(panels), words.ROWS)
 
 
-def likeliest(model: "RunModel", letters: "Letters") -> Section:
+def likeliest(model: RunModel, letters: Letters) -> Section:
     """The likeliest outputs that beam search finds, as a tree.
 
     Raises:
@@ -182,11 +180,9 @@ def _tree(tree: Any, places: range) -> Any:
     axis = token_marks.tokens_axis(ends, rows=True)
     y = alt.Y("row:O", scale=rows, axis=axis)
     base = alt.Chart(pd.DataFrame(cells)).encode(x, y)
-    tooltip = [
-        alt.Tooltip("token:N", title="Token"),
-        alt.Tooltip("probability:Q", title="Its probability", format=".4~%"),
-        alt.Tooltip("so_far:Q", title="With all before it", format=".4~%"),
-    ]
+    tooltip = marks.tips(
+        token="Token", probability="Its probability:.4~%", so_far="With all before it:.4~%"
+    )
     strong = alt.Opacity("strength:Q", scale=None, legend=None)
     layers = [
         base.mark_rect(cornerRadius=3, color="~accent").encode(strong, tooltip=tooltip),

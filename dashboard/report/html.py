@@ -70,6 +70,8 @@ def page(
     """
     here = files("dashboard.report")
     script = here.joinpath("page.js").read_text(encoding="utf-8")
+    # The program that the page may run, as a policy of contents names it.
+    digest = hashlib.sha256(script.encode()).digest()
     environment = Environment(
         loader=PackageLoader("dashboard", "report"),
         autoescape=True,
@@ -91,16 +93,10 @@ def page(
         footer=footer,
         css=Markup(css),
         script=Markup(script),
-        script_hash=Markup(_hash_of(script)),
+        script_hash=Markup(f"'sha256-{base64.b64encode(digest).decode()}'"),
         colors={name: f"var({_variable(name)})" for name in style.LIGHT},
         legend=columns.LEGEND,
     )
-
-
-def _hash_of(script: str) -> str:
-    """The program that the page may run, as a policy of contents names it."""
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _with_strings(sentence: str) -> Markup:

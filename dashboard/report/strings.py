@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard.report.html import Details
-from dashboard.words.sentences import LOOKS_ALIKE
+from dashboard.words.sentences import as_code
 from seqcls.config import RunConfig
 from seqcls.interpretability.wording import LONG_SCORE, percent, score_text
 from seqcls.kinds import Kind
@@ -49,10 +49,8 @@ def _model(
     run_id, accuracy = int(model["run_id"]), percent(model["accuracy"])
     wrong = count(len(errors), "wrong string")
     note = f"run {run_id}: {model['outcome']}, accuracy {accuracy}, {wrong}"
-    shortest = ", ".join(
-        f"`{string.replace('`', LOOKS_ALIKE)}`" if string else "the empty string"
-        for string in errors["string"].head(SHORTEST)
-    )
+    first = errors["string"].head(SHORTEST)
+    shortest = ", ".join(as_code(string) if string else "the empty string" for string in first)
     kind = resolve(config).kind if obstacle_of(config) is None else None
     return Details(
         f"{name}, seed {int(model['model_seed'])}",

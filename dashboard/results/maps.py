@@ -64,7 +64,9 @@ def heat_map(
     span = (min(least, 0.95), 1.0)
     far = ((cells["value"] - sum(span) / 2).abs() > FAR * (span[1] - span[0]) / 2).tolist()
     cells["ink"] = ["~ground" if x else "~ink" for x in far]
-    parts = [("", cells)] if facet is None else _parts(cells, facet)
+    parts = [("", cells)]
+    if facet is not None:
+        parts = [(say_setting(facet, value), part) for value, part in cells.groupby(facet)]
     drawn = ["across", "up", "value", "label", "n", "told", "ink"]
     panels = [
         Panel.of(pictures.heat_map(part[drawn], across, up, order, span), title)
@@ -84,11 +86,6 @@ def heat_map(
 
 def _texts(values: "pd.Series[Any]") -> list[str]:
     return [f"{x:g}" if isinstance(x, float) else str(x) for x in values.tolist()]
-
-
-def _parts(cells: pd.DataFrame, facet: str) -> list[tuple[str, pd.DataFrame]]:
-    groups = cells.groupby(facet, sort=True)
-    return [(say_setting(facet, value), part) for value, part in groups]
 
 
 def _with_labels(cells: pd.DataFrame, measure: str) -> pd.DataFrame:

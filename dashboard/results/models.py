@@ -31,7 +31,8 @@ def two_models(store: Store, first: int, second: int) -> Section:
     own = [run_config(store, run_id) for run_id in (first, second)]
     chance = "More than chance explains" if found.p_value <= 0.05 else "Chance may explain it"
     test = "Fisher's test" if found.table is None else "McNemar's test"
-    tested = say("two_models_p", chance=chance, test=test, p=_p_text(found.p_value))
+    p_value = f"= {found.p_value:.3g}" if found.p_value else "< 1e-300"
+    tested = say("two_models_p", chance=chance, test=test, p=p_value)
     fields = "; ".join(f"{name}: {a} and {b}" for name, (a, b) in found.fields.items())
     apart = f"They differ in {fields}." if fields else "All their settings are the same."
     if found.table is None or found.strings is None:
@@ -52,7 +53,3 @@ def two_models(store: Store, first: int, second: int) -> Section:
     shown = shown.assign(wrong_in=wrong_in)
     names = ("string", "length", "wrong_in")
     return Section("", (told, tested, apart), shown[[*names]], shown=names)
-
-
-def _p_text(p_value: float) -> str:
-    return f"= {p_value:.3g}" if p_value else "< 1e-300"

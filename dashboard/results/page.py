@@ -149,7 +149,9 @@ def _task(
     bar = st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     )
-    picture = _picture(bar, number)
+    picture = str(st.session_state.get("show") or LENGTHS)
+    if not number:
+        picture = page.choose("Picture", PICTURES, "show", hidden=True, place=bar)
     right = bar.container(horizontal=True, width="content", gap="small")
     columns, by = _more(ids, number, right)
     if by is None:
@@ -224,22 +226,6 @@ def _select(found: Section, key: str) -> tuple[int, ...]:
     if [*kept, *selected] != asked:
         st.query_params["rows"] = [str(x) for x in (*kept, *selected)]
     return tuple(selected)
-
-
-def _picture(bar: DeltaGenerator, number: int) -> str:
-    if number:
-        return str(st.session_state.get("show") or LENGTHS)
-    return str(
-        bar.segmented_control(
-            "Picture",
-            PICTURES,
-            default=LENGTHS,
-            required=True,
-            key="show",
-            bind="query-params",
-            label_visibility="collapsed",
-        )
-    )
 
 
 def _draw(

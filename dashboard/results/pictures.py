@@ -38,12 +38,7 @@ def by_length(
         x, y, marks.color("outcome", marks.OUTCOMES), detail="run:N"
     )
     width = alt.when(hovered).then(alt.value(3.5)).otherwise(alt.value(1.3))
-    tooltip = [
-        alt.Tooltip("seed:N", title="Seed"),
-        alt.Tooltip("outcome:N", title="Outcome"),
-        alt.Tooltip("lengths:N", title="Lengths"),
-        alt.Tooltip("right:Q", title="Right", format=".2%"),
-    ]
+    tooltip = marks.tips(seed="Seed", outcome="Outcome", lengths="Lengths", right="Right:.2%")
     layers = [] if trained is None else [marks.trained_band(trained)]
     layers += [_through(shortcut, "~muted", 1.2, [3, 3]).encode(x, y)] if len(shortcut) else []
     layers.append(seeds.mark_line(opacity=0.85).encode(strokeWidth=width))
@@ -86,7 +81,7 @@ def heat_map(
         tooltip=[
             alt.Tooltip("across:N", title=across),
             alt.Tooltip("up:N", title=up),
-            alt.Tooltip("told:N", title="Models"),
+            *marks.tips(told="Models"),
         ],
     )
     ends = ["~fails beyond", "~line", "~generalizes"]
@@ -123,13 +118,13 @@ def effects(frame: pd.DataFrame, fields: Sequence[str]) -> Any:
         "field:N", sort=list(fields), title=None,
         axis=alt.Axis(domain=False, ticks=False, labelLimit=260),
     )  # fmt: skip
-    tooltip = [
-        alt.Tooltip("field:N", title="Setting"),
-        alt.Tooltip("moves:Q", title="Difference", format=".1%"),
-        alt.Tooltip("interval:N", title="95%"),
-        alt.Tooltip("told_worst:N", title="Worst"),
-        alt.Tooltip("told_best:N", title="Best"),
-    ]
+    tooltip = marks.tips(
+        field="Setting",
+        moves="Difference:.1%",
+        interval="95%",
+        told_worst="Worst",
+        told_best="Best",
+    )
     base = alt.Chart(frame).encode(y, tooltip=tooltip)
     bars = base.mark_bar(color="~accent soft", height=14).encode(x)
     whiskers = base.transform_filter("isValid(datum.low)").mark_rule(color="~ink")
@@ -144,23 +139,17 @@ def two_by_length(lengths: pd.DataFrame, names: tuple[str, str], low: float) -> 
     Args:
         lengths: length, accuracy, which (a name).
     """
-    tooltip = [
-        alt.Tooltip("which:N", title="Configuration"),
-        alt.Tooltip("length:Q", title="Length"),
-        alt.Tooltip("accuracy:Q", title="Right", format=".2%"),
-        alt.Tooltip("seeds:Q", title="Seeds"),
-    ]
+    tooltip = marks.tips(
+        which="Configuration", length="Length:", accuracy="Right:.2%", seeds="Seeds:"
+    )
     dashes = alt.StrokeDash(
         "which:N", legend=None, scale=alt.Scale(domain=list(names), range=[[1, 0], [5, 3]])
     )
-    colors = alt.Color(
-        "which:N", legend=None, scale=alt.Scale(domain=list(names), range=["~ink", "~accent"])
-    )
+    colors = marks.color("which", names, ("ink", "accent"))
     y = marks.y_axis("accuracy:Q", form="~%", domain=[low, 1], nice=False)
-    lines = alt.Chart(lengths).encode(marks.x_axis("length:Q", "Length"), y, colors, dashes)
-    met = lines.mark_point(size=80, opacity=0).encode(tooltip=tooltip)
-    drawn = alt.layer(lines.mark_line(strokeWidth=2), marks.single_points(lines, "which"))
-    return alt.layer(drawn, met).properties(height=style.HEIGHT, width="container")
+    x = marks.x_axis("length:Q", "Length")
+    drawn = marks.lines(lengths, "which", tooltip, x, y, colors, dashes)
+    return drawn.properties(height=style.HEIGHT, width="container")
 
 
 def differences(lengths: pd.DataFrame) -> Any:
@@ -175,16 +164,12 @@ def differences(lengths: pd.DataFrame) -> Any:
     known = base.transform_filter("isValid(datum.low)")
     soft: dict[str, Any] = {"color": "~accent soft", "opacity": 0.35}
     band = known.mark_area(**soft) if len(lengths) > 1 else known.mark_rule(size=6, **soft)
-    zero = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color="~muted", strokeDash=[3, 3])
-    tooltip = [
-        alt.Tooltip("length:Q", title="Length"),
-        alt.Tooltip("difference:Q", title="Difference", format="+.2%"),
-        alt.Tooltip("low:Q", title="From", format="+.2%"),
-        alt.Tooltip("high:Q", title="To", format="+.2%"),
-    ]
+    tooltip = marks.tips(
+        length="Length:", difference="Difference:+.2%", low="From:+.2%", high="To:+.2%"
+    )
     line = base.encode(y).mark_line(color="~accent", strokeWidth=2, point=len(lengths) == 1)
     met = base.encode(y, tooltip=tooltip).mark_point(size=80, opacity=0)
     shaded = band.encode(alt.Y("low:Q", title=None), alt.Y2("high:Q"))
-    return alt.layer(shaded, zero.encode(y="zero:Q"), line, met).properties(
+    return alt.layer(shaded, marks.rule("y"), line, met).properties(
         height=style.HEIGHT, width="container"
     )

@@ -69,8 +69,11 @@ def configurations(
                 table, found, measure if measure in told else usual, int(baseline or 0)
             )
         says.append(_left_out(table, found, int(baseline or 0)))
-    says += [decided or reached, _lengths(store, ids), _theory(table)]
-    table = table.merge(_by_drawn(store, selection), on="config_id", how="left")
+    lengths = "" if longer_lengths(store, ids) is None else say("own_lengths")
+    says += [decided or reached, lengths, _theory(table)]
+    drawn = outcomes.accuracies_by_drawn(store, selection)
+    drawn = drawn.rename(columns=lambda x: x if x == "config_id" or "_" in x else f"right_{x}")
+    table = table.merge(drawn, on="config_id", how="left")
     read = outcomes.settings_read(store, ids)
     table = table.join(read[[x for x in read if x not in table]], on="config_id")
     shown = (*_columns_that_fit(table), *(x for x in columns if x in table))
@@ -121,10 +124,6 @@ def _shortcut(store: Store, table: pd.DataFrame) -> tuple[str, str]:
         return "", ""
     share = percent(read["shortcut_beyond"].iloc[0], 1)
     return "", say("shortcut", reader=" or ".join(readers), share=share)
-
-
-def _lengths(store: Store, ids: Sequence[int]) -> str:
-    return "" if longer_lengths(store, ids) is None else say("own_lengths")
 
 
 def _theory(table: pd.DataFrame) -> str:
@@ -213,11 +212,6 @@ def _against(table: pd.DataFrame, found: pd.DataFrame, name: str, baseline: int)
 def p_text(p: float) -> str:
     """A p-value of four digits, so that texts sort as numbers do."""
     return f"{p:.4f}" if p >= 0.0001 else " <0.0001"
-
-
-def _by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
-    found = outcomes.accuracies_by_drawn(store, selection)
-    return found.rename(columns=lambda x: x if x == "config_id" or "_" in x else f"right_{x}")
 
 
 def _columns_that_fit(table: pd.DataFrame) -> list[str]:

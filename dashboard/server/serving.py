@@ -11,7 +11,6 @@ from typing import Any
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
-from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import get_option
 
@@ -74,17 +73,6 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
             yield
     finally:
         background.stop()
-
-
-class BelowBase(Route):
-    """An address below the path of a reverse proxy, which is known once the server runs."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        base = (get_option("server.baseUrlPath") or "").strip("/")
-        begins, path = (f"/{base}/" if base else "/"), scope["path"]
-        if not path.startswith(begins):
-            return Match.NONE, {}
-        return super().matches({**scope, "path": f"/{path.removeprefix(begins)}"})
 
 
 class NoUploads:

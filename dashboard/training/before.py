@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -191,12 +190,7 @@ def _show_shortcuts(key: offer.Submitted) -> None:
     else:
         READ.begin(test, partial(_read, config))
         st.caption("Shortcut readers are being fitted to the training strings.")
-        st.fragment(_look, run_every=SECONDS)(test)
-
-
-def _look(test: Any) -> None:
-    if READ.is_done(test):
-        st.rerun()
+        page.rerun_when(lambda: READ.is_done(test), SECONDS)
 
 
 def _is_small(config: RunConfig) -> bool:

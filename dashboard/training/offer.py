@@ -9,7 +9,6 @@ from functools import lru_cache, partial
 import streamlit as st
 
 from dashboard import actions, data, page
-from dashboard.actions import control
 from dashboard.server import visitors
 from dashboard.text import error_text
 from dashboard.training import form
@@ -82,14 +81,16 @@ def show(specs: Sequence[SweepSpec], place: str) -> None:
         missing = _say(specs) if specs else 0
         if not specs:
             st.markdown("Nothing to train yet.")
-        st.button(
+        token = st.session_state.setdefault(TOKEN, uuid.uuid4().hex)
+        actions.button(
             "Launch",
-            key=f"launch {place}",
+            f"launch {place}",
+            _launch,
+            list(specs),
+            token,
+            disabled=not missing,
             type="primary",
             icon=":material/rocket_launch:",
-            **control(disabled=not missing),
-            on_click=_launch,
-            args=(list(specs), st.session_state.setdefault(TOKEN, uuid.uuid4().hex)),
         )
 
 
@@ -132,17 +133,12 @@ def _say(specs: Sequence[SweepSpec]) -> int:
     st.markdown(f"**{count(missing, 'model')}**{there} · {time}", help=basis or None)
     if is_waiting:
         TIMINGS.begin(key, partial(_time, key))
-        st.fragment(_look, run_every=SECONDS)(key)
+        page.rerun_when(lambda: TIMINGS.is_done(key), SECONDS)
     return missing
 
 
 def _time(key: Submitted) -> Estimate:
     return sweeping.estimate(existing(), [_parse(x) for x in key], _workers())
-
-
-def _look(key: Submitted) -> None:
-    if TIMINGS.is_done(key):
-        st.rerun()
 
 
 def _workers() -> int:

@@ -6,7 +6,6 @@ from functools import partial
 import streamlit as st
 
 from dashboard import actions, data, page
-from dashboard.actions import control
 from dashboard.training import offer
 from seqcls.errors import SeqclsError
 from seqcls.text import count
@@ -99,23 +98,12 @@ def _doing(store: Store, sweep: SweepProgress) -> tuple[str, bool]:
 
 def _stop_or_resume(sweep: SweepProgress, attended: bool) -> None:
     if sweep.state == SweepState.STOPPED or ((sweep.queued or sweep.orphaned) and not attended):
-        st.button(
-            "Resume",
-            key=f"resume {sweep.id}",
-            width="stretch",
-            on_click=actions.resume,
-            args=(sweep.id, sweep.name),
-            **control(),
-        )
+        asked = (sweep.id, sweep.name)
+        actions.button("Resume", f"resume {sweep.id}", actions.resume, *asked, width="stretch")
     else:
-        st.button(
-            "Stop",
-            key=f"stop {sweep.id}",
-            width="stretch",
-            on_click=actions.stop,
-            args=(sweep.id,),
-            **control("Models in training stay queued; no result is lost."),
-        )
+        told = "Models in training stay queued; no result is lost."
+        key = f"stop {sweep.id}"
+        actions.button("Stop", key, actions.stop, sweep.id, tooltip=told, width="stretch")
 
 
 def describe(

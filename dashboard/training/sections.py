@@ -106,33 +106,26 @@ def _curves(frame: pd.DataFrame, last: int, least: float, most: float) -> alt.Ch
     """Losses of models of one configuration: run_id, model_seed, state, epoch, loss."""
     powers = [10.0**power for power in range(-8, 4) if least <= 10.0**power <= most]
     axis = alt.Axis(domain=False, ticks=False, format=".2g", values=powers or [least, most])
-    chart: alt.Chart = (
-        alt.Chart(frame.drop(columns=["configuration", "config_id"]))
-        .mark_line(
-            color="~accent", strokeWidth=1.2, opacity=0.75, point={"size": 8, "color": "~accent"}
-        )
-        .encode(
-            marks.x_axis("epoch:Q", "epoch", domain=[0, int(last)]),
-            alt.Y(
-                "loss:Q",
-                title="nats per string",
-                axis=axis,
-                scale=alt.Scale(type="log", domain=[least, most]),
-            ),
-            detail="run_id:N",
-            strokeDash=alt.StrokeDash(
-                "state:N",
-                legend=None,
-                scale=alt.Scale(domain=[*STATES], range=[*STATES.values()]),
-            ),
-            tooltip=[
-                alt.Tooltip("model_seed:Q", title="Seed"),
-                alt.Tooltip("epoch:Q", title="Epoch"),
-                alt.Tooltip("loss:Q", title="Nats per string", format=".3g"),
-                alt.Tooltip("state:N", title="Model"),
-            ],
-        )
-        .properties(height=SMALL)
+    lines = alt.Chart(frame.drop(columns=["configuration", "config_id"]), height=SMALL).mark_line(
+        color="~accent", strokeWidth=1.2, opacity=0.75, point={"size": 8, "color": "~accent"}
+    )
+    chart: alt.Chart = lines.encode(
+        marks.x_axis("epoch:Q", "epoch", domain=[0, int(last)]),
+        alt.Y(
+            "loss:Q",
+            title="nats per string",
+            axis=axis,
+            scale=alt.Scale(type="log", domain=[least, most]),
+        ),
+        detail="run_id:N",
+        strokeDash=alt.StrokeDash(
+            "state:N",
+            legend=None,
+            scale=alt.Scale(domain=[*STATES], range=[*STATES.values()]),
+        ),
+        tooltip=marks.tips(
+            model_seed="Seed:", epoch="Epoch:", loss="Nats per string:.3g", state="Model"
+        ),
     )
     return chart
 

@@ -59,13 +59,10 @@ def show(name: str) -> None:
         _archive(sweep.id, is_archived=note.archived_at is not None)
     if sweep.failed or sweep.state == "running":
         page.render(_failures(sweep.id), "failures")
-    st.fragment(partial(_draw_losses, sweep), run_every=_seconds_between(sweep))()
+    seconds = running.SECONDS if running.goes_on(sweep) else None
+    st.fragment(partial(_draw_losses, sweep), run_every=seconds)()
     if is_own:
         _made_of(sweep, record)
-
-
-def _seconds_between(sweep: SweepProgress) -> float | None:
-    return running.SECONDS if running.goes_on(sweep) else None
 
 
 def _say(sweep: SweepProgress, record: Any, note: watching.Note, counts: OutcomeCounts) -> None:
@@ -88,22 +85,12 @@ def _say(sweep: SweepProgress, record: Any, note: watching.Note, counts: Outcome
 def _grow(sweep: SweepProgress, not_learned: int) -> None:
     """What trains more of it: failed runs again, more seeds, more epochs."""
     if sweep.failed:
-        st.button(
-            f"Retry {sweep.failed:,} failed",
-            key=f"retry {sweep.id}",
-            on_click=actions.retry,
-            args=(sweep.id, sweep.name),
-            **control(),
-        )
+        label = f"Retry {sweep.failed:,} failed"
+        actions.button(label, f"retry {sweep.id}", actions.retry, sweep.id, sweep.name)
     with st.popover("More seeds", icon=":material/add:"):
         more = st.number_input("More seeds of each configuration", 1, 1_000, 8, key="more_seeds")
-        st.button(
-            f"Train {more} more of each",
-            key=f"more {sweep.id}",
-            on_click=actions.add_seeds,
-            args=(sweep.name, int(more)),
-            **control(),
-        )
+        label = f"Train {more} more of each"
+        actions.button(label, f"more {sweep.id}", actions.add_seeds, sweep.name, int(more))
         until = st.text_input(
             "Or as many as it takes, until",
             key="until",
@@ -111,25 +98,26 @@ def _grow(sweep: SweepProgress, not_learned: int) -> None:
             help=f"The interval of each configuration's share holds however often one looks. "
             f"Expected: {EXPECTED}.",
         )
-        st.button(
+        asked = (sweep.id, sweep.name, until)
+        actions.button(
             "Train until then",
-            key=f"until {sweep.id}",
-            on_click=actions.add_seeds_until,
-            args=(sweep.id, sweep.name, until),
-            **control(disabled=not until.strip()),
+            f"until {sweep.id}",
+            actions.add_seeds_until,
+            *asked,
+            disabled=not until.strip(),
         )
     longer = f"{sweep.name}-{LONGER}"
     if sweep.state == "done" and not_learned and longer not in data.sweep_names().values():
-        st.button(
-            f"4 times the epochs for {not_learned:,}",
-            key=f"longer {sweep.id}",
+        label = f"4 times the epochs for {not_learned:,}"
+        actions.button(
+            label,
+            f"longer {sweep.id}",
+            actions.train_longer,
+            sweep.name,
+            LONGER,
             icon=":material/more_time:",
-            on_click=actions.train_longer,
-            args=(sweep.name, LONGER),
-            **control(
-                f"Trains those that have not learned (right on less than {LEARNED_AT:.0%} of "
-                "trained lengths) with 4 times the epochs, as a sweep beside this one."
-            ),
+            tooltip=f"Trains those that have not learned (right on less than {LEARNED_AT:.0%} of "
+            "trained lengths) with 4 times the epochs, as a sweep beside this one.",
         )
 
 
@@ -161,13 +149,13 @@ def _write(sweep_id: int) -> None:
 
 
 def _archive(sweep_id: int, *, is_archived: bool) -> None:
-    st.button(
+    actions.button(
         "Restore from archive" if is_archived else "Archive",
-        key=f"archive {sweep_id}",
+        f"archive {sweep_id}",
+        partial(actions.archive, archived=not is_archived),
+        sweep_id,
         icon=":material/unarchive:" if is_archived else ":material/archive:",
-        on_click=partial(actions.archive, archived=not is_archived),
-        args=(sweep_id,),
-        **control("An archived sweep is hidden from lists and filters. Nothing is deleted."),
+        tooltip="An archived sweep is hidden from lists and filters. Nothing is deleted.",
     )
 
 

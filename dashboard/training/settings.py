@@ -147,7 +147,7 @@ def _limits(name: str) -> str:
 def meanings() -> dict[str, str]:
     """What each field of a configuration is, by name: the first sentence of its docstring."""
     texts = {
-        f"{part}_{name}": _capital(text.format({"train": "training"}.get(part, part)))
+        f"{part}_{name}": text.format({"train": "training"}.get(part, part))
         for part in PARTS
         for name, text in OF_PARTS.items()
     }
@@ -162,7 +162,3 @@ def meanings() -> dict[str, str]:
                 ):
                     texts[name] = re.split(r"(?<=\.)\s", " ".join(text.split()))[0]
     return texts
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]

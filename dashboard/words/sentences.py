@@ -28,6 +28,11 @@ def add_sentences(sentences: dict[str, str]) -> None:
 LOOKS_ALIKE = "\N{MODIFIER LETTER GRAVE ACCENT}"
 
 
+def as_code(text: str) -> str:
+    """A string of letters between backquotes, as sentences have it."""
+    return f"`{text.replace('`', LOOKS_ALIKE)}`"
+
+
 class _Sentence(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if "|" in format_spec:

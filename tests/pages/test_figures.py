@@ -87,14 +87,14 @@ def test_the_axes_stand_still_from_epoch_to_epoch() -> None:
 
 def test_the_steps_of_the_stream_sum_to_the_logit() -> None:
     of = epochs(WIDE)
-    steps = rows(of, 16, column="change")
+    steps = rows(of, 16, column="adds")
     for (_, own), logit in zip(
         steps.groupby("string", sort=False), of.model.logits(STRINGS), strict=True
     ):
-        assert own["change"].iloc[:-1].sum() == pytest.approx(logit)
+        assert own["adds"].iloc[:-1].sum() == pytest.approx(logit)
         assert own["end"].iloc[-1] == pytest.approx(logit)
     attributed = [step.adds for step in of.model.states(STRINGS[-1]).steps or ()]
-    assert own["change"].iloc[:-1].tolist() == pytest.approx(attributed)
+    assert own["adds"].iloc[:-1].tolist() == pytest.approx(attributed)
 
 
 def test_the_initial_weights_are_epoch_0() -> None:

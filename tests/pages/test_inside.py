@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.model import circuits, string_states, token_marks, writing
+from dashboard import token_marks
+from dashboard.model import circuits, string_states, writing
 from dashboard.model.beside import beside
 from dashboard.section import Panel, Section
 from seqcls.interpretability.states_by_strings import attention_kinds, attention_patterns
@@ -73,7 +74,7 @@ def test_logit_parts_and_attention_along_a_string_are_the_models(
     bars = [x["weight"].tolist() for x in sets_with(page, "place", "weight", "label")]
     assert np.array(bars) == pytest.approx(read)
     page = page_of(monkeypatch, inside, BLOCKS, "States", string="0110", every="true")
-    maps = [x["weight"].tolist() for x in sets_with(page, "attends", "to", "weight")]
+    maps = [x["value"].tolist() for x in sets_with(page, "of", "to", "value")]
     assert np.array(maps).ravel() == pytest.approx(found.attention.weights.ravel(), abs=1e-6)
 
 
@@ -95,7 +96,7 @@ def test_units_and_gates_are_those_after_every_token(
     units = model_of(inside, LSTM).states("0110").units
     assert units is not None
     values = (units.states if state == "state" else units.gates[state])[-1]
-    drawn = page.rows("unit", "place", "value").sort_values(["place", "unit"])["value"]
+    drawn = page.rows("row", "place", "value").sort_values(["place", "row"])["value"]
     assert drawn.tolist() == pytest.approx(values.ravel().tolist(), abs=1e-4)
     assert f"The {state.replace('_', ' ')} of layer 0 has {values.shape[1]} units" in page.said
 
@@ -175,7 +176,7 @@ def test_circuits_and_orders_are_those_of_the_model(monkeypatch: pytest.MonkeyPa
     page = page_of(monkeypatch, SHIPPED, "5", "Circuits", string="abc")
     model = model_of(SHIPPED, "5")
     heads = model.circuits()
-    scores = [x["value"].tolist() for x in sets_with(page, "row_name", "to", "value")]
+    scores = [x["value"].tolist() for x in sets_with(page, "of", "to", "value")]
     assert np.array(scores).ravel() == pytest.approx(np.ravel([x.scores for x in heads]))
     direct = [x["adds"].tolist() for x in sets_with(page, "token", "adds")]
     assert np.array(direct) == pytest.approx(np.array([x.direct_logit for x in heads]))
@@ -234,7 +235,7 @@ def test_what_is_written_is_watched_token_by_token(
     assert outputs["whole_probability"].is_monotonic_decreasing
     first = outputs.iloc[0]
     assert first["whole_probability"] == pytest.approx(exp(first["log_probability"]))
-    has_heads = bool(sets_with(page, "attends", "to", "weight"))
+    has_heads = bool(sets_with(page, "of", "to", "value"))
     assert has_heads == (run not in (WRITING_LSTM, NO_ATTENTION))
 
 
@@ -253,7 +254,7 @@ def test_attention_while_an_output_is_written_is_the_models(inside: Path) -> Non
                 x[start : start + len(written)] for x in found.reshape(-1, *found.shape[2:])
             ]
         drawn = [
-            [row["weight"] for rows in x.spec["datasets"].values() for row in rows]
+            [row["value"] for rows in x.spec["datasets"].values() for row in rows]
             for x in section.panels
         ]
         assert len(drawn) == len(weights)

@@ -81,15 +81,10 @@ def running(frame: pd.DataFrame, names: Sequence[str], number: str) -> Any:
     base = alt.Chart(frame).encode(along("place", names), y)
     colors = marks.color("answer", (*marks.RIGHT, "not known"))
     points = base.mark_point(filled=True, opacity=1, size=60 if len(names) <= NAMED else 12)
-    tooltip = [
-        alt.Tooltip("prefix:N", title="Beginning"),
-        alt.Tooltip("value:Q", title=number, format=".4f"),
-        alt.Tooltip("answer:N", title="Answer"),
-    ]
-    zero = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color="~muted", strokeDash=[3, 3])
+    tooltip = marks.tips(prefix="Beginning", value=f"{number}:.4f", answer="Answer")
     drawn = alt.layer(
         _reaching(y="value:Q"),
-        zero.encode(y="zero:Q"),
+        marks.rule("y"),
         base.mark_line(color="~muted", strokeWidth=1),
         points.encode(colors, tooltip=tooltip),
     ).properties(height=180)
@@ -101,34 +96,51 @@ def _ends(values: "pd.Series[Any]") -> tuple[float, float]:
     return (float(min(known.min(), 0.0)), float(max(known.max(), 0.0))) if len(known) else (0, 0)
 
 
-def steps(frame: pd.DataFrame) -> Any:
-    """What each part adds, from top to bottom, from where the part before it ended.
+DIRECTIONS = {"toward positive": "up", "toward negative": "down", "the logit": "muted"}
+"""Where a part leads, and the name of its color."""
+
+STEP, ROOM_FOR_NUMBERS = 22, 60
+"""Pixels of a step, and of its number at the right."""
+
+
+def sum_up(parts: Sequence[str], adds: Sequence[float]) -> pd.DataFrame:
+    """Parts whose sum is the logit, as `steps` draws them: part, adds, start, end, direction."""
+    ends = np.cumsum(adds)
+    frame = pd.DataFrame({"part": parts, "adds": adds, "start": ends - adds, "end": ends})
+    frame["direction"] = np.where(frame["adds"] < 0, "toward negative", "toward positive")
+    total = {"part": "logit", "adds": ends[-1], "start": 0.0, "end": ends[-1]}
+    return pd.concat([frame, pd.DataFrame([{**total, "direction": "the logit"}])])
+
+
+def steps(legend: Any = None, **scale: Any) -> list[Any]:
+    """Layers of what each part adds, from top to bottom, from where the part before it ended.
 
     Args:
-        frame: part, adds, start, end (the sum before and after it), color (of a name of `style`);
-            the last row is the sum.
+        legend: of the directions, where no section explains them.
+        **scale: of the logit.
     """
     axis = alt.Axis(labelLimit=220, **FLAT)
-    y = alt.Y("part:N", title=None, sort=None, axis=axis)
-    x = marks.x_axis("start:Q", "Logit so far")
-    base = alt.Chart(frame).encode(
-        y,
-        tooltip=[
-            alt.Tooltip("part:N", title="Part"),
-            alt.Tooltip("adds:Q", title="Adds to the logit", format="+.4f"),
-            alt.Tooltip("end:Q", title="Logit so far", format=".4f"),
-        ],
+    base = alt.Chart().encode(
+        alt.Y("part:N", title=None, sort=None, axis=axis),
+        tooltip=marks.tips(part="Part", adds="Adds to the logit:+.4f", end="Logit so far:.4f"),
     )
-    color = alt.Color("color:N", legend=None, scale=None)
-    bars = base.mark_bar(height=14).encode(x, alt.X2("end:Q"), color)
-    texts = base.mark_text(align="right", dx=52, fontSize=12, color="~ink")
-    rule = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color="~muted").encode(x="zero:Q")
-    drawn = alt.layer(
-        _reaching(x="value:Q"),
-        rule,
-        bars,
-        texts.encode(x=alt.value("width"), text=alt.Text("label:N")),
-    ).properties(height=22 * len(frame), padding={"right": 60, "left": 5, "top": 5, "bottom": 5})
+    colors = marks.color("direction", DIRECTIONS, DIRECTIONS.values(), legend=legend, title=None)
+    bars = base.mark_bar(height=14).encode(
+        marks.x_axis("start:Q", "Logit so far", **scale), alt.X2("end:Q"), colors
+    )
+    # In a column of their own: beside its bar a number would cross the line at zero. Aligned at the
+    # right, one sign and one point below the other.
+    texts = base.mark_text(align="right", dx=ROOM_FOR_NUMBERS - 8, color="~ink", font="monospace")
+    text = alt.Text("adds:Q", format="+.3f")
+    return [marks.rule("x"), bars, texts.encode(x=alt.value("width"), text=text)]
+
+
+def all_steps(frame: pd.DataFrame) -> Any:
+    """The steps of one string, which `sum_up` has."""
+    drawn = alt.layer(_reaching(x="value:Q"), *steps(), data=frame).properties(
+        height=STEP * len(frame),
+        padding={"right": ROOM_FOR_NUMBERS, "left": 5, "top": 5, "bottom": 5},
+    )
     return with_span(drawn, float(frame[["start", "end"]].min().min()), float(frame["end"].max()))
 
 
@@ -143,10 +155,7 @@ def weights(frame: pd.DataFrame, names: Sequence[str], label: str = "") -> Any:
     axis = alt.Axis(values=[0, 0.5, 1], format="~%", **FLAT)
     y = alt.Y("weight:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, 1]))
     base = alt.Chart(frame).encode(along("place", names), y)
-    tooltip = [
-        alt.Tooltip("token:N", title="Token"),
-        alt.Tooltip("weight:Q", title="Weight", format=".4f"),
-    ]
+    tooltip = marks.tips(token="Token", weight="Weight:.4f")
     bars = base.mark_bar(color="~accent").encode(
         tooltip=tooltip, size=alt.value(max(1.5, min(24, 420 / len(names))))
     )
@@ -169,89 +178,62 @@ def _map_size(rows: int) -> dict[str, Any]:
     }
 
 
-def share_map(
-    base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], dots: str = ""
+def cells(
+    values: np.ndarray, rows: Sequence[str], columns: Sequence[str], *titles: str, form: str = ".4f"
 ) -> Any:
+    """A cell for each pair of a row and a column, without its color: fields row, place, value.
+
+    Args:
+        values: row by column.
+        rows: what they are called.
+        columns: likewise.
+        *titles: what a row is, what a column is, and what a value is.
+        form: of values, as D3 writes it.
+    """
+    row, place = np.indices(values.shape).reshape(2, -1)
+    named = {"of": np.array(rows)[row], "to": np.array(columns)[place]}
+    frame = pd.DataFrame({"row": row, "place": place, "value": values.ravel(), **named})
+    return alt.Chart(frame).encode(
+        along("place", columns, titles[1]),
+        rows_axis("row", rows, titles[0]),
+        tooltip=marks.tips(of=titles[0], to=titles[1], value=f"{titles[2]}:{form}"),
+    )
+
+
+def share_map(base: Any, field: str, rows: int, dots: str = "") -> Any:
     """A map of cells, colored from nothing to all.
 
     Args:
-        base: a chart with both axes.
+        base: a chart with both axes, such as `cells`.
         field: of shares; what is beyond 0 and 1 is colored as these.
         rows: of the map.
-        tooltip: what pointing at a cell tells.
         dots: the column that says which cells have a dot.
     """
     scale = alt.Scale(domain=[0, 1], range=["~empty", "~accent"], clamp=True)
     color = alt.Color(f"{field}:Q", legend=None, scale=scale)
-    cells = base.mark_rect(stroke="~line", strokeWidth=0.4).encode(color, tooltip=tooltip)
-    layers = [cells]
+    layers = [base.mark_rect(stroke="~line", strokeWidth=0.4).encode(color)]
     if dots:
         layers.append(base.transform_filter(f"datum.{dots}").mark_circle(color="~wrong", size=40))
     return alt.layer(*layers).properties(**_map_size(rows))
 
 
 def signed_map(
-    base: Any, field: str, rows: int, tooltip: Sequence[alt.Tooltip], reach: float
+    values: np.ndarray, rows: Sequence[str], columns: Sequence[str], *titles: str
 ) -> Any:
     """A map of cells, one color below zero and one above it, the stronger the farther from it.
 
     Args:
-        base: a chart with both axes.
-        field: of numbers.
-        rows: of the map.
-        tooltip: what pointing at a cell tells.
-        reach: what the strongest color stands for, at least.
+        values: row by column.
+        rows: what they are called.
+        columns: likewise.
+        *titles: as of `cells`.
     """
-    scale = alt.Scale(domainMid=0, range=["~down", "~empty", "~up"], interpolate="rgb")
-    color = alt.Color(f"{field}:Q", legend=None, scale=scale)
-    cells = base.mark_rect().encode(color, tooltip=tooltip)
-    reached = _reaching(color=alt.Color("value:Q", legend=None, scale=scale))
-    return with_span(alt.layer(reached, cells).properties(**_map_size(rows)), -reach, reach)
-
-
-def attention(matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], attends: str) -> Any:
-    """What each token attends to in one head.
-
-    Args:
-        matrix: row (that attends) by column (attended to).
-        rows: the names of the tokens that attend.
-        columns: those of the tokens attended to.
-        attends: what the rows are.
-    """
-    row, place = np.indices(matrix.shape).reshape(2, -1)
-    named = {"attends": np.array(rows)[row], "to": np.array(columns)[place]}
-    frame = pd.DataFrame({"row": row, "place": place, "weight": matrix.ravel().round(6), **named})
-    tooltip = [
-        alt.Tooltip("attends:N", title=attends),
-        alt.Tooltip("to:N", title="Attended to"),
-        alt.Tooltip("weight:Q", title="Weight", format=".4f"),
-    ]
-    base = alt.Chart(frame).encode(
-        along("place", columns, "Attended to"), rows_axis("row", rows, attends)
-    )
-    return share_map(base, "weight", len(rows), tooltip)
-
-
-def units(values: np.ndarray, tokens: Sequence[str]) -> Any:
-    """The units of a layer after every token.
-
-    Args:
-        values: position by unit.
-        tokens: after which they are.
-    """
-    place, unit = np.indices(values.shape).reshape(2, -1)
-    frame = pd.DataFrame({"place": place, "unit": unit, "value": values.ravel().round(5)})
-    tooltip = [
-        alt.Tooltip("after:N", title="After"),
-        alt.Tooltip("unit:O", title="Unit"),
-        alt.Tooltip("value:Q", title="Value", format=".4f"),
-    ]
-    axis = alt.Axis(labelOverlap=True, **FLAT)
-    base = alt.Chart(frame.assign(after=np.array(tokens)[place])).encode(
-        along("place", tokens), alt.Y("unit:O", title="Unit", axis=axis)
-    )
+    base = cells(values, rows, columns, *titles)
     reach = max(float(np.abs(values).max(initial=0)), 1e-9)
-    return signed_map(base, "value", values.shape[1], tooltip, reach)
+    scale = alt.Scale(domainMid=0, range=["~down", "~empty", "~up"], interpolate="rgb")
+    color = alt.Color("value:Q", legend=None, scale=scale)
+    layers = [_reaching(color=color), base.mark_rect().encode(color)]
+    return with_span(alt.layer(*layers).properties(**_map_size(len(rows))), -reach, reach)
 
 
 def path(frame: pd.DataFrame, axes: tuple[str, str]) -> Any:
@@ -269,7 +251,7 @@ def path(frame: pd.DataFrame, axes: tuple[str, str]) -> Any:
     late = alt.Color(
         "place:Q", legend=None, scale=alt.Scale(range=["~accent soft", "~accent"]), title="Place"
     )
-    tooltip = [alt.Tooltip("place:Q", title="Place"), alt.Tooltip("token:N", title="After")]
+    tooltip = marks.tips(place="Place:", token="After")
     return alt.layer(
         base.mark_line(color="~muted", strokeWidth=1).encode(order="place:Q"),
         base.mark_point(filled=True, size=60, opacity=1).encode(late, tooltip=tooltip),
