@@ -1,7 +1,8 @@
 """A model's answers to strings, each asked once, many at once wherever they are known before."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -266,17 +267,26 @@ class ModelAnswers:
         # Where nobody knows the empty string's label, it is rejected.
         given = self.model.problem.targets_or
         first = given(empty, rejected) if self.empty_given else self._ask(empty)
-        steps = self._steps
-        level = self._asked_level if steps is None else _Stepped(steps, self._resolve).level
+        steps, lengths = self._steps, range(1, self.tried_length + 1)
         levels: list[Bits] = [np.asarray(first, dtype=self._dtype)]
-        for length in range(1, self.tried_length + 1):
+        longer = map(self._asked_level, lengths) if steps is None else self._stepped_levels(steps)
+        for _ in lengths:
             self.check_time()
-            levels.append(level(length))
+            levels.append(next(longer))
         return levels
 
     def _asked_level(self, length: int) -> Bits:
         parts = strings_of_length(self.model.num_letters, length)
         return np.concatenate([self._ask(strings) for strings in parts])
+
+    def _stepped_levels(self, steps: PrefixStates) -> Iterator[Bits]:
+        """All strings of one length after another, each a step from one that is a token shorter."""
+        kept, letters = steps.start, self.model.num_letters
+        for length in count(1):
+            before = letters ** (length - 1)
+            repeated = map_kept(lambda values: values.repeat_interleave(letters, dim=0), kept)
+            kept = steps.step(repeated, list(range(letters)) * before)
+            yield self._resolve(length, steps.logits(kept, letters * before).numpy())
 
     def _resolve(self, length: int, logits: np.ndarray) -> Bits:
         """The answers that logits stand for; where they are near 0 the model is asked anew."""
@@ -288,19 +298,3 @@ class ModelAnswers:
             letters = doubtful[:, None] // powers % self.model.num_letters
             answers[doubtful] = self._ask(TokenStrings.of_letters(self.model.num_letters, letters))
         return answers
-
-
-class _Stepped:
-    """All strings of one length after another, each a step from those that are a token shorter."""
-
-    def __init__(self, steps: PrefixStates, resolved: Callable[[int, np.ndarray], Bits]) -> None:
-        self._steps = steps
-        self._resolved = resolved
-        self._kept = steps.start
-
-    def level(self, length: int) -> Bits:
-        letters = self._steps.num_letters
-        before = letters ** (length - 1)
-        repeated = map_kept(lambda values: values.repeat_interleave(letters, dim=0), self._kept)
-        self._kept = self._steps.step(repeated, list(range(letters)) * before)
-        return self._resolved(length, self._steps.logits(self._kept, letters * before).numpy())
