@@ -339,8 +339,8 @@ def _finding(learned: LearnedAutomaton) -> str:
     if learned.longer:
         longer = f", and on {learned.longer:,} longer ones, of up to {learned.longest:,}"
     return (
-        f"An automaton of {count(learned.states, 'state')} agrees with the model on every string of up to "
-        f"{count(learned.tried_length, 'token')} (all tried){longer} ({rounds}, "
+        f"An automaton of {count(learned.states, 'state')} agrees with the model on every string "
+        f"of up to {count(learned.tried_length, 'token')} (all tried){longer} ({rounds}, "
         f"{count(learned.asked, 'string')} asked). Of other strings nothing is known."
     )
 
@@ -349,7 +349,8 @@ def _of_language(learned: LearnedAutomaton) -> str:
     if learned.error is not None:
         return _of_error(learned, learned.error)
     if learned.found and learned.language is not None:
-        return f"It is the same as the minimal automaton of the language ({count(learned.states, 'state')})."
+        states = count(learned.states, "state")
+        return f"It is the same as the minimal automaton of the language ({states})."
     return "On all strings that were tried the model is right."
 
 
@@ -384,8 +385,8 @@ def _of_errors(learned: LearnedAutomaton) -> str:
 def inside_text(inside: "Inside") -> list[str]:
     """How far an automaton's states are to be read from a model's own, a sentence a layer."""
     said = [
-        f"Held-out strings: the most frequent of the {count(inside.states, 'state')} is right after "
-        f"{percent(inside.commonest, 1)} of their tokens. A linear probe of"
+        f"Held-out strings: the most frequent of the {count(inside.states, 'state')} is right "
+        f"after {percent(inside.commonest, 1)} of their tokens. A linear probe of"
     ]
     for probe in inside.probes:
         beyond = "" if probe.beyond is None else f", {percent(probe.beyond, 1)} in longer ones"

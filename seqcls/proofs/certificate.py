@@ -105,7 +105,7 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
     named = (f"{x if x.isprintable() else repr(x)} (id {number})" for x, number in letters)
     return (
         f"this {certificate['cell'].upper()} answers as the automaton in the file, of "
-        f"{count(len(certificate['automaton']['transitions']), 'state')}, on every string{empty}; letters: "
-        + ", ".join(named),
+        f"{count(len(certificate['automaton']['transitions']), 'state')}, on every string{empty}; "
+        "letters: " + ", ".join(named),
         regions,
     )
