@@ -17,8 +17,6 @@ from seqcls.text import count
 if TYPE_CHECKING:
     from automata.fa.dfa import DFA
 
-    from seqcls.interpretability.automaton_inside import Inside
-
 
 # How much may be asked of a model while its automaton is learned.
 
@@ -77,7 +75,7 @@ def obstacle(problem: Problem) -> str | None:
     return None
 
 
-# Automata as graphs, as data, and as those of automata-lib.
+# Automata as graphs and as data.
 
 
 def dot(
@@ -123,21 +121,6 @@ def record(
         "accepting": automaton.accepting.nonzero()[0].tolist(),
         "transitions": [dict(zip(alphabet, row, strict=True)) for row in automaton.table.tolist()],
     }
-
-
-def dfa(automaton: Automaton, alphabet: Sequence[str]) -> "DFA":
-    """The same as a `DFA` of automata-lib."""
-    # Takes a third of a second to load.
-    from automata.fa.dfa import DFA
-
-    recorded = record(automaton, alphabet)
-    return DFA(
-        states=set(range(len(automaton.table))),
-        input_symbols=set(alphabet),
-        transitions=dict(enumerate(recorded["transitions"])),
-        initial_state=automaton.start,
-        final_states=set(recorded["accepting"]),
-    )
 
 
 def _label(token: str) -> str:
@@ -282,7 +265,17 @@ class LearnedAutomaton:
 
     def dfa(self) -> "DFA":
         """The automaton as a `DFA` of automata-lib; of a Moore machine by which states accept."""
-        return dfa(self.automaton, self.alphabet)
+        # Takes a third of a second to load.
+        from automata.fa.dfa import DFA
+
+        recorded = record(self.automaton, self.alphabet)
+        return DFA(
+            states=set(range(self.states)),
+            input_symbols=set(self.alphabet),
+            transitions=dict(enumerate(recorded["transitions"])),
+            initial_state=self.automaton.start,
+            final_states=set(recorded["accepting"]),
+        )
 
     @property
     def states(self) -> int:
@@ -380,18 +373,3 @@ def _of_errors(learned: LearnedAutomaton) -> str:
         f"errors and says what the model says on {percent(chosen.agreement)} of the different test "
         "strings."
     )
-
-
-def inside_text(inside: "Inside") -> list[str]:
-    """How far an automaton's states are to be read from a model's own, a sentence a layer."""
-    said = [
-        f"Held-out strings: the most frequent of the {count(inside.states, 'state')} is right "
-        f"after {percent(inside.commonest, 1)} of their tokens. A linear probe of"
-    ]
-    for probe in inside.probes:
-        beyond = "" if probe.beyond is None else f", {percent(probe.beyond, 1)} in longer ones"
-        said.append(
-            f"  {probe.layer} is right after {percent(probe.trained, 1)} in strings of the "
-            f"training's lengths{beyond}"
-        )
-    return said

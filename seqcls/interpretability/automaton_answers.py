@@ -12,7 +12,6 @@ from torch import Tensor
 
 from seqcls.interpretability.automaton import LearningBudget
 from seqcls.interpretability.domains import (
-    CHUNK,
     affordable_length,
     strings_of_length,
     tested_strings,
@@ -228,20 +227,18 @@ class ModelAnswers:
         return np.asarray(said != self.model.problem.targets_or(strings, said), dtype=bool)
 
     def _ask(self, strings: TokenStrings) -> Bits:
-        starts = range(0, len(strings), CHUNK)
-        parts = [self.model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
-        for part in parts:
-            if len(rows := np.flatnonzero(part.unanswered)):
-                first = part.strings.take(rows[:1])
-                string = self.model.text(first.letters[0, : first.lengths[0]].tolist())
-                raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
-        if self._task is not None:
-            ends = [x.predicted[np.arange(len(x.strings)), x.strings.lengths] for x in parts]
-            # Nothing is asked after what no string of the language begins with.
-            right, asked = self._task.at_ends(strings), self._task.can_go_on(strings)
-            return np.where(asked, np.concatenate([right[:0], *ends]), right)
-        said = [np.asarray(part.predicted, dtype=bool) for part in parts]
-        return np.concatenate([np.zeros(0, dtype=bool), *said])
+        if not len(strings):
+            return np.zeros(0, dtype=self._dtype)
+        answers = self.model.ask(strings)
+        if len(rows := np.flatnonzero(answers.unanswered)):
+            first = answers.strings.take(rows[:1])
+            string = self.model.text(first.letters[0, : first.lengths[0]].tolist())
+            raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
+        if self._task is None:
+            return np.asarray(answers.predicted, dtype=bool)
+        ends = answers.predicted[np.arange(len(strings)), answers.strings.lengths]
+        # Nothing is asked after what no string of the language begins with.
+        return np.where(self._task.can_go_on(strings), ends, self._task.at_ends(strings))
 
     def _answer_by_steps(self, steps: PrefixStates, letters: Letters) -> int:
         logit = float(steps.logits(steps.after(letters), 1)[0])
@@ -276,8 +273,7 @@ class ModelAnswers:
         return levels
 
     def _asked_level(self, length: int) -> Bits:
-        parts = strings_of_length(self.model.num_letters, length)
-        return np.concatenate([self._ask(strings) for strings in parts])
+        return self._ask(strings_of_length(self.model.num_letters, length))
 
     def _stepped_levels(self, steps: PrefixStates) -> Iterator[Bits]:
         """All strings of one length after another, each a step from one that is a token shorter."""

@@ -108,13 +108,9 @@ def differences(answers: ModelAnswers, differ: Differ, shortest: int = 0) -> Ite
     """Strings whose answers differ, the shortest of each part: of the short ones of each length
     from `shortest`, then of each of the longer ones that were asked.
     """
-    for length in range(shortest, len(answers.levels)):
-        start = 0
-        for strings in strings_of_length(answers.model.num_letters, length):
-            said = answers.levels[length][start : start + len(strings)]
-            yield from _shortest_of(strings, differ(strings, said))
-            start += len(strings)
-    for strings, said in chain(answers.batches, [answers.singles]):
+    letters, levels = answers.model.num_letters, range(shortest, len(answers.levels))
+    short = ((strings_of_length(letters, x), answers.levels[x]) for x in levels)
+    for strings, said in chain(short, answers.batches, [answers.singles]):
         yield from _shortest_of(strings, differ(strings, said))
 
 

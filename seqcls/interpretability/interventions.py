@@ -29,8 +29,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from seqcls.interpretability.domains import obstacle
-from seqcls.interpretability.inside import Batch, from_counts, logits, read, run, states
+from seqcls.interpretability import inside
+from seqcls.interpretability.inside import Batch, from_counts, logits, run, states
 from seqcls.interpretability.mechanisms import DILUTION, ONE_LETTER
 from seqcls.interpretability.readable_model import PAIRS_AT_ONCE, plain_model
 from seqcls.interpretability.trained_model import TrainedModel
@@ -98,9 +98,7 @@ def read_counts(model: TrainedModel, counts: Sequence[int], label: bool) -> Give
 def read_string(model: TrainedModel, letters: Sequence[int], label: bool) -> GivenString:
     """A string, by its letter counts where they suffice, which reads each letter once."""
     counts = np.bincount(letters, minlength=model.num_letters).tolist()
-    if obstacle(model.problem, "states") is None:
-        return read_counts(model, counts, label)
-    return GivenString(read(model, [letters]), tuple(counts), label)
+    return GivenString(inside.read_string(model, letters), tuple(counts), label)
 
 
 # Dilution.
@@ -166,7 +164,8 @@ def run_undiluted(
                     changed[row, head] = undilute(state[row, head], attendable, others, times)
             return changed
 
-        repeated = Batch(*(x if x is None else x.expand(len(rows), -1) for x in batch))
+        counts = None if batch.counts is None else batch.counts.expand(len(rows), -1)
+        repeated = Batch(batch.ids.expand(len(rows), -1), counts)
         return [float(x) for x in run(model, repeated, change)]
 
     at_once = max(PAIRS_AT_ONCE // batch.ids.shape[1] ** 2, 1)
