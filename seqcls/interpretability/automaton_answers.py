@@ -122,8 +122,7 @@ class ModelAnswers:
         largest = max((np.abs(x).max(initial=0) for x in model.weights.values()), default=0)
         stepped = stepped and bool(largest < STEPPED_BELOW)
         self._steps = PrefixStates.of(model) if stepped else None
-        self._most_single = budget.single
-        self._seconds = budget.seconds
+        self._budget = budget
         self._end = time.monotonic() + budget.seconds
         self._single: dict[Letters, int] = {}
         self.transitions: dict[Letters, None] = {}
@@ -147,7 +146,7 @@ class ModelAnswers:
     def check_time(self) -> None:
         """Ends the learning where its seconds are over."""
         if time.monotonic() > self._end:
-            raise EndedError(f"{self._seconds:g} seconds are over")
+            raise EndedError(f"{self._budget.seconds:g} seconds are over")
 
     def of(self, letters: Letters) -> int:
         """The answer to one string.
@@ -162,8 +161,8 @@ class ModelAnswers:
             return int(self.levels[len(letters)][number])
         if letters not in self._single:
             self.check_time()
-            if len(self._single) >= self._most_single:
-                raise EndedError(f"{self._most_single:,} strings have been asked one by one")
+            if len(self._single) >= self._budget.single:
+                raise EndedError(f"{self._budget.single:,} strings have been asked one by one")
             if len(letters) > self.longest:
                 raise EndedError(
                     f"a string of {len(letters)} tokens would have to be asked, of at most "

@@ -145,7 +145,11 @@ def learn(
     if reason := obstacle(model.problem):
         raise ConfigError(reason)
     budget = budget or LearningBudget()
-    answers = _open(model, budget, stepped)
+    try:
+        answers = ModelAnswers(model, budget, stepped=stepped)
+    except EndedError as reason:
+        advice = "" if "NaN" in str(reason) else ": raise the seconds or lower the strings"
+        raise ConfigError(f"{reason} before the first hypothesis{advice}") from None
     task = model.task
     language = task.machine if isinstance(task, AtEveryPlace) else language_automaton(task)
     oracle = _Oracle(answers, budget, language, on_round)
@@ -155,14 +159,6 @@ def learn(
     except EndedError as reason:
         ended = str(reason)
     return _result(oracle, ended)
-
-
-def _open(model: TrainedModel, budget: LearningBudget, stepped: bool) -> ModelAnswers:
-    try:
-        return ModelAnswers(model, budget, stepped=stepped)
-    except EndedError as reason:
-        advice = "" if "NaN" in str(reason) else ": raise the seconds or lower the strings"
-        raise ConfigError(f"{reason} before the first hypothesis{advice}") from None
 
 
 def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:

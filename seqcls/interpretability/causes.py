@@ -143,7 +143,10 @@ def _language_causes(
     groups = [
         *_rule(model, test, short),
         *_form(model, test, texts),
-        *_bounds(model, test, short, by_length=shortest is None),
+        *(
+            (AttributedError("", LONGER if x.is_length else BEYOND, None, x.text), x.beyond)
+            for x in separations(model.task, test, short, by_length=shortest is None)
+        ),
     ]
     unseen = _first_not_seen(model.problem, short)
     for string in (x for x in labels if x not in causes):
@@ -340,12 +343,3 @@ def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iter
     if found:
         _, text, share, holds = max(found, key=lambda x: x[0])
         yield AttributedError("", FORM, None, text, share), holds
-
-
-def _bounds(
-    model: TrainedModel, test: TriedStrings, short: TriedStrings, *, by_length: bool
-) -> Iterator[_Group]:
-    """The bounds of features, and of the length where no short string is misclassified."""
-    for found in separations(model.task, test, short, by_length=by_length):
-        name = LONGER if found.is_length else BEYOND
-        yield AttributedError("", name, None, found.text), found.beyond

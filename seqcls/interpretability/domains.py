@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import takewhile
 from typing import Literal
 
@@ -14,6 +13,7 @@ from seqcls.config import REPORT_TASK
 from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable
+from seqcls.interpretability.mechanisms import spread_evenly
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.problem import Problem
 from seqcls.sampling.streams import stream
@@ -169,11 +169,6 @@ def all_multisets(
     num_letters: int, max_length: int, *, empty: bool = False
 ) -> Int64[np.ndarray, "multiset letter"]:
     """The letter counts of every multiset of 1 to `max_length` letters, and of none if `empty`."""
-    return _all_counts(num_letters, max_length)[0 if empty else 1 :]
-
-
-@lru_cache(maxsize=2)
-def _all_counts(num_letters: int, max_length: int) -> Int64[np.ndarray, "multiset letter"]:
     counts = np.zeros((1, 0), dtype=np.int64)
     left = np.array([max_length])
     for _ in range(num_letters):
@@ -183,7 +178,7 @@ def _all_counts(num_letters: int, max_length: int) -> Int64[np.ndarray, "multise
         number = np.arange(len(starts)) - starts
         counts = np.column_stack([np.repeat(counts, choices, axis=0), number])
         left = np.repeat(left, choices) - number
-    return counts
+    return counts[0 if empty else 1 :]
 
 
 def multisets_of(
@@ -233,9 +228,7 @@ def sampled_strings(problem: Problem, sample: int) -> DistinctStrings:
     """At most so many of the tested strings, the shortest first, spread evenly over the lengths."""
     test = tested_strings(problem)
     rows = np.argsort(test.strings.lengths, kind="stable")
-    if len(rows) > sample:
-        rows = rows[len(rows) * np.arange(sample) // sample]
-    return test.take(rows)
+    return test.take(rows[spread_evenly(len(rows), sample)])
 
 
 def ask_tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[TriedStrings, list[str]]:

@@ -122,7 +122,11 @@ def run(model: TrainedModel, batch: Batch, change: Change | None = None) -> Tens
         Of shape (string), (string, output) or, at every token, (string, position, output).
     """
     plain = plain_model(model)
-    return plain.run(batch.ids, Changing(_counting(plain, batch, change or _same)), None)
+    return plain.run(
+        batch.ids,
+        Changing(_counting(plain, batch, change or _same)),
+        None,
+    )
 
 
 def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict[str, Tensor]:

@@ -245,8 +245,8 @@ def mechanism_of(model: TrainedModel, string: GivenString) -> Mechanism | None:
     Raises:
         ConfigError: it is no model of one block, letter counts and required letters.
     """
-    kinds = (_find_diluted, find_one_letter) if string.label else (find_one_letter, _find_values)
-    for find in (*kinds, *([] if string.label else [_find_diluted])):
+    kinds = (_find_diluted, find_one_letter)
+    for find in kinds if string.label else (find_one_letter, _find_values, _find_diluted):
         turning = [x for x in find(model, string) if (x.logit_with > 0) == string.label]
         if turning:
             return max(turning, key=lambda x: abs(x.logit_with - x.logit))
@@ -285,9 +285,8 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
             names = alphabet[letter], alphabet[others[other]]
             words = f"head {head} scored {names[1]} and {names[0]} each as the other"
             exchanged = np.arange(batch.ids.shape[1])
-            exchanged[[first + letter, first + others[other]]] = exchanged[
-                [first + others[other], first + letter]
-            ]
+            two = [first + letter, first + others[other]]
+            exchanged[two] = two[::-1]
             change = partial(torch.index_select, dim=1, index=torch.from_numpy(exchanged))
             logit = _run_changed(model, string, "scores", head, change)
             yield Mechanism(ONE_LETTER, head, *names, words, here, logit)
