@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from seqcls.errors import SeqclsError
+from seqcls.interpretability.rows import record
 from seqcls.results import Confusion
 from seqcls.text import with_nulls
 from sweeps import api
@@ -84,7 +85,7 @@ QUESTIONS = {
         },
     ),
     "rules": Question(
-        "{run}", lambda x: {"rules": list(map(asdict, api.rules(x.store, x.run).rules))}
+        "{run}", lambda x: {"rules": [rule._asdict() for rule in api.rules(x.store, x.run).rules]}
     ),
     "explain": Question("{run} {string}", lambda x: api.explain(x.store, x.run, x.string)),
     "remedies": Question(
@@ -131,8 +132,8 @@ def plain(found: Any) -> Any:
         found = rows_of(found.drop(columns="finished_at", errors="ignore"))
     elif isinstance(found, list) and found and not isinstance(found[0], dict):
         return [plain(each) for each in found]
-    elif hasattr(found, "record"):
-        found = found.record()
+    elif hasattr(found, "record") or hasattr(found, "_asdict"):
+        found = record(found)
     elif hasattr(found, "__dataclass_fields__"):
         found = asdict(found)
     return json.loads(json.dumps(with_nulls(found), default=str))
