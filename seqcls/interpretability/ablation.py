@@ -26,7 +26,6 @@ from seqcls.interpretability.wording import Table, percent
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.forms import form
 from seqcls.models.parts import Part, PartKind
-from seqcls.results import Confusion
 from seqcls.strings.tokenizer import PAD
 from seqcls.text import count
 
@@ -49,8 +48,6 @@ class Ablated(NamedTuple):
     errors: int
     accuracy: float
     """In [0, 1]."""
-    confusion: Confusion | None
-    """The confusion, of a language."""
     loss: float
     """Mean over the strings, in nats; no logit is scaled."""
     logit_change: float
@@ -116,17 +113,11 @@ class Judge:
             np.bincount(rows, times, len(lengths)).astype(np.int64)
             for times in (tested.occurrences, tested.occurrences * ~scores.wrong)
         )
-        confusion = None
-        if self.model.problem.kind.cells:
-            cell = 2 * tested.targets.astype(np.int64) + (tested.targets ^ scores.wrong)
-            cells = np.bincount(cell, tested.occurrences, 4)
-            confusion = Confusion(*cells.astype(np.int64).tolist())
         change = np.abs(scores.margins - self.before)
         return Ablated(
             parts=tuple(ablation),
             errors=int((strings - right).sum()),
             accuracy=float(right.sum() / strings.sum()),
-            confusion=confusion,
             loss=scores.loss,
             logit_change=float(np.average(change, weights=tested.occurrences)),
             lengths=lengths,
@@ -291,11 +282,7 @@ class Ablations(NamedTuple):
             {
                 "without": [part.text for part in x.parts],
                 "misclassified": x.errors,
-                **{
-                    name: record(getattr(x, name))
-                    for name in Ablated._fields[2:]
-                    if name != "confusion"
-                },
+                **{name: record(getattr(x, name)) for name in Ablated._fields[2:]},
             }
             for x in self.outcomes
         ]

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-import numpy as np
 import torch
 
 from seqcls.errors import ConfigError
 from seqcls.interpretability import inside
-from seqcls.interpretability.domains import obstacle
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.base import read_states
@@ -66,11 +64,7 @@ def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep,
             f"architecture={model.config.architecture!r} has no residual stream to attribute the "
             "logit to; look at its units along the string instead"
         )
-    if obstacle(model.problem, "states") is None:
-        counts = np.bincount(np.array(letters, dtype=int), minlength=model.num_letters)
-        batch = inside.from_counts(model, counts[None])
-    else:
-        batch = inside.read(model, [letters])
+    batch = inside.read_string(model, letters)
     head, times = stream().head, batch.times[:, :, None]
     with torch.no_grad():
         parts = stream().parts(inside.states(model, batch))

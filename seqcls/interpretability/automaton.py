@@ -17,8 +17,6 @@ from seqcls.text import count
 if TYPE_CHECKING:
     from automata.fa.dfa import DFA
 
-    from seqcls.interpretability.automaton_inside import Inside
-
 
 # How much may be asked of a model while its automaton is learned.
 
@@ -64,16 +62,6 @@ _MOST = {
 }
 
 
-def refuse(model: TrainedModel) -> None:
-    """Refuses a model whose automaton is not learned.
-
-    Raises:
-        ConfigError: the task is no language, or has more than `MOST_LETTERS` tokens.
-    """
-    if reason := obstacle(model.problem):
-        raise ConfigError(reason)
-
-
 def obstacle(problem: Problem) -> str | None:
     """Why automata of a problem's models are not learned; None where they are."""
     if not problem.at_places and (reason := problem.lacks("labels")):
@@ -87,7 +75,7 @@ def obstacle(problem: Problem) -> str | None:
     return None
 
 
-# Automata as graphs, as data, and as those of automata-lib.
+# Automata as graphs and as data.
 
 
 def dot(
@@ -133,21 +121,6 @@ def record(
         "accepting": automaton.accepting.nonzero()[0].tolist(),
         "transitions": [dict(zip(alphabet, row, strict=True)) for row in automaton.table.tolist()],
     }
-
-
-def dfa(automaton: Automaton, alphabet: Sequence[str]) -> "DFA":
-    """The same as a `DFA` of automata-lib."""
-    # Takes a third of a second to load.
-    from automata.fa.dfa import DFA
-
-    recorded = record(automaton, alphabet)
-    return DFA(
-        states=set(range(len(automaton.table))),
-        input_symbols=set(alphabet),
-        transitions=dict(enumerate(recorded["transitions"])),
-        initial_state=automaton.start,
-        final_states=set(recorded["accepting"]),
-    )
 
 
 def _label(token: str) -> str:
@@ -269,7 +242,7 @@ class LearnedAutomaton:
             ends = ends or ["yes" if x else "" for x in shown.automaton.accepting.tolist()]
             rows = zip(ends, shown.automaton.table.tolist(), strict=True)
             yield Table(
-                states(shown.states),
+                count(shown.states, "state"),
                 [
                     {"state": number, of_state: end, **dict(zip(self.alphabet, row, strict=True))}
                     for number, (end, row) in enumerate(rows)
@@ -283,12 +256,26 @@ class LearnedAutomaton:
             "strings asked": f"{made.asked:,}",
             "agrees on tested": percent(made.agreement),
             "test errors made": f"{made.explained:,} of {self.wrong:,}",
-            "refuted by": "" if differs is None else name_string(self, differs),
+            "refuted by": "" if differs is None else self.display(differs),
         }
+
+    def display(self, string: str) -> str:
+        """A string as it is shown; the empty one needs a name."""
+        return Tokenizer(self.alphabet).display(string) or "the empty string"
 
     def dfa(self) -> "DFA":
         """The automaton as a `DFA` of automata-lib; of a Moore machine by which states accept."""
-        return dfa(self.automaton, self.alphabet)
+        # Takes a third of a second to load.
+        from automata.fa.dfa import DFA
+
+        recorded = record(self.automaton, self.alphabet)
+        return DFA(
+            states=set(range(self.states)),
+            input_symbols=set(self.alphabet),
+            transitions=dict(enumerate(recorded["transitions"])),
+            initial_state=self.automaton.start,
+            final_states=set(recorded["accepting"]),
+        )
 
     @property
     def states(self) -> int:
@@ -331,21 +318,22 @@ def learned_text(learned: LearnedAutomaton) -> list[str]:
 
 
 def _finding(learned: LearnedAutomaton) -> str:
-    rounds = count_of(len(learned.rounds), "hypothesis", "hypotheses")
+    made = len(learned.rounds)
+    rounds = f"{made:,} {'hypothesis' if made == 1 else 'hypotheses'}"
     if not learned.found:
         differs = learned.rounds[-1].counterexample
         assert differs is not None
         return (
             f"No finite machine was found within the budget: {learned.ended} ({rounds}, "
             f"{count(learned.asked, 'string')} asked). The last hypothesis, of "
-            f"{states(learned.states)}, and the model differ on {name_string(learned, differs)}."
+            f"{count(learned.states, 'state')}, and the model differ on {learned.display(differs)}."
         )
     longer = ""
     if learned.longer:
         longer = f", and on {learned.longer:,} longer ones, of up to {learned.longest:,}"
     return (
-        f"An automaton of {states(learned.states)} agrees with the model on every string of up to "
-        f"{count(learned.tried_length, 'token')} (all tried){longer} ({rounds}, "
+        f"An automaton of {count(learned.states, 'state')} agrees with the model on every string "
+        f"of up to {count(learned.tried_length, 'token')} (all tried){longer} ({rounds}, "
         f"{count(learned.asked, 'string')} asked). Of other strings nothing is known."
     )
 
@@ -354,15 +342,14 @@ def _of_language(learned: LearnedAutomaton) -> str:
     if learned.error is not None:
         return _of_error(learned, learned.error)
     if learned.found and learned.language is not None:
-        return (
-            f"It is the same as the minimal automaton of the language ({states(learned.states)})."
-        )
+        states = count(learned.states, "state")
+        return f"It is the same as the minimal automaton of the language ({states})."
     return "On all strings that were tried the model is right."
 
 
 def _of_error(learned: LearnedAutomaton, error: Answer) -> str:
     if not error.is_wrong:
-        return f"It differs from the language first on {name_string(learned, error.string)}."
+        return f"It differs from the language first on {learned.display(error.string)}."
     said = (error.label, error.predicted)
     label, predicted = (x if isinstance(x, str) else sign(bool(x)) for x in said)
     logit = "" if learned.names else f" (logit {error.logit:.4f})"
@@ -371,7 +358,7 @@ def _of_error(learned: LearnedAutomaton, error: Answer) -> str:
     if learned.found and learned.language is not None:
         what = "it differs from the language first on"
     return (
-        f"{what[0].upper()}{what[1:]} {name_string(learned, error.string)}: {label}, and the model "
+        f"{what[0].upper()}{what[1:]} {learned.display(error.string)}: {label}, and the model "
         f"says {predicted}{logit}, an error of the model ({tested})."
     )
 
@@ -380,39 +367,9 @@ def _of_errors(learned: LearnedAutomaton) -> str:
     chosen = learned.main_hypothesis
     which = "The automaton"
     if chosen is not learned.rounds[-1] or not learned.found:
-        which = f"The hypothesis of {states(chosen.states)}"
+        which = f"The hypothesis of {count(chosen.states, 'state')}"
     return (
         f"{which} makes {chosen.explained:,} of the model's {learned.wrong:,} different test "
         f"errors and says what the model says on {percent(chosen.agreement)} of the different test "
         "strings."
     )
-
-
-def inside_text(inside: "Inside") -> list[str]:
-    """How far an automaton's states are to be read from a model's own, a sentence a layer."""
-    said = [
-        f"Held-out strings: the most frequent of the {states(inside.states)} is right after "
-        f"{percent(inside.commonest, 1)} of their tokens. A linear probe of"
-    ]
-    for probe in inside.probes:
-        beyond = "" if probe.beyond is None else f", {percent(probe.beyond, 1)} in longer ones"
-        said.append(
-            f"  {probe.layer} is right after {percent(probe.trained, 1)} in strings of the "
-            f"training's lengths{beyond}"
-        )
-    return said
-
-
-def name_string(learned: LearnedAutomaton, string: str) -> str:
-    """A string as it is shown; the empty one needs a name."""
-    return Tokenizer(learned.alphabet).display(string) or "the empty string"
-
-
-def states(number: int) -> str:
-    """Such as `1 state`."""
-    return count_of(number, "state", "states")
-
-
-def count_of(number: int, one: str, many: str) -> str:
-    """A number of things."""
-    return f"{number:,} {one if number == 1 else many}"

@@ -1,7 +1,8 @@
 """A model's answers to strings, each asked once, many at once wherever they are known before."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from torch import Tensor
 
 from seqcls.interpretability.automaton import LearningBudget
 from seqcls.interpretability.domains import (
-    CHUNK,
     affordable_length,
     strings_of_length,
     tested_strings,
@@ -122,8 +122,7 @@ class ModelAnswers:
         largest = max((np.abs(x).max(initial=0) for x in model.weights.values()), default=0)
         stepped = stepped and bool(largest < STEPPED_BELOW)
         self._steps = PrefixStates.of(model) if stepped else None
-        self._most_single = budget.single
-        self._seconds = budget.seconds
+        self._budget = budget
         self._end = time.monotonic() + budget.seconds
         self._single: dict[Letters, int] = {}
         self.transitions: dict[Letters, None] = {}
@@ -147,7 +146,7 @@ class ModelAnswers:
     def check_time(self) -> None:
         """Ends the learning where its seconds are over."""
         if time.monotonic() > self._end:
-            raise EndedError(f"{self._seconds:g} seconds are over")
+            raise EndedError(f"{self._budget.seconds:g} seconds are over")
 
     def of(self, letters: Letters) -> int:
         """The answer to one string.
@@ -162,8 +161,8 @@ class ModelAnswers:
             return int(self.levels[len(letters)][number])
         if letters not in self._single:
             self.check_time()
-            if len(self._single) >= self._most_single:
-                raise EndedError(f"{self._most_single:,} strings have been asked one by one")
+            if len(self._single) >= self._budget.single:
+                raise EndedError(f"{self._budget.single:,} strings have been asked one by one")
             if len(letters) > self.longest:
                 raise EndedError(
                     f"a string of {len(letters)} tokens would have to be asked, of at most "
@@ -227,20 +226,18 @@ class ModelAnswers:
         return np.asarray(said != self.model.problem.targets_or(strings, said), dtype=bool)
 
     def _ask(self, strings: TokenStrings) -> Bits:
-        starts = range(0, len(strings), CHUNK)
-        parts = [self.model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
-        for part in parts:
-            if len(rows := np.flatnonzero(part.unanswered)):
-                first = part.strings.take(rows[:1])
-                string = self.model.text(first.letters[0, : first.lengths[0]].tolist())
-                raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
-        if self._task is not None:
-            ends = [x.predicted[np.arange(len(x.strings)), x.strings.lengths] for x in parts]
-            # Nothing is asked after what no string of the language begins with.
-            right, asked = self._task.at_ends(strings), self._task.can_go_on(strings)
-            return np.where(asked, np.concatenate([right[:0], *ends]), right)
-        said = [np.asarray(part.predicted, dtype=bool) for part in parts]
-        return np.concatenate([np.zeros(0, dtype=bool), *said])
+        if not len(strings):
+            return np.zeros(0, dtype=self._dtype)
+        answers = self.model.ask(strings)
+        if len(rows := np.flatnonzero(answers.unanswered)):
+            first = answers.strings.take(rows[:1])
+            string = self.model.text(first.letters[0, : first.lengths[0]].tolist())
+            raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
+        if self._task is None:
+            return np.asarray(answers.predicted, dtype=bool)
+        ends = answers.predicted[np.arange(len(strings)), answers.strings.lengths]
+        # Nothing is asked after what no string of the language begins with.
+        return np.where(self._task.can_go_on(strings), ends, self._task.at_ends(strings))
 
     def _answer_by_steps(self, steps: PrefixStates, letters: Letters) -> int:
         logit = float(steps.logits(steps.after(letters), 1)[0])
@@ -266,17 +263,25 @@ class ModelAnswers:
         # Where nobody knows the empty string's label, it is rejected.
         given = self.model.problem.targets_or
         first = given(empty, rejected) if self.empty_given else self._ask(empty)
-        steps = self._steps
-        level = self._asked_level if steps is None else _Stepped(steps, self._resolve).level
+        steps, lengths = self._steps, range(1, self.tried_length + 1)
         levels: list[Bits] = [np.asarray(first, dtype=self._dtype)]
-        for length in range(1, self.tried_length + 1):
+        longer = map(self._asked_level, lengths) if steps is None else self._stepped_levels(steps)
+        for _ in lengths:
             self.check_time()
-            levels.append(level(length))
+            levels.append(next(longer))
         return levels
 
     def _asked_level(self, length: int) -> Bits:
-        parts = strings_of_length(self.model.num_letters, length)
-        return np.concatenate([self._ask(strings) for strings in parts])
+        return self._ask(strings_of_length(self.model.num_letters, length))
+
+    def _stepped_levels(self, steps: PrefixStates) -> Iterator[Bits]:
+        """All strings of one length after another, each a step from one that is a token shorter."""
+        kept, letters = steps.start, self.model.num_letters
+        for length in count(1):
+            before = letters ** (length - 1)
+            repeated = map_kept(lambda values: values.repeat_interleave(letters, dim=0), kept)
+            kept = steps.step(repeated, list(range(letters)) * before)
+            yield self._resolve(length, steps.logits(kept, letters * before).numpy())
 
     def _resolve(self, length: int, logits: np.ndarray) -> Bits:
         """The answers that logits stand for; where they are near 0 the model is asked anew."""
@@ -288,19 +293,3 @@ class ModelAnswers:
             letters = doubtful[:, None] // powers % self.model.num_letters
             answers[doubtful] = self._ask(TokenStrings.of_letters(self.model.num_letters, letters))
         return answers
-
-
-class _Stepped:
-    """All strings of one length after another, each a step from those that are a token shorter."""
-
-    def __init__(self, steps: PrefixStates, resolved: Callable[[int, np.ndarray], Bits]) -> None:
-        self._steps = steps
-        self._resolved = resolved
-        self._kept = steps.start
-
-    def level(self, length: int) -> Bits:
-        letters = self._steps.num_letters
-        before = letters ** (length - 1)
-        repeated = map_kept(lambda values: values.repeat_interleave(letters, dim=0), self._kept)
-        self._kept = self._steps.step(repeated, list(range(letters)) * before)
-        return self._resolved(length, self._steps.logits(self._kept, letters * before).numpy())

@@ -6,6 +6,7 @@ it is in after the token. It is tried on other strings, longer ones too. That a 
 does not say that the model uses it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,9 +18,11 @@ from seqcls.cancellation import check_each
 from seqcls.errors import ConfigError
 from seqcls.interpretability.readable_model import ids_of, plain_model
 from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.interpretability.wording import percent
 from seqcls.models.positions import longest_readable
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.automaton import Automaton
+from seqcls.text import count
 
 # A model's states at every token of drawn strings, beside those of an automaton.
 
@@ -155,6 +158,19 @@ class Inside(NamedTuple):
     that reads nothing gets."""
     probes: tuple[Probe, ...]
 
+    def describe(self, _: TrainedModel) -> Iterator[str]:
+        """How far the states are to be read from a model's own, a sentence a layer."""
+        yield (
+            f"Held-out strings: the most frequent of the {count(self.states, 'state')} is right "
+            f"after {percent(self.commonest, 1)} of their tokens. A linear probe of"
+        )
+        for probe in self.probes:
+            beyond = "" if probe.beyond is None else f", {percent(probe.beyond, 1)} in longer ones"
+            yield (
+                f"  {probe.layer} is right after {percent(probe.trained, 1)} in strings of the "
+                f"training's lengths{beyond}"
+            )
+
 
 def look_inside(model: TrainedModel, automaton: Automaton) -> Inside:
     """Looks for an automaton's states in a model's own.
@@ -163,13 +179,13 @@ def look_inside(model: TrainedModel, automaton: Automaton) -> Inside:
         ConfigError: the model names no states of its blocks or layers.
     """
     fitted, held_out = draw_positions(model, automaton)
-    count = len(automaton.table)
+    states = len(automaton.table)
     probes = (
-        _probe(name, fitted.layers[name], fitted.states, held_out, count)
+        _probe(name, fitted.layers[name], fitted.states, held_out, states)
         for name in held_out.layers
     )
     frequent = np.bincount(held_out.states).max() / len(held_out.states)
-    return Inside(count, float(frequent), tuple(probes))
+    return Inside(states, float(frequent), tuple(probes))
 
 
 def _probe(
@@ -177,7 +193,7 @@ def _probe(
     rows: Float[np.ndarray, "place hidden"],
     states: Int64[np.ndarray, " place"],
     held_out: PrefixPlaces,
-    count: int,
+    number: int,
 ) -> Probe:
     center, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), RIDGE)
 
@@ -186,7 +202,7 @@ def _probe(
 
     read = inputs(rows)
     squares = read.T @ read / len(read) + RIDGE * np.eye(read.shape[1])
-    weights = np.linalg.solve(squares, read.T @ np.eye(count)[states] / len(read))
+    weights = np.linalg.solve(squares, read.T @ np.eye(number)[states] / len(read))
     said = (inputs(held_out.layers[name]) @ weights).argmax(axis=1)
     right = said == held_out.states
     times = np.bincount(held_out.positions)

@@ -5,8 +5,8 @@ against all short strings, the model's test set, the strings asked before, the s
 which it and the language differ, and random walks that take each of its transitions.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from seqcls.cancellation import check
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget, Round, refuse
+from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget, Round, obstacle
 from seqcls.interpretability.automaton_answers import Bits, EndedError, ModelAnswers
 from seqcls.interpretability.domains import strings_of_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
@@ -94,35 +94,23 @@ def shortest_difference(one: Automaton, other: Automaton, *, empty: bool = True)
     Args:
         one: over the same letters as the other.
     """
-    start = (one.start, other.start)
-    reached: dict[tuple[int, int], Letters] = {start: ()}
-    queue = deque([start])
-    if empty and one.says[one.start] != other.says[other.start]:
-        return ()
-    while queue:
-        pair = queue.popleft()
-        for letter in range(one.table.shape[1]):
-            after = int(one.table[pair[0], letter]), int(other.table[pair[1], letter])
-            string = (*reached[pair], letter)
-            if one.says[after[0]] != other.says[after[1]]:
-                return string
-            if after not in reached:
-                reached[after] = string
-                queue.append(after)
-    return None
+    # Pairs of states, and one more that begins the empty string alone.
+    pairs = one.table[:, None] * len(other.table) + other.table
+    pairs = pairs.reshape(-1, one.table.shape[1])
+    start = one.start * len(other.table) + other.start
+    differ = np.not_equal.outer(one.says, other.says).ravel().tolist()
+    words = shortest_words(np.vstack([pairs, pairs[start]]), len(pairs))
+    differ.append(empty and differ[start])
+    return next((word for state, word in words.items() if differ[state]), None)
 
 
 def differences(answers: ModelAnswers, differ: Differ, shortest: int = 0) -> Iterator[Letters]:
     """Strings whose answers differ, the shortest of each part: of the short ones of each length
     from `shortest`, then of each of the longer ones that were asked.
     """
-    for length in range(shortest, len(answers.levels)):
-        start = 0
-        for strings in strings_of_length(answers.model.num_letters, length):
-            said = answers.levels[length][start : start + len(strings)]
-            yield from _shortest_of(strings, differ(strings, said))
-            start += len(strings)
-    for strings, said in chain(answers.batches, [answers.singles]):
+    letters, levels = answers.model.num_letters, range(shortest, len(answers.levels))
+    short = ((strings_of_length(letters, x), answers.levels[x]) for x in levels)
+    for strings, said in chain(short, answers.batches, [answers.singles]):
         yield from _shortest_of(strings, differ(strings, said))
 
 
@@ -132,12 +120,6 @@ def _shortest_of(strings: TokenStrings, chosen: Bits) -> Iterator[Letters]:
     if len(rows):
         row = rows[int(strings.lengths[rows].argmin())]
         yield tuple(strings.letters[row, : strings.lengths[row]].tolist())
-
-
-def first_error(answers: ModelAnswers) -> Letters | None:
-    """The shortest string that the model is wrong on, of all that it was asked."""
-    errors = differences(answers, answers.wrong, int(answers.empty_given))
-    return min(errors, key=len, default=None)
 
 
 OnRound = Callable[[Round], None]
@@ -160,9 +142,14 @@ def learn(
     Raises:
         ConfigError: there is no automaton to learn, or nothing may be asked.
     """
-    refuse(model)
+    if reason := obstacle(model.problem):
+        raise ConfigError(reason)
     budget = budget or LearningBudget()
-    answers = _open(model, budget, stepped)
+    try:
+        answers = ModelAnswers(model, budget, stepped=stepped)
+    except EndedError as reason:
+        advice = "" if "NaN" in str(reason) else ": raise the seconds or lower the strings"
+        raise ConfigError(f"{reason} before the first hypothesis{advice}") from None
     task = model.task
     language = task.machine if isinstance(task, AtEveryPlace) else language_automaton(task)
     oracle = _Oracle(answers, budget, language, on_round)
@@ -174,14 +161,6 @@ def learn(
     return _result(oracle, ended)
 
 
-def _open(model: TrainedModel, budget: LearningBudget, stepped: bool) -> ModelAnswers:
-    try:
-        return ModelAnswers(model, budget, stepped=stepped)
-    except EndedError as reason:
-        advice = "" if "NaN" in str(reason) else ": raise the seconds or lower the strings"
-        raise ConfigError(f"{reason} before the first hypothesis{advice}") from None
-
-
 def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:
     # Imported where it is used: help is fast.
     from aalpy import run_KV
@@ -191,35 +170,27 @@ def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:
     run_KV(letters, _System(answers), oracle, kind, cache_and_non_det_check=False, print_level=0)
 
 
+@dataclass(frozen=True)
 class _System:
     """The model as AALpy asks it: only the answer to the whole string is looked at."""
 
+    answers: ModelAnswers
     num_queries = num_steps = num_cached_queries = 0
 
-    def __init__(self, answers: ModelAnswers) -> None:
-        self._answers = answers
-
     def query(self, word: Letters) -> list[int]:
-        return [self._answers.of(tuple(word))]
+        return [self.answers.of(tuple(word))]
 
 
+@dataclass
 class _Oracle:
     """Looks for a string on which a hypothesis and the model differ, the short ones first."""
 
+    answers: ModelAnswers
+    budget: LearningBudget
+    language: Automaton | None
+    on_round: OnRound | None
+    rounds: list[Round] = field(default_factory=list)
     num_queries = num_steps = 0
-
-    def __init__(
-        self,
-        answers: ModelAnswers,
-        budget: LearningBudget,
-        language: Automaton | None,
-        on_round: OnRound | None,
-    ) -> None:
-        self.answers = answers
-        self.budget = budget
-        self.language = language
-        self.rounds: list[Round] = []
-        self._on_round = on_round
 
     def find_cex(self, hypothesis: Any) -> Letters | None:
         """A string on which they differ, of which no prefix is one; None where none was found.
@@ -238,8 +209,8 @@ class _Oracle:
         text = None if difference is None else self.answers.model.text(difference)
         last = Round(automaton, self.answers.asked, *_on_test(automaton, self.answers), text)
         self.rounds.append(last)
-        if self._on_round is not None:
-            self._on_round(last)
+        if self.on_round is not None:
+            self.on_round(last)
         if difference is not None and len(self.rounds) >= self.budget.rounds:
             raise EndedError(f"{self.budget.rounds} rounds are over")
         return difference
@@ -319,11 +290,16 @@ def _result(oracle: _Oracle, ended: str | None) -> LearnedAutomaton:
 
 
 def _error(oracle: _Oracle, ended: str | None) -> Letters | None:
+    """The first string on which the automaton that was found and the language differ, or else the
+    shortest that the model is wrong on, of all that it was asked.
+    """
+    answers = oracle.answers
     if ended is None and oracle.language is not None:
-        differs = _shortest(oracle.rounds[-1].automaton, oracle.language, oracle.answers)
-        if differs is None or len(differs) <= oracle.answers.longest:
+        differs = _shortest(oracle.rounds[-1].automaton, oracle.language, answers)
+        if differs is None or len(differs) <= answers.longest:
             return differs
-    return first_error(oracle.answers)
+    errors = differences(answers, answers.wrong, int(answers.empty_given))
+    return min(errors, key=len, default=None)
 
 
 def _longer(answers: ModelAnswers) -> tuple[int, int]:

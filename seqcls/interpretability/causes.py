@@ -3,29 +3,13 @@
 What is said of all strings is tried on the test strings and on all short ones: those no longer than
 the training's, as far as `seqcls.interpretability.domains` tries them. Dilution and two heads on
 one letter are shown by interventions; the other causes say what errors have in common, which is not
-what makes them. In the order in which they are tried, the first that holds:
+what makes them. `CAUSES` has them in the order in which they are tried, with what each needs to be
+found; the first that holds is told.
 
-- **rounding**: with the same weights in double precision the answer is right;
-- **order not seen**: the model sees letter counts alone, and a string with the same letters has
-  the other label: it is wrong on one of the two, whatever it has learned;
-- **dilution** of a model that is right on all short strings, by an intervention that answers the
-  error rightly and leaves right answers on test strings beyond the training's lengths so;
-- **two heads on one letter** of one block that reads letter counts, for required letters;
-- **constant answer**: it gives all test strings, and nearly all short ones, the same answer;
-- **simple rule**: one rule of the fixed list in `seqcls.interpretability.rules` says what the
-  model says on at least `AGREES` of all test strings, and of the short ones, and on at least
-  `EXPLAINS` of its errors among either;
-- **answers by form**: a shortcut reader (`seqcls.shortcuts`), which knows less than the language,
-  says what the model says on at least `FORMAL` of the test strings of trained lengths, wrong ones
-  included: their agreement beyond what both being right explains is at least half of what it
-  could be, by the lower end of its 95% interval; and the error is one of the reader's, too;
-- **errors beyond a bound**: they lie beyond a bound of a feature of the task, and what is answered
-  rightly before it (`seqcls.interpretability.separations`);
-- **order not seen**, too, of a model that sees letter counts alone and fails so on a short string;
-- **longer than in training**, of a model that is right on all short strings, by a bound of the
-  length where it tells errors from right answers better than any feature; false positives and
-  negatives apart;
-- **no cause found** of any other error.
+For **answers by form**, the agreement of reader and model beyond what both being right explains is
+at least half of what it could be, by the lower end of its 95% interval. Bounds, of features or of
+the length, are those of `seqcls.interpretability.separations`. **Order not seen** is told last too,
+of a model that sees letter counts alone and fails so on a short string.
 
 Of a model that has not learned the trained lengths no cause is told that speaks of length: such
 errors, and the shortest in any case, are **not learned**. Of errors that are outputs it is another
@@ -159,7 +143,10 @@ def _language_causes(
     groups = [
         *_rule(model, test, short),
         *_form(model, test, texts),
-        *_bounds(model, test, short, by_length=shortest is None),
+        *(
+            (AttributedError("", LONGER if x.is_length else BEYOND, None, x.text), x.beyond)
+            for x in separations(model.task, test, short, by_length=shortest is None)
+        ),
     ]
     unseen = _first_not_seen(model.problem, short)
     for string in (x for x in labels if x not in causes):
@@ -279,15 +266,13 @@ def _find_dilution(
             continue
         if found.heads not in spares:
             spares[found.heads] = leaves_right(model, controls, found.heads)
-        if not spares[found.heads]:
-            continue
-        if len(found.heads) > 1:
+        if spares[found.heads] and len(found.heads) > 1:
             causes[text] = AttributedError(text, DILUTION, None, ALL_HEADS)
-            continue
-        ((block, head),) = found.heads
-        about = [" by ".join(find_outnumbered(model, string, found.heads[0]) or ())]
-        about += [f"block {block}"] if model.config.num_blocks > 1 or not about[0] else []
-        causes[text] = AttributedError(text, DILUTION, head, ", ".join(filter(None, about)))
+        elif spares[found.heads]:
+            ((block, head),) = found.heads
+            about = [" by ".join(find_outnumbered(model, string, found.heads[0]) or ())]
+            about += [f"block {block}"] if model.config.num_blocks > 1 or not about[0] else []
+            causes[text] = AttributedError(text, DILUTION, head, ", ".join(filter(None, about)))
     return causes
 
 
@@ -358,12 +343,3 @@ def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iter
     if found:
         _, text, share, holds = max(found, key=lambda x: x[0])
         yield AttributedError("", FORM, None, text, share), holds
-
-
-def _bounds(
-    model: TrainedModel, test: TriedStrings, short: TriedStrings, *, by_length: bool
-) -> Iterator[_Group]:
-    """The bounds of features, and of the length where no short string is misclassified."""
-    for found in separations(model.task, test, short, by_length=by_length):
-        name = LONGER if found.is_length else BEYOND
-        yield AttributedError("", name, None, found.text), found.beyond

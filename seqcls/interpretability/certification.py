@@ -175,9 +175,17 @@ class Certification(NamedTuple):
     """Supports with too many letters, or beyond the `MAX_SUPPORTS` first; nothing is said of
     them."""
 
-    def describe(self, _: TrainedModel) -> Iterator[str]:
-        """What is proved, in a sentence a support."""
-        return certification_text(self)
+    def describe(self, _: object = None) -> Iterator[str]:
+        """What is proved of strings of every length: a sentence a support."""
+        yield (
+            "Proved for strings of every length, since the logit depends on the proportions of the "
+            "letters alone:"
+            if self.least_length == 1
+            else f"Proved for strings of {count(self.least_length, 'letter')} and more:"
+        )
+        yield from map(_proof_text, self.supports)
+        if self.left_out:
+            yield f"No claim is made about strings of {', '.join(self.left_out)}."
 
 
 def certify(model: TrainedModel, *, least_length: int | None = None) -> Certification:
@@ -257,19 +265,6 @@ def _intervals(cells: Cells, proved: Proved) -> tuple[ShareInterval, ...]:
 
 
 # Proofs in plain sentences; numbers are rounded so that less is claimed than is proved.
-
-
-def certification_text(certification: Certification) -> Iterator[str]:
-    """What is proved of strings of every length: a sentence a support."""
-    yield (
-        "Proved for strings of every length, since the logit depends on the proportions of the "
-        "letters alone:"
-        if certification.least_length == 1
-        else f"Proved for strings of {count(certification.least_length, 'letter')} and more:"
-    )
-    yield from map(_proof_text, certification.supports)
-    if certification.left_out:
-        yield f"No claim is made about strings of {', '.join(certification.left_out)}."
 
 
 def _proof_text(proof: SupportProof) -> str:

@@ -20,6 +20,7 @@ from seqcls.interpretability.readable_model import AROUND_OUTPUTS, SPECIAL, plai
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.models.base import BodyAndHead
 from seqcls.models.blocks import Attention, Residual
+from seqcls.models.parts import Part
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 
 
@@ -66,7 +67,7 @@ def circuits(model: TrainedModel) -> tuple[Circuits, ...]:
             attention = getattr(mixer, "attention", mixer)
             sees_picture = bool(plain.config.picture) and part.which != ""
             if isinstance(attention, Attention) and not sees_picture:
-                found.append(_circuits(model, part.block, part.number, part.text, name, attention))
+                found.append(_circuits(model, part, name, attention))
     if not found:
         raise ConfigError(
             f"architecture={model.config.architecture!r} has no heads that attend to tokens by "
@@ -75,9 +76,7 @@ def circuits(model: TrainedModel) -> tuple[Circuits, ...]:
     return tuple(found)
 
 
-def _circuits(
-    model: TrainedModel, block: int, head: int, text: str, name: str, attention: Attention
-) -> Circuits:
+def _circuits(model: TrainedModel, part: Part, name: str, attention: Attention) -> Circuits:
     plain = plain_model(model)
     assert isinstance(plain, BodyAndHead)
     special = SPECIAL.get(plain.config.readout)
@@ -91,7 +90,7 @@ def _circuits(
         read = getattr(residual, f"{within}_norm")(embedded)
     # What a decoder attends to of another stream it reads as it is.
     other = embedded if within == "cross_attention" else read
-    rows = slice(head * attention.heads[1], (head + 1) * attention.heads[1])
+    rows = slice(part.number * attention.heads[1], (part.number + 1) * attention.heads[1])
     query, key, value = (
         layer(states)[:, rows]
         for layer, states in (
@@ -103,9 +102,9 @@ def _circuits(
     reader = plain.embedding.weight if plain.classifier is None else plain.classifier.weight
     direct = output @ reader.T
     return Circuits(
-        block=block,
-        head=head,
-        name=text,
+        block=part.block,
+        head=part.number,
+        name=part.text,
         token_types=tuple(names[x - FIRST_LETTER] if x != CLS else str(special) for x in types),
         scores=(query @ key.T / math.sqrt(attention.heads[1])).numpy(),
         key_query_rank=_rank(attention.query.weight[rows].T @ attention.key.weight[rows]),

@@ -3,18 +3,17 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import takewhile
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
-from seqcls.cancellation import check_each
 from seqcls.config import REPORT_TASK
 from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable
+from seqcls.interpretability.mechanisms import spread_evenly
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.problem import Problem
 from seqcls.sampling.streams import stream
@@ -27,8 +26,6 @@ from seqcls.tasks.places import AtEveryPlace
 
 MAX_STRINGS = 200_000
 """How many strings are tried where all are: seconds of a small model's time."""
-
-CHUNK = 2**15
 
 
 def num_strings(num_letters: int, max_length: int) -> int:
@@ -44,15 +41,12 @@ def affordable_length(num_letters: int, limit: int = MAX_STRINGS, longest: int =
     return length
 
 
-def strings_of_length(num_letters: int, length: int) -> Iterator[TokenStrings]:
-    """All strings of one length in the order of the alphabet, some thousands at a time."""
-    total = num_letters**length
+def strings_of_length(num_letters: int, length: int) -> TokenStrings:
+    """All strings of one length in the order of the alphabet."""
     powers = num_letters ** np.arange(length - 1, -1, -1, dtype=np.int64)
-    for start in check_each(range(0, total, CHUNK)):
-        numbers = np.arange(start, min(start + CHUNK, total))
-        letters: UInt8[np.ndarray, "string position"]
-        letters = (numbers[:, None] // powers % num_letters).astype(np.uint8)
-        yield TokenStrings.of_letters(num_letters, letters)
+    letters: UInt8[np.ndarray, "string position"]
+    letters = (np.arange(num_letters**length)[:, None] // powers % num_letters).astype(np.uint8)
+    return TokenStrings.of_letters(num_letters, letters)
 
 
 def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
@@ -64,7 +58,7 @@ def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
 
 def inputs_by_length(
     problem: Problem, longest: int, max_strings: int = MAX_STRINGS, max_inputs: int = MAX_STRINGS
-) -> Iterator[tuple[int, list[TokenStrings]]]:
+) -> Iterator[tuple[int, TokenStrings]]:
     """All inputs of a task up to the greatest length at which there are not too many.
 
     Of a file they are those in it, of whatever length.
@@ -74,14 +68,11 @@ def inputs_by_length(
         max_inputs: inputs at most; those of a length all or not at all.
 
     Yields:
-        Each length, the shortest first, with its inputs in the order of the alphabet, some
-        thousands at a time; maybe none.
+        Each length, the shortest first, with its inputs in the order of the alphabet; maybe none.
     """
     if (known := problem.known_strings) is not None:
         for length in np.unique(known.lengths).tolist():
-            rows = np.flatnonzero(known.lengths == length)
-            starts = range(0, len(rows), CHUNK)
-            yield length, [known.take(rows[start : start + CHUNK]) for start in starts]
+            yield length, known.take(np.flatnonzero(known.lengths == length))
         return
     letters, task, total = len(problem.task.alphabet), problem.task, 0
     apart = isinstance(task, AtEveryPlace) and not problem.kind.every_string
@@ -89,13 +80,13 @@ def inputs_by_length(
         longest = affordable_length(letters, max_strings, longest)
     for length in range(0 if problem.tries_empty else 1, longest + 1):
         if isinstance(task, AtEveryPlace) and apart:
-            parts = [task.inputs_of_length(length, max_inputs - total)]
+            strings = task.inputs_of_length(length, max_inputs - total)
         else:
-            parts = [inputs_among(problem, each) for each in strings_of_length(letters, length)]
-        total += sum(map(len, parts))
+            strings = inputs_among(problem, strings_of_length(letters, length))
+        total += len(strings)
         if total > max_inputs:
             return
-        yield length, parts
+        yield length, strings
 
 
 # Which models analyses by letter counts are true of: asked by them, by commands and by pages.
@@ -129,15 +120,9 @@ def obstacle(problem: Problem, needs: Needs = "one block") -> str | None:
     reason = problem.lacks("labels") or counts_suffice(network, training=False)
     if reason is None and network.attention_scale == "learned_log_length":
         reason = "attention_scale='learned_log_length': strings of such models are read one by one"
-    if reason is None and needs == "one block":
-        others = (x for x in _REPORT_BLOCK if getattr(network, x[0]) != x[1])
-        reason = next(
-            (
-                f"{field}={getattr(network, field)!r}: this analysis is of models with {words}"
-                for field, _, words in others
-            ),
-            None,
-        )
+    for field, value, words in _REPORT_BLOCK if needs == "one block" else ():
+        if reason is None and getattr(network, field) != value:
+            reason = f"{field}={getattr(network, field)!r}: this analysis is of models with {words}"
     if reason is not None or needs == "states":
         return reason
     if problem.unknown_labels is not None:
@@ -184,11 +169,6 @@ def all_multisets(
     num_letters: int, max_length: int, *, empty: bool = False
 ) -> Int64[np.ndarray, "multiset letter"]:
     """The letter counts of every multiset of 1 to `max_length` letters, and of none if `empty`."""
-    return _all_counts(num_letters, max_length)[0 if empty else 1 :]
-
-
-@lru_cache(maxsize=2)
-def _all_counts(num_letters: int, max_length: int) -> Int64[np.ndarray, "multiset letter"]:
     counts = np.zeros((1, 0), dtype=np.int64)
     left = np.array([max_length])
     for _ in range(num_letters):
@@ -198,7 +178,7 @@ def _all_counts(num_letters: int, max_length: int) -> Int64[np.ndarray, "multise
         number = np.arange(len(starts)) - starts
         counts = np.column_stack([np.repeat(counts, choices, axis=0), number])
         left = np.repeat(left, choices) - number
-    return counts
+    return counts[0 if empty else 1 :]
 
 
 def multisets_of(
@@ -248,9 +228,7 @@ def sampled_strings(problem: Problem, sample: int) -> DistinctStrings:
     """At most so many of the tested strings, the shortest first, spread evenly over the lengths."""
     test = tested_strings(problem)
     rows = np.argsort(test.strings.lengths, kind="stable")
-    if len(rows) > sample:
-        rows = rows[len(rows) * np.arange(sample) // sample]
-    return test.take(rows)
+    return test.take(rows[spread_evenly(len(rows), sample)])
 
 
 def ask_tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[TriedStrings, list[str]]:
@@ -288,14 +266,10 @@ def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters |
 
 
 def _ask(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
-    starts = range(0, len(strings), CHUNK)
-    answers = [model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
-    known = np.flatnonzero(np.concatenate([answered.known for answered in answers]))
-    labels, wrong = (
-        np.concatenate([getattr(answered, name) for answered in answers])[known]
-        for name in ("targets", "wrong")
-    )
-    return TriedStrings(strings.take(known), np.ones(len(known), dtype=np.int64), labels, wrong)
+    answers = model.ask(strings)
+    known = np.flatnonzero(answers.known)
+    times = np.ones(len(known), dtype=np.int64)
+    return TriedStrings(strings.take(known), times, answers.targets[known], answers.wrong[known])
 
 
 def _all_short(model: TrainedModel) -> TokenStrings:
@@ -304,5 +278,4 @@ def _all_short(model: TrainedModel) -> TokenStrings:
     if multisets_differ(problem) is None and num_multisets(letters, longest) < MAX_SHORT:
         return TokenStrings.of_counts(letters, multisets_of(problem, longest))
     lengths = takewhile(lambda x: x[0] <= longest, inputs_by_length(problem, longest, MAX_SHORT))
-    parts = [part for _, parts in lengths for part in parts if len(part)]
-    return join_strings(parts).take(slice(MAX_SHORT))
+    return join_strings([x for _, x in lengths if len(x)]).take(slice(MAX_SHORT))

@@ -161,8 +161,11 @@ def _head(model: TrainedModel, states: States, counts: tuple[int, ...], head: in
     return HeadReading(
         head=head,
         order=tuple(names[x] for x in order),
+        # Above 700 the exponential is no number that anybody could count to.
         gaps=tuple(
-            _gap(names[x], names[y], float(scores[x] - scores[y])) for x, y in pairwise(order)
+            ScoreGap(names[x], names[y], gap, float(np.exp(min(gap, 700.0))))
+            for x, y in pairwise(order)
+            for gap in [float(scores[x] - scores[y])]
         ),
         seen=tuple(
             AttentionEntry(
@@ -179,11 +182,6 @@ def _head(model: TrainedModel, states: States, counts: tuple[int, ...], head: in
         near_values=_near_values(model.tokenizer.alphabet, values[1:]),
         mixed_value=tuple(mixed[0].tolist()),
     )
-
-
-def _gap(over: str, under: str, gap: float) -> ScoreGap:
-    # Above 700 the exponential is no number that anybody could count to.
-    return ScoreGap(over, under, gap, float(np.exp(min(gap, 700.0))))
 
 
 def _near_values(

@@ -57,15 +57,13 @@ class Family:
     @property
     def fixed(self) -> tuple[int, ...]:
         """How often each letter of the alphabet occurs besides."""
-        return self._letters(*((group, n) for group, n in self.pieces if isinstance(n, int)))
+        return self._letters([(group, n) for group, n in self.pieces if isinstance(n, int)])
 
     @property
     def free(self) -> tuple[tuple[int, ...], ...]:
         """For each free count, how many of each letter one more brings: `a{n}b{n}` has (1, 1)."""
-        return tuple(
-            self._letters(*((group, 1) for group, n in self.pieces if n == name))
-            for name in self.names
-        )
+        pieces = ([(group, 1) for group, n in self.pieces if n == x] for x in self.names)
+        return tuple(map(self._letters, pieces))
 
     def counts(
         self, values: Int64[np.ndarray, "string free"]
@@ -84,7 +82,7 @@ class Family:
         groups = (group * (n if isinstance(n, int) else numbers[n]) for group, n in self.pieces)
         return tuple(letter for group in groups for letter in group)
 
-    def _letters(self, *pieces: tuple[Letters, int]) -> tuple[int, ...]:
+    def _letters(self, pieces: Sequence[tuple[Letters, int]]) -> tuple[int, ...]:
         alphabet = range(self.num_letters)
         return tuple(sum(group.count(letter) * n for group, n in pieces) for letter in alphabet)
 

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from seqcls.cancellation import check_each
-from seqcls.interpretability.domains import refuse
+from seqcls.interpretability.domains import obstacle, refuse
 from seqcls.interpretability.readable_model import (
     PAIRS_AT_ONCE,
     Change,
@@ -63,6 +63,16 @@ def read(
         outputs: what is read after each string; what the model writes if none are given.
     """
     return Batch(ids_of(model, strings, outputs))
+
+
+def read_string(model: TrainedModel, letters: Sequence[int]) -> Batch:
+    """One string by its letter counts where they suffice, which reads each letter once; else read
+    token by token.
+    """
+    if obstacle(model.problem, "states") is not None:
+        return read(model, [letters])
+    counts = np.bincount(np.array(letters, dtype=int), minlength=model.num_letters)
+    return from_counts(model, counts[None])
 
 
 def spell(model: TrainedModel, strings: TokenStrings) -> Iterator[Batch]:

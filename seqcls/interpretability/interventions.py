@@ -21,6 +21,7 @@ Analysis*, 2020). Where the answer turns, what was changed has made it.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +29,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from seqcls.interpretability.domains import obstacle
-from seqcls.interpretability.inside import Batch, from_counts, logits, read, run, states
+from seqcls.interpretability import inside
+from seqcls.interpretability.inside import Batch, from_counts, logits, run, states
 from seqcls.interpretability.mechanisms import DILUTION, ONE_LETTER
 from seqcls.interpretability.readable_model import PAIRS_AT_ONCE, plain_model
 from seqcls.interpretability.trained_model import TrainedModel
@@ -97,9 +98,7 @@ def read_counts(model: TrainedModel, counts: Sequence[int], label: bool) -> Give
 def read_string(model: TrainedModel, letters: Sequence[int], label: bool) -> GivenString:
     """A string, by its letter counts where they suffice, which reads each letter once."""
     counts = np.bincount(letters, minlength=model.num_letters).tolist()
-    if obstacle(model.problem, "states") is None:
-        return read_counts(model, counts, label)
-    return GivenString(read(model, [letters]), tuple(counts), label)
+    return GivenString(inside.read_string(model, letters), tuple(counts), label)
 
 
 # Dilution.
@@ -152,29 +151,26 @@ def run_undiluted(
     model: TrainedModel, string: GivenString, tried: Sequence[Sequence[Head]]
 ) -> list[float]:
     """The logits of a string with the attention of these heads not diluted, each tried alone."""
-    ids = string.batch.ids
-    at_once = max(PAIRS_AT_ONCE // ids.shape[1] ** 2, 1)
-    parts = (tried[start : start + at_once] for start in range(0, len(tried), at_once))
-    return [x for part in parts for x in _run_undiluted(model, string, part)]
-
-
-def _run_undiluted(
-    model: TrainedModel, string: GivenString, tried: Sequence[Sequence[Head]]
-) -> list[float]:
-    attendable = _attendable(model, string.batch)
-    times = string.batch.times[0]
+    batch, attendable = string.batch, _attendable(model, string.batch)
+    times = batch.times[0]
     # Of the tokens that the model reads, one may be none of the string's own.
     others = max(longest_trained(model) + float(times.sum()) - string.length - 1, 1.0)
 
-    def change(name: str, _position: int | None, state: Tensor) -> Tensor:
-        block = _block_of_scores(name)
-        changed = state.clone() if block is not None else state
-        for row, heads in enumerate(tried):
-            for _, head in (x for x in heads if x[0] == block):
-                changed[row, head] = undilute(state[row, head], attendable, others, times)
-        return changed
+    def logits_without(rows: Sequence[Sequence[Head]]) -> list[float]:
+        def change(name: str, _position: int | None, state: Tensor) -> Tensor:
+            changed = state.clone() if name.endswith(".attention.scores") else state
+            for row, heads in enumerate(rows):
+                for head in (x for block, x in heads if name == _scores_of(block)):
+                    changed[row, head] = undilute(state[row, head], attendable, others, times)
+            return changed
 
-    return [float(x) for x in run(model, _repeat(string.batch, len(tried)), change)]
+        counts = None if batch.counts is None else batch.counts.expand(len(rows), -1)
+        repeated = Batch(batch.ids.expand(len(rows), -1), counts)
+        return [float(x) for x in run(model, repeated, change)]
+
+    at_once = max(PAIRS_AT_ONCE // batch.ids.shape[1] ** 2, 1)
+    starts = range(0, len(tried), at_once)
+    return [x for start in starts for x in logits_without(tried[start : start + at_once])]
 
 
 def undilute(
@@ -234,16 +230,9 @@ def _attendable(model: TrainedModel, batch: Batch) -> Bool[Tensor, "#query key"]
     return seen & (batch.times[0] > 0)
 
 
-def _block_of_scores(name: str) -> int | None:
-    """The block whose attention scores a state of this name is; None of any other state."""
-    first, *rest = name.split(".")
-    return int(rest[0]) if first == "blocks" and rest[1:] == ["attention", "scores"] else None
-
-
-def _repeat(batch: Batch, times: int) -> Batch:
-    """A string, as often as it is to be changed."""
-    counts = None if batch.counts is None else batch.counts.expand(times, -1)
-    return Batch(batch.ids.expand(times, -1), counts)
+def _scores_of(block: int) -> str:
+    """What a block's attention scores are called."""
+    return f"blocks.{block}.attention.scores"
 
 
 # One block that reads letter counts, of a task with required letters.
@@ -256,8 +245,8 @@ def mechanism_of(model: TrainedModel, string: GivenString) -> Mechanism | None:
     Raises:
         ConfigError: it is no model of one block, letter counts and required letters.
     """
-    kinds = (_find_diluted, find_one_letter) if string.label else (find_one_letter, _find_values)
-    for find in (*kinds, *([] if string.label else [_find_diluted])):
+    kinds = (_find_diluted, find_one_letter)
+    for find in kinds if string.label else (find_one_letter, _find_values, _find_diluted):
         turning = [x for x in find(model, string) if (x.logit_with > 0) == string.label]
         if turning:
             return max(turning, key=lambda x: abs(x.logit_with - x.logit))
@@ -267,48 +256,40 @@ def mechanism_of(model: TrainedModel, string: GivenString) -> Mechanism | None:
 def _find_diluted(model: TrainedModel, string: GivenString) -> Iterator[Mechanism]:
     if (found := find_dilution(model, string)) is None:
         return
-    logit = float(run(model, string.batch)[0])
     head = found.heads[0][1] if len(found.heads) == 1 else None
-    letter, by = (head is not None and find_outnumbered(model, string, found.heads[0])) or (
-        None,
-        None,
-    )
+    names = None if head is None else find_outnumbered(model, string, found.heads[0])
+    letter, by = names or (None, None)
     which = "every head" if head is None else f"head {head}"
-    yield Mechanism(
-        DILUTION,
-        head,
-        letter,
-        by,
+    words = (
         f"{which} gave {letter or 'what it attends to'} the weight that it has beside no more "
-        f"others than in a string as long as in training, {longest_trained(model)}",
-        logit,
-        found.logit,
+        f"others than in a string as long as in training, {longest_trained(model)}"
     )
+    logit = float(run(model, string.batch)[0])
+    yield Mechanism(DILUTION, head, letter, by, words, logit, found.logit)
 
 
 def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechanism]:
     """What shows that all heads of a string look for one letter."""
     counts = np.array(string.counts)
     here, once = logits(model, np.stack([counts, np.minimum(counts, 1)])).tolist()
-    scores = _scores(model)
-    favorites = set(scores.argmax(axis=1).tolist())
-    if (once > 0) == string.label or len(scores) < 2 or len(favorites) > 1:
+    name = _scores_of(0)
+    batch = from_counts(model, np.ones((1, model.num_letters)))
+    first, alphabet = _first_letter(batch), model.tokenizer.alphabet
+    favorites = states(model, batch, [name])[name][0, :, 0, first:].argmax(dim=1).tolist()
+    if (once > 0) == string.label or len(favorites) < 2 or len({*favorites}) > 1:
         return
-    (letter,), alphabet, first = favorites, model.tokenizer.alphabet, _first_letter(string.batch)
+    letter = favorites[0]
     others = [x for x in model.problem.required_letters if x != letter]
     if string.label:
-        for head, other in np.ndindex(len(scores), len(others)):
-            exchange = _exchange(first + letter, first + others[other])
-            yield Mechanism(
-                ONE_LETTER,
-                head,
-                alphabet[letter],
-                alphabet[others[other]],
-                f"head {head} scored {alphabet[others[other]]} and {alphabet[letter]} each as the "
-                "other",
-                here,
-                _run_changed(model, string, "scores", head, exchange),
-            )
+        for head, other in np.ndindex(len(favorites), len(others)):
+            names = alphabet[letter], alphabet[others[other]]
+            words = f"head {head} scored {names[1]} and {names[0]} each as the other"
+            exchanged = np.arange(batch.ids.shape[1])
+            two = [first + letter, first + others[other]]
+            exchanged[two] = two[::-1]
+            change = partial(torch.index_select, dim=1, index=torch.from_numpy(exchanged))
+            logit = _run_changed(model, string, "scores", head, change)
+            yield Mechanism(ONE_LETTER, head, *names, words, here, logit)
     elif counts[letter]:
         for other in (x for x in others if not counts[x]):
             changed = np.stack([counts, counts])
@@ -330,68 +311,37 @@ def _find_values(model: TrainedModel, string: GivenString) -> Iterator[Mechanism
     for head, value in enumerate(values[:, first:]):
         for other in missing if there else []:
             letter = min(there, key=lambda x: float(np.linalg.norm(value[x] - value[other])))
-            put = _put(first + letter, first + other)
-            if _run_changed(model, string, "value", head, put) > 0:
-                yield Mechanism(
-                    VALUES,
-                    head,
-                    alphabet[letter],
-                    alphabet[other],
-                    f"head {head} did not see {alphabet[letter]}",
-                    here,
-                    _run_changed(model, string, "weights", head, _hide(first + letter)),
-                )
+            put = np.arange(values.shape[1])
+            put[first + letter] = first + other
+            change = partial(torch.index_select, dim=0, index=torch.from_numpy(put))
+            if _run_changed(model, string, "value", head, change) > 0:
+                hide = partial(_hide, first + letter)
+                logit = _run_changed(model, string, "weights", head, hide)
+                words = f"head {head} did not see {alphabet[letter]}"
+                yield Mechanism(VALUES, head, alphabet[letter], alphabet[other], words, here, logit)
 
 
 def _run_changed(
-    model: TrainedModel,
-    string: GivenString,
-    state: str,
-    head: int,
-    change: Callable[[Tensor], None],
+    model: TrainedModel, string: GivenString, state: str, head: int, change: Callable[..., Tensor]
 ) -> float:
-    """The logit where one head's state of a name is changed, where it stands."""
+    """The logit where one head's state of a name is changed."""
 
     def change_state(name: str, _position: int | None, value: Tensor) -> Tensor:
         if name != f"blocks.0.attention.{state}":
             return value
         changed = value.clone()
-        change(changed[0, head])
+        changed[0, head] = change(value[0, head])
         return changed
 
     return float(run(model, string.batch, change_state)[0])
 
 
-def _exchange(letter: int, other: int) -> Callable[[Tensor], None]:
-    def change(scores: Float[Tensor, "query key"]) -> None:
-        scores[:, [letter, other]] = scores[:, [other, letter]]
-
-    return change
-
-
-def _hide(letter: int) -> Callable[[Tensor], None]:
-    def change(weights: Float[Tensor, "query key"]) -> None:
-        weights[:, letter] = 0
-        total = weights.sum(dim=1, keepdim=True)
-        weights /= torch.where(total == 0, 1.0, total)
-
-    return change
-
-
-def _put(letter: int, other: int) -> Callable[[Tensor], None]:
-    def change(values: Float[Tensor, "key head_size"]) -> None:
-        values[letter] = values[other]
-
-    return change
+def _hide(token: int, weights: Float[Tensor, "query key"]) -> Float[Tensor, "query key"]:
+    others = weights.index_fill(1, torch.tensor(token), 0)
+    total = others.sum(dim=1, keepdim=True)
+    return others / torch.where(total == 0, 1.0, total)
 
 
 def _first_letter(batch: Batch) -> int:
     """The position of the alphabet's first letter where each is read once."""
     return int((batch.ids[0] == FIRST_LETTER).nonzero()[0])
-
-
-def _scores(model: TrainedModel) -> Float[np.ndarray, "head letter"]:
-    """How the token that is read scores each letter of the alphabet, per head."""
-    name = "blocks.0.attention.scores"
-    batch = from_counts(model, np.ones((1, model.num_letters)))
-    return np.asarray(states(model, batch, [name])[name][0, :, 0, _first_letter(batch) :])

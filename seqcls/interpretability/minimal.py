@@ -11,7 +11,6 @@ from seqcls.cancellation import check
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.domains import MAX_STRINGS, affordable_length, inputs_by_length
 from seqcls.interpretability.trained_model import Answer, Letters, TrainedModel
-from seqcls.kinds.base import Answers
 from seqcls.kinds.transduction import edits as edit_distance
 from seqcls.problem import Problem
 from seqcls.strings.token_strings import TokenStrings
@@ -135,18 +134,17 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
     Args:
         limit: strings that are tried at most; lengths are tried as a whole or not at all.
     """
-    problem, tried, failing = model.problem, 0, list[np.ndarray]()
+    problem, tried = model.problem, 0
     longest = affordable_length(model.num_letters, limit)
     if problem.known_strings is not None:
         longest = int(problem.known_strings.lengths.max(initial=0))
-    for length, parts in inputs_by_length(problem, longest, limit, limit):
-        for strings in filter(len, parts):
-            tried += len(strings)
-            wrong = np.flatnonzero(model.ask(strings).wrong)
-            failing.extend(strings.letters[wrong, :length])
-        if failing:
-            shown = tuple(model.answer(tuple(row.tolist())) for row in failing[:MAX_SHOWN])
-            return Shortest(shown, len(failing), length, longest, tried)
+    for length, strings in inputs_by_length(problem, longest, limit, limit):
+        tried += len(strings)
+        wrong = np.flatnonzero(model.ask(strings).wrong) if len(strings) else ()
+        if len(wrong):
+            rows = strings.letters[wrong[:MAX_SHOWN], :length].tolist()
+            shown = tuple(model.answer(tuple(row)) for row in rows)
+            return Shortest(shown, len(wrong), length, longest, tried)
     return Shortest((), 0, None, longest, tried)
 
 
@@ -262,20 +260,22 @@ def nearest_right(
     near = (ring(*given) for ring in (edits_of, _twice))
     rings = islice(near if among is None else _rings_among(among, start, same_length), max_edits)
     for edits, candidates in enumerate(rings, start=1):
-        wanted = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
-        second: Letters | None = None
-        while batch := list(islice(wanted, min(NEIGHBORS_AT_ONCE, max_tried - tried))):
+        inputs = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
+        best, found = 0, start
+        while batch := list(islice(inputs, min(NEIGHBORS_AT_ONCE, max_tried - tried))):
             check()
             tried += len(batch)
             answers = model.ask_all(batch)
-            row = _first_right(answers, was if other_answer or prefer_other_answer else None)
-            if row is not None:
-                return Nearest(model.answer(batch[row]), batch[row], edits, tried, True)
-            if second is None and prefer_other_answer and not other_answer:
-                row = _first_right(answers, None)
-                second = None if row is None else batch[row]
-        if second is not None:
-            return Nearest(model.answer(second), second, edits, tried, True)
+            turned = ~answers.said(np.asarray(was))
+            right = answers.right & turned if other_answer else answers.right
+            rank = right.astype(int) + (right & turned & prefer_other_answer)
+            row = int(rank.argmax())
+            if rank[row] > best:
+                best, found = int(rank[row]), batch[row]
+            if best > prefer_other_answer:
+                break
+        if best:
+            return Nearest(model.answer(found), found, edits, tried, True)
         if tried >= max_tried:
             return Nearest(None, (), edits, tried, False)
     return Nearest(None, (), max_edits, tried, True)
@@ -335,13 +335,6 @@ def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Let
             if twice not in seen:
                 seen.add(twice)
                 yield twice
-
-
-def _first_right(answers: Answers, other_than: Any) -> int | None:
-    fits = answers.right
-    if other_than is not None:
-        fits = fits & ~answers.said(np.asarray(other_than))
-    return int(fits.argmax()) if fits.any() else None
 
 
 class Reduced(NamedTuple):

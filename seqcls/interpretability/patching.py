@@ -303,25 +303,22 @@ def _measure_output(model: TrainedModel, base: Sequence[int]) -> _Measure:
     check_length(model, base, right)
     start = len(base) + 1
 
-    def alone(outputs: Sequence[Tensor]) -> tuple[np.ndarray, np.ndarray]:
-        (given,) = outputs
-        ids = torch.tensor(token_ids(model, right))
-        likeliest = writable(given[:, start : start + len(ids)]).argmax(dim=-1)
-        numbers = log_probabilities(model, given, start, right)
-        return numbers.numpy(), (likeliest == ids).all(dim=1).numpy()
+    outputs = [right] if written == right else [right, written]
 
-    def against_written(outputs: Sequence[Tensor]) -> tuple[np.ndarray, np.ndarray]:
-        of_right, of_written = (
-            log_probabilities(model, given, start, output).numpy()
-            for given, output in zip(outputs, (right, written), strict=True)
+    def measure(given: Sequence[Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        of_right, *of_written = (
+            log_probabilities(model, x, start, output).numpy()
+            for x, output in zip(given, outputs, strict=True)
         )
-        margins = of_right - of_written
-        return margins, margins > 0
+        if of_written:
+            margins = of_right - of_written[0]
+            return margins, margins > 0
+        ids = torch.tensor(token_ids(model, right))
+        likeliest = writable(given[0][:, start : start + len(ids)]).argmax(dim=-1)
+        return of_right, (likeliest == ids).all(dim=1).numpy()
 
-    if written == right:
-        return _Measure("log-probability of the target", [right], start + 1, alone)
-    number = "log-probability of the target minus that of the output"
-    return _Measure(number, [right, written], start + 1, against_written)
+    number = "log-probability of the target" + " minus that of the output" * (written != right)
+    return _Measure(number, outputs, start + 1, measure)
 
 
 def _rows_at_once(plain: Classifier, width: int) -> int:

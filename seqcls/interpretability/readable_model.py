@@ -186,14 +186,14 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
 
 
 def _check_tokens(model: TrainedModel, letters: Sequence[int], tokens: int, what: str) -> None:
-    if tokens > MAX_TOKENS:
-        raise InvalidStringError(
-            f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
-            f"{MAX_TOKENS} whose states are looked at; shorten it"
-        )
     end = longest_readable(model.problem.network)
-    if end is not None and tokens > end:
-        raise InvalidStringError(
-            f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the {end} "
-            f"places that the model has (positions={model.config.positions!r}); shorten it"
-        )
+    given = f"(positions={model.config.positions!r})"
+    for most, whose in (
+        (MAX_TOKENS, f"{MAX_TOKENS} whose states are looked at"),
+        (end, f"{end} places that the model has {given}"),
+    ):
+        if most is not None and tokens > most:
+            raise InvalidStringError(
+                f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
+                f"{whose}; shorten it"
+            )

@@ -13,10 +13,10 @@ list, simplest first, each also with the answers exchanged where that is another
 7. the length, the number of a token or its share is above a bound: the bound that agrees best.
 """
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64, Integer, Real
@@ -119,82 +119,72 @@ def rules(
     Args:
         predicted: the model's answers, by which bounds are chosen.
     """
-    yield "always positive", lambda strings: np.ones(len(strings), dtype=bool)
-    yield "always negative", lambda strings: np.zeros(len(strings), dtype=bool)
+    yield "always positive", _compare(_length, operator.ge, 0)
+    yield "always negative", _compare(_length, operator.lt, 0)
     for yes, no, holds in _properties(alphabet):
         yield f"positive iff {yes}", holds
-        yield f"positive iff {no}", partial(_negate, holds)
-    shares: list[tuple[str, Values]] = [
-        (f"the share of {x}", partial(_share_of, letter)) for letter, x in enumerate(alphabet)
-    ]
-    for name, values in [*_quantities(alphabet), *shares]:
+        yield f"positive iff {no}", _compare(holds, operator.eq, False)
+    shares = {f"the share of {x}": _share_of(letter) for letter, x in enumerate(alphabet)}
+    for name, values in (_quantities(alphabet) | shares).items():
         for bound in bounds(values(strings).astype(float), predicted, times):
-            yield f"positive iff {name} is {bound}", partial(_beyond, values, bound)
+            compare = operator.gt if bound.above else operator.le
+            yield f"positive iff {name} is {bound}", _compare(values, compare, bound.value)
 
 
 def _properties(alphabet: Sequence[str]) -> Iterator[tuple[str, str, Holds]]:
     """What a string may have, in words; that it has not; and which of some strings have it."""
-    numbers = dict(enumerate(alphabet))
-    for number, x in numbers.items():
-        yield f"there is a {x}", f"no {x} at all", partial(_has, number, 1)
+    quantities = _quantities(alphabet)
+    numbers = [(x, quantities[f"the number of {x}"]) for x in alphabet]
+    for x, number in numbers:
+        yield f"there is a {x}", f"no {x} at all", _compare(number, operator.ge, 1)
         words = f"there are two {x} or more", f"there is at most one {x}"
-        yield *words, partial(_has, number, 2)
+        yield *words, _compare(number, operator.ge, 2)
     every = "every token of the alphabet occurs"
     yield every, f"not {every}", lambda strings: np.asarray((strings.counts > 0).all(axis=1))
-    for place, ends in (("first", _first), ("last", _last)):
-        for number, x in numbers.items():
+    for place, end in (("first", _first), ("last", _last)):
+        for letter, x in enumerate(alphabet):
             words = f"the {place} token is {x}", f"the {place} token is not {x}"
-            yield *words, partial(_equals, ends, number)
+            yield *words, _compare(end, operator.eq, letter)
     for text, holds in (
         ("the first and the last token are the same", _same_ends),
         ("two equal tokens stand beside one another", _has_double),
     ):
         yield text, f"not: {text}", holds
-    for name, values in _quantities(alphabet):
-        yield f"{name} is odd", f"{name} is even", partial(_is_odd, values)
+    for name, values in quantities.items():
+        yield f"{name} is odd", f"{name} is even", _compare(values, _leaves, 1)
     for pair in combinations(numbers, 2):
-        for one, other in (pair, pair[::-1]):
-            text = f"more {numbers[one]} than {numbers[other]}"
-            yield text, f"not {text}", partial(_more, one, other)
+        for (one, more), (other, fewer) in (pair, pair[::-1]):
+            text = f"more {one} than {other}"
+            yield text, f"not {text}", _compare(more, operator.gt, fewer)
 
 
-def _quantities(alphabet: Sequence[str]) -> Iterator[tuple[str, Values]]:
+def _compare(values: Values, compare: Callable[..., Any], other: float | Values) -> Holds:
+    """Whether the numbers of strings compare so with one number, or with others of theirs."""
+    return lambda strings: np.asarray(
+        compare(values(strings), other(strings) if callable(other) else other)
+    )
+
+
+def _quantities(alphabet: Sequence[str]) -> dict[str, Values]:
     """The length and the numbers of tokens."""
-    yield "the length", lambda strings: strings.lengths
-    for number, letter in enumerate(alphabet):
-        yield f"the number of {letter}", partial(_number_of, number)
+    numbers = {f"the number of {x}": _number_of(letter) for letter, x in enumerate(alphabet)}
+    return {"the length": _length, **numbers}
 
 
-def _number_of(letter: int, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
-    return strings.counts[:, letter]
+def _length(strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+    return strings.lengths
 
 
-def _share_of(letter: int, strings: TokenStrings) -> Float[np.ndarray, " string"]:
-    return np.asarray(strings.counts[:, letter] / np.maximum(strings.lengths, 1))
+def _number_of(letter: int) -> Values:
+    return lambda strings: strings.counts[:, letter]
 
 
-def _negate(holds: Holds, strings: TokenStrings) -> Says:
-    return ~holds(strings)
+def _share_of(letter: int) -> Values:
+    return lambda strings: np.asarray(strings.counts[:, letter] / np.maximum(strings.lengths, 1))
 
 
-def _has(letter: int, times: int, strings: TokenStrings) -> Says:
-    return np.asarray(strings.counts[:, letter] >= times)
-
-
-def _more(letter: int, other: int, strings: TokenStrings) -> Says:
-    return np.asarray(strings.counts[:, letter] > strings.counts[:, other])
-
-
-def _is_odd(values: Values, strings: TokenStrings) -> Says:
-    return np.asarray(values(strings) % 2 == 1)
-
-
-def _equals(values: Values, number: int, strings: TokenStrings) -> Says:
-    return np.asarray(values(strings) == number)
-
-
-def _beyond(values: Values, bound: Bound, strings: TokenStrings) -> Says:
-    return bound.says(values(strings))
+def _leaves(number: np.ndarray, rest: int) -> np.ndarray:
+    return np.asarray(number % 2 == rest)
 
 
 def _first(strings: TokenStrings) -> Integer[np.ndarray, " string"]:

@@ -144,10 +144,8 @@ def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree
         InvalidStringError: the string is no input of the task, or too long.
     """
     right = target(model, letters) if model.is_input(letters) else None
-    written, first = (
-        dict[tuple[str, ...], tuple[Output, list[float]]](),
-        dict[tuple[str, ...], int](),
-    )
+    written = dict[tuple[str, ...], tuple[Output, list[float]]]()
+    first = dict[tuple[str, ...], int]()
     for number, likely in enumerate(likeliest_outputs(model, letters, width)):
         output = Output(tuple(token - FIRST_LETTER for token in likely.tokens), likely.ended)
         path = output_tokens(model, letters, output)

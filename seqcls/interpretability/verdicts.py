@@ -60,36 +60,35 @@ class OutputVerdict(NamedTuple):
         return dict(sum((Counter(each.wrong) for each in self.by_length), Counter[str]()))
 
     def describe(self, model: TrainedModel) -> Iterator[str]:
-        """What was tried and what came out, of a model by its name."""
-        return (f"{model.name}: {sentence}" for sentence in output_verdict_text(self))
+        """What was tried and came out, then the shortest input with a wrong output."""
+        return (f"{model.name}: {sentence}" for sentence in self._sentences())
 
-
-def output_verdict_text(verdict: OutputVerdict) -> Iterator[str]:
-    """What was tried and what came out, then the shortest inputs with a wrong output."""
-    up_to = f"up to {count(verdict.max_length, 'token')}"
-    every = f"Of all {verdict.inputs:,} inputs of {up_to}"
-    if not verdict.inputs:
-        yield f"The task has no input of {up_to}; there are too many longer strings to try."
-        return
-    if verdict.wrong:
-        kinds = verdict.error_kinds
-        by_kind = ", ".join(f"{x}: {kinds[x]:,}" for x in get_args(ErrorKind) if x in kinds)
-        yield f"{every} {verdict.wrong:,} get a wrong output ({by_kind})."
-    else:
-        yield f"{every} none gets a wrong output."
-    if verdict.max_length < verdict.longest_tested:
-        yield (
-            f"The test has inputs of up to {count(verdict.longest_tested, 'token')}; there are too "
-            "many longer ones to try them all."
-        )
-    if verdict.wrong:
-        first = verdict.shortest[0]
-        texts = map(str, (first.string, first.label, first.predicted))
-        string, target, output = map(first.tokenizer.display, texts)
-        yield (
-            f"The shortest with a wrong output: {string or 'the empty input'}, whose target "
-            f"is {target or 'empty'}, output {(output or 'empty') if first.is_answered else 'NaN'}."
-        )
+    def _sentences(self) -> Iterator[str]:
+        up_to = f"up to {count(self.max_length, 'token')}"
+        every = f"Of all {self.inputs:,} inputs of {up_to}"
+        if not self.inputs:
+            yield f"The task has no input of {up_to}; there are too many longer strings to try."
+            return
+        if self.wrong:
+            kinds = self.error_kinds
+            by_kind = ", ".join(f"{x}: {kinds[x]:,}" for x in get_args(ErrorKind) if x in kinds)
+            yield f"{every} {self.wrong:,} get a wrong output ({by_kind})."
+        else:
+            yield f"{every} none gets a wrong output."
+        if self.max_length < self.longest_tested:
+            yield (
+                f"The test has inputs of up to {count(self.longest_tested, 'token')}; there are "
+                "too many longer ones to try them all."
+            )
+        if self.wrong:
+            first = self.shortest[0]
+            texts = map(str, (first.string, first.label, first.predicted))
+            string, target, output = map(first.tokenizer.display, texts)
+            output = (output or "empty") if first.is_answered else "NaN"
+            yield (
+                f"The shortest with a wrong output: {string or 'the empty input'}, whose target "
+                f"is {target or 'empty'}, output {output}."
+            )
 
 
 def verdict_text(verdict: Verdict, problem: Problem) -> str:
@@ -196,6 +195,20 @@ def checked_length(model: TrainedModel, limit: int = MAX_STRINGS) -> int:
     )
 
 
+def verdict_of(model: TrainedModel) -> Verdict:
+    """What a model makes of all strings up to a length.
+
+    By letter counts where these decide and there are few enough; else string by string.
+
+    Raises:
+        ConfigError: the task is no language.
+    """
+    if unaffordable(model.problem) is not None:
+        return string_verdict(model)
+    (verdict,) = verdicts(model.problem, [model.weights])
+    return verdict
+
+
 def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
     """What a model makes of every string up to the length at which no more than `limit` are.
 
@@ -207,7 +220,7 @@ def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
     model.problem.require_language()
     longest = checked_length(model, limit)
     every = inputs_by_length(model.problem, longest, limit)
-    parts = (model.ask(part) for _, parts in every for part in parts)
+    parts = (model.ask(strings) for _, strings in every if len(strings))
     return _verdict(model.problem, longest, "string", parts)
 
 
@@ -233,15 +246,15 @@ def output_verdict(
     """
     problem, reached, texts = model.problem, 0, list[str]()
     by_length = list[LengthErrors]()
-    for length, parts in inputs_by_length(problem, problem.longest_tested, max_strings, max_inputs):
-        reached, errors = length, Counter[str]()
-        for strings in filter(len, parts):
+    for length, strings in inputs_by_length(
+        problem, problem.longest_tested, max_strings, max_inputs
+    ):
+        reached = length
+        if len(strings):
             answers = model.ask(strings)
-            errors.update(answers.error_counts)
             wrong = np.flatnonzero(answers.wrong)[: MAX_SHOWN - len(texts)]
             texts += texts_of(problem.tokenizer, answers.strings.take(wrong))
-        if inputs := sum(map(len, parts)):
-            by_length.append(LengthErrors(length, inputs, dict(errors)))
+            by_length.append(LengthErrors(length, len(strings), answers.error_counts))
     return OutputVerdict(
         reached,
         problem.longest_tested,
@@ -297,18 +310,3 @@ def errors_up_to(model: TrainedModel, max_length: int | None = None) -> Errors:
     wrong = wrong[order]
     columns = answers.strings.counts[wrong], answers.score[wrong], answers.targets[wrong]
     return Errors(length, len(lengths), *columns, tuple(texts[x] for x in order))
-
-
-# What a model makes of all strings up to a length.
-
-
-def verdict_of(model: TrainedModel) -> Verdict:
-    """By letter counts where these decide and there are few enough; else string by string.
-
-    Raises:
-        ConfigError: the task is no language.
-    """
-    if unaffordable(model.problem) is not None:
-        return string_verdict(model)
-    (verdict,) = verdicts(model.problem, [model.weights])
-    return verdict

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from seqcls.errors import ConfigError, StoreError
-from seqcls.interpretability.automaton import states
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.proofs import checker
 from seqcls.proofs.cells import end_token
 from seqcls.proofs.regions import BEGINNING, Refined, Regions
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.automaton import Automaton
+from seqcls.text import count
 from seqcls.weights import from_bytes
 
 FORMAT = "seqcls certificate 2"
@@ -105,7 +105,7 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
     named = (f"{x if x.isprintable() else repr(x)} (id {number})" for x, number in letters)
     return (
         f"this {certificate['cell'].upper()} answers as the automaton in the file, of "
-        f"{states(len(certificate['automaton']['transitions']))}, on every string{empty}; letters: "
-        + ", ".join(named),
+        f"{count(len(certificate['automaton']['transitions']), 'state')}, on every string{empty}; "
+        "letters: " + ", ".join(named),
         regions,
     )

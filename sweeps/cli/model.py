@@ -141,7 +141,6 @@ def automaton(
     """
     from rich.console import Console
 
-    from seqcls.interpretability.automaton import inside_text
     from seqcls.interpretability.rows import record as record_of
 
     bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
@@ -157,7 +156,7 @@ def automaton(
     record, parts = {"run": asked.run, **learned.learning()}, [*learned.describe(asked.model)]
     if within is None:
         return Answer(record, parts)
-    return Answer({**record, "inside": record_of(within)}, [*parts, *inside_text(within)])
+    return Answer({**record, "inside": record_of(within)}, [*parts, *within.describe(asked.model)])
 
 
 @model.add("model verdict all_initializations/2")

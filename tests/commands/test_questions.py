@@ -130,9 +130,7 @@ def plain(found: Any) -> Any:
         found = rows_of(found.drop(columns="finished_at", errors="ignore"))
     elif isinstance(found, list) and found and not isinstance(found[0], dict):
         return [plain(each) for each in found]
-    elif hasattr(found, "record"):
-        found = found.record()
-    elif isinstance(found, tuple):
+    elif hasattr(found, "record") or hasattr(found, "_asdict"):
         found = record(found)
     elif hasattr(found, "__dataclass_fields__"):
         found = asdict(found)

@@ -11,7 +11,6 @@ from seqcls.errors import ConfigError
 from seqcls.interpretability.automaton import (
     LearnedAutomaton,
     LearningBudget,
-    inside_text,
     learned_text,
 )
 from seqcls.interpretability.automaton_answers import EndedError, ModelAnswers
@@ -105,7 +104,7 @@ def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
     patterns = (TOMITA_5, "(01|(1|00)(10)*(0|11))*", "((0|1){4})*", "(0|1)*1(0|1){3}")
     automata = [minimal_automaton(pattern, "01") for pattern in patterns]
     for one, other in combinations(automata, 2):
-        batches = (batch for length in range(7) for batch in strings_of_length(2, length))
+        batches = (strings_of_length(2, length) for length in range(7))
         differ = ((x, np.flatnonzero(follows(one)(x) != follows(other)(x))) for x in batches)
         strings, rows = next((x, rows) for x, rows in differ if len(rows))
         assert shortest_difference(one, other) == tuple(strings.letters[rows[0]].tolist())
@@ -158,4 +157,4 @@ def test_a_state_that_is_there_is_read() -> None:
         assert probe.trained > 0.9
         assert probe.beyond is not None
         assert len(probe.by_position) == len(probe.positions)
-    assert f"{found.commonest:.1%}".replace(".0%", "%") in inside_text(found)[0]
+    assert f"{found.commonest:.1%}".replace(".0%", "%") in next(found.describe(model))

@@ -98,7 +98,7 @@ def test_the_shortest_failing_strings_are_all_of_that_length(name: str) -> None:
 
 
 def test_all_strings_are_there_once_the_shortest_first_and_as_many_are_tried_as_fit() -> None:
-    every = itertools.chain.from_iterable(strings_of_length(3, length) for length in range(5))
+    every = (strings_of_length(3, length) for length in range(5))
     found = [tuple(row) for strings in every for row in strings.letters]
     expected = [own for n in range(5) for own in itertools.product(range(3), repeat=n)]
     assert found == expected

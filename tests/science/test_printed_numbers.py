@@ -12,7 +12,6 @@ from seqcls.interpretability.bounds import block_of
 from seqcls.interpretability.certification import (
     Certification,
     SupportProof,
-    certification_text,
     divide,
     prove,
 )
@@ -88,7 +87,7 @@ def test_proofs_hold_with_the_numbers_that_are_printed() -> None:
         network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
         cells = divide(block_of(network), support, 0.0)
         proof = prove(network, support, cells, cells)
-        _, text = certification_text(Certification(1, (proof,), ()))
+        _, text = Certification(1, (proof,), ()).describe()
         if found := re.search(rf"at least ({NUMBER}) from zero", text):
             assert proof.margin is not None
             assert 0 < read(found[1]) <= proof.margin
