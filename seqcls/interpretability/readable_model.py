@@ -107,7 +107,7 @@ class Changing(Recorder):
     def __call__(self, name: str, state: Tensor) -> Tensor:
         return self._change(self._prefix + name, None, state)
 
-    def given(self, name: str) -> Tensor | None:
+    def recall(self, name: str) -> Tensor | None:
         return self._known.get(self._prefix + name)
 
     def step(self, name: str, position: int, state: Tensor) -> Tensor:

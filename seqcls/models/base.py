@@ -43,7 +43,7 @@ class Recorder:
             self._kept[self._prefix + name] = state
         return state
 
-    def given(self, name: str) -> Tensor | None:
+    def recall(self, name: str) -> Tensor | None:
         """A state that is known, so that what leads to it need not be computed; None for most."""
         return None
 

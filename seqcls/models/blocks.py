@@ -69,7 +69,7 @@ class Attention(nn.Module):
         others: Float[Tensor, "string other hidden"] | None = None,
     ) -> Hidden:
         """What each token takes from others: of the same states where none are given."""
-        if (mixed := record.given("mixed_value")) is not None:
+        if (mixed := record.recall("mixed_value")) is not None:
             return self.write(mixed, record)
         attendable, scale, positions, places = attending
         others = states if others is None else others

@@ -267,7 +267,7 @@ def test_of_tests_that_no_reader_was_asked_about_nothing_is_said(
 
 def open_inside(monkeypatch: pytest.MonkeyPatch, path: Path, run: int) -> Any:
     """The page of a model, with what is said of shortcuts unfolded."""
-    app = open_app(monkeypatch, path, "model", run=str(run))
+    app = open_app(monkeypatch, path, "model", run=str(run), view="Errors")
     app.session_state["shortcuts"] = True
     return rerun(app)
 
