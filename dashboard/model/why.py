@@ -4,7 +4,7 @@ import uuid
 
 import streamlit as st
 
-from dashboard import background, data, page
+from dashboard import actions, background, data, page
 from dashboard.model import bar
 from dashboard.model import why_sections as sections
 from dashboard.model.chosen import go_to
