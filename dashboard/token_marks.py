@@ -4,7 +4,8 @@ Numbers of two models stand on one scale: a chart reaches at least what its data
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import altair as alt
@@ -262,8 +263,8 @@ def path(frame: pd.DataFrame, axes: tuple[str, str]) -> Any:
 SHOWN = 44
 """Tokens of strings that stand below each other, at most."""
 
-NARROW = 30
-"""Places that share the width of the page where strings are short."""
+LETTER = 8
+"""Pixels of a letter of a token."""
 
 BEFORE = 8
 """Tokens that are shown before the first wrong one, where it is far behind."""
@@ -291,8 +292,7 @@ def alignment(rows: Mapping[str, Sequence[str]], wrong: int | None) -> Any:
         for place, token in enumerate(tokens)
         if first <= place < first + SHOWN
     ]
-    # As many places as make cells no wider than a token.
-    scale = alt.Scale(domain=list(range(first, first + max(NARROW, min(longest, SHOWN)))))
+    scale = alt.Scale(domain=list(range(first, first + min(longest, SHOWN))))
     axis = alt.Axis(title=None, labels=first > 0, labelAngle=0, labelOverlap=True, **FLAT)
     names = alt.Axis(labelFontSize=12, **FLAT)
     base = alt.Chart(pd.DataFrame(cells)).encode(
@@ -305,7 +305,19 @@ def alignment(rows: Mapping[str, Sequence[str]], wrong: int | None) -> Any:
     ink = alt.Color("ink:N", legend=None, scale=None)
     texts = base.mark_text(fontSize=13, font="monospace").encode(ink, text="token:N")
     drawn = alt.layer(marked, texts).resolve_scale(color="independent")
-    return drawn.properties(height=24 * len(rows), width="container")
+    width = width_of(chain(*rows.values()), min(longest, SHOWN), max(map(len, rows)))
+    return drawn.properties(height=24 * len(rows), width=width)
+
+
+def width_of(tokens: Iterable[str], places: int, letters: int) -> int:
+    """A picture's own width, in which no token lies on the next; where it is narrow it scrolls.
+
+    Args:
+        tokens: all of them.
+        places: beside each other.
+        letters: of the longest name of a row.
+    """
+    return (LETTER * max(map(len, tokens), default=1) + 8) * places + LETTER * letters + 24
 
 
 def _ink(place: int, wrong: int | None, is_last: bool) -> str:

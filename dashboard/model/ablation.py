@@ -63,8 +63,8 @@ def _table(outcomes: Any, names: list[str]) -> pd.DataFrame:
 
 
 def _how_judged(model: RunModel, found: "Ablations") -> str:
-    how = "exactly, by letter counts" if found.exact else "a sample, which is run"
-    return say("how_judged", tested=_count_tested(model, found), how=how)
+    key = "judged_exactly" if found.exact else "judged_by_running"
+    return say(key, tested=_count_tested(model, found), strings=found.strings)
 
 
 def _alone(model: RunModel, found: "Ablations") -> Section:

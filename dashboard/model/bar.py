@@ -15,6 +15,9 @@ from seqcls.questions import RunModel
 from sweeps.api import find_run, predict
 from sweeps.api.trials import judging
 
+LONGEST_TYPED = 60
+"""Letters of what is typed as a model that an error quotes."""
+
 OFFERED = 200
 """Wrong test strings that the box offers, the shortest first; any other can be typed."""
 
@@ -130,6 +133,7 @@ def _choose_second(string: str) -> Opened | None:
     )
     if not typed:
         return None
+    typed = typed if len(typed) <= LONGEST_TYPED else f"{typed[:LONGEST_TYPED]}…"
     try:
         return second_model(typed, string)
     except SeqclsError as error:

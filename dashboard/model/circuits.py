@@ -61,6 +61,8 @@ def orders(model: RunModel, letters: Letters) -> Section:
         InvalidStringError: it is too long to be read letter by letter.
     """
     found = model.orders(model.text(letters))
+    if len({*found.strings}) == 1:
+        return Section(words.ORDERS, (say("one_order"),))
     number = model.problem.kind.score_name
     key = "order_is_nothing" if found.spread <= ROUNDING else "order_matters"
     shown = [model.tokenizer.display(text) for text in found.strings]

@@ -18,6 +18,9 @@ from seqcls.questions import RunModel
 SENTENCES = 4
 """Sentences on a family before its picture."""
 
+NAMED = 3
+"""Changes whose counts are written beside their rules."""
+
 ANSWERED = {"output": "Predicted", "target": "Is"}
 """What pointing at a string tells of a language."""
 
@@ -98,7 +101,7 @@ def family(model: RunModel, text: str) -> Section:
     shown: tuple[str, ...] = ()
     # What was tried, and where it changes; which is wrong first is said before.
     sentences = describe(model, found)
-    says = [_answer(found, text), sentences[0], *sentences[2 : SENTENCES + 1]]
+    says = [_answer(found, text), sentences[0], *_fold(sentences[2:])]
     if len(names) > 1:
         # The table has the rows.
         says = says[:2]
@@ -121,6 +124,14 @@ def family(model: RunModel, text: str) -> Section:
     title = words.OUTPUTS_UP_TO if found.of_outputs else words.FAMILY
     panel = Panel.of(chart)
     return Section(title, tuple(says), table, (panel,), caption, legend, shown=shown)
+
+
+def _fold(sentences: Sequence[str]) -> list[str]:
+    """The first changes of an answer and what it ends with; it is said how many are left out."""
+    if len(sentences) <= SENTENCES:
+        return [*sentences]
+    left = len(sentences) - SENTENCES
+    return [*sentences[: SENTENCES - 1], say("more_changes", n=left), sentences[-1]]
 
 
 def _answer(found: Any, text: str) -> str:
@@ -167,7 +178,9 @@ def _logit_along(frame: pd.DataFrame, name: str, changes: Sequence[int], limit: 
     if limit is not None:
         levels.loc[1] = [limit, f"limit {limit:.3g}"]
     level = alt.Chart(levels).encode(alt.Y("level:Q"))
-    at = pd.DataFrame({"n": changes, "name": [f"{name} = {n:,}" for n in changes]})
+    # Of more the names would lie on each other.
+    named = [f"{name} = {n:,}" if len(changes) <= NAMED else "" for n in changes]
+    at = pd.DataFrame({"n": changes, "name": named})
     flips = alt.Chart(at).encode(alt.X("n:Q"))
     label: dict[str, Any] = {"fontSize": 12, "color": "~ink"}
     return alt.layer(

@@ -79,6 +79,7 @@ add_sentences(
         "ranks": "rank {rank} of {size}",
         "order_matters": "In other orders of the same letters the {number} differs by up to "
         "{spread:.3g}.",
+        "one_order": "The tokens of this string have one order; choose another string.",
         "order_is_nothing": "In any order of the letters the {number} is the same; the largest "
         "difference, {spread:.1g}, is rounding.",
         "turns": "{turns} of {states} states of `{source}` turn the answer to `{base}` where they "
@@ -93,7 +94,8 @@ add_sentences(
         "prunes": "It does as well without {removed} of its {number} parts: {parts}.",
         "prunes_none": "No part can go: without the cheapest, {part}, it is wrong on {wrong} of "
         "{tested}, with all on {whole}.",
-        "how_judged": "Judged by {tested}, {how}.",
+        "judged_exactly": "Judged by {tested}, exactly, by letter counts.",
+        "judged_by_running": "Judged by {strings:,} distinct test strings, each of which is run.",
         "output_right": "The output is right.",
         "output_wrong": "The first wrong token is number {place}: `{given}` for `{right}`.",
         "output_unknown": "The target of this string is not known.",

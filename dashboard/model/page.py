@@ -10,6 +10,7 @@ from dashboard.model.chosen import choose_run, follow_next
 from dashboard.model.opened import Opened
 from dashboard.text import error_text
 from dashboard.words.outcomes import describe_outcome
+from dashboard.words.sentences import say
 from seqcls.errors import SeqclsError, StoreLostError, UnknownRunError
 from sweeps.results import Outcome
 
@@ -86,6 +87,8 @@ def _show_head(opened: Opened) -> None:
         if not opened.lacks_weights:
             why.offer_handout(opened)
     st.markdown(page.plain(describe_outcome(opened.run, opened.config, opened.judged)))
+    if opened.at_epoch is not None:
+        st.caption(page.plain(say("kept_in_words", kept=opened.kept_epoch, epoch=opened.epoch)))
 
 
 def _show_tabs(opened: Opened) -> None:

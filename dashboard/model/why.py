@@ -45,14 +45,16 @@ def show(opened: Opened) -> None:
         _draw_picture(opened)
     if found is not None and found.table is not None:
         _show_strings(opened, found)
-    if cause is not None and cause.table is not None:
+    if cause is not None and cause.table is not None and opened.at_epoch is None:
         with st.expander("All causes of its errors"):
             page.table(cause.table, f"causes {opened.run}")
     _show_remedies(opened)
 
 
 def _say_cause(opened: Opened, cause: Section | None) -> None:
-    if cause is not None:
+    if opened.at_epoch is not None:
+        page.say((say("cause_of_kept", kept=opened.kept_epoch),), answer=False)
+    elif cause is not None:
         page.say(cause.says)
     elif not opened.fails:
         page.say((say("no_error"),))
@@ -90,7 +92,9 @@ def _draw_picture(opened: Opened) -> None:
         return
     if found is not None and found.panels:
         page.say_legend(found)
-        page.draw(found, f"why {opened.key}", across=2)
+        # Strings below each other need the whole column.
+        is_wide = any(isinstance(panel.spec.get("width"), int) for panel in found.panels)
+        page.draw(found, f"why {opened.key}", across=1 if is_wide else 2)
 
 
 def _show_strings(opened: Opened, found: Section) -> None:
@@ -197,8 +201,12 @@ def offer_handout(opened: Opened) -> None:
             describe_outcome(opened.run, opened.config, opened.judged),
             bar.answer_sentence(opened).replace("`", ""),
         ]
-        store = data.reader()
-        return sections.handout(store, opened.model, opened.string, lead, opened.judged)
+        store, at_kept = data.reader(), opened.at_epoch is None
+        if not at_kept:
+            lead.insert(2, say("kept_in_words", kept=opened.kept_epoch, epoch=opened.epoch))
+        return sections.handout(
+            store, opened.model, opened.string, lead, opened.judged, with_cause=at_kept
+        )
 
     st.download_button(
         "Handout",

@@ -94,24 +94,20 @@ def string(model: RunModel, text: str) -> Section:
     if answer.is_wrong:
         minimal = model.minimal(text)
         shortest, nearest = minimal.minimal.found, minimal.nearest
+        near_to = say("near_to_this")
         if shortest.string != answer.string:
-            nearest = model.minimal(shortest.string).nearest
             short = _is_short(model, shortest.length, answer.length)
-            within = say("as_in_training") if short else ""
-            says.append(
-                say(
-                    "minimal",
-                    minimal=shortest.name,
-                    letters=shortest.length,
-                    within=within.lower(),
-                    unit=model.tokenizer.unit,
-                )
-            )
+            values = {"minimal": shortest.name, "unit": model.tokenizer.unit}
+            values["within"] = say("as_in_training").lower() if short else ""
+            key = "minimal" if shortest.length > 1 else "minimal_short"
+            says.append(say(key, letters=shortest.length, **values))
             rows.append(_row("its minimal failing part", shortest))
+            if nearest.answer is None:
+                nearest, near_to = model.minimal(shortest.string).nearest, say("near_to_part")
         if nearest.answer is not None:
-            near, unit = nearest.answer, model.tokenizer.unit
-            says.append(say("nearest", nearest=near.name, edits=nearest.edits, unit=unit))
-            rows.append(_row("nearest that is right", near) | {"distance": nearest.edits})
+            near, edits = nearest.answer, nearest.edits
+            says.append(say("nearest", nearest=near.name, edits=edits, near_to=near_to.lower()))
+            rows.append(_row("nearest that is right", near) | {"distance": edits})
     table = pd.DataFrame(rows)
     shown = tuple(str(x) for x in table if x != "stored" and table[x].notna().any())
     return Section("", tuple(says[:BULLETS]), table, opens="string", shown=shown)
@@ -145,7 +141,8 @@ def _row(what: str, answer: Any) -> dict[str, Any]:
         "length": answer.length,
         "is": text(answer.label),
         "predicted": text(answer.predicted),
-        "model_logit": answer.logit,
+        # Of outputs the bar has the number, which is of another kind for each.
+        "model_logit": None if isinstance(answer.predicted, str) else answer.logit,
         "distance": None,
         "stored": answer.string,
     }
@@ -220,7 +217,15 @@ def remedies_table(found: tuple[RemedyTrial, ...]) -> Section:
     return Section("What would help?", says, pd.DataFrame(rows) if rows else None)
 
 
-def handout(store: Store, model: RunModel, text: str, lead: list[str], selection: Selection) -> str:
+def handout(
+    store: Store,
+    model: RunModel,
+    text: str,
+    lead: list[str],
+    selection: Selection,
+    *,
+    with_cause: bool = True,
+) -> str:
     """One string explained on one page that needs no other file.
 
     Args:
@@ -229,9 +234,11 @@ def handout(store: Store, model: RunModel, text: str, lead: list[str], selection
         text: the string.
         lead: what the model is and came to, and what it says of the string.
         selection: from which accuracies on a model has learned and fails.
+        with_cause: whether the cause of its errors is told, which is of the kept epoch.
     """
     assert model.run is not None
-    sections = [cause(store, model.run, selection.learned_at), string(model, text)]
+    found = cause(store, model.run, selection.learned_at) if with_cause else None
+    sections = [found, string(model, text)]
     shown = model.tokenizer.display(text) or "the empty string"
     sections += _pictures(model, text)
     sections.append(remedies_table(remedies(store, model.run, selection)))

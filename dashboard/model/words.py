@@ -46,7 +46,9 @@ COLUMNS = add_columns(
         "what": Column("", width=210),
         "is": Column("Is", width=150),
         "predicted": Column("Predicted", width=150),
-        "distance": Column("Edits", help="Letters changed from the minimal string.", width=70),
+        "distance": Column(
+            "Edits", help="Letters that differ from the string it is near to.", width=70
+        ),
     }
 )
 
@@ -94,15 +96,21 @@ add_sentences(
         "no_cause": "No cause can be found: {reason}.",
         "cause_unknown": "The cause of its errors is not known yet; `seqcls causes {run}` finds "
         "it.",
+        "cause_of_kept": "The cause of its errors is known of the kept epoch, {kept}.",
+        "kept_in_words": "What it came to is of the kept epoch, {kept}; what is asked below is of "
+        "epoch {epoch}.",
         "has_not_learned": "It has not learned the trained lengths: it is {how}.",
         "instead": "What it does instead is below; nothing follows about longer strings.",
         "cause_of_most": "{cause} ({strings:,} of {of:,} errors looked at).",
         "why_string": "Why `{string}`?",
         "minimal": "What is left of it that still fails: `{minimal}` ({letters:,} {unit}s"
         "{within}); with any single {unit} less it is right.",
+        "minimal_short": "What is left of it that still fails: `{minimal}`.",
         "as_in_training": ", as short as in training",
-        "nearest": "The nearest string that is right, {edits} {edits:edit|edits} away: "
-        "`{nearest}`.",
+        "nearest": "The nearest string that is right, {edits} {edits:edit|edits} from "
+        "{near_to}: `{nearest}`.",
+        "near_to_this": "it",
+        "near_to_part": "that part",
         "came_of": "{after} of {n} {n:seed|seeds} {lacks} with it, {alone} of {m} without: "
         "{chance} (p = {p:.2g}).",
         "came_of_pairs": "{after} of {n} {n:seed|seeds} {lacks} with it, {alone} of {m} without; "

@@ -173,8 +173,7 @@ def _tree(tree: Any, places: range) -> Any:
         if leaf.row and leaf.branch in places
     ]
     ends = [f"{_is(leaf)}, {share(exp(leaf.log_probability))}" for leaf in tree.leaves]
-    shown = list(range(places.start, max(places.stop, places.start + token_marks.NARROW)))
-    across = alt.Scale(domain=shown, paddingInner=0.1)
+    across = alt.Scale(domain=list(places), paddingInner=0.1)
     x = alt.X("place:O", axis=None, scale=across)
     rows = alt.Scale(domain=list(range(len(ends))), paddingInner=0.4, paddingOuter=0.3)
     axis = token_marks.tokens_axis(ends, rows=True)
@@ -193,4 +192,6 @@ def _tree(tree: Any, places: range) -> Any:
         at = alt.X("place:O", axis=None, scale=across, bandPosition=-0.05)
         down = alt.Chart(pd.DataFrame(links)).mark_rule(color="~muted")
         layers.append(down.encode(at, alt.Y("parent:O", scale=rows, axis=axis), alt.Y2("row:O")))
-    return alt.layer(*layers).properties(height=CELL * len(ends), width="container")
+    tokens, letters = (x.token for x in tree.tokens), max(map(len, ends))
+    width = token_marks.width_of(tokens, len(places), letters)
+    return alt.layer(*layers).properties(height=CELL * len(ends), width=width)

@@ -428,9 +428,10 @@ REMEDIES = (
     Remedy(
         [DILUTION, ONE_LETTER, CONSTANT, RULE, FORM, BEYOND, LONGER, NOT_FOUND, *OF_OUTPUTS],
         {"min_num_epochs": lambda problem: problem.config.max_num_epochs, "stop_when_right": False},
-        "Of most failing seeds training ended after few epochs, since little was left to learn of "
-        "the trained lengths; trained on, a model may still turn to a rule that goes beyond them.",
+        "Of most failing seeds training ended after few epochs, once every validation string was "
+        "right; trained on, a model may still turn to a rule that goes beyond them.",
         "Murty et al. 2023, Grokking of Hierarchical Structure in Vanilla Transformers",
+        lambda problem: problem.config.stop_when_right,
         after_few_epochs=True,
     ),
     Remedy(
