@@ -28,7 +28,7 @@ def test_the_cause_the_string_and_what_is_left_of_it_stand_first(
     assert "The answer would flip with 65 b's instead of 68" in page.said
     assert "What is left of it that still fails: `ab{66}` (67 letters)" in page.said
     assert len(page.charts) == 2, "what both heads attend to"
-    assert page.tables[0]["string"].tolist() == ["ab{68}", "ab{66}", "aab{65}"]
+    assert page.tables[0]["string"].tolist() == ["ab{68}", "ab{66}", "aab{67}"]
     assert "What would help?" in page.said
     assert any(label.startswith("Try it: 8 models") for label in page.pressable)
     page = shown(open_app(monkeypatch, SHIPPED, "model", run="8", view="Why"))
