@@ -17,7 +17,6 @@ from seqcls.cancellation import check
 from seqcls.shortcuts import READERS
 from sweeps import api
 from sweeps.api import reading
-from sweeps.api.presentation import display_strings
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.shortcuts import unread_tests
@@ -261,14 +260,14 @@ def test_of_tests_that_no_reader_was_asked_about_nothing_is_said(
     change(forms, "UPDATE test_string SET drawn = NULL")
     told = said(open_inside(monkeypatch, forms, 1))
     assert "No shortcut readers have been asked about this test yet" in told
-    assert "How each test string was drawn is not stored" in told
-    assert "No better than" not in told
+    assert "Which kinds of strings are hard?" not in told, "how they were drawn is not stored"
+    assert "no better than" not in told
 
 
 def open_inside(monkeypatch: pytest.MonkeyPatch, path: Path, run: int) -> Any:
-    """The page of a model, with what is said of shortcuts unfolded."""
+    """The page of a model, with its settings unfolded."""
     app = open_app(monkeypatch, path, "model", run=str(run), view="Errors")
-    app.session_state["shortcuts"] = True
+    app.session_state["settings"] = True
     return rerun(app)
 
 
@@ -286,21 +285,21 @@ def test_pages_and_reports_say_what_can_be_reached_without_the_language(
     for share in best["beyond"]:
         assert f"<td>{share:.2%}</td>" in told
     app = open_inside(monkeypatch, path, 2)
-    assert "**No better than" in said(app)
+    assert "**It is no better than" in said(app)
     called = said(app).replace("\\", "")
     assert "Commands call it run 2; its" in called, "the sweep has another of this seed"
-    counts, strings, of_readers = (table.value for table in app.dataframe[:3])
+    kinds, wrong, of_readers = (
+        next(table.value for table in app.dataframe if column in table.value)
+        for column in ("interval", "occurrences", "reader")
+    )
     found = reading.accuracy_by_drawn(store, [2])
-    assert counts["drawn"].tolist() == ["positive", "uniform", "edited", "near"]
-    assert counts["tested"].tolist() == found["tested"].tolist()
-    assert counts["accuracy"].tolist() == pytest.approx(1 - found["wrong"] / found["tested"])
-    (config,) = reading.configs(store, (2,)).values()
+    assert kinds["drawn"].tolist() == ["positive", "uniform", "edited", "near"]
+    assert kinds["tested_strings"].tolist() == found["tested"].tolist()
+    right = 1 - found["wrong"] / found["tested"]
+    assert kinds["right_share"].tolist() == pytest.approx(right.tolist())
     errors = reading.string_errors(store, 2)
-    wrong = set(display_strings(errors, config)["string"])
-    for row in strings.to_dict("records"):
-        assert (row["string"] in wrong) == (row["answer"] == "wrong")
-    assert set(strings["answer"]) == {"right", "wrong"}
-    assert strings["drawn"].iloc[0] == "near", "the hardest kind first"
+    assert wrong["stored"].tolist() == errors["string"].head(len(wrong)).tolist()
+    assert wrong["drawn"].tolist() == errors["drawn"].head(len(wrong)).tolist()
     assert of_readers["reader"].nunique() == len(READERS) - 3, "those of transductions are others"
     of_kind = errors[errors["drawn"] == "near"]["string"].tolist()
     assert 0 < len(of_kind) < len(errors)
