@@ -45,7 +45,7 @@ PICTURES = {
         "Which strings break most of them?",
         awaited="7 fail by diluted attention",
     ),
-    "model": Picture("model?run=5&string=ab{100}c{55}", "The smallest part that still fails", 1280),
+    "model": Picture("model?run=5&string=ab{100}c{55}", "The nearest string that is right", 1280),
 }
 
 
