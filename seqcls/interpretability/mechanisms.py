@@ -83,7 +83,7 @@ CAUSES: Mapping[str, CauseEntry] = {
     ),
     DILUTION: CauseEntry(
         "diluted attention",
-        "Its attention is diluted, {about}: others outnumber the tokens that it attends to",
+        "Its attention is diluted ({about}): others outnumber the tokens that it attends to",
         "attention, and a string longer than in training of a model that errs on none as short as "
         "in training: with the tokens attended to outnumbered no more than there, in one head or "
         "in all, it answers rightly, as it does the strings that it answered so",
@@ -172,7 +172,9 @@ def sentence_of(mechanism: str, tokens: str, head: float | None = None) -> str:
     about = f"head {head:.0f}: {tokens}" if head is not None and head == head else tokens
     entry = CAUSES.get(mechanism)
     sentence = f"{mechanism[:1].upper()}{mechanism[1:]}: {{about}}" if entry is None else entry[1]
-    return sentence.format(about=about) if about else sentence.partition("{about}")[0].rstrip(" ,:")
+    return (
+        sentence.format(about=about) if about else sentence.partition("{about}")[0].rstrip(" ,:(")
+    )
 
 
 class AttributedError(NamedTuple):

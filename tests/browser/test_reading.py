@@ -202,7 +202,7 @@ def logit(page: Page) -> str:
 def test_a_failing_seed_is_explained_moved_and_broken(browser: Browser, shipped: str) -> None:
     page = open_page(browser, f"{shipped}/model?run=5&seed=2", 1440)
     expect(page.get_by_text(HEAD_OF_5)).to_be_visible()
-    expect(page.get_by_text("Its attention is diluted, head 0: a by b")).to_be_visible()
+    expect(page.get_by_text("Its attention is diluted (head 0: a by b)")).to_be_visible()
     # The second row is what is left of the string that still fails.
     page.wait_for_function(AT_REST)
     table = page.get_by_test_id("stMain").get_by_test_id("stDataFrame").first

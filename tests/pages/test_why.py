@@ -23,7 +23,7 @@ def test_the_cause_the_string_and_what_is_left_of_it_stand_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = shown(open_app(monkeypatch, SHIPPED, "model", run="5"))
-    assert "Its attention is diluted, head 0: a by b" in page.said
+    assert "Its attention is diluted (head 0: a by b)" in page.said
     assert "Why `ab{68}`?" in page.said
     assert "The answer would flip with 65 b's instead of 68" in page.said
     assert "What is left of it that still fails: `ab{66}` (67 letters)" in page.said

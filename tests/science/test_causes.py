@@ -311,7 +311,7 @@ def test_the_vocabulary_of_causes_is_the_one_that_is_documented() -> None:
     }
     assert len({entry.sentence for entry in CAUSES.values()}) == len(CAUSES)
     assert sentence_of("dilution", "b by a", 1.0) == (
-        "Its attention is diluted, head 1: b by a: others outnumber the tokens that it attends to"
+        "Its attention is diluted (head 1: b by a): others outnumber the tokens that it attends to"
     )
     assert sentence_of("rounding", "") == "In double precision the answer is right"
     assert (
