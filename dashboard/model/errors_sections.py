@@ -26,7 +26,8 @@ BARS = 40
 
 CELLS = ("tn", "fp", "fn", "tp")
 OF_LENGTHS = ("within", "beyond", "whole")
-KINDS = ("false positive", "false negative", "wrong")
+KINDS = ("false positive", "false negative", *marks.OUTPUT_ERRORS, "wrong")
+"""Kinds of errors, as names of colors."""
 
 PHRASES = {
     "length": "a reader of the length",
@@ -59,16 +60,17 @@ def counts(store: Store, run_id: int) -> Section:
         if (left := problem.test.epoch_size - tested) > 0:
             says.append(say("untested", left=left))
         trained = problem.trained_lengths if problem.knows_trained_lengths else None
-    table = _by_range(scores, trained)
+    scores, kinds = _with_kinds(scores, errors)
+    table = _by_range(scores, trained, kinds)
     shown = tuple(str(name) for name in table if table[name].notna().any())
     if errors.empty:
         return Section("", tuple(says), table, shown=shown)
-    panels = [Panel.of(_errors_by_length(scores, trained))]
+    panels = [Panel.of(_errors_by_length(scores, trained, kinds))]
     caption = say("by_length_caption", strings=strings)
     if "first_wrong" in errors:
-        panels.append(Panel.of(_first_wrong(errors)))
+        panels.append(Panel.of(_first_wrong(errors, longest)))
         caption = f"{caption} {say('first_wrong_caption')}"
-    legend = () if scores["fp"].isna().all() else colors_present(errors["kind"], KINDS)
+    legend = () if len(kinds) == 1 else colors_present(errors["kind"], KINDS)
     return Section("", tuple(says), table, tuple(panels), caption, legend, shown=shown)
 
 
@@ -84,7 +86,19 @@ def _say_wrong(errors: pd.DataFrame, tested: int, strings: str, display: Any) ->
     return say("some_wrong_by_kind", kinds=", ".join(parts), **values)
 
 
-def _by_range(scores: pd.DataFrame, trained: range | None) -> pd.DataFrame:
+def _with_kinds(scores: pd.DataFrame, errors: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Counts by length, and the column of each kind of error: of outputs as they are stored."""
+    if scores["fp"].notna().any():
+        return scores, {"false positive": "fp", "false negative": "fn"}
+    if errors.empty or not {*errors["kind"]} <= {*marks.OUTPUT_ERRORS}:
+        return scores, {"wrong": "wrong"}
+    sums = errors.groupby(["length", "kind"])["occurrences"].sum().unstack(fill_value=0)
+    found = scores.merge(sums.astype(float), left_on="length", right_index=True, how="left")
+    kinds = [kind for kind in marks.OUTPUT_ERRORS if kind in sums]
+    return found.fillna(dict.fromkeys(kinds, 0.0)), {kind: kind for kind in kinds}
+
+
+def _by_range(scores: pd.DataFrame, trained: range | None, kinds: dict[str, str]) -> pd.DataFrame:
     """A row for trained lengths, for longer ones, and for all."""
     parts = {"all": scores}
     if trained is not None:
@@ -94,12 +108,13 @@ def _by_range(scores: pd.DataFrame, trained: range | None) -> pd.DataFrame:
             {"longer": scores[beyond]} if beyond.any() else {}
         ) | parts  # fmt: skip
     rows = []
+    names = [*CELLS, *(x for x in kinds.values() if x not in (*CELLS, "wrong"))]
     for name, part in parts.items():
-        sums = part[[*CELLS, "tested", "wrong"]].sum(min_count=1)
+        sums = part[[*names, "tested", "wrong"]].sum(min_count=1)
         if not sums["tested"] > 0:
             continue
         right = 1 - sums["wrong"] / sums["tested"]
-        cells = {cell: sums[cell] for cell in CELLS}
+        cells = {cell: sums[cell] for cell in names}
         rows.append(
             {"of_lengths": name, **cells, "wrong_strings": sums["wrong"]}
             | {"tested_strings": sums["tested"], "right_share": right}
@@ -111,19 +126,21 @@ def _width(longest: int) -> int:
     return max(1, -(-longest // BARS))
 
 
-def _errors_by_length(scores: pd.DataFrame, trained: range | None) -> Any:
-    """Bars of the share that is wrong of the test strings of each length, by kind of error."""
-    width = _width(int(scores["length"].max()))
-    first = (scores["length"] - 1).clip(lower=0) // width * width + (1 if width > 1 else 0)
+def _first_of_bar(lengths: "pd.Series[Any]", longest: int) -> "pd.Series[Any]":
+    """The least length that shares a bar with each."""
+    width = _width(longest)
     # One bar a length, where there are few; the empty string then has its own.
-    first = first if width > 1 else scores["length"]
-    sums = scores.assign(first=first).groupby("first")[["fp", "fn", "wrong", "tested"]].sum()
-    kinds = {"false positive": sums["fp"], "false negative": sums["fn"]}
-    if scores["fp"].isna().all():
-        kinds = {"wrong": sums["wrong"]}
+    return lengths if width == 1 else (lengths - 1).clip(lower=0) // width * width + 1
+
+
+def _errors_by_length(scores: pd.DataFrame, trained: range | None, kinds: dict[str, str]) -> Any:
+    """Bars of the share that is wrong of the test strings of each length, by kind of error."""
+    longest = int(scores["length"].max())
+    width, first = _width(longest), _first_of_bar(scores["length"], longest)
+    sums = scores.assign(first=first).groupby("first")[[*kinds.values(), "tested"]].sum()
     parts = [
-        pd.DataFrame({"strings": wrong, "of": sums["tested"], "kind": kind})
-        for kind, wrong in kinds.items()
+        pd.DataFrame({"strings": sums[column], "of": sums["tested"], "kind": kind})
+        for kind, column in kinds.items()
     ]
     frame = pd.concat(parts).reset_index()
     frame = frame[frame["of"] > 0].assign(share=frame["strings"] / frame["of"].clip(lower=1))
@@ -151,19 +168,20 @@ def _errors_by_length(scores: pd.DataFrame, trained: range | None) -> Any:
     return layers.properties(height=200)
 
 
-def _first_wrong(errors: pd.DataFrame) -> Any:
+def _first_wrong(errors: pd.DataFrame, longest: int) -> Any:
     """Cells by input length and by how many tokens are right before the first wrong one."""
-    width = _width(int(errors["length"].max()))
+    width = _width(longest)
     high = _width(int(errors["first_wrong"].max()) + 1)
     places = errors.assign(
-        length=(errors["length"] - 1).clip(lower=0) // width * width + 1,
+        length=_first_of_bar(errors["length"], longest),
         place=errors["first_wrong"] // high * high,
     )
     cells = places.groupby(["length", "place"])["occurrences"].sum().reset_index()
-    cells = cells.assign(right=cells["length"] + width, above=cells["place"] + high)
+    left = cells["length"] - 0.5
+    cells = cells.assign(left=left, right=left + width, above=cells["place"] + high)
     chart = alt.Chart(cells).mark_rect()
     return chart.encode(
-        marks.x_axis("length:Q", "Length", domainMin=0),
+        marks.x_axis("left:Q", "Length", domainMin=0),
         alt.X2("right:Q"),
         marks.y_axis("place:Q", "Right before the first wrong token"),
         alt.Y2("above:Q"),

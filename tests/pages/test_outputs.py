@@ -48,8 +48,20 @@ def test_wrong_outputs_stand_beside_their_targets(inside: Path, told: Facts) -> 
     }
     rows = found.table[["string", "model_output", "kind", "first_wrong"]]
     assert set(rows.itertuples(index=False, name=None)) == known
-    said = errors_sections.counts(store, int(WRITING)).says[0]
-    assert all(kind in said for *_, kind, _ in known)
+    counted = errors_sections.counts(store, int(WRITING))
+    assert all(kind in counted.says[0] for *_, kind, _ in known)
+    # The kinds of errors, of trained lengths, of longer ones and of all.
+    assert counted.table is not None
+    by_kind = (
+        "SELECT sum(occurrences) FROM wrong_output WHERE run_id = ? AND error_kind = ? "
+        "AND length BETWEEN ? AND ?"
+    )
+    for row, (low, high) in zip(
+        counted.table.to_dict("records"), ((1, 4), (5, 99), (0, 99)), strict=True
+    ):
+        for kind in {kind for *_, kind, _ in known}:
+            ((times,),) = stored(told, by_kind, int(WRITING), kind, low, high)
+            assert row[kind] == (times or 0)
 
 
 def test_exact_match_is_drawn_by_length(
