@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,12 @@ def _compare(*sweeps: str, number: int) -> None:
 
 def _states(sweep: str, seed: int, strings: tuple[str, ...], *own: int, number: int) -> None:
     run = models.find(open_reader(), sweep, seed)
-    for section in data.cached(sections.states)(run, strings, own):
+    drawn = data.cached(sections.states)(run, strings, own)
+    parts = ascii_lowercase if len(drawn) > 1 else ("",)
+    for part, section in zip(parts, drawn, strict=False):
         key = f"guide {sweep} {seed} {section.title}"
-        numbered = replace(section, title="", caption=f"Figure {number}. {section.caption}")
+        caption = f"Figure {number}{part}. {section.caption}"
+        numbered = replace(section, title="", caption=caption)
         page.render(numbered, key, heading=False, across=2)
 
 
