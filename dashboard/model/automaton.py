@@ -33,7 +33,7 @@ def show(opened: Opened) -> None:
     _export(opened, learned, bar)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        st.header("The model's" if made.counterexample is None else "A refuted hypothesis")
+        st.header(_title(learned, made))
         _draw(made.automaton, learned)
         st.caption(page.markdown(sections.hypothesis(opened.model, learned, made)))
     with right:
@@ -51,6 +51,13 @@ def show(opened: Opened) -> None:
         page.render(opened.ask(_inside, most), key)
     else:
         st.caption("By a linear probe of every block or layer. It takes some seconds.")
+
+
+def _title(learned: Any, made: Any) -> str:
+    if made.counterexample is None:
+        return "The model's"
+    is_first = made is learned.main_hypothesis and made is not learned.rounds[-1]
+    return "The smallest with nearly all of its errors" if is_first else "A refuted hypothesis"
 
 
 def _inside(model: RunModel, most: int) -> Any:
