@@ -58,8 +58,9 @@ def button(
         disabled: whether there is nothing to do.
         **drawn: how it looks, as of `st.button`.
     """
-    given = control(tooltip, disabled=disabled)
-    st.button(label, key=key, on_click=do, args=args, **given, **drawn)
+    st.button(
+        label, key=key, on_click=do, args=args, **control(tooltip, disabled=disabled), **drawn
+    )
 
 
 PROBLEM = "problem"

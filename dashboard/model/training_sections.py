@@ -45,7 +45,7 @@ def losses(store: Store, run_id: int) -> Section:
         frame = losses_by_part(config, stored).drop(columns="loss")
         caption = "Loss of all strings of each epoch, as it was imported."
         panel = Panel.of(draw_losses(frame, kept, column="sum"))
-        return Section("", tuple(says), None, (panel,), caption)
+        return Section("", (*says, *more), None, (panel,), caption)
     frame = losses_by_part(config, stored) if obstacle_of(config) is None else pd.DataFrame()
     if frame.empty:
         return Section("", (*says, *more))
