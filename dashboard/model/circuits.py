@@ -17,16 +17,18 @@ ROUNDING = 1e-9
 """Logits in double precision that differ by less are the same."""
 
 
-def circuits(model: RunModel) -> tuple[Section, ...]:
-    """What each head looks for and what it writes; nothing of a model that has no heads."""
+def heads_of(model: RunModel) -> tuple[Any, ...]:
+    """The circuits of its heads; none of a model that has no such heads."""
     try:
-        heads = model.circuits()
+        return model.circuits()
     except ConfigError:
         return ()
-    if not heads:
-        return ()
+
+
+def circuits(model: RunModel) -> tuple[Section, ...]:
+    """What each head looks for and what it writes; nothing of a model that has no heads."""
     looks, writes = [], []
-    for head in heads:
+    for head in heads_of(model):
         name, size = f"{head.name[:1].upper()}{head.name[1:]}", np.shape(head.output)[-1]
         # A row a token that attends, a column what it attends to.
         scores, types = np.asarray(head.scores), head.token_types
@@ -34,6 +36,8 @@ def circuits(model: RunModel) -> tuple[Section, ...]:
         looks.append(Panel.of(drawn, name, say("ranks", rank=head.key_query_rank, size=size)))
         rank = say("ranks", rank=head.value_output_rank, size=size)
         writes.append(Panel.of(_direct(head), name, rank))
+    if not looks:
+        return ()
     return (
         Section(words.LOOKS, (), None, tuple(looks), words.SCORES, ("up", "down")),
         Section(words.WRITES, (), None, tuple(writes), words.DIRECT),

@@ -41,7 +41,7 @@ def _parts(opened: Opened) -> Mapping[str, Callable[[Opened], None]]:
     }  # fmt: skip
     if opened.problem.lacks("outputs"):
         del parts["Writing"]
-    if not opened.ask(circuits.circuits):
+    if not opened.ask(circuits.heads_of):
         del parts["Circuits"]
     if not gallery.has_figures(opened):
         del parts["Figures"]

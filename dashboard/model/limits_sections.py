@@ -107,7 +107,7 @@ CELL = 5
 """Counts in a cell of the map; the count 0 has cells of its own."""
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=1)  # Two questions of one model follow each other; none is held beyond.
 def _errors(model: "RunModel") -> "Errors":
     from seqcls.interpretability.verdicts import errors_up_to
 

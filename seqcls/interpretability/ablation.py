@@ -36,6 +36,9 @@ Ablation = Mapping[Part, AblationMethod]
 SAMPLE = 400
 """Distinct test strings that are run, unless another number is asked for."""
 
+NUMBERS_KNOWN = 2**26
+"""Numbers in the states that are remembered at most: half a gigabyte."""
+
 PARTS_PRUNED = 24
 """Parts that pruning begins with at most where strings are run: every step tries all that are left.
 """
@@ -236,9 +239,12 @@ class Judge:
     @cached_property
     def _known(self) -> list[dict[str, Tensor]]:
         """The whole model's states of parts, in the order of the computation, batch by batch."""
-        if not self.exact:  # Of strings token by token they are too many to be remembered.
-            return [{} for _ in self._batches]
         names = tuple({name for states in self._states.values() for name in states})
+        size = plain_model(self.model).config.hidden_size * len(names)
+        numbers = sum(batch.ids.numel() for batch in self._batches) * size
+        # Of strings token by token they are too many to be remembered.
+        if not self.exact or numbers > NUMBERS_KNOWN:
+            return [{} for _ in self._batches]
         return [inside.states(self.model, batch, names) for batch in self._batches]
 
     @cached_property

@@ -106,7 +106,8 @@ def verdict_text(verdict: Verdict, problem: Problem) -> str:
 
 def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answers]) -> Verdict:
     """What answers to all strings up to a length come to, given in parts, the shortest first."""
-    inputs, errors, shortest = 0, Counter[str](), list[tuple[int, str]]()
+    inputs, errors = 0, Counter[str]()
+    shortest: tuple[int, str] | None = None
     for answers in parts:
         inputs += len(answers.strings)
         errors.update(answers.error_counts)
@@ -114,11 +115,13 @@ def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answ
         if len(rows):
             lengths = answers.strings.lengths[rows]
             least = int(lengths.min())
-            texts = texts_of(problem.tokenizer, answers.strings.take(rows[lengths == least]))
-            shortest.append((least, min(texts)))
+            # Texts of longer ones, of which there may be many, are not made.
+            if shortest is None or least <= shortest[0]:
+                texts = texts_of(problem.tokenizer, answers.strings.take(rows[lengths == least]))
+                found = (least, min(texts))
+                shortest = found if shortest is None else min(shortest, found)
     kinds = errors["false positive"], errors["false negative"]
-    error = min(shortest)[1] if shortest else None
-    return Verdict(max_length, unit, inputs, *kinds, error)
+    return Verdict(max_length, unit, inputs, *kinds, None if shortest is None else shortest[1])
 
 
 # An exhaustive check by letter counts: every string up to a length, as a multiset of letters.

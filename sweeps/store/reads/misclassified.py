@@ -18,9 +18,9 @@ from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection, in_scope
 from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
-from sweeps.store.reads.test_sets import are_tested, stored_test_set
-from sweeps.store.statements import chunks, fetch, one_of
-from sweeps.store.tables import Config, Run, RunState, TestString
+from sweeps.store.reads.test_sets import are_tested, numbered_test_set, stored_test_set
+from sweeps.store.statements import chunks, one_of
+from sweeps.store.tables import Config, Run, RunState
 
 ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
 
@@ -78,8 +78,7 @@ class TestStrings:
 def _read_strings(
     connection: Connection, test_set_id: int
 ) -> tuple[Int64[np.ndarray, " string"], pa.Table]:
-    test = stored_test_set(connection, test_set_id)
-    stored = select(TestString.number).where(TestString.test_set_id == test_set_id)
+    numbers, test = numbered_test_set(connection, test_set_id)
     columns = {
         "string": test.texts,
         "length": test.lengths,
@@ -93,8 +92,7 @@ def _read_strings(
         name: pa.nulls(len(test.texts), kinds[name]) if x is None else pa.array(x, kinds[name])
         for name, x in columns.items()
     }
-    numbers = [number for (number,) in fetch(connection, stored.order_by(TestString.number))[1]]
-    return np.array(numbers, dtype=np.int64), pa.table(arrays)
+    return numbers, pa.table(arrays)
 
 
 def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFrame:
@@ -165,6 +163,7 @@ _BORDER = DRAWN.index("border")
 class DrawnStrings(NamedTuple):
     """The strings of a test set by how they were drawn."""
 
+    numbers: Int64[np.ndarray, " string"]
     lengths: Int64[np.ndarray, " string"]
     occurrences: Int64[np.ndarray, " string"]
     ways: Int64[np.ndarray, " string"]
@@ -181,10 +180,10 @@ class DrawnStrings(NamedTuple):
 
 def read_drawn(connection: Connection, test_set_id: int) -> DrawnStrings:
     """Those of a test set."""
-    test = stored_test_set(connection, test_set_id)
+    numbers, test = numbered_test_set(connection, test_set_id)
     drawn = test.drawn or [None] * len(test.texts)
     ways = np.array([-1 if x is None else DRAWN.index(x) for x in drawn], dtype=np.int64)
-    return DrawnStrings(test.lengths, test.occurrences, ways)
+    return DrawnStrings(numbers, test.lengths, test.occurrences, ways)
 
 
 def border_accuracies(
@@ -271,7 +270,7 @@ def _tested_runs(
             for row in of_set:
                 is_read = test.lengths <= tested[row.config_id][:, 0].max(initial=-1)
                 if int(test.occurrences[is_read].sum()) == row.tested:
-                    wrong = np.isin(np.arange(len(is_read)), error_numbers(row.errors))
+                    wrong = np.isin(test.numbers, error_numbers(row.errors))
                     yield row, test, is_read, wrong
 
 
