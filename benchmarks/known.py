@@ -111,7 +111,7 @@ ATLASES = (
         tuple(f"atlas_memories{x}" for x in ("", "_rates", "_fresh", "_rates_fresh")),
         read_from=FRESH,
     ),
-    Atlas("atlas_transductions", "atlas_transductions.md", ("atlas_transductions",)),
+    Atlas("atlas_transductions", "atlas.md", ("atlas_transductions",)),
     Atlas("memory", "memory.md", ("memory", "memory_fresh"), ((17, 32), (33, 48))),
 )
 
@@ -321,8 +321,7 @@ def cells_by_rate(found: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         task, model, learning_rate, predicted, budget, seeds, learned and generalizes (how many
-        of them); beyond and solved_length, the medians of those that learned;
-        validation_loss, the median of all; reader_within, reader_beyond.
+        of them); validation_loss, the median of all.
     """
     every = with_outcomes(found)
     key = [*CELL, "learning_rate"]
@@ -333,12 +332,8 @@ def cells_by_rate(found: pd.DataFrame) -> pd.DataFrame:
         learned=("learned", "sum"),
         generalizes=("generalizes", "sum"),
         validation_loss=("validation_loss", "median"),
-        reader_within=("reader_within", "first"),
-        reader_beyond=("reader_beyond", "first"),
     )
-    able = every[every["learned"]]
-    medians = able.assign(beyond=accuracy(able, "beyond")).groupby(key, sort=False)
-    return cells.join(medians[["beyond", "solved_length"]].median()).reset_index()
+    return cells.reset_index()
 
 
 def atlas_cells(found: pd.DataFrame) -> pd.DataFrame:
@@ -355,33 +350,6 @@ def is_learned(cells: pd.DataFrame) -> "pd.Series[bool]":
     return cells["learned"] >= LEARNED_BY * cells["seeds"]
 
 
-def table(cells: pd.DataFrame, texts: Iterable[str], readers: bool = False) -> str:
-    """A Markdown table: a row a task, a column a model.
-
-    Args:
-        cells: as `atlas_cells` has them.
-        texts: what to write of each.
-        readers: whether the first column has what the best shortcut reader reaches.
-    """
-    written = cells.assign(text=list(texts)).pivot(index="task", columns="model", values="text")
-    models, tasks = cells["model"].unique(), cells["task"].unique()
-    reached = cells.drop_duplicates("task").set_index("task")
-    rows = []
-    for task in tasks:
-        own = [
-            *([both(*reached.loc[task, ["reader_within", "reader_beyond"]])] if readers else []),
-            *written.loc[task, list(models)].fillna("").astype(str),
-        ]
-        rows.append(f"| `{task}` | {' | '.join(own)} |")
-    heads = ["task", *(["best reader"] if readers else []), *models]
-    return "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows])
-
-
-def both(within: float, beyond: float) -> str:
-    """Two shares, within and beyond trained lengths."""
-    return " / ".join("—" if pd.isna(x) else f"{x:.1%}" for x in (within, beyond))
-
-
 def in_tables(atlas: Atlas, found: pd.DataFrame) -> pd.DataFrame:
     """The models that cells count: no fresh ones, but where ranges of lengths are told of."""
     return found if atlas.ranges else found[found["model_seed"] < FRESH]
@@ -391,41 +359,18 @@ def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
     """The atlas's tables and sums, by the names of their marks."""
     every, found = found, in_tables(atlas, found)
     cells = atlas_cells(found)
-    records = cells.to_dict("records")
-    able = is_learned(cells)
-    texts = {
-        "learned": [
-            f"{x['learned']} of {x['seeds']}" + ("" if yes else f", not learned at {x['budget']:,}")
-            for x, yes in zip(records, able, strict=True)
-        ],
-        "generalizing": [
-            f"{x['generalizes']} of {x['learned']}" if x["learned"] else "—" for x in records
-        ],
-        "beyond": [
-            f"{x['beyond']:.1%}" if yes else "not learned"
-            for x, yes in zip(records, able, strict=True)
-        ],
-        "solved": [
-            f"{x['solved_length']:.0f}" if yes else "not learned"
-            for x, yes in zip(records, able, strict=True)
-        ],
-    }
-    made = {name: table(cells, own, readers=name == "beyond") for name, own in texts.items()}
-    made["sums"] = sums(cells, found)
+    made = {"sums": sums(cells)}
     if atlas.ranges:
         made["beside"] = beside_published(found, atlas.ranges[-1])
         lines = "\n".join(f"- {text}" for text in read_memories(found))
         made["reading"] = f"{lines}\n\n![What is learned, and generalizes]({atlas.name}.svg)"
     else:
         made["reading"] = read_atlas(every, cells, atlas.read_from)
-    if found["learning_rate"].nunique() > 1:
-        made["rates"] = rates_table(found)
     return {f"{atlas.name}: {name}": text for name, text in made.items()}
 
 
-def sums(cells: pd.DataFrame, found: pd.DataFrame) -> str:
-    """How many cells are learned, and a table of how many models learn, and generalize."""
-    every = with_outcomes(found).merge(cells[[*CELL, "learning_rate"]])
+def sums(cells: pd.DataFrame) -> str:
+    """How many cells are learned, of those that theory excludes and of the others."""
     excluded, able = cells["predicted"] == "cannot", is_learned(cells)
     open_cells, learned = int((~excluded).sum()), int((able & ~excluded).sum())
     told = f"Of {len(cells)} cells"
@@ -436,17 +381,9 @@ def sums(cells: pd.DataFrame, found: pd.DataFrame) -> str:
             f"{number} {'is' if number == 1 else 'are'} learned at the trained lengths. Of the "
             f"other {open_cells}"
         )
-    told += (
+    return told + (
         f", {learned} are learned by {LEARNED_BY:.0%} of their seeds ({learned / open_cells:.0%})."
     )
-    groups = [(str(name), own) for name, own in every.groupby("model", sort=False)]
-    if every["predicted"].nunique() > 1:
-        groups += [(f"theory: {name}", own) for name, own in every.groupby("predicted")]
-    rows = [
-        f"| {name} | {len(own)} | {int(own['learned'].sum())} | {int(own['generalizes'].sum())} |"
-        for name, own in groups
-    ]
-    return "\n".join([told, "", "| models | all | learned | generalize |", "|---" * 4 + "|", *rows])
 
 
 # Memories beside what is published of them.
@@ -495,7 +432,7 @@ FAR = 0.99
 
 
 def beside_published(found: pd.DataFrame, last: tuple[int, int]) -> str:
-    """A Markdown table: what came of each task and family, and what is predicted and published.
+    """A Markdown table: what came of each task and family of which something is published.
 
     Args:
         last: the lengths farthest beyond the trained ones, of which published shares speak.
@@ -505,14 +442,16 @@ def beside_published(found: pd.DataFrame, last: tuple[int, int]) -> str:
     far = f"{FAR:.0%} of {range_title(last)}"
     lines = [["task", "models", "seeds", "learned", "generalize", far, "theory", "published"]]
     for (task, name), own in every.groupby(["task", "family"], sort=False):
-        able, plain = own[own["learned"]], str(task).partition(",")[0]
+        able, published = own[own["learned"]], (str(task).partition(",")[0], str(name))
+        if published not in PUBLISHED:
+            continue
         lines.append(
             [
                 *(f"`{task}`", str(name), own_seeds(own, fresh=False)),
                 f"{len(able)} of {len(own)}",
                 *(f"{able[x].sum()} of {len(able)}" for x in ("generalizes", "far")),
                 ", ".join(own["predicted"].unique()),
-                PUBLISHED.get((plain, str(name)), ""),
+                PUBLISHED[published],
             ]
         )
     return markdown(lines)
@@ -794,25 +733,6 @@ def read_atlas(found: pd.DataFrame, cells: pd.DataFrame, read_from: int) -> str:
 
 def _listed(tasks: Iterable[str]) -> str:
     return ", ".join(f"`{task}`" for task in tasks)
-
-
-def rates_table(found: pd.DataFrame) -> str:
-    """A Markdown table of the cells that were trained at more than one learning rate."""
-    rates = cells_by_rate(found)
-    several = rates[rates.duplicated(CELL, keep=False)]
-    chosen = atlas_cells(found)[[*CELL, "learning_rate"]].rename(columns={"learning_rate": "best"})
-    rows = []
-    for _, own in several.merge(chosen).sort_values("learning_rate").groupby(CELL, sort=False):
-        cell, *_ = own.to_dict("records")
-        said = "; ".join(
-            f"{x['learning_rate']:g}: {x['learned']} of {x['seeds']}"
-            for x in own.to_dict("records")
-        )
-        rows.append(f"| `{cell['task']}` | {cell['model']} | {said} | {cell['best']:g} |")
-    if not rows:
-        return "No cell was trained at a second one."
-    head = "| task | model | learned at | chosen on validation |"
-    return "\n".join([head, "|---" * 4 + "|", *rows])
 
 
 def comparison_table(comparison: Comparison, found: pd.DataFrame) -> str:

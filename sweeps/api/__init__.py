@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 from seqcls.errors import PluginError
 
 if TYPE_CHECKING:
+    from sweeps.api.baselines import compare_all
     from sweeps.api.budgets import more, seeds
     from sweeps.api.comparisons import compare
     from sweeps.api.exports import export
     from sweeps.api.failures import in_both_precisions
+    from sweeps.api.first_question import try_task
     from sweeps.api.giving import give
     from sweeps.api.importing import import_predictions, import_strings, log_results
     from sweeps.api.importing import kind_of_file as kind_of_file
@@ -95,14 +97,14 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config",
-    "configurations", "convert", "data",
+    "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "compare_all",
+    "config", "configurations", "convert", "data",
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
     "family", "figures", "fit_shortcuts", "give", "import_predictions", "import_strings",
     "in_both_precisions", "lengths", "load_weights", "log_results", "merge", "minimal", "model",
     "more", "open_store", "pack", "patch", "populations", "predict", "proofs", "protocol", "prove",
     "remedies", "report", "resume", "retry", "rules", "runs", "seeds", "sensitive", "shortcuts",
-    "shortest", "states", "status", "stop", "submit", "theory", "verdict", "verify",
+    "shortest", "states", "status", "stop", "submit", "theory", "try_task", "verdict", "verify",
     "work",
 ]  # fmt: skip
 

@@ -6,10 +6,13 @@ from math import comb
 
 import pandas as pd
 
+from seqcls.errors import ConfigError
 from seqcls.fields import language_fields
-from seqcls.text import canonical_json
+from seqcls.text import canonical_json, count
 from sweeps.api.by_settings import MEASURES, MOST_READ
 from sweeps.api.comparisons import ask, outcomes_of, why_unpaired
+from sweeps.api.selecting import config_named, selection_of
+from sweeps.results import LEARNED_AT
 from sweeps.statistics.chance import EXACT, Difference, holm
 from sweeps.statistics.differences import Outcomes
 from sweeps.store.database import Store
@@ -101,8 +104,68 @@ def differences(
     columns = ["question", "config_id", "value", "low", "high", "p_value", "method", "paired"]
     table = pd.DataFrame(rows, columns=[*columns, "seeds", "baseline_seeds"])
     table = table.dropna(subset=["p_value"])
+    return _with_holm(table)
+
+
+def _with_holm(table: pd.DataFrame) -> pd.DataFrame:
+    """Corrects p-values for all that are compared by the same question."""
     corrected = table.groupby("question")["p_value"].transform(lambda p: holm(p.tolist()))
     return table.assign(holm=corrected.astype(float))
+
+
+MOST_PAIRED = 30
+"""Configurations at most of which every pair is compared: 435 pairs, a few seconds."""
+
+
+def compare_all(
+    store: Store,
+    names: Sequence[str] = (),
+    *,
+    sweeps: Sequence[str] = (),
+    learned_at: float = LEARNED_AT,
+    below: float = 1.0,
+) -> pd.DataFrame:
+    """Every pair of configurations, by each of `MEASURES` that can be asked of both.
+
+    Args:
+        store: the database.
+        names: the configurations, as `compare` takes them; else all of `sweeps`.
+        sweeps: names of sweeps; with neither, all configurations of the database.
+        learned_at: the accuracy on strings of trained lengths from which on a run has learned.
+        below: the accuracy below which a run fails, on longer strings or on the whole test.
+
+    Returns:
+        a, b (names), question, value, low, high (the first less the second, and its 95% interval,
+        in [-1, 1]), p_value (two-sided), holm (corrected for all pairs of this question; Holm
+        1979), method, paired, a_seeds and b_seeds; the smallest p first.
+
+    Raises:
+        UnknownRunError: there is no such configuration or sweep.
+        ConfigError: fewer than two configurations have a finished run, or more than `MOST_PAIRED`.
+    """
+    selection = selection_of(store, sweeps, learned_at=learned_at, below=below)
+    if names:
+        ids = list(dict.fromkeys(config_named(store, name) for name in names))
+        selection = replace(selection, config_ids=tuple(ids))
+    runs = frames.finished_runs(store, selection)
+    ids = list(runs["config_id"].drop_duplicates())
+    if not 1 < len(ids) <= MOST_PAIRED:
+        raise ConfigError(
+            f"{count(len(ids), 'configuration')} with finished runs: every pair of 2 to "
+            f"{MOST_PAIRED} can be compared; name them, or a sweep by --sweep"
+        )
+    parts = [
+        differences(store, selection, second, ids[:place]).assign(b=second)
+        for place, second in enumerate(ids)
+        if place
+    ]
+    called = queries.names_of(store, ids)
+    table = _with_holm(pd.concat(parts, ignore_index=True))
+    table = table.assign(a=table["config_id"].map(called), b=table["b"].map(called))
+    table = table.rename(columns={"seeds": "a_seeds", "baseline_seeds": "b_seeds"})
+    columns = ["a", "b", "question", "value", "low", "high", "p_value", "holm", "method", "paired"]
+    table = table.sort_values("p_value", kind="stable", ignore_index=True)
+    return table[[*columns, "a_seeds", "b_seeds"]]
 
 
 def _work(measured: Mapping[int, Mapping[str, Outcomes]], baseline: int) -> int:

@@ -6,6 +6,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 ask = Panel("Ask")
 
+DRAWN_FIRST = 10
+"""Strings that are shown before a first question is trained."""
+
 
 @ask.add("sweep report -w 4")
 def sweep(
@@ -37,6 +41,59 @@ def sweep(
     # Once it is open, it has the strings that a specification names by their digests.
     api.existing(db)
     train_specs(read_specs(spec, precision), db, None if queue else training)
+
+
+@ask.add("try '(ab|ba)*' --positions none,rotary --seeds 5", name="try")
+def try_task(
+    training: "WorkOptions",
+    task: str,
+    network: str = "transformer",
+    positions: str = "none",
+    seeds: str = "5",
+    settings: list[str] | None = None,
+    name: str | None = None,
+    db: NewDb = None,
+) -> None:
+    """Ask a first question: train small networks on a task, and see how many generalize.
+
+    Args:
+        task: A task, such as parity, '(ab|ba)*' or 'a > b'; several with commas.
+        network: networks with commas between, such as 'transformer, lstm'.
+        positions: position schemes with commas between, such as none,rotary.
+        seeds: how many of each, or a range such as 0..4.
+        settings: another field, as hidden_size=16,32 or negatives=near; repeatable.
+        name: the name of the sweep and its file; by default, made of the task.
+    """
+    from seqcls.problem import resolve
+    from sweeps.api.first_question import specify, write_specification
+    from sweeps.api.strings import drawn_strings
+
+    placed = "" if positions == "none" else positions
+    table = specify(
+        task, networks=network, positions=placed, seeds=seeds, settings=settings or (), name=name
+    )
+    path = write_specification(table, Path())
+    specs, status = read_specs(str(path)), 0
+    problem = resolve(next(specs[0].configs()))
+    drawn = drawn_strings(problem, "train", DRAWN_FIRST, in_notation=True)
+    print_table(drawn, f"{count(len(drawn), 'string')} that models train on", TableOptions())
+    try:
+        train_specs(specs, db, training)
+    except typer.Exit as ended:
+        status = ended.exit_code
+    store = api.open_reader(db)
+    found = api.configurations(store, str(table["name"]))
+    if len(found):
+        shown = found[["name", "seeds", "learned", "generalize"]].assign(
+            accuracy_beyond=found["accuracy_beyond"].map(share_text)
+        )
+        print_table(shown, "How many of the seeds learn, and of these generalize", TableOptions())
+    say(
+        f"{path} asks this: change it and run `seqcls sweep {path}` to go on; `seqcls dashboard` "
+        "shows every wrong string."
+    )
+    if status:
+        raise typer.Exit(status)
 
 
 @ask.add("draw heads.toml --part test")

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from seqcls.errors import ConfigError
 from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE, forgetting_text
 from seqcls.text import count
 from sweeps import api
-from sweeps.cli.parameters import LEARNED_AT, Panel
+from sweeps.cli.parameters import LEARNED_AT, Panel, Texts
 from sweeps.cli.printing import (
     FITTED,
     Answer,
@@ -194,19 +195,45 @@ def errors(
 
 @results.add("compare all_initializations increased_dimensionality")
 def compare(
-    a: str, b: str, store: "Store", learned_at: float = LEARNED_AT, below: float = 1.0
+    store: "Store",
+    look: TableOptions,
+    names: Texts = None,
+    sweeps: list[str] | None = None,
+    every_pair: Annotated[bool, typer.Option("--all")] = False,
+    learned_at: float = LEARNED_AT,
+    below: float = 1.0,
 ) -> Answer:
-    """Say whether two configurations differ by more than chance, in what, and on which strings.
+    """Say whether configurations differ by more than chance, in what, and on which strings.
 
     Args:
-        a: a configuration by its name, a sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for
-            its configuration. If 2 is both a sweep and a run, write 2: for the sweep and SWEEP/SEED
-            for the run.
-        b: likewise.
+        names: Two configurations, or more, of which every pair is compared. Each is named by its
+            name, a sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration. If 2
+            is both a sweep and a run, write 2: for the sweep and SWEEP/SEED for the run.
+        every_pair: compare every pair of the configurations of these sweeps, or of all, with
+            p-values corrected for the number of pairs.
     """
-    compared = api.compare(store, a, b, learned_at=learned_at, below=below)
-    configs = api.configs(store, compared.config_ids).values()
-    return Answer(compared.record(), compared.describe(*configs))
+    from seqcls.interpretability.wording import percent, percents
+    from sweeps.api.comparison_text import QUESTIONS
+
+    thresholds = {"learned_at": learned_at, "below": below}
+    asked = names or []
+    if len(asked) == 2 and not every_pair:
+        compared = api.compare(store, asked[0], asked[1], **thresholds)
+        configs = api.configs(store, compared.config_ids).values()
+        return Answer(compared.record(), compared.describe(*configs))
+    if every_pair == bool(asked) or len(asked) == 1:
+        raise ConfigError("expected two configurations or more, or --all")
+    found = api.compare_all(store, asked, sweeps=sweeps or (), **thresholds)
+    shown = found[["a", "b", "question"]].copy()
+    shown["difference"] = [percent(x) for x in found["value"]]
+    limits = found[["low", "high"]].itertuples(index=False)
+    shown["95%"] = ["" if x != x else percents(x, y, 2) for x, y in limits]
+    for name in ("p_value", "holm"):
+        shown[name] = found[name].map("{:.3g}".format)
+    meanings = "; ".join(f"{x}: {QUESTIONS[x]}" for x in dict.fromkeys(found["question"]))
+    said = "a less b; holm is p corrected for all pairs of the same question (Holm 1979)"
+    title = f"{count(len(found), 'comparison')} in {store.name}"
+    return Answer(found, [Table(shown, title, look), f"{said}. {meanings}."])
 
 
 @results.add("causes lower_magnitude_initializations")

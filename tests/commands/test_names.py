@@ -12,7 +12,7 @@ from tests.commands import refused, run_main
 from tests.databases import save_parity
 
 PANELS = {
-    "Ask": "sweep draw shortcuts estimate theory data",
+    "Ask": "sweep try draw shortcuts estimate theory data",
     "Train": "work status stop resume more delete",
     "Results": "runs errors compare causes remedies report",
     "One model": "model",

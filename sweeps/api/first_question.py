@@ -1,0 +1,131 @@
+"""A first question in a line: networks on a task, as a specification, trained and summed up."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seqcls.errors import ConfigError, Parameter
+from sweeps.api import typed
+from sweeps.api.outcomes import configurations
+from sweeps.api.selecting import condition
+from sweeps.api.sweeping import submit, work
+from sweeps.files import whole_files
+from sweeps.grid.spec import spec_as_written
+from sweeps.grid.written_spec import toml_of
+from sweeps.store.database import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LENGTHS = {"train_max_length": [20], "test_max_length": [100]}
+"""What a question says of lengths where its settings do not: those of a new sweep's form."""
+
+LONGEST_NAME = 40
+
+
+def specify(
+    task: str,
+    *,
+    networks: str = "transformer",
+    positions: str | Sequence[str] = (),
+    seeds: int | str = 5,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    name: str | None = None,
+) -> dict[str, Any]:
+    """The table that specifies a first question.
+
+    Args:
+        task: a list of tasks as they are typed: names, expressions, formulas; `(ab|ba)*, parity`.
+        networks: a list of networks as they are typed, such as `transformer, lstm`.
+        positions: position schemes, each of which every network gets.
+        seeds: how many model seeds; or a range such as `0..4`.
+        settings: values of other fields, as `hidden_size=16` or as a mapping; several of one field,
+            with commas or as a list, make a configuration each.
+        name: of the sweep; by default made of the task.
+
+    Raises:
+        ConfigError, SpecError: a part of it is refused, by name.
+    """
+    named = typed.parts_of(positions) if isinstance(positions, str) else list(positions)
+    values: dict[str, list[Any]] = dict(LENGTHS)
+    if named:
+        values["positions"] = named
+    if isinstance(settings, Mapping):
+        values |= {x: list(y) if isinstance(y, list | tuple) else [y] for x, y in settings.items()}
+    else:
+        for text in settings:
+            field, _, written = text.partition("=")
+            # It says which fields there are, and whether a value follows.
+            condition(text.split(",")[0], f"--set {text}")
+            values[field] = typed.values_of(field, written)
+    tasks, nets = typed.tasks_of(task), typed.networks_of(networks)
+    name = name or _name_of(task)
+    return typed.specification(name, tasks, nets, typed.seeds_of(str(seeds)), values)
+
+
+def _name_of(text: str) -> str:
+    """A name for a sweep and its file: the letters and digits of what was asked."""
+    words = re.findall(r"\w+", text)
+    return "-".join(words)[:LONGEST_NAME].strip("-") or "question"
+
+
+def write_specification(table: Mapping[str, Any], folder: Path) -> Path:
+    """Writes a question as the file that one goes on with; the same question is written once.
+
+    Returns:
+        The file, called like the sweep, as far as its name has letters and digits.
+
+    Raises:
+        SpecError: the specification is refused, or one of its configurations.
+        ConfigError: a file of that name asks something else.
+    """
+    spec = spec_as_written(table)
+    for _ in spec.configs():
+        pass
+    text = toml_of(spec.submitted)
+    path = folder / f"{_name_of(spec.name)}.toml"
+    if path.exists():
+        if path.read_text(encoding="utf-8") == text:
+            return path
+        what = Parameter("name", str(table["name"]))
+        raise ConfigError(what, f": {path} asks something else; give the question another name")
+    with whole_files(folder) as new:
+        (new / path.name).write_text(text, encoding="utf-8")
+    return path
+
+
+def try_task(
+    store: Store,
+    task: str,
+    *,
+    networks: str = "transformer",
+    positions: str | Sequence[str] = (),
+    seeds: int | str = 5,
+    name: str | None = None,
+    workers: int = 0,
+    **settings: Any,
+) -> "pd.DataFrame":
+    """Trains small networks on a task, and says how many learn it and how many generalize.
+
+    Args:
+        store: the database.
+        task: as `specify` takes it, such as `(ab|ba)*`; likewise the other arguments.
+        networks: such as `transformer, lstm`.
+        positions: such as `["none", "rotary"]`.
+        seeds: how many of each.
+        name: of the sweep; by default made of the task.
+        workers: processes to train in, as for `work`.
+        **settings: values of fields, as `train_max_length=30` or `hidden_size=[16, 32]`.
+
+    Returns:
+        The frame of `configurations`.
+
+    Raises:
+        ConfigError, SpecError: a part of it is refused, by name; nothing is trained.
+    """
+    table = specify(
+        task, networks=networks, positions=positions, seeds=seeds, settings=settings, name=name
+    )
+    work(store, submit(store, table), workers=workers)
+    return configurations(store, str(table["name"]))

@@ -1,0 +1,68 @@
+"""Every pair of configurations compared at once; p-values are corrected for how many there are."""
+
+import json
+
+import pytest
+
+from sweeps import api
+from tests.commands import printed, refused, run_main
+from tests.conftest import ROOT
+
+DB = ("--db", str(ROOT / "runs.db"))
+SWEEPS = ("--sweep", "all_initializations", "--sweep", "increased_dimensionality")
+
+
+def bonferroni_holm(p_values: list[float]) -> list[float]:
+    """Each p-value is the greatest of those before it, times how many are left (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, p_values[place] * (len(p_values) - rank))
+        corrected[place] = min(largest, 1.0)
+    return corrected
+
+
+def test_every_pair_says_what_the_pair_alone_says_and_is_corrected_for_all() -> None:
+    found = json.loads(printed("compare", "--all", *SWEEPS, "--json", *DB))
+    store = api.open_reader(str(ROOT / "runs.db"))
+    names = {row[x] for row in found for x in "ab"}
+    assert len({(row["a"], row["b"]) for row in found}) == len(names) * (len(names) - 1) // 2
+    for row in found:
+        alone = api.compare(store, row["a"], row["b"]).record()["questions"][row["question"]]
+        assert row["p_value"] == pytest.approx(alone["p_value"])
+        assert row["value"] == pytest.approx(alone["interval"]["value"])
+        assert [row["a_seeds"], row["b_seeds"]] == list(alone["seeds"])
+    for question in {row["question"] for row in found}:
+        own = [row for row in found if row["question"] == question]
+        raw = [row["p_value"] for row in own]
+        assert [row["holm"] for row in own] == pytest.approx(bonferroni_holm(raw))
+    assert [row["p_value"] for row in found] == sorted(row["p_value"] for row in found)
+
+
+def test_three_named_configurations_are_three_pairs() -> None:
+    named = ("all_initializations", "increased_dimensionality", "attend_cls")
+    text = printed("compare", *named, *DB)
+    assert "Holm 1979" in text
+    store = api.open_reader(str(ROOT / "runs.db"))
+    table = api.compare_all(store, named)
+    assert table.groupby(["a", "b"]).ngroups == 3
+    assert f"{len(table)} comparisons" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("compare",), "expected two configurations or more, or --all"),
+        (("compare", "all_initializations"), "expected two configurations or more, or --all"),
+        (("compare", "a", "b", "--all"), "expected two configurations or more, or --all"),
+        (("compare", "--all", "--sweep", "all_initializations"), "1 configuration with finished"),
+        (("compare", "--all", "--sweep", "all_inits"), "all_initializations"),
+    ],
+)
+def test_what_makes_no_pair_is_refused(asked: tuple[str, ...], said: str) -> None:
+    assert said in refused(*asked, *DB)
+
+
+def test_help_shows_both_forms() -> None:
+    shown = run_main("compare", "--help").stdout
+    assert "--all" in shown

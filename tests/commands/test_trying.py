@@ -1,0 +1,92 @@
+"""A first question in a line: the file that it writes, what it prints, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+
+import seqcls
+from sweeps import api
+from sweeps.grid.spec import load_specs
+from tests.commands import refused, run_main
+
+QUICK = {
+    "train_size": 256, "validation_size": 64, "test_size": 256, "hidden_size": 8,
+    "feed_forward_size": 8, "num_attention_heads": 1, "attention_head_size": 8, "num_blocks": 1,
+    "train_max_length": 6, "test_max_length": 9, "max_num_epochs": 2,
+}  # fmt: skip
+SMALL = [part for name, value in QUICK.items() for part in ("--set", f"{name}={value}")]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEQCLS_DB", raising=False)
+    return tmp_path
+
+
+def test_a_question_in_a_line_is_answered_and_leaves_the_file_to_go_on_with(folder: Path) -> None:
+    asked = ["try", "(ab|ba)*", "--positions", "none,rotary", "--seeds", "2", *SMALL]
+    answered = run_main(*asked, "--db", "first.db", "--workers", "0")
+    assert answered.returncode == 0, answered.stderr
+    (spec,) = load_specs(str(folder / "ab-ba.toml"))
+    assert {x.positions for x in spec.configs()} == {"none", "rotary"}
+    assert {(x.task, x.pattern, x.hidden_size) for x in spec.configs()} == {
+        ("regular", "(ab|ba)*", 8)
+    }
+    shown = answered.stdout
+    assert "10 strings that models train on" in shown
+    assert "ab-ba: trained 4 runs" in shown
+    assert "of these generalize" in shown
+    assert "`seqcls sweep ab-ba.toml --db first.db`" in shown
+    table = api.configurations(api.open_store("first.db"), "ab-ba")
+    assert list(table["seeds"]) == [2, 2]
+    for row in table.itertuples():
+        assert f"{row.name}" in shown
+    # What is answered is told again, and trained only once.
+    again = run_main(*asked, "--db", "first.db", "--workers", "0")
+    assert "ab-ba: all runs are in first.db" in again.stdout
+    assert run_main("sweep", "ab-ba.toml", "--db", "first.db").returncode == 0
+
+
+def test_another_question_takes_no_file_of_the_first(folder: Path) -> None:
+    (folder / "parity.toml").write_text("name = 'parity'\n")
+    line = refused("try", "parity", "--seeds", "2", *SMALL, "--db", "first.db")
+    said = "--name parity: parity.toml asks something else; give the question another name"
+    assert said in line
+    assert (folder / "parity.toml").read_text() == "name = 'parity'\n"
+    assert not (folder / "first.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["try", "paritty"], "did you mean 'parity'"),
+        (["try", "parity", "--network", "transformer rotory"], "did you mean 'rotary'"),
+        (["try", "parity", "--positions", "none,rotory"], "rotory"),
+        (["try", "parity", "--network", "lstm", "--positions", "none,rotary"], "positions"),
+        (["try", "parity", "--seeds", "few"], "few"),
+        (["try", "parity", "--set", "hidden=16"], "hidden_size"),
+        (["try", "parity", "--set", "hidden_size"], "hidden_size"),
+        (["try", "parity", "--name", " "], "name"),
+    ],
+    ids=lambda x: " ".join(x[1:]) if isinstance(x, list) else "",
+)
+def test_what_cannot_be_asked_is_refused_by_name_and_writes_nothing(
+    asked: list[str], said: str, folder: Path
+) -> None:
+    assert said in refused(*asked, "--db", "first.db")
+    assert not [*folder.iterdir()]
+
+
+def test_a_name_with_slashes_leads_nowhere_else(folder: Path) -> None:
+    asked = ["try", "parity", "--name", "../../parity", "--seeds", "1", *SMALL]
+    assert run_main(*asked, "--db", "first.db", "--workers", "0").returncode == 0
+    assert (folder / "parity.toml").exists()
+
+
+def test_python_asks_the_same() -> None:
+    db = seqcls.open("first.db")
+    table = db.try_task("a > b", positions=["none", "rotary"], seeds=2, **QUICK)
+    assert list(table["seeds"]) == [2, 2]
+    assert set(table["positions"]) == {"none", "rotary"}
+    assert list(db.configurations("a-b")["name"]) == list(table["name"])
