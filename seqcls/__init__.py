@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from seqcls.tasks import TASKS
     from seqcls.training import train_group as train
 
-__version__ = "0.4.0"
+__version__ = "0.9.0"
 
 __all__ = [
     "MODELS",

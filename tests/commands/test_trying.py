@@ -1,12 +1,16 @@
 """A first question in a line: the file that it writes, what it prints, and what it refuses."""
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import seqcls
 from sweeps import api
-from sweeps.grid.spec import load_specs
+from sweeps.api.first_question import specify
+from sweeps.grid.spec import load_specs, spec_as_written
+from tests.blocks import DOCS
 from tests.commands import refused, run_main
 
 QUICK = {
@@ -82,6 +86,25 @@ def test_a_name_with_slashes_leads_nowhere_else(folder: Path) -> None:
     asked = ["try", "parity", "--name", "../../parity", "--seeds", "1", *SMALL]
     assert run_main(*asked, "--db", "first.db", "--workers", "0").returncode == 0
     assert (folder / "parity.toml").exists()
+
+
+def test_what_begins_an_open_problem_is_a_question() -> None:
+    page = (DOCS / "open_problems.md").read_text()
+    asked = re.findall(r"`seqcls (try .+?)`", page, re.DOTALL)
+    assert len(asked) >= 5
+    for line in asked:
+        words = shlex.split(line)[1:]
+        given: dict[str, list[str]] = {}
+        for name, value in zip(words[1::2], words[2::2], strict=True):
+            given.setdefault(name.removeprefix("--"), []).append(value)
+        table = specify(
+            words[0],
+            networks=given.get("network", ["transformer"])[0],
+            positions=given.get("positions", [""])[0],
+            seeds=given["seeds"][0],
+            settings=given.get("set", []),
+        )
+        assert [*spec_as_written(table).configs()], line
 
 
 def test_python_asks_the_same() -> None:
