@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 import seqcls
-from seqcls.adapters import FORMAT
-from seqcls.adapters.base import ROLES
-from seqcls.adapters.gpt2 import write as write_gpt2
+from seqcls.adapters.formats import OWN
+from seqcls.adapters.vocabulary import ROLES
+from seqcls.adapters.writing import write as write_format
 from seqcls.config import ABOUT
-from seqcls.errors import ConfigError, Parameter
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
@@ -243,18 +242,16 @@ def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> 
     """What a model's folder holds, by the files' names; arguments and errors as `give`."""
     problem, weights = model.problem.without_dropout, to_bytes(model.weights)
     texts = {"vocabulary.json": json.dumps(_ids(problem)) + "\n"}
-    if form == "gpt2":
-        tensors, settings = write_gpt2(problem.network, model.weights)
-        weights, about = to_bytes(tensors), "`config.json` its settings, as Hugging Face has them,"
-    elif form == "torch":
+    if form != "torch":
+        tensors, settings = write_format(form, problem.network, model.weights)
+        weights, about = to_bytes(tensors), f"`config.json` its settings, as {form} has them,"
+    else:
         settings, about = _settings(problem), "`config.json` its settings"
         settings["empty"] = problem.known_strings is not None or model.is_input(())
         source, model_class = source_of(problem.network)
         made = _TAIL.replace("MODEL(config)", f"{model_class}(config)")
         texts["model.py"] = _HEAD + source + made
         about += ", `model.py` the model as one file of PyTorch (`python model.py STRING`),"
-    else:
-        raise ConfigError(Parameter("form", form), ": expected torch or gpt2")
     texts["config.json"] = json.dumps(settings, indent=1) + "\n"
     origin = "The weights were trained elsewhere."
     if not model.config.is_loaded:
@@ -282,7 +279,7 @@ def _settings(problem: Problem) -> dict[str, Any]:
         if field in ABOUT and ABOUT[field].group == "Network" and field != "num_letters"
     }
     return {
-        "format": FORMAT,
+        "format": OWN,
         "alphabet": list(problem.task.alphabet),
         "network": {"architecture": problem.config.architecture, **fields},
         "settings": network_json(problem.network),
