@@ -1,4 +1,4 @@
-"""What a model is read from: tensors that are taken by name, and settings, each of which is said."""
+"""What a model is read from: tensors, each taken by its name, and settings, each with its source."""
 
 import json
 import re
