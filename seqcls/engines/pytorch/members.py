@@ -158,7 +158,7 @@ class Members:
     @property
     def parameters(self) -> dict[str, Tensor]:
         """Every parameter, with a leading member axis: views of the rows."""
-        return {name: self._shaped(name, rows) for name, rows in self.rows.items()}
+        return {name: self._view(name, rows) for name, rows in self.rows.items()}
 
     @property
     def gradients(self) -> dict[str, Tensor]:
@@ -224,14 +224,14 @@ class Members:
         """Makes the parameters and gradients of every model views of its row."""
         for name, rows in self.rows.items():
             rows.requires_grad_().grad = torch.zeros_like(rows)
-            values, gradients = self._shaped(name, rows.detach()), self._shaped(name, rows.grad)
+            values, gradients = self._view(name, rows.detach()), self._view(name, rows.grad)
             for row, model in enumerate(self.models):
                 parameter = model.get_parameter(name)
                 parameter.data = values[row]
                 # What has no values has no gradient either.
                 parameter.grad = gradients[row] if values.numel() else None
 
-    def _shaped(self, name: str, rows: Tensor) -> Tensor:
+    def _view(self, name: str, rows: Tensor) -> Tensor:
         shape = self._shapes[name]
         return rows[:, : math.prod(shape)].view(len(rows), *shape)
 
