@@ -1,16 +1,17 @@
 """A model as one PyTorch file that needs nothing of this package.
 
 The file is the files of `seqcls.models` that a network leans on, as they stand, one after another,
-each after those that it leans on; then `seqcls/given.py`, which loads the model and asks it. What
-they import of the rest of this package says which networks there are and what fits them; of that
-the file has what little the network computes with (`_stand_in`).
+each after those that it leans on; then `seqcls/given.py`, which loads the model and asks it. Of
+what they import of the rest of this package (which networks there are, what fits them, what is
+drawn of them), the file has what little the network computes with (`_STAND_INS`, `_stand_in`).
 """
 
 import ast
 import importlib
 import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +21,14 @@ from seqcls.errors import ConfigError
 from seqcls.models import MODELS, architecture_of_letter
 from seqcls.models.positions import POSITIONS, table_size
 
-_ROOM = "seqcls.models."
+_MODELS = "seqcls.models"
 
-_REGISTRIES = {"seqcls.models.positions", "seqcls.models.entries", "seqcls.models.architectures"}
-"""Modules of the room that say what there is, and compute nothing."""
+_COMPUTES_NOTHING = {
+    f"{_MODELS}.{x}" for x in ("positions", "architectures", "memories", "parts", "pictures")
+}
+"""Files beside the models that say what there is. Networks that see pictures are not given."""
 
-_HEAD = '''"""A model that seqcls gave away, as one file: it needs torch, numpy and safetensors alone.
+_HEAD = '''"""A model that seqcls gave away, as one file: it needs torch, numpy and safetensors.
 
     python model.py STRING...
 
@@ -34,9 +37,11 @@ says what the model answers; `load()` gives the model, `logits` and `write` ask 
 
 from __future__ import annotations
 
-'''
+{imports}
 
-_STAND_INS = '''
+{stand_ins}
+
+
 class Shaped:
     """What stands for the types of arrays, which say their shapes to readers alone."""
 
@@ -47,8 +52,8 @@ class Shaped:
 Bool = Float = Int64 = Integer = UInt8 = Shaped
 
 
-class Part:
-    """A part by the name of its class in this file."""
+class Named:
+    """A part of the network by the name of its class in this file."""
 
     def __init__(self, name):
         self.name = name
@@ -73,25 +78,31 @@ def table_size(config):
 
 def separator_id(config):
     return config.vocabulary_size - 2
+
+
 '''
+
+_IN_HEAD = {
+    x.name for x in ast.parse(_HEAD.split("{stand_ins}")[1]).body if hasattr(x, "name")
+} | {"POSITIONS", "MODELS"}  # fmt: skip
 
 
 class _File(NamedTuple):
-    """A file of the room, without what it imports."""
+    """A file without what it imports."""
 
     text: str
-    defined: dict[str, str]
+    defined: Mapping[str, str]
     """What it defines, by name, as it stands there; types of arrays left out."""
-    leans_on: Sequence[str]
-    """Files of the room, in the order in which it imports them."""
-    outside: dict[str, object]
+    leans_on: Mapping[str, None]
+    """Files that stand before it."""
+    outside: Mapping[str, object]
     """What it imports of the rest of this package, by name."""
-    imports: dict[str, dict[str, None]]
-    """What it imports of other packages: the names of each; of a module itself `import` and how."""
+    imports: Mapping[str, None]
+    """What it imports of other packages, an import each."""
 
 
 def source_of(network: NetworkConfig) -> tuple[str, str]:
-    """The program text of the files that a network's class leans on, and the name of that class.
+    """The program text of a network's file, and the name of the network's class in it.
 
     Raises:
         ConfigError: it reads what only its task knows, or two of its files define one name.
@@ -102,115 +113,86 @@ def source_of(network: NetworkConfig) -> tuple[str, str]:
                 f"a model of its own file: the task says what this network reads ({setting}), and "
                 "a file without the task cannot; expected one that reads tokens at their own places"
             )
-    model, positions = MODELS[network.architecture].load(), POSITIONS[network.positions].load()
+    model = MODELS[network.architecture].load()
     mixers = {x: MODELS[architecture_of_letter(x)].load_mixer() for x in network.layers}
+    positions = {}
+    if "positions" in MODELS[network.architecture].reads:
+        positions[network.positions] = POSITIONS[network.positions].load()
     files: dict[str, _File] = {}
-    for part in (positions, *mixers.values(), model):
-        _add_files(part.__module__, files)
+    for part in (*positions.values(), *mixers.values(), model):
+        _add_file(part.__module__, files)
     files["seqcls.given"] = _file("seqcls.given")
-    _check_names(files)
-    stand_ins = _STAND_INS.format(
-        positions=_listed({network.positions: positions}),
-        mixers=_listed(mixers),
+    defined = dict.fromkeys(_IN_HEAD, "")
+    for name, text in (row for file in files.values() for row in file.defined.items()):
+        if defined.setdefault(name, text) != text:
+            raise ConfigError(f"a model of its own file: two of its parts are called {name!r}")
+    outside = {x: y for file in files.values() for x, y in file.outside.items()}
+    head = _HEAD.format(
+        imports="\n".join(sorted({x: None for file in files.values() for x in file.imports})),
+        stand_ins="\n".join(_stand_in(x, y) for x, y in outside.items() if x not in _IN_HEAD),
+        positions=_list(positions),
+        mixers=_list(mixers),
         table_size=table_size(network),
     )
-    outside = {x: y for file in files.values() for x, y in file.outside.items()}
-    known = {x.name for x in ast.walk(ast.parse(stand_ins)) if isinstance(x, ast.FunctionDef)}
-    known |= {"POSITIONS", "MODELS"}
-    said = [_stand_in(x, y) for x, y in outside.items() if x not in known]
     *texts, asked = (file.text for file in files.values())
-    parts = [
-        *_import_lines(files),
-        "",
-        *said,
-        stand_ins,
-        *texts,
-        f"MODEL = {model.__name__}\n",
-        asked,
-    ]
-    return _HEAD + "\n".join(parts), model.__name__
+    return head + "\n\n".join([*texts, f"MODEL = {model.__name__}\n", asked]), model.__name__
 
 
-def _listed(parts: Mapping[str, type]) -> str:
-    return f"{{{', '.join(f'{x!r}: Part({y.__name__!r})' for x, y in parts.items())}}}"
+def _list(parts: Mapping[str, type]) -> str:
+    return f"{{{', '.join(f'{x!r}: Named({y.__name__!r})' for x, y in parts.items())}}}"
 
 
-def _add_files(name: str, files: dict[str, _File]) -> None:
-    """Adds the files of a module, each after those that it leans on."""
-    if name in files:
-        return
-    file = _file(name)
-    for other in file.leans_on:
-        _add_files(other, files)
-    files[name] = file
+def _add_file(module: str, files: dict[str, _File]) -> None:
+    """Adds a module's file after those that it leans on."""
+    if module not in files:
+        for other in _file(module).leans_on:
+            _add_file(other, files)
+        files[module] = _file(module)
 
 
 @cache
-def _file(name: str) -> _File:
-    module = importlib.import_module(name)
-    text = Path(str(module.__file__)).read_text(encoding="utf-8")
-    lines, leans_on = text.split("\n"), dict[str, None]()
-    outside, imports = dict[str, object](), dict[str, dict[str, None]]()
+def _file(module: str) -> _File:
+    text = Path(str(importlib.import_module(module).__file__)).read_text(encoding="utf-8")
+    lines, tree = text.split("\n"), ast.parse(text)
+    leans_on, outside, imports = dict[str, None](), dict[str, object](), dict[str, None]()
     defined = dict[str, str]()
-    for node in ast.walk(tree := ast.parse(text)):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
-        origin = node.module if isinstance(node, ast.ImportFrom) else None
-        if origin is not None and _is_in_room(origin, name):
-            leans_on[origin] = None
-        elif origin is not None and origin.partition(".")[0] == "seqcls":
-            outside |= {
-                x.name: getattr(importlib.import_module(origin), x.name) for x in node.names
-            }
-        elif node in tree.body and origin not in ("jaxtyping", "__future__"):
-            names = imports.setdefault(origin or "", {})
-            names |= dict.fromkeys(ast.unparse(x) for x in node.names)
-        if node in tree.body or (origin is not None and origin.startswith("seqcls")):
-            for line in range(node.lineno - 1, node.end_lineno or node.lineno):
-                # A block that imports for a type checker alone stays one.
-                lines[line] = "" if node in tree.body else " " * node.col_offset + "pass"
-    for statement in tree.body:
-        if isinstance(statement, ast.ClassDef | ast.FunctionDef):
-            defined[statement.name] = ast.unparse(statement)
-        elif isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Subscript):
-            defined |= {ast.unparse(x): ast.unparse(statement) for x in statement.targets}
-    return _File("\n".join(lines).strip() + "\n", defined, [*leans_on], outside, imports)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            defined[node.name] = ast.unparse(node)
+        elif isinstance(node, ast.Assign) and not isinstance(node.value, ast.Subscript):
+            defined |= {ast.unparse(x): ast.unparse(node) for x in node.targets}
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+            origin = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            if _is_file(origin, module):
+                leans_on[origin] = None
+            elif origin.partition(".")[0] == "seqcls":
+                theirs = importlib.import_module(origin)
+                outside |= {x.name: getattr(theirs, x.name) for x in node.names}
+            elif origin not in ("__future__", "jaxtyping"):
+                names = map(ast.unparse, node.names)
+                before = f"from {origin} import" if origin else "import"
+                imports |= {f"{before} {name}": None for name in names}
+    text = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip()
+    return _File(text + "\n", defined, leans_on, outside, imports)
 
 
-def _is_in_room(module: str, of: str) -> bool:
-    """Whether a file has a module's text: one of a network, or of the package of the plug-in."""
-    if module in _REGISTRIES:
-        return False
+def _is_file(module: str, of: str) -> bool:
+    """Whether a module is a file of a network, or of the package of a plug-in."""
     package = of.partition(".")[0]
-    return module.startswith(_ROOM) or (package != "seqcls" and module.startswith(package))
-
-
-def _check_names(files: dict[str, _File]) -> None:
-    known: dict[str, str] = {}
-    for file in files.values():
-        for name, text in file.defined.items():
-            if known.setdefault(name, text) != text:
-                raise ConfigError(f"a model of its own file: two of its parts are called {name!r}")
+    if package != "seqcls" and module.partition(".")[0] == package:
+        return True
+    return module.startswith(f"{_MODELS}.") and module not in _COMPUTES_NOTHING
 
 
 def _stand_in(name: str, value: object) -> str:
-    """What stands for a part of the package of which nothing is computed; a number is itself."""
+    """What stands for a part of this package with which nothing is computed, or a constant."""
     if inspect.isclass(value):
-        return f"class {name}:\n    pass\n\n"
+        return f"\n\nclass {name}:\n    pass\n"
     if isinstance(value, frozenset):
         return f"{name} = frozenset({sorted(value)!r})"
-    is_plain = isinstance(value, int | float | str | tuple)
+    is_plain = isinstance(value, int | float | str | tuple | dict)
     return f"{name} = {value!r}" if is_plain else f"{name} = None"
-
-
-def _import_lines(files: dict[str, _File]) -> Iterator[str]:
-    imports: dict[str, dict[str, None]] = {"": {}}
-    for file in files.values():
-        for module, names in file.imports.items():
-            imports[module] = imports.get(module, {}) | names
-    yield from (f"import {name}" for name in sorted(imports.pop("")))
-    for module, names in sorted(imports.items()):
-        yield f"from {module} import {', '.join(sorted(names))}"
 
 
 def network_json(network: NetworkConfig) -> dict[str, Any]:

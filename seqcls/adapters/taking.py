@@ -1,4 +1,4 @@
-"""What a model is read from: tensors, each taken by its name, and settings, each with its source."""
+"""What a model is read from: tensors, each taken by name, and settings, each with its source."""
 
 import json
 import re

@@ -1,11 +1,12 @@
 """Models given away as one file of PyTorch, which says what the model here says."""
 
 import importlib.util
+import json
 import re
 import runpy
 import subprocess
 import sys
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +29,7 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.api.giving import files_of
+from tests import zoo
 from tests.commands import printed
 from tests.conftest import ROOT
 
@@ -73,6 +75,15 @@ def given(fields: dict[str, Any], folder: Path) -> tuple[TrainedModel, ModuleTyp
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return model, module
+
+
+def plain_tokens(model: TrainedModel, text: str) -> list[str]:
+    """The tokens of a string, without the notation that shortens it."""
+    return [model.task.alphabet[x - FIRST_LETTER] for x in model.tokenizer.encode(text)[1:]]
+
+
+def plain_text(model: TrainedModel, text: str) -> str:
+    return "".join(plain_tokens(model, text))
 
 
 def strings(tokens: str, number: int) -> list[str]:
@@ -135,6 +146,63 @@ def test_all_places_come_back_as_they_were_given(architecture: str, tmp_path: Pa
     run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
     loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), ["a", "ab" * 6]
     assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
+
+
+ALONE = """
+import json, runpy, sys
+sys.modules.update(dict.fromkeys(["seqcls", "sweeps", "jaxtyping"]))
+for folder, strings in json.load(sys.stdin).items():
+    given = runpy.run_path(folder + "/model.py")
+    model, ask = given["load"](), given["logits"]
+    if given["read"]("config.json")["settings"]["writes"]:
+        ask = lambda model, strings: [given["write"](model, x) for x in strings]
+    found = ask(model, strings)
+    print(json.dumps([folder, found if isinstance(found, list) else found.tolist()]))
+"""
+"""Asks given models in a process that cannot import this package."""
+
+
+def asked_alone(folders: dict[str, list[str]]) -> dict[str, Any]:
+    command = [sys.executable, "-P", "-c", ALONE]
+    done = subprocess.run(command, input=json.dumps(folders), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return dict(map(json.loads, done.stdout.splitlines()))
+
+
+def test_given_models_of_all_networks_answer_alone(tmp_path: Path) -> None:
+    """Those that judge, that answer at every place, and that write, by greedy and beam search."""
+    models, asked = {}, {}
+    for kind, names in (
+        ("judges", zoo.JUDGES), ("answers", zoo.ANSWERERS), ("writes", zoo.WRITERS)
+    ):  # fmt: skip
+        for number, name in enumerate(x for x in names if "coupled" not in x):
+            more = {"decoding": "beam", "beam_width": 3} if number % 2 and kind == "writes" else {}
+            how = {"writes": kind == "writes", "answers": kind == "answers", **more}
+            own = zoo.problem(name, **how)
+            model = TrainedModel(own, zoo.random_weights(own, number))
+            folder = tmp_path / f"{kind} {name}"
+            folder.mkdir()
+            for file, content in files_of(model, "given", 0).items():
+                (folder / file).write_bytes(content)
+            known = map(
+                model.text, chain.from_iterable(product(range(2), repeat=n) for n in (0, 3, 6))
+            )
+            inputs = [x for x in known if model.is_input(model.letters(x))]
+            models[str(folder)] = model
+            asked[str(folder)] = [plain_text(model, x) for x in inputs[:12]]
+    found = asked_alone(asked)
+    for folder, model in models.items():
+        if model.problem.writes:
+            right = model.said(model.ask_all(asked[folder]).predicted)
+            spelled = [plain_tokens(model, str(x)) for x in right]
+            assert found[folder] == spelled, folder
+            continue
+        known = TokenStrings.of_lists(2, list(map(model.letters, asked[folder])))
+        (expected,) = logits_of(model.problem, [model.weights], known)
+        there = ~np.isnan(expected)
+        assert np.abs(np.array(found[folder]) - expected)[there].max() < 1e-6, folder
+        assert there.any()
+    assert len(models) > 60
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
