@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models.entries import UNKNOWN, Sizes
+from seqcls.models.architectures import Architecture
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site
 from seqcls.strings.tokenizer import PAD
@@ -61,22 +61,12 @@ class Recorder:
         return Recorder(f"{self._prefix}{name}.", self._kept)
 
 
-class Classifier(nn.Module, ABC):
+class Classifier(nn.Module, Architecture, ABC):
     """A model of one architecture; its values are undefined until they are drawn or loaded.
 
     An architecture from outside is a subclass whose constructor takes the network's settings and
-    which says in `run` what it computes.
+    which says in `run` what it computes, and what `Architecture` asks of it.
     """
-
-    reads: ClassVar[frozenset[str]] = frozenset()
-    """The settings that it reads beside those of every network (`hidden_size`, `dropout_rate`,
-    `embeddings_init_strategy`, `precision`), such as `num_blocks` or `num_attention_heads`."""
-
-    several_outputs: ClassVar[bool] = False
-    """Whether its head gives `num_outputs` numbers of each string; languages ask for one."""
-
-    sizes: ClassVar[Sizes] = UNKNOWN
-    """How large its models are, for estimates of memory and of time."""
 
     steps_through: ClassVar[bool] = False
     """Whether it reads one token after another, which takes as long for many strings as for one."""
@@ -84,11 +74,6 @@ class Classifier(nn.Module, ABC):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
-
-    @classmethod
-    def obstacle(cls, config: NetworkConfig) -> str | None:
-        """Why there is no such network, naming the setting; None where there is."""
-        return None
 
     @abstractmethod
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:

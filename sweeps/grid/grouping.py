@@ -57,7 +57,7 @@ def _of_counts(network: NetworkConfig) -> float:
 
 def _of_tokens(problem: Problem) -> float:
     network, tokens = problem.network, mean_length(problem) + 1
-    products = MODELS[network.architecture].sizes.products(network, tokens)
+    products = MODELS[network.architecture].count_products(network, tokens)
     read = 0 if network.head == "string" else network.hidden_size * network.num_outputs
     return tokens * (network.num_blocks * (PER_TOKEN + products) + read)
 

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.engines.pytorch.computations import OneByOne
-from seqcls.engines.pytorch.groups import FlatGroup, all_logits
+from seqcls.engines.pytorch.members import Members
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.causes import attributions
@@ -28,7 +27,6 @@ from seqcls.interpretability.interventions import (
 )
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.models.entries import entry_of
 from seqcls.models.initialization import make_model
 from seqcls.models.parts import Site
 from seqcls.models.positions import POSITIONS, read_ids
@@ -101,7 +99,7 @@ def parameters(model: dict[str, Any]) -> dict[str, Tensor]:
 
 @pytest.fixture(autouse=True)
 def _flags_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": entry_of(Flag)})
+    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": Flag})
 
 
 def trained(name: str, **more: Any) -> TrainedModel:
@@ -127,9 +125,9 @@ def test_a_written_model_answers_as_it_must(name: str) -> None:
     plain.load_state_dict(own)
     read = plain(torch.from_numpy(read_ids(strings, "first")).int())
     np.testing.assert_allclose(read.detach(), logits, rtol=0, atol=1e-9)
-    flat = FlatGroup([{key: value.numpy() for key, value in own.items()}], torch.device("cpu"))
-    computation = OneByOne(flat, config, len(strings), torch.device("cpu"))
-    np.testing.assert_allclose(all_logits(computation, strings, 1)[0], logits, rtol=0, atol=1e-9)
+    weights = {key: value.numpy() for key, value in own.items()}
+    (found,) = Members(config, [weights], torch.device("cpu")).answer(strings)
+    np.testing.assert_allclose(found, logits, rtol=0, atol=1e-9)
     assert [row["label"] for row in expected] == (logits > 0).astype(int).tolist()
 
 
