@@ -13,11 +13,7 @@ from pathlib import Path
 from seqcls.cache import cache_folder
 
 FUSED = "fused"
-"""The part of the fused engine for networks that know letter counts alone."""
-TABLES = "tables"
-"""Its part for networks with positions."""
-MEAN = "mean"
-"""Its part for networks that read the mean of all states."""
+"""The part of the fused engine."""
 TRANSFORMER = "transformer"
 RECURRENT = "recurrent"
 TRANSFORMER_OUTPUTS = "transformer_outputs"
@@ -25,9 +21,7 @@ RECURRENT_OUTPUTS = "recurrent_outputs"
 """The parts of the engine of lanes."""
 
 BEGINNINGS: Mapping[str, tuple[str, ...]] = {
-    FUSED: ("fused.kernel", "fused.tiles", "compiled.engine"),
-    TABLES: ("fused.table_kernel", "fused.tables", "compiled.engine"),
-    MEAN: ("fused.mean", "fused.tiles", "compiled.engine"),
+    FUSED: ("fused.kernel", "compiled.engine"),
     TRANSFORMER: ("lanes.transformer_kernel", "lanes.batches"),
     RECURRENT: ("lanes.recurrent_kernel", "lanes.batches"),
     TRANSFORMER_OUTPUTS: ("lanes.transformer_outputs", "lanes.batches"),

@@ -83,7 +83,6 @@ class Lanes(CompiledEngine):
     """One member after another in compiled code, with a string in each lane of a vector."""
 
     name = "lanes"
-    by_counts = False
     precisions = ("float32",)
     least: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         TRANSFORMER: {"task": "parity", **_SHORT},
@@ -98,6 +97,9 @@ class Lanes(CompiledEngine):
         if others and (reason := problem.lacks("labels")):
             return reason
         return _why_not_compiled(problem.network)
+
+    def reads_counts(self, problem: Problem) -> bool:
+        return False
 
     def part_of(self, config: NetworkConfig) -> str:
         at_once, writing = PARTS[compiled_program(config) or "recurrent"]
