@@ -61,7 +61,7 @@ def _of_counts(network: NetworkConfig) -> float:
 
 
 def _of_tokens(network: NetworkConfig, tokens: float) -> float:
-    products = MODELS[network.architecture].sizes.products(network, tokens)
+    products = MODELS[network.architecture].count_products(network, tokens)
     read = 0 if network.head == "string" else network.hidden_size * network.num_outputs
     return tokens * (network.num_blocks * (PER_TOKEN + products) + read)
 

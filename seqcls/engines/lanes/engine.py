@@ -19,7 +19,7 @@ from seqcls.engines.lanes.transformer_sizes import MIXERS, MOST_BLOCKS, mixers_o
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
 from seqcls.models import compiled_program
-from seqcls.models.entries import Compiled
+from seqcls.models.architectures import Compiled
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
