@@ -22,6 +22,7 @@ TRANSFORMER = "transformer"
 RECURRENT = "recurrent"
 TRANSFORMER_OUTPUTS = "transformer_outputs"
 RECURRENT_OUTPUTS = "recurrent_outputs"
+TAPE = "tape"
 """The parts of the engine of lanes."""
 
 BEGINNINGS: Mapping[str, tuple[str, ...]] = {
@@ -32,6 +33,7 @@ BEGINNINGS: Mapping[str, tuple[str, ...]] = {
     RECURRENT: ("lanes.recurrent_kernel", "lanes.batches"),
     TRANSFORMER_OUTPUTS: ("lanes.transformer_outputs", "lanes.batches"),
     RECURRENT_OUTPUTS: ("lanes.recurrent_outputs", "lanes.batches"),
+    TAPE: ("lanes.run", "lanes.batches"),
 }
 """By part, the module whose functions Python calls, and those that define the tuples which these
 take. All else that is compiled with them is what these modules import."""
