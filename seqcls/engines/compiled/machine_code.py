@@ -19,9 +19,7 @@ TABLES = "tables"
 MEAN = "mean"
 """Its part for networks that read the mean of all states."""
 TRANSFORMER = "transformer"
-RECURRENT = "recurrent"
 TRANSFORMER_OUTPUTS = "transformer_outputs"
-RECURRENT_OUTPUTS = "recurrent_outputs"
 TAPE = "tape"
 """The parts of the engine of lanes."""
 
@@ -30,9 +28,7 @@ BEGINNINGS: Mapping[str, tuple[str, ...]] = {
     TABLES: ("fused.table_kernel", "fused.tables", "compiled.engine"),
     MEAN: ("fused.mean", "fused.tiles", "compiled.engine"),
     TRANSFORMER: ("lanes.transformer_kernel", "lanes.batches"),
-    RECURRENT: ("lanes.recurrent_kernel", "lanes.batches"),
     TRANSFORMER_OUTPUTS: ("lanes.transformer_outputs", "lanes.batches"),
-    RECURRENT_OUTPUTS: ("lanes.recurrent_outputs", "lanes.batches"),
     TAPE: ("lanes.run", "lanes.batches"),
 }
 """By part, the module whose functions Python calls, and those that define the tuples which these

@@ -7,7 +7,6 @@ import numpy as np
 from seqcls.engines.lanes.packing import padded_size, vectors
 from seqcls.engines.lanes.program import NO_STEPS, LaneCell, Results
 from seqcls.engines.lanes.programs import program_of
-from seqcls.engines.lanes.recurrent_cell import most_rows
 from seqcls.engines.lanes.run import Found, Model, Network, Strings, run, write
 from seqcls.engines.lanes.tape import ANSWERING, TRAINING, WRITING
 from seqcls.engines.lanes.transformer_sizes import READOUTS, score_factor
@@ -181,3 +180,11 @@ def nothing_found(shape):
         np.zeros(shape, np.int64),
         np.zeros((0, 0, LANES, 0), np.float32),
     )
+
+
+def most_rows(strings) -> tuple[int, int]:
+    """The most that a batch has: tokens of all its groups, and groups."""
+    sums = np.concatenate([[0], np.cumsum(strings.lengths.max(axis=1))])
+    starts = np.concatenate([[0], strings.ends[:-1]])
+    rows = int((sums[strings.ends] - sums[starts]).max(initial=0))
+    return rows, int((strings.ends - starts).max(initial=0))

@@ -9,8 +9,7 @@ from jaxtyping import Float, Int64
 from seqcls.config import COUPLED, NetworkConfig
 from seqcls.engines.compiled.engine import CompiledEngine
 from seqcls.engines.compiled.machine_code import (
-    RECURRENT,
-    RECURRENT_OUTPUTS,
+    TAPE,
     TRANSFORMER,
     TRANSFORMER_OUTPUTS,
 )
@@ -31,13 +30,17 @@ if TYPE_CHECKING:
 
 def cell_of(config: NetworkConfig) -> "LaneCell":
     """What is compiled of a network that the engine can train; loaded only where it is used."""
-    if compiled_program(config) == "transformer":
+    if not _on_tape(config):
         from seqcls.engines.lanes.transformer_cell import TransformerCell
 
         return TransformerCell(config)
-    from seqcls.engines.lanes.recurrent_cell import RecurrentCell
+    from seqcls.engines.lanes.cell import TapeCell
 
-    return RecurrentCell(config)
+    return TapeCell(config)
+
+
+def _on_tape(config: NetworkConfig) -> bool:
+    return config.architecture != "transformer" and config.positions != "alibi"
 
 
 def program_of(problem: Problem) -> "LaneProgram":
@@ -70,12 +73,6 @@ Beside the head of a Transformer that writes it is little."""
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
 
 
-PARTS: Mapping[Compiled, tuple[str, str]] = {
-    "transformer": (TRANSFORMER, TRANSFORMER_OUTPUTS),
-    "recurrent": (RECURRENT, RECURRENT_OUTPUTS),
-}
-"""By program, the parts that train what gives one answer, and what is read at every token."""
-
 _SHORT = {"train_max_length": 4, "validation_max_length": 4}
 
 
@@ -87,9 +84,8 @@ class Lanes(CompiledEngine):
     precisions = ("float32",)
     least: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         TRANSFORMER: {"task": "parity", **_SHORT},
-        RECURRENT: {"task": "parity", "architecture": "rnn", "readout": "last", **_SHORT},
         TRANSFORMER_OUTPUTS: {"task": "copy", **_SHORT},
-        RECURRENT_OUTPUTS: {"task": "copy", "architecture": "rnn", **_SHORT},
+        TAPE: {"task": "copy", "architecture": "rnn", **_SHORT},
     }
     compiling = "compiling for this machine ({part}), once: about half a minute"
 
@@ -100,18 +96,19 @@ class Lanes(CompiledEngine):
         return _why_not_compiled(problem.network)
 
     def part_of(self, config: NetworkConfig) -> str:
-        at_once, writing = PARTS[compiled_program(config) or "recurrent"]
-        return at_once if config.head == "string" else writing
+        if _on_tape(config):
+            return TAPE
+        return TRANSFORMER if config.head == "string" else TRANSFORMER_OUTPUTS
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
         # The sizes alone, which load no Numba.
-        if compiled_program(config) == "transformer":
+        if not _on_tape(config):
             from seqcls.engines.lanes import transformer_slots
 
             return shapes(config, transformer_slots.slots_of(config))
-        from seqcls.engines.lanes import recurrent_sizes
+        from seqcls.engines.lanes import programs
 
-        return shapes(config, recurrent_sizes.slots_of(config))
+        return shapes(config, programs.slots_of(config))
 
     def load(self) -> None:
         from seqcls.engines.lanes import batches  # noqa: F401

@@ -27,7 +27,7 @@ from seqcls.engines.lanes.packing import (
     padded_size,
 )
 from seqcls.engines.lanes.recurrence import GATES, GRU, LSTM, RNN, SLSTM
-from seqcls.engines.lanes.tape import Axis, LinearLayer, Parameters, Tape
+from seqcls.engines.lanes.tape import ANSWERING, Axis, LinearLayer, Parameters, Tape
 from seqcls.engines.lanes.transformer_sizes import NORMS, rank_of
 
 CODES = {"gelu": GELU, "relu": RELU, "gelu_tanh": GELU_TANH}
@@ -442,3 +442,8 @@ def program_of(config, rows, input_rows, groups, use):
         forward, backward, m.t.together, own, inputs or own, m.read_factor, m.read_turns, m.share, *m.t.address(outputs), rows, steps_of(config), m.t.size,
     )  # fmt: skip
     return program, m.p
+
+
+def slots_of(config):
+    """The places of the values of each parameter, by its name."""
+    return program_of(config, 4, 4, 1, ANSWERING)[1].slots

@@ -31,7 +31,7 @@ from seqcls.engines.lanes.loss import (
     token_losses,
     write_likeliest,
 )
-from seqcls.engines.lanes.tiles import LinearLayer, Rows, clear
+from seqcls.engines.lanes.tiles import COLUMNS, LinearLayer, Rows, clear
 from seqcls.engines.lanes.transformer_attention import MASKED
 from seqcls.engines.lanes.transformer_sizes import FIRST
 from seqcls.engines.lanes.vector import LANES, ZERO, kernel, load, spread, store
@@ -263,12 +263,15 @@ def run(model, program, strings, found):
             it = Reading(spans, known, starts, groups, read, network.added, network.eps)
             play(program.forward, it, a, w, gradient)
             if network.at_tokens:
-                outputs = Rows(
-                    program.outputs + begin * program.outputs_apart, program.outputs_apart
-                )
-                total += token_losses(
-                    rows - begin, begin, head, a, Rows(0, 0), outputs, w, losses, strings.shares[batch], training,
-                )  # fmt: skip
+                # Where nothing is trained losses are summed by four rows.
+                some = max(rows - begin, 1) if training else COLUMNS
+                for row in range(begin, rows, some):
+                    outputs = Rows(
+                        program.outputs + row * program.outputs_apart, program.outputs_apart
+                    )
+                    total += token_losses(
+                        min(some, rows - row), row, head, a, Rows(0, 0), outputs, w, losses, strings.shares[batch], training,
+                    )  # fmt: skip
             else:
                 total += string_losses(program, network, first, groups, strings, found, slopes, a)
             if training:
