@@ -363,7 +363,8 @@ def play(rows_of_list, it, a, w, gradient):
             o = read_remember_gradient(row, 0, 0, 1)
             layers, states = delta_rooms(o.forward, o.forward.scales)
             to = DeltaGradients(
-                o.mixed, o.heads, o.given, o.gate, o.strengths, o.log_kept, o.pairs, o.reads, o.sums,
+                o.mixed, o.heads, o.given, o.gate, o.strengths, o.log_kept, o.pairs, o.reads,
+                o.sums,
             )  # fmt: skip
             remember_gradient(rows, o.forward.sizes, layers, a, states, to, w, gradient)
         elif code == RATES:

@@ -107,7 +107,9 @@ def positions_of_lesson(
         return fixed_positions(network, count, tokens)
     places = _without_draws(network, lesson, is_drawn=rng is not None)
     if rng is not None:
-        places = shift_positions(network, places, _offsets(network, rng, places, lesson, batch_size))
+        places = shift_positions(
+            network, places, _offsets(network, rng, places, lesson, batch_size)
+        )
     return in_lanes(network, places, *lesson.lanes_of_strings)
 
 

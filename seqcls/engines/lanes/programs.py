@@ -7,13 +7,20 @@ a weight's places follow from its axes. Numba is not loaded.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int64
 
 from seqcls.config import COUPLED, NetworkConfig
-from seqcls.engines.lanes.instructions import INPUT, READ, START, STEPS, TARGETS, TOKENS
+from seqcls.engines.lanes.instructions import (
+    INPUT,
+    READ,
+    START,
+    STEPS,
+    TARGETS,
+    TOKENS,
+    Program,
+    Stream,
+)
 from seqcls.engines.lanes.layers import (
     ACTIVATIONS,
     ALIBI,
@@ -48,46 +55,6 @@ LETTERS = {
     "mamba": "m",
 }
 """The letters of what mixes tokens in a block, as those of `layers`."""
-
-
-class Stream(NamedTuple):
-    """Where what is read of strings stands, a row for each token."""
-
-    types: int
-    types_apart: int
-    is_token: int
-    mask: int
-    """A vector for each token of each group, group by group, so many tokens apart."""
-    tokens: int
-    factor: int
-    """What queries are multiplied with."""
-    turns: int
-    """Cosine and sine of each pair."""
-    pairs: int
-    hides_cls: bool
-    log_length: bool
-    causal: bool
-
-
-class Program(NamedTuple):
-    """A network's instructions, and where what is written for them and read after them stands."""
-
-    forward: Int64[np.ndarray, "instruction column"]
-    backward: Int64[np.ndarray, "instruction column"]
-    together: bool
-    """Whether all groups of a batch are read at once."""
-    own: Stream
-    inputs: Stream
-    read_factor: int
-    """What the queries of tokens that alone are read are multiplied with; so the next."""
-    read_turns: int
-    share: int
-    outputs: int
-    outputs_apart: int
-    rows: int
-    steps: int
-    """Rows of a memory for each token."""
-    size: int
 
 
 Read = Callable[[], Value]
@@ -220,9 +187,7 @@ class Model:
                     whole.weight + joined * whole.inputs,
                     whole.bias + joined if biases else -1,
                 )
-                query = tape.linear(
-                    tape.gather(n) if alone else n, whole._replace(outputs=joined)
-                )
+                query = tape.linear(tape.gather(n) if alone else n, whole._replace(outputs=joined))
                 key_value = tape.linear(n if keys_of is None else keys_of, rest)
             else:
                 both = tape.linear(n, whole)
@@ -340,9 +305,7 @@ class Model:
             gates, biases = Axis.parts(4 * heads, size), self.config.biases
             layer = parameters.linear([f"{name}.input.{{}}"], gates, self.hidden, biases)
             weights = [
-                parameters.take(
-                    f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of(size)
-                )
+                parameters.take(f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of(size))
                 for x in range(heads)
             ]
             state = tape.recur(n, layer, SLSTM, heads, width, weights[0], -1)
@@ -456,7 +419,7 @@ def recurrent(model: Model) -> Parts:
 
 
 def encoder_decoder(model: Model) -> Parts:
-    """An encoder of the input; a decoder of the output, which attends to the encoder's last states."""
+    """An encoder of the input; a decoder of the output, which attends to the encoded input."""
     config, tape = model.config, model.tape
     types, inputs = model.stream(INPUT, "full", config.no_attend_cls)
     x = model.embed(types, inputs)

@@ -175,7 +175,7 @@ class Tape:
         return self.rows[READ] * rows // self.rows[TOKENS] if self.is_passing(x) else rows
 
     def address(self, x: Value) -> tuple[int, int]:
-        """Where it begins, and how far rows are apart: negative where there is room for one token."""
+        """Where it begins, and how far rows are apart: negative if there is room for one token."""
         return x.place, -x.apart if self.is_passing(x.root) else x.apart
 
     def is_passing(self, x: Value) -> bool:
@@ -269,7 +269,9 @@ class Tape:
             return x
         y, units = self.value(x.width, x.span), self.value(x.width, x.span)
         scales = self.value(0, x.span)
-        if x.width > layer.size:  # Whatever writes a value leaves zeros in what it is filled up with.
+        if (
+            x.width > layer.size
+        ):  # Whatever writes a value leaves zeros in what it is filled up with.
             self.emit(x.span, Clear(y))
         self.emit(x.span, Normalize(x, y, layer, units, scales))
 
@@ -475,7 +477,7 @@ class Tape:
         return y
 
     def unfold(self, x: Value, shared: int, parts: int, steps: int) -> Value:
-        """A row for each step of a token: the shared columns, then of each part those of the step."""
+        """A row for each step of a token: shared columns, then of each part those of the step."""
         width = (x.width - shared) // (parts * steps)
         y = self.value(shared + parts * width, STEPS)
         self.emit(x.span, Unfold(x, y, steps, shared, parts, width))
