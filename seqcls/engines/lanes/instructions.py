@@ -132,6 +132,28 @@ class Scale(NamedTuple):
     factors: int
 
 
+class ScaleHeads(NamedTuple):
+    """y = x (s f + b): each row by a vector f of its own, each head by learned numbers s and b.
+
+    These begin at `scale` and `bias`; b counts `share`, one over the root of the head size.
+    """
+
+    x: Here
+    y: Here
+    heads: Heads
+    factors: int
+    scale: int
+    bias: int
+
+
+class ScaleHeadsGradient(NamedTuple):
+    """D of x and of these numbers."""
+
+    forward: ScaleHeads
+    dy: Here
+    dx: Here
+
+
 class Embed(NamedTuple):
     """Marks of token types to embeddings."""
 
@@ -220,6 +242,31 @@ class DistanceGradient(NamedTuple):
     sums: Place
     heads: int
     table: int
+
+
+class Fire(NamedTuple):
+    """What FIRE adds to scores; `rows` and `tokens` of each are the room for its numbers."""
+
+    shares: Place
+    numbers: Place
+    gradient: Place
+    causal: bool
+    heads: int
+    rows: int
+    tokens: int
+    input: int
+    input_bias: int
+    output: int
+    output_bias: int
+    log_scale: int
+    log_threshold: int
+
+
+class FireGradient(NamedTuple):
+    """D of its parameters."""
+
+    forward: Fire
+    sums: Place
 
 
 class Remember(NamedTuple):
@@ -467,8 +514,8 @@ class ClearBefore(NamedTuple):
 
 INSTRUCTIONS: tuple[type[Any], ...] = (
     Linear, LinearGradient, ClassifyGradient, Normalize, NormalizeGradient, Activate, Multiply,
-    Copy, Add, Scale, Embed, EmbedGradient, AddWaves, AddLearned, AddLearnedGradient, Rotate,
-    Attend, AttendGradient, DistanceGradient, Remember, RememberGradient, Rates, Select,
+    Copy, Add, Scale, ScaleHeads, ScaleHeadsGradient, Embed, EmbedGradient, AddWaves, AddLearned, AddLearnedGradient, Rotate,
+    Attend, AttendGradient, DistanceGradient, Fire, FireGradient, Remember, RememberGradient, Rates, Select,
     SelectGradient, Recur, RecurGradient, Gather, GatherGradient, Mean, MeanGradient, Table,
     TableGradient, Convolve, ConvolveGradient, Unfold, UnfoldGradient, Fold, FoldGradient, Clear,
     ClearBefore,

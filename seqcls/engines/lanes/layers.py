@@ -7,19 +7,21 @@ would add to anything is zero, and so are their gradients.
 from typing import NamedTuple
 
 FIRST, LAST, MEAN = range(3)
-READOUTS = {"first": FIRST, "last": LAST, "mean": MEAN}
+READOUTS = {"first": FIRST, "last": LAST, "last_letter": LAST, "mean": MEAN}
 NONE, RMS, LAYER = range(3)
 NORMS = {"none": NONE, "rms": RMS, "nn": LAYER}
 GELU, RELU, GELU_TANH, ELU = range(4)
 ACTIVATIONS = {"gelu": GELU, "relu": RELU, "gelu_tanh": GELU_TANH}
 SOFTMAX, SUM = range(2)
 """What makes shares of scores: a softmax, or a division by their sum (linear attention)."""
-UNBIASED, ALIBI, RELATIVE, FIRE = range(4)
+UNBIASED, ALIBI, RELATIVE, FIRE, CAUSAL_FIRE = range(5)
 """What the distance of two tokens adds to their score."""
 RNN, GRU, LSTM, SLSTM = range(4)
 CELLS = {"rnn": RNN, "gru": GRU, "lstm": LSTM, "slstm": SLSTM}
 GATES = {"rnn": 1, "gru": 3, "lstm": 4, "slstm": 4}
 
+FIRE_UNITS = 32
+"""The hidden units of FIRE's function of distances."""
 QUERIES = 32
 """Queries whose scores are computed at once."""
 WINDOW = 4
@@ -75,9 +77,11 @@ class How(NamedTuple):
     bias: int
     """What distances add: `UNBIASED`, `ALIBI` ..."""
     table: int
-    """Where the numbers of `RELATIVE` begin."""
+    """Where the numbers of distances begin: of `RELATIVE` parameters, of `FIRE` vectors."""
     distances: int
-    """Where the vectors of D of these numbers, or what `FIRE` adds, begin."""
+    """Where the vectors of D of these numbers begin."""
+    rows: int
+    """Rows a head of the numbers of `CAUSAL_FIRE`: of all queries, or of those that are played."""
 
 
 class Channels(NamedTuple):

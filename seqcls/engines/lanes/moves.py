@@ -2,6 +2,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Kernels that move rows: gathered, copied, added, scaled, averaged, unfolded; tables of layers."""
 
+import math
+
+import numpy as np
+
 from seqcls.engines.lanes.elementary import exp
 from seqcls.engines.lanes.layers import Rows
 from seqcls.engines.lanes.vector import (
@@ -15,7 +19,9 @@ from seqcls.engines.lanes.vector import (
     larger,
     load,
     spread,
+    spread_at,
     store,
+    total,
 )
 
 
@@ -95,6 +101,43 @@ def scale(rows, columns, a, x, factor0):
         factor = load(a, factor0 + r)
         for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
             store(a, index, load(a, index) * factor)
+
+
+@kernel
+def scale_heads(rows, o, a, w, first):
+    """Writes y of a `ScaleHeads`."""
+    width, share = o.heads.head_width, share_of(o.heads)
+    for r in range(rows):
+        factor = load(a, o.factors + first + r)
+        for head in range(o.heads.heads):
+            bias = spread(w[o.bias + head] * share)
+            by = fma(factor, spread_at(w, o.scale + head), bias)
+            for i in range(head * width, (head + 1) * width):
+                store(a, o.y.first + r * o.y.apart + i, load(a, o.x.first + r * o.x.apart + i) * by)
+
+
+@kernel
+def scale_heads_gradient(rows, o, dy, dx, a, w, gradient, first):
+    """Writes D x, and adds to D of the learned numbers."""
+    width, share = o.heads.head_width, share_of(o.heads)
+    for head in range(o.heads.heads):
+        d_scale, d_bias = spread(ZERO), spread(ZERO)
+        for r in range(rows):
+            factor, given = load(a, o.factors + first + r), spread(ZERO)
+            by = fma(factor, spread_at(w, o.scale + head), spread(w[o.bias + head] * share))
+            for i in range(head * width, (head + 1) * width):
+                here = load(a, dy.first + r * dy.apart + i)
+                given = fma(here, load(a, o.x.first + r * o.x.apart + i), given)
+                store(a, dx.first + r * dx.apart + i, here * by)
+            d_scale, d_bias = fma(given, factor, d_scale), d_bias + given
+        gradient[o.scale + head] += total(d_scale)
+        gradient[o.bias + head] += total(d_bias) * share
+
+
+@inlined
+def share_of(heads):
+    """One over the root of the head size."""
+    return np.float32(1 / math.sqrt(max(heads.head_size, 1)))
 
 
 @kernel
