@@ -463,7 +463,7 @@ def test_the_engine_is_chosen_and_says_why() -> None:
 
 def test_answering_waits_for_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = resolve(configuration({"architecture": "lstm", **LAST}))
-    known = (cache_folder(), "float32", machine_code.RECURRENT)
+    known = (cache_folder(), "float32", machine_code.TAPE)
     monkeypatch.setattr(machine_code, "_READY", {known})
     assert choose_engine(problem, ready=True).name == "lanes"
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path))

@@ -8,14 +8,9 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import COUPLED, NetworkConfig
 from seqcls.engines.compiled.engine import CompiledEngine
-from seqcls.engines.compiled.machine_code import (
-    RECURRENT,
-    RECURRENT_OUTPUTS,
-    TRANSFORMER,
-    TRANSFORMER_OUTPUTS,
-)
+from seqcls.engines.compiled.machine_code import TAPE
 from seqcls.engines.lanes.packing import shapes
-from seqcls.engines.lanes.transformer_sizes import MIXERS, MOST_BLOCKS, mixers_of
+from seqcls.engines.lanes.programs import letters_of, slots_of
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
 from seqcls.models import compiled_program
@@ -26,18 +21,15 @@ from seqcls.strings.token_strings import TokenStrings
 
 if TYPE_CHECKING:
     from seqcls.engines.compiled.engine import Program
-    from seqcls.engines.lanes.program import LaneCell, LaneProgram
+    from seqcls.engines.lanes.cell import LaneCell
+    from seqcls.engines.lanes.program import LaneProgram
 
 
 def cell_of(config: NetworkConfig) -> "LaneCell":
     """What is compiled of a network that the engine can train; loaded only where it is used."""
-    if compiled_program(config) == "transformer":
-        from seqcls.engines.lanes.transformer_cell import TransformerCell
+    from seqcls.engines.lanes.cell import LaneCell
 
-        return TransformerCell(config)
-    from seqcls.engines.lanes.recurrent_cell import RecurrentCell
-
-    return RecurrentCell(config)
+    return LaneCell(config)
 
 
 def program_of(problem: Problem) -> "LaneProgram":
@@ -70,12 +62,6 @@ Beside the head of a Transformer that writes it is little."""
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
 
 
-PARTS: Mapping[Compiled, tuple[str, str]] = {
-    "transformer": (TRANSFORMER, TRANSFORMER_OUTPUTS),
-    "recurrent": (RECURRENT, RECURRENT_OUTPUTS),
-}
-"""By program, the parts that train what gives one answer, and what is read at every token."""
-
 _SHORT = {"train_max_length": 4, "validation_max_length": 4}
 
 
@@ -85,10 +71,7 @@ class Lanes(CompiledEngine):
     name = "lanes"
     precisions = ("float32",)
     least: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        TRANSFORMER: {"task": "parity", **_SHORT},
-        RECURRENT: {"task": "parity", "architecture": "rnn", "readout": "last", **_SHORT},
-        TRANSFORMER_OUTPUTS: {"task": "copy", **_SHORT},
-        RECURRENT_OUTPUTS: {"task": "copy", "architecture": "rnn", **_SHORT},
+        TAPE: {"task": "copy", **_SHORT},
     }
     compiling = "compiling for this machine ({part}), once: about half a minute"
 
@@ -102,18 +85,10 @@ class Lanes(CompiledEngine):
         return False
 
     def part_of(self, config: NetworkConfig) -> str:
-        at_once, writing = PARTS[compiled_program(config) or "recurrent"]
-        return at_once if config.head == "string" else writing
+        return TAPE
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
-        # The sizes alone, which load no Numba.
-        if compiled_program(config) == "transformer":
-            from seqcls.engines.lanes import transformer_slots
-
-            return shapes(config, transformer_slots.slots_of(config))
-        from seqcls.engines.lanes import recurrent_sizes
-
-        return shapes(config, recurrent_sizes.slots_of(config))
+        return shapes(config, slots_of(config))
 
     def load(self) -> None:
         from seqcls.engines.lanes import batches  # noqa: F401
@@ -169,12 +144,12 @@ class Lanes(CompiledEngine):
         return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
 
 
+COMPILED_LETTERS = "adgm"
+
+
 def _no_blocks(config: NetworkConfig) -> str | None:
-    letters = mixers_of(config)
-    if unknown := sorted(set(letters) - set(MIXERS.values())):
+    if unknown := sorted({*letters_of(config)} - {*COMPILED_LETTERS}):
         return f"layers={config.layers!r}: blocks of {unknown[0]!r} are not compiled"
-    if len(letters) > MOST_BLOCKS and config.architecture != "transformer":
-        return f"{len(letters)} blocks of mixers: up to {MOST_BLOCKS} are compiled"
     return None
 
 
