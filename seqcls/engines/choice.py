@@ -9,7 +9,7 @@ from seqcls.engines.pytorch.engine import PyTorchCounts, PyTorchStrings
 from seqcls.errors import EngineError
 from seqcls.problem import Problem
 
-ENGINES: tuple[Engine, ...] = (Fused(), PyTorchCounts(), Lanes(), PyTorchStrings())
+ENGINES: tuple[Engine, ...] = (Fused(), Lanes(), PyTorchCounts(), PyTorchStrings())
 """The fastest first: the first without an obstacle is taken, once for a group."""
 
 PYTORCH = ("counts", "strings")

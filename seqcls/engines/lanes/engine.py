@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import COUPLED, NetworkConfig
+from seqcls.counts import counts_suffice
 from seqcls.engines.compiled.engine import CompiledEngine
 from seqcls.engines.compiled.machine_code import TAPE
 from seqcls.engines.lanes.packing import shapes
@@ -82,7 +83,8 @@ class Lanes(CompiledEngine):
         return _why_not_compiled(problem.network)
 
     def reads_counts(self, problem: Problem) -> bool:
-        return False
+        labels = problem.lacks("labels") is None
+        return labels and counts_suffice(problem.network, training=True) is None
 
     def part_of(self, config: NetworkConfig) -> str:
         return TAPE
