@@ -14,7 +14,6 @@ from seqcls.engines.compiled.machine_code import (
     TRANSFORMER_OUTPUTS,
 )
 from seqcls.engines.lanes.packing import shapes
-from seqcls.engines.lanes.transformer_sizes import MIXERS, MOST_BLOCKS, mixers_of
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
 from seqcls.models import compiled_program
@@ -69,6 +68,9 @@ tokens are read by `benchmarks.outputs`, where they are outputs."""
 MOST_TOKENS = 64
 """The most tokens of an alphabet: each token type costs as much as a number of the hidden state.
 Beside the head of a Transformer that writes it is little."""
+
+LETTERS = "adglmprs"
+"""The letters of blocks in a hybrid that are compiled; others are from outside."""
 
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
 
@@ -165,11 +167,8 @@ class Lanes(CompiledEngine):
 
 
 def _no_blocks(config: NetworkConfig) -> str | None:
-    letters = mixers_of(config)
-    if unknown := sorted(set(letters) - set(MIXERS.values())):
+    if unknown := [letter for letter in config.layers if letter not in LETTERS]:
         return f"layers={config.layers!r}: blocks of {unknown[0]!r} are not compiled"
-    if len(letters) > MOST_BLOCKS and config.architecture != "transformer":
-        return f"{len(letters)} blocks of mixers: up to {MOST_BLOCKS} are compiled"
     return None
 
 
@@ -178,7 +177,7 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
         return f"architecture={config.architecture!r} is not compiled"
     if config.positions not in POSITIONS:
         return f"positions={config.positions!r} are not compiled"
-    if program == "transformer" and (reason := _no_blocks(config)) is not None:
+    if config.architecture == "hybrid" and (reason := _no_blocks(config)) is not None:
         return reason
     if config.precision != "float32":
         return f"precision={config.precision!r} has half the lanes, and is not compiled"
